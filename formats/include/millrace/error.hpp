@@ -32,7 +32,7 @@ class MILLRACE_EXPORT error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The operating system said no.
+/// A system call failed.
 class MILLRACE_EXPORT io_error : public error {
  public:
   /// @param call   the system call that failed, e.g. "mmap"; a string literal, since only the

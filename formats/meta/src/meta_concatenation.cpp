@@ -60,7 +60,7 @@ class concatenation {
     shifts_.emplace_back();
   }
 
-  /// @param number  number of the part, from 1
+  /// @param number  position of the part, from 1
   void append(const dataset_meta& part, std::size_t number) {
     check_equal(part, number);
     append_tasks(part, number);
@@ -182,7 +182,7 @@ void concatenation::append_share(const std::optional<share_bounds>& next, std::s
 
 void concatenation::append_inputs(const dataset_meta& part, std::size_t number) {
   // If the tasks so far had no input, and earlier tasks are missing here, the start of this input
-  // may be in one of those.
+  // may be in one of the missing tasks.
   const bool may_begin_within = whole_.inputs.empty() && whole_.tasks && whole_.tasks->first != 0;
   const bool joins = !part.inputs.empty() && part.inputs.front().begin != 0 && !may_begin_within;
   part_shift shift;

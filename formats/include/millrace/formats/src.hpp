@@ -202,8 +202,8 @@ inline src_header parse_src_header(byte_reader& reader) {
   return header;
 }
 
-/// Throws unless the counts exactly fill the `room` bytes after the header. Each bound subtracts or
-/// divides: a sum or a product could wrap for a hostile count.
+/// Throws unless the counts exactly fill the `room` bytes after the header. The bounds subtract or
+/// divide, because a sum or a product could wrap for a hostile count.
 inline void check_src_counts(const src_header& header, std::uint64_t room) {
   const auto too_many = [&](std::uint64_t at, std::uint64_t count, const char* what) {
     return format_error(at, "the header counts " + std::to_string(count) + what +

@@ -49,12 +49,12 @@ class MILLRACE_EXPORT file_busy : public io_error {
 class atomic_file {
  public:
   enum class start : std::uint8_t {
-    afresh,  ///< empty the file, whatever an earlier writer left
+    afresh,  ///< empty the file, even if an earlier writer left bytes in it
     go_on,   ///< keep the `size_bytes()` bytes of an earlier writer; includes a call of `keep()`
   };
 
-  /// Opens and locks the partial file. Checks here for what would make `commit()` fail, so that the
-  /// caller learns it before the work.
+  /// Opens and locks the partial file. Checks now for conditions that would make `commit()` fail,
+  /// so that the caller learns of them before it writes.
   ///
   /// @throws file_busy  another writer holds the lock.
   /// @throws io_error   the folder or the partial file cannot be opened; `path` names something
@@ -79,8 +79,8 @@ class atomic_file {
     size_ += bytes.size();
   }
 
-  /// Reserves `bytes` bytes of disk space, beginning `after` bytes after the end of the file. So a
-  /// full disk is noticed now. Does nothing if the file system cannot reserve space.
+  /// Reserves `bytes` bytes of disk space, beginning `after` bytes after the end of the file, so
+  /// that a full disk is noticed early. Does nothing if the file system cannot reserve space.
   ///
   /// @throws io_error  fallocate fails, e.g. with ENOSPC.
   void reserve(std::uint64_t bytes, std::uint64_t after = 0);

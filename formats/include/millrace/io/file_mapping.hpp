@@ -22,15 +22,15 @@
 namespace millrace::io {
 
 /// Identifies a file independently of its name. No two files of a machine have the same identity at
-/// one time. No other file gets it while this file is open or mapped.
+/// the same time. No other file gets this identity while this file is open or mapped.
 struct file_identity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   bool operator==(const file_identity&) const = default;
 };
 
-/// The identity of the file that `path` names now. Follows symbolic links. Nothing if there is no
-/// such file.
+/// The identity of the file that `path` currently names. Follows symbolic links. Returns nothing if
+/// there is no such file.
 ///
 /// @throws io_error  stat fails for any reason but ENOENT, e.g. EACCES.
 inline std::optional<file_identity> identity_of(const std::filesystem::path& path) {
@@ -99,8 +99,8 @@ class file_mapping {
     (void)::madvise(r.address, r.size_bytes, MADV_DONTNEED);
   }
 
-  /// The identity of the mapped file, even if its path names another file by now. An empty file is
-  /// not kept open, so another file may have the same identity by now.
+  /// The identity of the mapped file, even if its path now names another file. An empty file is not
+  /// kept open, so another file may have got the same identity since.
   file_identity identity() const noexcept { return identity_; }
 
  private:

@@ -45,7 +45,9 @@ inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, st
     const ::ssize_t n = detail::with_page_cache(
         fd, pages, write, [&](std::uint64_t done) { drop_written(fd, offset, done); });
     if (n < 0) throw io_error(path, "write", errno);
-    if (n == 0) throw io_error(path, "write (0 bytes were written)", EIO);  // else an endless loop
+    if (n == 0)
+      throw io_error(path, "write (0 bytes were written)", EIO);  // avoids an endless
+                                                                  // loop
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }
@@ -88,8 +90,8 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
 
 namespace detail {
 
-/// Whether copy_file_range failed with an errno that means: it cannot copy between these two files,
-/// but read and write can.
+/// True if copy_file_range failed with an errno which means that this call cannot copy between
+/// these two files, while read and write can.
 inline bool must_pass_through(int code) {
   return code == EXDEV || code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
 }
@@ -164,22 +166,22 @@ inline void sync_folder(const unique_fd& fd, const std::filesystem::path& folder
   }
 }
 
-/// The same, by the folder's name.
+/// Like the function above, for a folder given by name.
 ///
 /// @throws io_error  the folder cannot be opened or synced.
 inline void sync_folder(const std::filesystem::path& folder) {
   sync_folder(open_folder(folder), folder);
 }
 
-/// Whether an errno says that a path names nothing: there is no such file, or a folder in the path
-/// is a file. Any other errno says only that the path could not be checked.
+/// True if an errno means that a path names nothing: there is no such file, or a folder in the path
+/// is a file. Any other errno means only that the path could not be checked.
 inline bool is_absent(int code) noexcept {
   return code == ENOENT || code == ENOTDIR;
 }
 
 enum class links : std::uint8_t { are_followed, are_not_followed };
 
-/// The status of the file that `path` names; nothing if there is none.
+/// The status of the file that `path` names; empty if there is no file.
 ///
 /// @throws io_error  the status cannot be read, e.g. EACCES, EIO, ESTALE.
 inline std::optional<struct ::stat> status_if_there(const std::filesystem::path& path,
@@ -192,7 +194,7 @@ inline std::optional<struct ::stat> status_if_there(const std::filesystem::path&
   return std::nullopt;
 }
 
-/// Whether `path` names a file of any kind. A link to an absent file counts only if links are not
+/// True if `path` names a file of any kind. A link to an absent file counts only if links are not
 /// followed.
 ///
 /// @throws io_error  as status_if_there
@@ -200,7 +202,7 @@ inline bool is_there(const std::filesystem::path& path, links how = links::are_f
   return status_if_there(path, how).has_value();
 }
 
-/// Whether `path` names a regular file, or a link to one.
+/// True if `path` names a regular file, or a link to one.
 ///
 /// @throws io_error  as status_if_there
 inline bool is_file(const std::filesystem::path& path) {
@@ -208,7 +210,7 @@ inline bool is_file(const std::filesystem::path& path) {
   return status && S_ISREG(status->st_mode);
 }
 
-/// Whether `path` names a folder, or a link to one.
+/// True if `path` names a folder, or a link to one.
 ///
 /// @throws io_error  as status_if_there
 inline bool is_folder(const std::filesystem::path& path) {
@@ -216,7 +218,7 @@ inline bool is_folder(const std::filesystem::path& path) {
   return status && S_ISDIR(status->st_mode);
 }
 
-/// Whether `path` still names the file that `fd` has open. Does not follow a link at `path`.
+/// True if `path` still names the file that `fd` has open. Does not follow a link at `path`.
 ///
 /// @throws io_error  fstat fails, or as status_if_there
 inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
@@ -226,9 +228,9 @@ inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
   return named && mine.st_dev == named->st_dev && mine.st_ino == named->st_ino;
 }
 
-/// Removes a file if it is there.
+/// Removes a file if it exists.
 ///
-/// @return whether it was there
+/// @return true if it existed
 /// @throws io_error  unlink fails for any reason but ENOENT.
 inline bool remove_if_exists(const std::filesystem::path& path) {
   if (::unlink(path.c_str()) == 0) return true;

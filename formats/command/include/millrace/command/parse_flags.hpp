@@ -131,10 +131,10 @@ inline boost::program_options::variables_map parse_flags(
   return given;
 }
 
-/// The same for the arguments of main().
+/// Like the function above, for the arguments of main().
 inline boost::program_options::variables_map parse_flags(
     int argc, const char* const* argv, const boost::program_options::options_description& flags) {
-  // argc is 0 if the caller passed not even a program name.
+  // argc is 0 if the process was started without even a program name.
   return parse_flags(
       argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>(),
       flags);

@@ -17,7 +17,7 @@
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
 
-/// What all programs do the same way: exit codes, error messages on stderr, `--version`.
+/// The behavior that all programs share: exit codes, error messages on stderr, `--version`.
 namespace millrace::command {
 
 inline constexpr int exit_done = 0;
@@ -27,7 +27,7 @@ inline constexpr int exit_misuse = 2;
 /// The command line is wrong. The program prints a pointer to --help and returns `exit_misuse`.
 class usage_error : public error {
  public:
-  /// @param usage  the usage line to print; empty: that of the program
+  /// @param usage  the usage line to print; empty: the usage line of the program
   explicit usage_error(const std::string& what, std::string usage = {})
       : error(what), usage_(std::move(usage)) {}
   const std::string& usage() const noexcept { return usage_; }
@@ -46,7 +46,7 @@ inline void answer(std::string_view text) {
 }
 
 /// Writes a message to stderr. If that fails (stderr is closed, or on a full disk), the message is
-/// lost: the failure must not stop the work or change the exit code.
+/// lost: the failure must not stop the program or change its exit code.
 inline void tell(std::string_view text) noexcept {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }

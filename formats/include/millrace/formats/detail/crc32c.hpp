@@ -25,8 +25,9 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0)
 std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second,
                              std::uint64_t second_bytes) noexcept;
 
-/// The same without the processor's CRC instructions, at about a tenth of the speed. Used on
-/// processors that lack the instructions, and by the tests to check the fast versions.
+/// Like the functions above, but without the processor's CRC instructions, at about a tenth of the
+/// speed. Used on processors that lack the instructions, and by the tests to check the fast
+/// versions.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 std::uint32_t crc32c_combine_portable(std::uint32_t first, std::uint32_t second,
                                       std::uint64_t second_bytes) noexcept;
@@ -104,7 +105,8 @@ inline constexpr crc32c_instructions::fold crc32c_fold = {
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes + 64 - 1)} << 32,
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes - 1)} << 32};
 
-/// The fewest bytes for which fold_down() is used. For fewer, three streams are as fast.
+/// Minimum number of bytes for which fold_down() is used. For fewer bytes, three streams are as
+/// fast.
 inline constexpr std::size_t crc32c_wide_from = 1024;
 
 }  // namespace detail

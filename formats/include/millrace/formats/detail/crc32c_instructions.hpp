@@ -28,7 +28,7 @@ class crc32c_instructions {
 #endif
   }
 
-  /// Whether fold_down() can be used: the processor has AVX-512 and VPCLMULQDQ, which multiply 64
+  /// True if fold_down() can be used: the processor has AVX-512 and VPCLMULQDQ, which multiply 64
   /// bytes per instruction. If the bytes are in the cache, fold_down() is 1.5 to 2 times as fast as
   /// update().
   static bool are_wide() noexcept {
@@ -56,7 +56,7 @@ class crc32c_instructions {
   static void fold_down(std::uint32_t crc, const std::byte* data, std::size_t size, fold by,
                         std::byte* out) noexcept;
 
-  /// How long each of the three streams is before they are joined.
+  /// The length of each of the three streams before they are joined.
   struct lane {
     std::size_t bytes;
     std::uint32_t power;  ///< x^(8 * bytes)

@@ -371,7 +371,7 @@ inline void write_json_to(const json_value& value, json_writer& json) {
   if (const auto* integer = value.as<std::int64_t>()) json.value(*integer);
   if (const auto* large = value.as<std::uint64_t>()) json.value(*large);
   if (const auto* real = value.as<double>()) json.raw(json_number(*real));
-  // States have U+007F as it is.
+  // States store U+007F unescaped.
   if (const auto* text = value.as<std::string>()) json.raw(json_string(*text, false));
   if (const auto* array = value.as<json_array>()) {
     json.open('[');

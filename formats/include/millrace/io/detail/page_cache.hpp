@@ -19,10 +19,11 @@ namespace millrace::io {
 /// What the kernel should do with the cached pages of a file after a read or write.
 enum class page_cache : std::uint8_t {
   keep,
-  /// Drop them once they are on the disk. Data that is read or written only once must not push out
-  /// what others need. From Linux 6.14 on, some file systems do this themselves, and spare pages
-  /// that were cached before. On others, drop_read() or drop_written() follows each call. These do
-  /// not spare such pages, so ask pages_for_reading() before you read a file this way.
+  /// Drop them once they are on the disk. Data that is read or written only once must not evict
+  /// pages that others need. From Linux 6.14 on, some file systems do this themselves, and spare
+  /// pages that were cached before. On other systems, drop_read() or drop_written() follows each
+  /// call. These do not spare such pages, so call pages_for_reading() before you read a file this
+  /// way.
   pass_through,
 };
 
@@ -63,8 +64,8 @@ inline void drop_synced(const unique_fd& fd) noexcept {
   errno = code;
 }
 
-/// How to read a file that is read once: `keep` if at least half of it is cached already, because
-/// somebody seems to need it; else `pass_through`.
+/// Returns how to read a file that is read once: `keep` if at least half of it is cached already,
+/// because another program seems to need it; else `pass_through`.
 inline page_cache pages_for_reading(const unique_fd& fd, std::uint64_t bytes) noexcept {
   const std::optional<double> there = resident_share(fd.get(), 0, bytes);
   return there && *there >= 0.5 ? page_cache::keep : page_cache::pass_through;
@@ -81,8 +82,8 @@ class refused_devices {
  public:
   static constexpr std::size_t most = 32;
 
-  /// Whether it holds any device. Callers ask this first, because has() needs a device, and getting
-  /// one takes a system call.
+  /// True if it contains any device. Callers check this first, because has() needs a device, and
+  /// getting one takes a system call.
   bool any() const noexcept { return marks_[0].load(std::memory_order_relaxed) != 0; }
 
   bool has(std::uint64_t device) const noexcept {
@@ -107,8 +108,8 @@ class refused_devices {
 };
 
 /// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through` it passes the flag
-/// `dont_cache`. If the file system refuses the flag, now or before, it calls `transfer(0)` and
-/// then `drop(bytes)` for the bytes transferred.
+/// `dont_cache`. If the file system refuses the flag, in this call or an earlier one, it calls
+/// `transfer(0)` and then `drop(bytes)` for the bytes transferred.
 ///
 /// @param refused  devices that refused the flag before; a new one is added
 template <class Transfer, class Drop>
@@ -134,8 +135,8 @@ template <class Transfer, class Drop>
   return n;
 }
 
-/// The same, with a list of devices that lasts as long as the process. Each instantiation has its
-/// own list, so reads and writes each find out for themselves.
+/// Like the function above, with a list of devices that lasts as long as the process. Each
+/// instantiation has its own list, so refusals are detected separately for reads and for writes.
 template <class Transfer, class Drop>
 ::ssize_t with_page_cache(const unique_fd& fd, page_cache pages, Transfer transfer, Drop drop) {
   static refused_devices refused;

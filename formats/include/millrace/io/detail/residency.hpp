@@ -16,7 +16,7 @@ namespace millrace::io {
 
 /// The share of a file that the page cache holds, and the system call that reported it.
 struct residency {
-  double share = 0;     ///< of the bytes asked about, 0 to 1
+  double share = 0;     ///< share of the queried bytes, 0 to 1
   const char* by = "";  ///< "cachestat" or "mincore"
 };
 

@@ -13,7 +13,7 @@
 #include <millrace/formats/detail/src_code.hpp>
 #include <millrace/formats/dtype.hpp>
 
-/// `P.meta`: what a dataset was made from, and how. Specification: formats/spec/meta.md.
+/// `P.meta` records what a dataset was made from, and how. Specification: formats/spec/meta.md.
 namespace millrace::formats {
 
 inline constexpr std::int64_t meta_version = 1;
@@ -29,8 +29,8 @@ struct input_extent {
   bool operator==(const input_extent&) const = default;
 };
 
-/// A position in the inputs of a run: the number of the input, from 0, and the byte in its
-/// decompressed text.
+/// A position in the inputs of a run: the index of the input, and the byte in its decompressed
+/// text. Both count from 0.
 struct share_place {
   std::uint64_t input = 0;
   std::uint64_t byte = 0;
@@ -39,18 +39,18 @@ struct share_place {
 };
 
 /// The part of a run's inputs that tasks read. It is computed from the names and sizes of all
-/// inputs. If these were the same for two consecutive tasks, the share of one ends where that of
-/// the next begins, so no line is lost or repeated.
+/// inputs. If these were the same for two consecutive tasks, the share of the first ends where the
+/// share of the second begins, so no line is lost or repeated.
 struct share_bounds {
   share_place begin;
   share_place end;
-  std::uint32_t names_crc32c = 0;  ///< of the paths of all inputs, each followed by a zero byte
+  std::uint32_t names_crc32c = 0;  ///< CRC of the paths of all inputs, each followed by a zero byte
 
   bool operator==(const share_bounds&) const = default;
 };
 
-/// The task, or the consecutive tasks, that wrote a dataset. A dataset of all tasks is a whole and
-/// has no task range.
+/// The task, or the consecutive tasks, that wrote a dataset. A dataset that all tasks wrote is
+/// called a whole and has no task range.
 struct task_range {
   std::int64_t first = 0;
   std::int64_t last = 0;  ///< inclusive
@@ -70,7 +70,7 @@ struct tokenizer_identity {
   bool operator==(const tokenizer_identity&) const = default;
 };
 
-/// Counts of what was processed. The counts of parts add up to those of the whole.
+/// Counts of the processed data. The counts of parts add up to the counts of the whole.
 struct meta_counts {
   std::int64_t documents = 0;
   std::int64_t empty_documents = 0;
@@ -100,8 +100,8 @@ struct dataset_meta {
   /// value. Each name is there once. The program defines the order.
   std::vector<std::pair<std::string, std::string>> options;
   tokenizer_identity tokenizer;
-  std::optional<std::int64_t> sum_version;  ///< of `P.sum`; empty if there is none
-  std::optional<std::int64_t> src_version;  ///< of `P.src`; empty if there is none
+  std::optional<std::int64_t> sum_version;  ///< version of `P.sum`; empty if there is none
+  std::optional<std::int64_t> src_version;  ///< version of `P.src`; empty if there is none
   std::optional<task_range> tasks;          ///< empty in a whole
   std::vector<input_extent> inputs;         ///< in order; the names in `P.src` are their paths
   meta_counts counts;

@@ -15,14 +15,14 @@ namespace millrace::formats {
 ///
 /// If a task begins in the middle of an input, its extent is joined with that of the previous task.
 /// Counts and sizes are added. A sidecar is recorded if all parts have it. The root of `P.sum`
-/// depends on bytes that are not seen here, so it is left empty for the caller to fill in.
+/// depends on bytes that this function does not see, so it is left empty for the caller to fill in.
 ///
 /// @throws config_error  there are no parts; they differ in a flag, the tokenizer or the dtype; a
 ///                       task is missing, repeated or out of order; their shares or extents are not
 ///                       adjacent; a sum exceeds 2^63 - 1. The message counts parts from 1.
 dataset_meta concatenate(std::span<const dataset_meta> parts);
 
-/// Converts places in the `P.src` of a part into places in that of the whole.
+/// Converts places in the `P.src` of a part into places in the `P.src` of the whole.
 struct part_shift {
   std::uint32_t inputs_before = 0;  ///< added to each input number
   std::int64_t lines_before = 0;    ///< added to each line of the part's first input
@@ -31,8 +31,8 @@ struct part_shift {
   source_place apply(source_place place) const;
 };
 
-/// One shift per part. Byte positions need none: they count from the start of the file in parts,
-/// too.
+/// One shift per part. Byte positions need no shift: in the parts, too, they count from the start
+/// of the file.
 /// @throws config_error  as concatenate()
 std::vector<part_shift> part_shifts(std::span<const dataset_meta> parts);
 
