@@ -97,7 +97,8 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   return command::exit_done;
 }
 
-// If a rank failed between two steps, the others would wait forever.
+// If a rank fails between two collective steps, the other ranks would wait forever. So any other
+// exception on one rank aborts the whole job.
 int run(preprocess::rank_group& ranks, int argc, char** argv) {
   try {
     return preprocess_data_mpi(ranks, argc, argv);

@@ -22,7 +22,7 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// What a byte outside strings means; `plain` bytes are simply part of an element.
+// The meaning of a byte outside strings. A `plain` byte is simply part of an element.
 enum byte_kind : std::uint8_t { plain, space, line_end, quote, comma, opening, closing };
 constexpr std::array<byte_kind, 256> byte_kinds = [] {
   std::array<byte_kind, 256> all{};
@@ -35,8 +35,8 @@ constexpr std::array<byte_kind, 256> byte_kinds = [] {
   return all;
 }();
 
-// Whether the text is an array; empty if its first bytes do not decide it yet. The first `searched`
-// bytes need not be examined again.
+// Returns whether the text is an array, or an empty optional if its first bytes do not decide that
+// yet. The first `searched` bytes need not be examined again; updates `searched`.
 std::optional<bool> starts_array(std::string_view head, bool all, std::size_t& searched) {
   head = head.substr(0, array_lines::most_space_bytes);
   if (searched == 0 && head.starts_with(byte_order_mark)) searched = byte_order_mark.size();
@@ -62,9 +62,9 @@ bool array_lines::is_array() {
     const std::string_view text(reinterpret_cast<const char*>(head_.data()), head_.size());
     const auto found = starts_array(text, n == 0, searched);
     if (!found) continue;
-    // A pipe may deliver a few bytes at a time, and recognizing a foreign format takes more of
-    // them. Bytes that begin like a record are not foreign, so there is no need to wait for more.
-    // UTF-16 also begins like a record, but a zero byte follows.
+    // A pipe may deliver a few bytes at a time, and recognizing a foreign format takes more bytes.
+    // Bytes that begin like a record are not foreign, so there is no need to wait for more. UTF-16
+    // also begins like a record, but its second byte is zero.
     const bool begins_record = searched < text.size() && (text[searched] == '{' || *found);
     const bool sure = begins_record && searched + 1 < text.size() && text[searched + 1] != '\0';
     if (!sure && n != 0 && head_.size() < foreign_head_bytes) continue;
@@ -105,7 +105,7 @@ void array_lines::fail(const char* problem) {
   problem_ = problem;
 }
 
-// Converts in place. Returns how many of the bytes are good: all, unless problem_ was set.
+// Converts in place. Returns the number of good bytes: all of them, unless problem_ was set.
 std::size_t array_lines::convert(std::span<std::byte> bytes) {
   auto* const begin = reinterpret_cast<char*>(bytes.data());
   char* const end = begin + bytes.size();
@@ -122,7 +122,7 @@ std::size_t array_lines::convert(std::span<std::byte> bytes) {
         at = convert_string(at, end);
         break;
       case state::escape:
-        state_ = state::string;  // a line end after a backslash is left to `string`
+        state_ = state::string;  // `string` handles a line end after a backslash
         if (*at != '\n' && *at != '\r') ++at;
         break;
       default:

@@ -12,31 +12,33 @@
 
 namespace millrace::preprocess {
 
-/// Converts a text that is one JSON array to JSON lines of the same length. The separator between
-/// two elements becomes a line end, so line N is element N and byte offsets are those of the file.
-/// Any other text passes through unchanged.
+/// Converts a text that is one JSON array to JSON lines of the same length. Each separator between
+/// two elements becomes a line end, so line N holds element N, and a byte offset in the lines is
+/// also the byte offset in the file. Any other text passes through unchanged.
 ///
 /// - The array's own brackets become spaces; the commas between its elements become '\n'.
 /// - Other line ends become spaces, so that each element stays on one line.
 /// - A line end inside a string is invalid JSON. It becomes the byte 1, which is also invalid, so
 ///   the element remains one bad record.
 ///
-/// is_array() defines what an array is. Brackets are counted, not matched, and elements are not
-/// validated: errors inside an element are left to its reader. Errors in the array itself throw
-/// format_error at their byte: a missing element at a comma, text after the end, a missing end.
+/// is_array() decides whether the text is an array. Brackets are counted, not matched, and elements
+/// are not validated: the parser of an element detects the errors in it. An error in the array
+/// itself throws format_error with the byte offset of the error: a comma without an element before
+/// it, text after the array, or a missing closing bracket.
 class array_lines final : public byte_source {
  public:
-  /// How far into a text is_array() looks for a '[' after white space.
+  /// is_array() skips at most this much white space to find a '['.
   static constexpr std::size_t most_space_bytes = std::size_t{1} << 20;
 
-  /// @param name  of the file, for errors
+  /// @param name  name of the file, for errors
   array_lines(std::unique_ptr<byte_source> inner, std::filesystem::path name);
 
   std::size_t read(std::span<std::byte> out) override;
   std::uint64_t position_bytes() const noexcept override { return inner_->position_bytes(); }
   void cancel() noexcept override { inner_->cancel(); }
 
-  /// Whether the text is an array. Reads only as far as needed; read() still returns those bytes.
+  /// Returns whether the text is an array. Reads only as many bytes as needed; read() still returns
+  /// those bytes.
   ///
   /// @throws  as the inner source's read()
   bool is_array();
@@ -62,7 +64,7 @@ class array_lines final : public byte_source {
   std::uint64_t depth_ = 0;   // open brackets, including the array's own
   bool has_element_ = false;  // an element began after the last separator
   bool comma_ = false;        // the last separator is a comma
-  std::uint64_t given_ = 0;   // bytes returned
+  std::uint64_t given_ = 0;   // number of bytes returned by read()
   const char* problem_ = nullptr;
 };
 

@@ -23,36 +23,39 @@ struct text_place {
   bool operator==(const text_place&) const = default;
 };
 
-/// The part of the inputs that a run reads, and where it begins.
+/// The part of the inputs that a run reads.
 struct read_range {
   text_place begin = {};
   text_place count_from = {};  ///< byte_block::read_bytes counts from here; not after `begin`
-  text_place end = {};         ///< {number of inputs, 0} for all
-  /// A line begins at `begin` and belongs to this range. If false, the first line belongs to the
-  /// range before this one.
+  text_place end = {};         ///< {number of inputs, 0} means the end of the last input
+  /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
+  /// `begin` belongs to the range before this one.
   bool at_line = true;
-  std::uint32_t crc32c = 0;  ///< of the text before `begin` in begin.input, if `at_line`
+  std::uint32_t crc32c = 0;  ///< of the text before `begin` in that input, if `at_line`
 };
 
-/// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span that its
-/// encoder reads later; for other inputs it carries the text. Where the cuts fall affects only
-/// memory and speed. For one thread, except cancel().
+/// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span that a
+/// worker reads later; for other inputs it carries the text. The positions at which the inputs are
+/// cut into blocks affect only memory and speed. For one thread, except cancel().
 class block_source {
  public:
-  /// @param inputs  outlives this
+  /// @param inputs  must outlive this
   block_source(std::span<const input_file> inputs, const read_range& range,
                const read_limits& limits);
 
-  /// @return false at the end.
-  /// @throws io_error, format_error  as byte_source::read, once all whole lines before the error
-  ///                                 were delivered; the file became shorter or longer since the
-  ///                                 inputs were planned.
-  /// @throws config_error            a pipe or an archive that must be read from its start again
-  ///                                 has different text before `begin` than last time.
-  /// @throws line_abandoned
+  /// Fills in the next block.
+  ///
+  /// @return false at the end of the range.
+  /// @throws io_error, format_error  as byte_source::read, after all whole lines before the error
+  ///                                 were delivered. Also if the file became shorter or longer
+  ///                                 since the inputs were planned.
+  /// @throws config_error            a pipe, or a compressed file that must be read from its start
+  ///                                 again, has different text before `begin` than in the earlier
+  ///                                 run.
+  /// @throws line_abandoned          the run was asked to stop during a giant line.
   bool next(byte_block& block);
 
-  /// Any thread may call this. A next() that waits for a pipe then returns soon. From now on, the
+  /// Makes a next() that waits for a pipe return soon. Any thread may call this. From then on, the
   /// caller must ignore what next() returns or throws.
   void cancel() noexcept;
 
@@ -67,14 +70,14 @@ class block_source {
   read_range range_;
   read_limits limits_;
   std::size_t input_;
-  std::shared_ptr<const seekable_input> seekable_;  // at most one of the two is open
+  std::shared_ptr<const seekable_input> seekable_;  // at most one of these two is open
   std::optional<sequential_reader> sequential_;
-  std::uint64_t offset_ = 0;          // of the next span
-  bool at_line_ = true;               // a line begins there, and no earlier span owns it
-  std::uint64_t finished_bytes_ = 0;  // on disk, of inputs before this one
-  std::uint64_t skipped_bytes_ = 0;   // on disk, at the start of the first input: another task's
+  std::uint64_t offset_ = 0;          // start of the next span in the text
+  bool at_line_ = true;               // a line begins at offset_, and no earlier span owns it
+  std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before this one
+  std::uint64_t skipped_bytes_ = 0;   // bytes on disk of the first input that other tasks read
 
-  std::mutex mutex_;                // guards the next two
+  std::mutex mutex_;                // guards the next two members
   byte_source* reading_ = nullptr;  // the source that next() may wait for
   bool cancelled_ = false;
 };

@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A file whose compression is detected from its first bytes, at the first read.
+/// A file whose compression is detected from its first bytes, when it is first read.
 class sniffed_source final : public byte_source {
  public:
   sniffed_source(std::unique_ptr<file_bytes> file, std::uint64_t most_window_bytes)
@@ -29,12 +29,13 @@ class sniffed_source final : public byte_source {
     }
     return inner_->read(out);
   }
-  // Both use only the file, because another thread may be replacing inner_.
+  // position_bytes() and cancel() use only the file, because another thread may be replacing
+  // inner_.
   std::uint64_t position_bytes() const noexcept override { return file_.position_bytes(); }
   void cancel() noexcept override { file_.cancel(); }
 
  private:
-  file_bytes& file_;  // at the bottom of inner_
+  file_bytes& file_;  // the innermost source of inner_
   std::unique_ptr<byte_source> inner_;
   std::uint64_t most_window_bytes_;
   bool sniffed_ = false;

@@ -30,7 +30,7 @@ class byte_source {
   /// Approximate position in the file on disk of the bytes returned so far, for progress bars.
   virtual std::uint64_t position_bytes() const noexcept = 0;
 
-  /// Any thread may call this. A read() that waits for a pipe stops waiting. From now on, the
+  /// Makes a read() that waits for a pipe stop waiting. Any thread may call this. From then on, the
   /// caller must ignore what read() returns or throws.
   virtual void cancel() noexcept = 0;
 };
@@ -40,25 +40,27 @@ class byte_source {
 /// ahead. The compression of a pipe is detected from its first bytes.
 ///
 /// @throws io_error      the file cannot be opened.
-/// @throws config_error  this build has no library for it.
+/// @throws config_error  this build has no library for the compression.
 std::unique_ptr<byte_source> open_input(const input_file& file);
 
 /// Opens the decompressed bytes of a regular file from a restart point to the end of the file. The
-/// caller's thread does the reading. In a plain file every byte `{n, n}` is a restart point, even
-/// past its end. A JSON array is not converted to lines: see is_array().
+/// caller's thread does the reading. In an uncompressed file, every byte offset n is a restart
+/// point `{n, n}`, even past the end of the file. A JSON array is not converted to lines: see
+/// is_array().
 ///
 /// @param later  the restart points after `from` in the result of find_restart_points(); the last
-///               is the end of the file. Outlives the source; empty for a plain file. Before a
-///               read returns the last byte before a point, it verifies that a member or frame with
-///               a correct checksum ends there and the next one begins. So a caller that reads from
-///               one point to the next knows that no text between them is missing.
+///               is the end of the file. Outlives the source; empty for an uncompressed file.
+///               Before read() returns the last byte before a restart point, it verifies that a
+///               member or frame with a correct checksum ends there and the next one begins. So a
+///               caller that reads from one point to the next knows that no text is missing.
 /// @throws io_error      the file cannot be opened.
-/// @throws config_error  this build has no library for it.
+/// @throws config_error  this build has no library for the compression.
 std::unique_ptr<byte_source> open_input_at(const input_file& file, restart_point from,
                                            std::span<const restart_point> later = {});
 
-/// Whether the text of a regular file is one JSON array: after an optional byte order mark, its
-/// first byte that is not white space is `[`. An array must be read from its start (open_input).
+/// Returns whether the text of a regular file is one JSON array: after an optional byte order mark,
+/// its first byte that is not white space is `[`. An array must be read from its start
+/// (open_input).
 ///
 /// @throws io_error, format_error, config_error  as open_input and read.
 bool is_array(const input_file& file);

@@ -28,7 +28,7 @@ class bzip2_decoder final : public decoder {
   bzip2_decoder& operator=(const bzip2_decoder&) = delete;
   ~bzip2_decoder() override { end(); }
 
-  // libbz2 has no reset.
+  // libbz2 has no function that resets a stream, so end it and create a new one.
   void start() override {
     end();
     stream_ = {};

@@ -43,8 +43,8 @@ compression compression_of(std::span<const std::byte> head) {
                                         6))) {
     return compression::xz;
   }
-  // A text may begin with "BZh", so also check what follows the level: the magic number of a block,
-  // or of the end of an empty stream.
+  // A text may begin with "BZh", so also check the bytes after the level digit: the magic number of
+  // a block, or of the end of an empty stream.
   if (text.size() >= 10 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9' &&
       (text.substr(4, 6) == "\x31\x41\x59\x26\x53\x59" ||
        text.substr(4, 6) == "\x17\x72\x45\x38\x50\x90")) {

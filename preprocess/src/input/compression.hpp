@@ -9,21 +9,26 @@
 
 namespace millrace::preprocess {
 
-/// How an input is compressed. Detected from its first bytes, not from the file name.
+/// How an input is compressed. This is detected from its first bytes, not from the file name.
 enum class compression : std::uint8_t { none, gzip, zstd, bzip2, xz };
 
-/// How many of a file's first bytes compression_of() looks at.
+/// Number of bytes at the start of a file that compression_of() needs.
 inline constexpr std::size_t compression_head_bytes = 10;
 
-/// @param head  the first `compression_head_bytes` of a file, or all of a shorter file
+/// Detects the compression of a file.
+///
+/// @param head  the first `compression_head_bytes` of a file, or the whole file if it is shorter
 compression compression_of(std::span<const std::byte> head);
 
-/// The compression that a file with this suffix (".gz") should have; none for any other suffix.
+/// The compression that a file with this suffix (such as ".gz") should have; `none` for any other
+/// suffix.
 compression compression_of_suffix(std::string_view suffix);
 
-/// The first bytes of such a file, for messages: "1f 8b".
+/// The bytes at the start of every file with this compression, for messages: "1f 8b".
 std::string_view first_bytes_of(compression compressed_with);
 
+/// Checks that this build can read data with this compression.
+///
 /// @throws config_error  this build has no library for `compressed_with`; the message begins with
 ///                       `name`.
 void expect_library_for(compression compressed_with, std::string_view name);

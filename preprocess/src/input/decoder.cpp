@@ -36,7 +36,7 @@ class gzip_decoder final : public decoder {
       done.ended = !inflater_.filter(from, from_end, to, to_end, false);
     } catch (const boost::iostreams::zlib_error& e) {
       namespace zlib = boost::iostreams::zlib;
-      // zlib reports buf_error if it makes no progress; that is not an error in the data.
+      // zlib reports buf_error if it made no progress, which is not an error in the data.
       if (e.error() != zlib::buf_error) done.problem = "zlib rejected a member";
     }
     in = in.subspan(static_cast<std::size_t>(from - reinterpret_cast<const char*>(in.data())));
@@ -47,7 +47,7 @@ class gzip_decoder final : public decoder {
   const char* name() const noexcept override { return "gzip"; }
 
  private:
-  static constexpr int gzip_window_bits = 15 + 16;  // zlib: largest window, gzip format
+  static constexpr int gzip_window_bits = 15 + 16;  // for zlib: the largest window, in gzip format
 
   boost::iostreams::detail::zlib_decompressor_impl<> inflater_{gzip_window_bits};
 };
@@ -57,7 +57,7 @@ class zstd_decoder final : public decoder {
   explicit zstd_decoder(std::uint64_t most_window_bytes)
       : stream_(::ZSTD_createDCtx()), most_window_bytes_(most_window_bytes) {
     if (stream_ == nullptr) throw std::bad_alloc();
-    // By default libzstd refuses windows above 128 MiB. We apply our own limit instead.
+    // By default libzstd refuses windows above 128 MiB. This class applies its own limit instead.
     const int most_log = ::ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound;
     (void)::ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, most_log);
   }
@@ -93,7 +93,8 @@ class zstd_decoder final : public decoder {
     void operator()(::ZSTD_DCtx* stream) const noexcept { ::ZSTD_freeDCtx(stream); }
   };
 
-  // Checks the window before libzstd allocates it, which it does once the header is complete.
+  // Checks the window size before libzstd allocates the window, as it does once the frame header is
+  // complete.
   std::string look_at_head(std::span<const std::byte> in) {
     if (window_ || head_bytes_ == head_.size()) return {};
     const auto more = in.first(std::min(in.size(), head_.size() - head_bytes_));
@@ -105,9 +106,9 @@ class zstd_decoder final : public decoder {
 
   std::unique_ptr<::ZSTD_DCtx, free_stream> stream_;
   std::uint64_t most_window_bytes_;
-  std::array<std::byte, zstd_header::most_bytes> head_{};  // of the frame
+  std::array<std::byte, zstd_header::most_bytes> head_{};  // the first bytes of the frame
   std::size_t head_bytes_ = 0;
-  std::optional<zstd_window> window_;  // of the frame, once its header is known
+  std::optional<zstd_window> window_;  // the frame's window, once its header is known
 };
 
 }  // namespace

@@ -12,44 +12,49 @@
 
 namespace millrace::preprocess {
 
-/// One library's streaming decompressor. It sees one *unit* at a time: a gzip member, a zstd frame
-/// (a skippable one is a unit without text), a bzip2 stream, a whole xz file. For one thread.
+/// One library's streaming decompressor. It decodes one *unit* at a time: a gzip member, a zstd
+/// frame (a skippable frame is a unit without text), a bzip2 stream or a whole xz file. For one
+/// thread.
 class decoder {
  public:
   struct step {
-    bool ended = false;        ///< the unit, with its checksums, ended at the new start of `in`
-    std::string problem = {};  ///< not empty: the data is damaged after the text in `out`
-    /// Not empty: the unit is refused, because it needs more memory than allowed or available.
+    bool ended = false;        ///< the unit and its checksums end before the new start of `in`
+    std::string problem = {};  ///< if not empty, the data is damaged after the text in `out`
+    /// If not empty, the unit is refused, because it needs more memory than allowed or available.
     std::string refusal = {};
   };
 
   virtual ~decoder() = default;
 
-  /// Prepares for a unit that begins with the next bytes.
+  /// Prepares for a unit that begins with the next bytes that decode() receives.
   virtual void start() = 0;
 
   /// Decompresses from the start of `in` to the start of `out`, and advances both spans past the
-  /// bytes used. If none were used, the unit needs more of `in` or more room in `out`.
+  /// bytes that it used. If it used none, the unit needs more of `in` or more room in `out`.
   ///
-  /// @param last  `in` is the rest of the file
+  /// @param last  true if `in` is the rest of the file
   virtual step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool last) = 0;
 
-  /// "gzip"
+  /// The name of the format, for messages: "gzip".
   virtual const char* name() const noexcept = 0;
 };
 
+/// Makes the decoder for a compression.
+///
+/// @param file_name          for the message of the error
 /// @param most_window_bytes  as in make_zstd_decoder
 /// @pre `compressed_with` is not compression::none.
-/// @throws config_error  this build has no library for it.
+/// @throws config_error  this build has no library for `compressed_with`.
 std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::string& file_name,
                                       std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
 std::unique_ptr<decoder> make_gzip_decoder();
-/// @param most_window_bytes  a frame whose window takes more memory is refused. A window takes
+/// @param most_window_bytes  a frame whose window needs more memory is refused. A window takes up
 ///                           memory only for the part that text has filled so far.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
-/// In a build without the library, the next two return null and their versions are empty.
+/// In a build without the library, the next two functions return null, and the two after them
+/// return empty strings.
 std::unique_ptr<decoder> make_bzip2_decoder();
 std::unique_ptr<decoder> make_xz_decoder();
 std::string bzip2_version();

@@ -43,7 +43,7 @@ std::size_t decompressed_source::read(std::span<std::byte> out) {
   return given;
 }
 
-// Advances in_ to the start of the next unit. Returns false if there is none.
+// Moves in_ to the start of the next unit. Returns false at the end of the input.
 bool decompressed_source::next_unit() {
   if (!pass_padding()) {
     check_points();
@@ -106,8 +106,8 @@ void decompressed_source::decompress(std::span<std::byte>& out) {
   }
 }
 
-// All text before the next restart point was decompressed. Continues to that point and fails if
-// there is more text before it.
+// Called when all text before the next restart point was decompressed. Decodes up to the point, and
+// fails if there is more text before it.
 void decompressed_source::reach_point() {
   const std::size_t points = later_.size();
   std::array<std::byte, 1> spare{};
@@ -123,7 +123,8 @@ void decompressed_source::reach_point() {
   if (!problem_.empty()) fail(problem_);
 }
 
-// Called between two units. Every restart point at or before this offset must be exactly here.
+// Called between two units. Checks that every restart point at or before the current compressed
+// offset is exactly here.
 void decompressed_source::check_points() {
   const std::uint64_t compressed = compressed_->position_bytes() - in_.size();
   while (!later_.empty() && later_.front().compressed_offset <= compressed) {

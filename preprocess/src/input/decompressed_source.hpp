@@ -10,13 +10,13 @@
 
 namespace millrace::preprocess {
 
-/// Decompresses another source to the end of the file: any number of consecutive members, frames
-/// or streams.
+/// Decompresses another source to the end of the file. The file may consist of any number of
+/// consecutive units (gzip members, zstd frames or bzip2 streams), or be a whole xz file.
 class decompressed_source final : public byte_source {
  public:
   /// @param compressed  the compressed bytes, starting at `from`
-  /// @param name    of the file, for errors
-  /// @param later   as in open_input_at
+  /// @param name        name of the file, for errors
+  /// @param later       as in open_input_at()
   /// @param most_window_bytes  as in input_file
   decompressed_source(std::unique_ptr<byte_source> compressed, compression compressed_with,
                       std::filesystem::path name, restart_point from = {},
@@ -42,12 +42,12 @@ class decompressed_source final : public byte_source {
   std::unique_ptr<decoder> decoder_;
   std::vector<std::byte> buffer_;
   std::span<const std::byte> in_;  // the part of buffer_ not yet decompressed
-  bool inside_ = false;            // in the middle of a unit
+  bool inside_ = false;            // the decoder is in the middle of a unit
   bool was_full_ = false;          // the decoder may hold text that did not fit
   bool ended_ = false;             // compressed_ has reached its end
-  std::string problem_;            // thrown once all text before it was returned
+  std::string problem_;            // read() throws it after it returned all text before the problem
   bool refused_ = false;           // problem_ is a refusal, not damage
-  std::uint64_t text_ = 0;         // bytes returned so far, from the start of the file
+  std::uint64_t text_ = 0;         // text offset of the next byte to return
   std::span<const restart_point> later_;
 };
 

@@ -31,11 +31,11 @@ file_bytes::file_bytes(const input_file& file, std::uint64_t offset)
     : path_(display_path(file)), fd_(open_fd(file)), position_(offset) {
   struct ::stat status {};
   if (::fstat(fd_.get(), &status) != 0) throw io_error(path_, "fstat", errno);
-  // Bytes before stdin's current offset belong to someone else, so a redirected file does not count
-  // as a regular file.
+  // A file redirected to stdin does not count as a regular file: reading it must start at stdin's
+  // current offset, because another program may have consumed the bytes before it.
   regular_ = S_ISREG(status.st_mode) && !file.is_stdin();
   if (regular_) {
-    // Only advice, so a failure does not matter.
+    // This call is only a hint to the kernel, so a failure does not matter.
     (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
     pages_ = io::pages_for_reading(fd_, static_cast<std::uint64_t>(status.st_size));
     return;
@@ -48,7 +48,8 @@ void file_bytes::cancel() noexcept {
   if (cancelled_) (void)::eventfd_write(cancelled_.get(), 1);
 }
 
-// Waits until there is something to read, even the end or an error. Returns false if cancelled.
+// Waits until read(2) can return data, the end of the file or an error without blocking. Returns
+// false if cancelled.
 bool file_bytes::wait() {
   std::array<::pollfd, 2> fds = {{{fd_.get(), POLLIN, 0}, {cancelled_.get(), POLLIN, 0}}};
   if (io::uninterrupted([&] { return ::poll(fds.data(), fds.size(), -1); }) < 0) {
@@ -66,7 +67,7 @@ std::size_t file_bytes::read_file(std::span<std::byte> out) {
     } else {
       const ssize_t n =
           io::uninterrupted([&] { return ::read(fd_.get(), out.data(), out.size()); });
-      // Another reader took the bytes that poll(2) reported: wait for more.
+      // If another process took the bytes that poll(2) reported, wait for more.
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
       if (n < 0) throw io_error(path_, "read", errno);
       done = static_cast<std::size_t>(n);

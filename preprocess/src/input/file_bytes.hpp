@@ -18,8 +18,8 @@ class file_bytes final : public byte_source {
  public:
   /// Opening a FIFO does not wait for its writer; reading does.
   ///
-  /// @param offset  where to begin; nonzero only for a regular file
-  /// @throws io_error  it cannot be opened.
+  /// @param offset  byte at which to begin; nonzero only for a regular file
+  /// @throws io_error  the file cannot be opened.
   explicit file_bytes(const input_file& file, std::uint64_t offset = 0);
 
   std::size_t read(std::span<std::byte> out) override;
@@ -41,27 +41,32 @@ class file_bytes final : public byte_source {
 
   std::filesystem::path path_;
   io::unique_fd fd_;
-  io::unique_fd cancelled_;  // an eventfd, readable after cancel(); none for a regular file
+  io::unique_fd cancelled_;  // an eventfd, readable after cancel(); empty for a regular file
   bool regular_ = false;
   io::page_cache pages_ = io::page_cache::keep;
-  std::uint64_t position_ = 0;   // after head_
-  std::vector<std::byte> head_;  // peeked at, not yet read
+  std::uint64_t position_ = 0;   // offset in the file of the first byte after head_
+  std::vector<std::byte> head_;  // bytes returned by peek(), not yet by read()
 };
 
+/// The error for a file that became shorter.
+///
 /// @param end  byte at which the file ended too early
 inline format_error became_shorter(const std::filesystem::path& path, std::uint64_t end) {
   return {path, end, "the file became shorter while it was being read"};
 }
 
+/// The error for a file that became longer.
+///
 /// @param end  byte at which the file should have ended
 inline format_error became_longer(const std::filesystem::path& path, std::uint64_t end) {
   return {path, end, "the file became longer while it was being read"};
 }
 
-/// Compares the size of a file that was read to its end with its size when the run was planned. A
-/// compressed file may be truncated or extended exactly where one of its parts ends; no decoder
-/// notices that.
-/// @throws format_error  they differ
+/// Compares the size of a file that was read to its end with its size when the run was planned. No
+/// decoder notices if a compressed file was truncated or extended exactly where a member or frame
+/// ends.
+///
+/// @throws format_error  the two sizes differ.
 inline void expect_whole(const std::filesystem::path& path, std::uint64_t read,
                          std::uint64_t planned) {
   if (read < planned) throw became_shorter(path, read);

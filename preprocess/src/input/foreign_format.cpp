@@ -16,13 +16,14 @@ bool is_printable(char c) {
   return c >= ' ' && c <= '~';
 }
 
-// The iconv name of a UTF-16 or UTF-32 encoding, detected by its byte order mark, or by two leading
-// ASCII characters, as JSON has. Empty for any other text.
+// Returns the iconv name of a UTF-16 or UTF-32 encoding, or "" for any other text. Detects the
+// encoding by its byte order mark or by two ASCII characters at the start, as every JSON text has.
 std::string_view wide_encoding_of(std::string_view head) {
   if (head.starts_with("\0\0\xFE\xFF"sv) || head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32";
   if (head.starts_with("\xFE\xFF"sv) || head.starts_with("\xFF\xFE"sv)) return "UTF-16";
   if (head.size() < 8) return "";
-  // Whether the text begins with two units of `size` bytes, each with an ASCII character at `at`.
+  // Returns whether the text begins with two code units of `size` bytes, each of them zero except
+  // for an ASCII character at byte `at`.
   const auto units = [&](std::size_t size, std::size_t at) {
     for (std::size_t i = 0; i < 2 * size; ++i) {
       if (i % size == at ? !is_printable(head[i]) : head[i] != 0) return false;
@@ -52,8 +53,8 @@ void expect_text(std::span<const std::byte> head, std::string_view name) {
         "a zip archive; unpack it first, or send its text through a pipe: unzip -p FILE | "
         "preprocess_data --input - ...");
   }
-  // A line of JSON may contain "ustar" at this offset, but not zeros. A tar header pads its names
-  // with zeros.
+  // A tar header pads its names with zeros. A line of JSON may contain "ustar" at this offset, but
+  // it contains no zeros.
   if (text.size() >= ustar_at + 5 && text.substr(ustar_at, 5) == "ustar" &&
       text.substr(0, ustar_at).find('\0') != text.npos) {
     refuse(

@@ -7,18 +7,19 @@
 
 namespace millrace::preprocess {
 
-/// How many of a text's first bytes expect_text() looks at.
+/// Number of bytes at the start of a text that expect_text() needs.
 inline constexpr std::size_t foreign_head_bytes = 262;
 
-/// Whether a file that begins with `head` is the .idx of a dataset.
+/// Returns whether a file that begins with `head` is the .idx file of a dataset.
 bool is_dataset_index(std::span<const std::byte> head);
 
 /// Advice for messages about an input that belongs to a dataset.
 inline constexpr std::string_view leave_out_dataset =
     "pass inputs that exclude datasets, such as 'FOLDER/*.jsonl'";
 
-/// Recognizes inputs that are not UTF-8 lines by their first bytes: archives, Parquet, a dataset's
-/// index, UTF-16 and UTF-32. An error about a bad line 1 would not explain the cause.
+/// Throws if the first bytes show that an input is not lines of UTF-8 text: archives, Parquet, a
+/// dataset's index, UTF-16 and UTF-32. Otherwise the run would report line 1 as bad, which does not
+/// explain the cause.
 ///
 /// @param head  the first `foreign_head_bytes` of the decompressed text, or all of a shorter text
 /// @throws config_error  the message begins with `name`, names the format and says what to do.

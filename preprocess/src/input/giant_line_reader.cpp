@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-// A file in the folder that is deleted when its last descriptor is closed.
+// Creates a file in the folder that is deleted when its last descriptor is closed.
 io::unique_fd unnamed_file(const std::filesystem::path& folder) {
   io::unique_fd fd(io::uninterrupted(
       [&] { return ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600); }));
   if (fd) return fd;
-  std::string name = (folder / ".millrace-line-XXXXXX").string();  // no O_TMPFILE here
+  std::string name = (folder / ".millrace-line-XXXXXX").string();  // if O_TMPFILE is unsupported
   fd = io::unique_fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!fd) throw io_error(folder, "open (a file for a long line)", errno);
   (void)::unlink(name.c_str());

@@ -15,11 +15,11 @@
 
 namespace millrace::preprocess {
 
-/// Where a giant line begins.
+/// The place where a giant line begins.
 struct line_place {
   std::filesystem::path input;
-  std::uint64_t offset_bytes = 0;  ///< in the decompressed input
-  /// The input, if its bytes on disk are the text. If null, the line is copied to an unnamed file.
+  std::uint64_t offset_bytes = 0;  ///< offset of the line in the decompressed input
+  /// The input file, if it is not compressed. If null, the line is copied to an unnamed file.
   std::shared_ptr<const io::unique_fd> plain = nullptr;
 };
 
@@ -32,9 +32,11 @@ struct followed_line {
 
 /// Reads the rest of a line from `source`.
 ///
-/// @param head  the bytes of the line read so far: no line end, except perhaps a final `\r`
-/// @throws io_error, format_error  as byte_source::read; the copy cannot be written.
-/// @throws line_abandoned
+/// @param head  the bytes of the line read so far. They contain no line end, except perhaps a final
+///              `\r`.
+/// @throws io_error, format_error  as byte_source::read. Also io_error if the copy of the line
+///                                 cannot be written.
+/// @throws line_abandoned          the run was asked to stop.
 followed_line follow_giant_line(byte_source& source, std::span<const std::byte> head,
                                 const line_place& place, const read_limits& limits);
 

@@ -15,20 +15,20 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t least_member_bytes = 10 + 2 + 8;
-constexpr std::size_t trailer_size_bytes = 4;  // ISIZE: the last field
+constexpr std::size_t trailer_size_bytes = 4;  // ISIZE, the last field of a member
 constexpr std::size_t search_bytes = std::size_t{1} << 20;
 constexpr std::size_t header_window_bytes = 64;
 constexpr std::string_view magic = "\x1F\x8B\x08";
 
 bool begins_member(std::span<const std::byte> at) {
   return at.size() > 3 && std::memcmp(at.data(), magic.data(), magic.size()) == 0 &&
-         (std::to_integer<unsigned>(at[3]) & 0xE0U) == 0;  // reserved flags
+         (std::to_integer<unsigned>(at[3]) & 0xE0U) == 0;  // the reserved flags must be 0
 }
 
 }  // namespace
 
-// Returns at least `least` bytes, or all up to the end of the file. Reads `most` bytes if the
-// buffer does not have them.
+// Returns the bytes at `offset`: at least `least` bytes, or all up to the end of the file; at most
+// `most`. If the buffer lacks some of the `least` bytes, reads up to `most` bytes into it.
 std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t least,
                                                 std::size_t most) {
   const std::uint64_t left = file_size_ - offset;
@@ -53,7 +53,8 @@ std::optional<unit_size> gzip_members::size_at(std::uint64_t offset) {
   return unit_size{(padding ? file_size_ : *end) - offset, text};
 }
 
-// BGZF, as bgzip and samtools write it: the extra field BC holds the size of the member minus one.
+// Returns the end that a BGZF header declares (bgzip and samtools write BGZF): its extra field BC
+// holds the size of the member minus one.
 std::optional<std::uint64_t> gzip_members::told_end(std::uint64_t offset) {
   const auto head = window(offset, header_window_bytes);
   if (head.size() < 12 || (std::to_integer<unsigned>(head[3]) & 4U) == 0) return std::nullopt;
@@ -93,7 +94,8 @@ std::optional<unit_size> gzip_members::search_end(std::uint64_t offset) {
   return last_member(offset);
 }
 
-// No other member follows. Zeros at the end may be part of its size field, or padding.
+// Called if no other member follows. Zeros at the end of the file may be part of the member's size
+// field, or padding.
 std::optional<unit_size> gzip_members::last_member(std::uint64_t offset) {
   if (window(file_size_ - 1, 1)[0] != std::byte{0}) {
     if (!may_reach(offset, file_size_)) return std::nullopt;
@@ -123,8 +125,9 @@ std::uint64_t gzip_members::text_bytes_before(std::uint64_t end) {
   return little_endian(size);
 }
 
-// Whether the size field before `end` can be that of the text. Deflate expands a byte to at most
-// 1032 bytes. A text may also grow to more than twice its size, but that is too rare to search for.
+// Returns whether the size field before `end` is plausible for a member at `offset`. Deflate
+// expands a byte to at most 1032 bytes of text. A member may also be more than twice as large as
+// its text, but that is so rare that such members are not accepted.
 bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t compressed = end - offset;
   const std::uint64_t text = text_bytes_before(end);

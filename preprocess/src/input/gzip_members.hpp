@@ -14,23 +14,23 @@
 
 namespace millrace::preprocess {
 
-/// Finds the sizes of gzip members (RFC 1952). A BGZF header declares the size. Otherwise this
-/// searches for the next member: a valid member header, followed by data that can be decompressed,
-/// and preceded by a plausible size field.
+/// Finds the sizes of gzip members (RFC 1952). The header of a BGZF member declares the size. For
+/// other members, this class searches for the start of the next member: a valid member header that
+/// is followed by data that can be decompressed, and preceded by a plausible size field.
 class gzip_members {
  public:
-  /// How far to search for the end of a member, and how much text a candidate must decompress to
-  /// be accepted. Random bytes decode as a few deflate codes at most.
+  /// Limits of that search: the largest distance to the end of a member, and how much text a
+  /// candidate must decompress to be accepted. Random bytes decode as a few deflate codes at most.
   static constexpr std::uint64_t most_compressed_bytes = std::uint64_t{64} << 20;
   static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
 
-  /// `fd` and `path` outlive this.
+  /// @pre `fd` and `path` outlive this.
   gzip_members(const io::unique_fd& fd, std::uint64_t file_size, const std::filesystem::path& path)
       : fd_(fd), file_size_(file_size), path_(path) {}
 
-  /// The sizes of the member at `offset`. If only zero padding follows it up to the end of the
-  /// file, the padding counts as part of it. Empty if no member begins there or its end is not
-  /// found.
+  /// Returns the sizes of the member at `offset`. If only zero padding follows the member up to the
+  /// end of the file, the padding counts as part of the member. Returns an empty optional if no
+  /// member begins at `offset` or its end is not found.
   ///
   /// @throws io_error  the file cannot be read.
   std::optional<unit_size> size_at(std::uint64_t offset);
@@ -38,7 +38,7 @@ class gzip_members {
  private:
   struct trial {
     bool sound = false;  ///< no damage was found
-    bool ended = false;  ///< the end was reached; then `size` is the member's
+    bool ended = false;  ///< the end was reached, and `size` is the member's size
     unit_size size = {};
   };
 

@@ -18,7 +18,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// The paths in `folder` whose last part matches.
+// Appends the paths in `folder` whose file name matches the pattern.
 void list_matches(const std::string& folder, const std::string& pattern,
                   std::vector<std::string>& paths) {
   std::error_code error;
@@ -32,7 +32,8 @@ void list_matches(const std::string& folder, const std::string& pattern,
 
 enum class entry_kind : std::uint8_t { file, folder, other };
 
-// What an entry of a folder is. Pipes and devices are not regular files, so they are `other`.
+// Returns the kind of a folder's entry. Pipes and devices are not regular files, so they are
+// `other`.
 entry_kind kind_of(const std::filesystem::directory_entry& entry) {
   std::error_code error;
   const auto status = entry.status(error);  // follows links
@@ -115,7 +116,7 @@ std::vector<std::string> expand_pattern(const std::string& pattern) {
     paths = std::move(longer);
   }
   std::sort(paths.begin(), paths.end());  // by byte value: the same order under every locale
-  // A bare `-` would mean stdin.
+  // A file with the name `-` must not be taken for stdin.
   if (const auto dash = std::ranges::find(paths, "-"); dash != paths.end()) *dash = "./-";
   return paths;
 }
@@ -129,7 +130,7 @@ std::vector<std::string> expand_folder(const std::string& folder) {
                     "with '.' are ignored)",
                     folder));
   }
-  std::sort(files.begin(), files.end());  // by byte value, not part by part
+  std::sort(files.begin(), files.end());  // by byte value of the whole path, not of each part
   return files;
 }
 

@@ -6,26 +6,27 @@
 
 namespace millrace::preprocess {
 
-/// Whether this path exists. A dangling link counts.
+/// Returns whether this path exists. A dangling link counts as existing.
 ///
 /// @throws io_error  the path cannot be checked.
 bool exists(const std::string& path);
 
-/// The paths that match a pattern with `*`, `?` or `[...]`, sorted by byte value; perhaps none.
+/// The paths that match a pattern with `*`, `?` or `[...]`, sorted by byte value. The result may be
+/// empty.
 ///
 /// @throws io_error  a folder along the path cannot be read.
 std::vector<std::string> expand_pattern(const std::string& pattern);
 
-/// The files of a folder, selected and ordered as plan_inputs() says.
+/// The files of a folder, selected and ordered as plan_inputs() describes.
 ///
 /// @throws io_error      a folder cannot be read, or a link is dangling.
-/// @throws config_error  there is no file, or there is a link to a folder.
+/// @throws config_error  the folder has no file, or contains a link to a folder.
 std::vector<std::string> expand_folder(const std::string& folder);
 
-/// The arguments in a list. `path` has no leading '@'.
+/// The arguments in a list file. `path` has no leading '@'.
 ///
 /// @throws io_error      the file cannot be read.
-/// @throws config_error  it names another list, or all its lines are blank.
+/// @throws config_error  the list names another list, or all its lines are blank.
 std::vector<std::string> expand_list(const std::string& path);
 
 }  // namespace millrace::preprocess

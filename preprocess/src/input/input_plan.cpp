@@ -31,7 +31,7 @@ void check_name(const input_file& file) {
                   file.path.string(), suffix, first_bytes_of(expected)));
 }
 
-// A dataset's token file has no signature, but the index next to it does.
+// Refuses the token file of a dataset. It has no signature, but the index next to it does.
 void expect_no_tokens(const std::filesystem::path& path) {
   if (path.extension() != ".bin") return;
   const auto index = std::filesystem::path(path).replace_extension(".idx");
@@ -48,7 +48,7 @@ void expect_no_tokens(const std::filesystem::path& path) {
                   path.string(), leave_out_dataset));
 }
 
-// For a redirected file, sets the number of remaining bytes, for progress.
+// If stdin is a redirected file, sets the number of its remaining bytes, for the progress bar.
 input_file look_at_stdin(std::uint64_t most_window_bytes) {
   input_file file{.path = "-", .most_window_bytes = most_window_bytes};
   struct ::stat status {};

@@ -14,21 +14,21 @@
 namespace millrace::preprocess {
 
 struct input_file {
-  std::filesystem::path path;  ///< "-" is stdin; a file of that name is "./-"
+  std::filesystem::path path;  ///< "-" is stdin; a file with the name "-" is "./-"
   /// Detected from the first bytes of a regular file. `none` for other inputs (pipes, stdin), whose
   /// compression is detected when they are read.
   compression compressed_with = compression::none;
-  std::uint64_t size_bytes = 0;  ///< on disk; 0 if it is unknown (a pipe)
-  bool regular = false;          ///< can be read from any byte, more than once
-  /// Memory that the window of its first zstd frame takes; 0 if the file is not zstd.
+  std::uint64_t size_bytes = 0;  ///< size on disk; 0 if it is unknown (a pipe)
+  bool regular = false;          ///< a regular file: can be read from any byte, more than once
+  /// Memory that the window of the file's first zstd frame takes; 0 if the file is not zstd.
   std::uint64_t window_bytes = 0;
-  /// `--zstd-memory`: a zstd frame whose window takes more is refused.
+  /// The value of `--zstd-memory`: a zstd frame whose window takes more memory is refused.
   std::uint64_t most_window_bytes = most_zstd_window_bytes;
 
   bool is_stdin() const { return path == "-"; }
 };
 
-/// The name shown in messages: its path, or "stdin".
+/// The name of an input for messages: its path, or "stdin".
 std::filesystem::path display_path(const input_file& file);
 
 /// Expands the arguments of `--input` to the list of files to read. The order of the arguments is
@@ -43,9 +43,9 @@ std::filesystem::path display_path(const input_file& file);
 ///   line. Names are relative to the current folder. No line may begin with `@`;
 /// - a pattern with `*`, `?` or `[...]`: the matching files, sorted by byte value.
 ///
-/// @param most_window_bytes  input_file::most_window_bytes for all files
-/// @param expect_input  called for each file before it is opened; throws to refuse the file,
-///                      because its bytes do not show who wrote it
+/// @param most_window_bytes  the value of input_file::most_window_bytes for all files
+/// @param expect_input  called for each file before it is opened; throws to refuse the file. It can
+///                      refuse outputs of the run, which are not recognizable by their bytes.
 /// @throws config_error  a pattern matches nothing; a folder or list is empty; stdin is named
 ///                       twice; a list names another list; a name ends in .gz, .zst, .bz2 or .xz
 ///                       but the bytes are something else; this build has no library for the

@@ -14,12 +14,12 @@
 
 #include <millrace/formats/detail/utf8.hpp>
 
-/// The bytes of JSON strings: skipping them, decoding escapes, and UTF-8. Used by `json_scanner`
-/// and by the code that reads the texts it finds.
+/// Functions for the bytes of JSON strings: they skip strings, decode escapes, and encode and check
+/// UTF-8. `json_scanner` and the code that reads the texts it finds use them.
 namespace millrace::preprocess::detail {
 
-/// Plain bytes of a string are copied in blocks of this size, so at most this many bytes are
-/// written past the last of them.
+/// Plain bytes of a string are copied in blocks of this size. So up to this many bytes may be
+/// written after the last plain byte.
 inline constexpr std::size_t block_bytes = 16;
 
 constexpr std::uint8_t byte(char c) {
@@ -42,8 +42,8 @@ inline constexpr std::array<std::int16_t, 256> hex_values = [] {
   return values;
 }();
 
-/// The character that a one-letter escape stands for, by the letter after the backslash; 0 if
-/// that is `u` or no escape.
+/// Maps the letter after a backslash to the character that the escape means. The entry is 0 for `u`
+/// and for any letter that is not an escape.
 inline constexpr std::array<char, 256> short_escapes = [] {
   std::array<char, 256> values{};
   for (const char c : {'"', '\\', '/'}) values[byte(c)] = c;
@@ -55,7 +55,7 @@ inline constexpr std::array<char, 256> short_escapes = [] {
   return values;
 }();
 
-/// The code unit of four hexadecimal digits, or a negative number if they are not all digits.
+/// The value of four hexadecimal digits, or a negative number if they are not all digits.
 inline int hex4(const char* at) {
   const int a = hex_values[byte(at[0])];
   const int b = hex_values[byte(at[1])];
@@ -96,8 +96,9 @@ inline char* put_utf8(char* out, int code_point) {
   return out;
 }
 
-/// Returns the end of the plain bytes at `at`: a quote, a backslash, a control character or `end`.
-/// If `Keep`, appends them at `out_end`, which must have room for block_bytes more than that.
+/// Returns the end of the plain bytes that start at `at`: the position of a quote, a backslash or a
+/// control character, or `end`. If `Keep`, also appends the plain bytes at `out_end`, where there
+/// must be room for them and block_bytes more.
 template <bool Keep>
 const char* pass_plain(const char* at, const char* end, char*& out_end) {
   // A store through a char* may alias out_end, so the loop uses a local copy.
@@ -124,7 +125,7 @@ const char* pass_plain(const char* at, const char* end, char*& out_end) {
 #else
   constexpr std::uint64_t ones = 0x0101010101010101;
   constexpr std::uint64_t highs = ones * 0x80;
-  const auto below = [](std::uint64_t word, std::uint64_t limit) {  // any byte < limit (<= 128)?
+  const auto below = [](std::uint64_t word, std::uint64_t limit) {  // is any byte < limit (<= 128)?
     return (word - ones * limit) & ~word & highs;
   };
   while (end - at >= 8) {
@@ -146,8 +147,8 @@ const char* pass_plain(const char* at, const char* end, char*& out_end) {
   return at;
 }
 
-/// Offset of the first byte that does not begin a well-formed sequence, as Python's
-/// UnicodeDecodeError.start; the size of `line` if there is none.
+/// Returns the offset of the first byte that does not begin a well-formed UTF-8 sequence, like
+/// Python's UnicodeDecodeError.start. Returns the size of `line` if all of it is well-formed.
 inline std::size_t first_invalid_utf8(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size()) {

@@ -8,8 +8,9 @@
 
 namespace millrace::preprocess {
 
-/// The number of lines before `begin` in a plain file. Empty for other inputs, or if the file
-/// cannot be read. Reads everything before `begin`, so use it only for messages.
+/// Returns the number of lines before `begin` in an uncompressed file. Returns an empty optional
+/// for other inputs, or if the file cannot be read. Reads everything before `begin`, so use it only
+/// for messages.
 ///
 /// @pre a line begins at `begin`
 std::optional<std::int64_t> lines_before(const input_file& file, std::uint64_t begin);

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-/// Where a text and its lines begin. `\n`, `\r\n` and a lone `\r` end a line.
+/// Functions that find where a text and its lines begin. `\n`, `\r\n` and a lone `\r` end a line.
 namespace millrace::preprocess {
 
 /// U+FEFF as the first character of a file marks it as UTF-8 and is not part of the text.
@@ -16,11 +16,11 @@ inline std::size_t mark_bytes_of(std::string_view text) {
   return text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
 }
 
-/// The start of the line after the first line end at or after `from`.
+/// Returns the start of the line after the first line end at or after `from`.
 ///
-/// @param complete  nothing follows `text`. If false, a `\r` at the very end is undecided: a `\n`
-///                  may follow.
-/// @return npos if there is no such line end, or it is undecided.
+/// @param complete  true if nothing follows `text`. If false, a `\r` at the very end does not count
+///                  as a line end yet, because a `\n` may follow it.
+/// @return npos if there is no such line end.
 inline std::size_t next_line(std::string_view text, std::size_t from, bool complete) {
   const std::size_t feed = text.find('\n', from);
   const std::size_t back = text.substr(0, std::min(feed, text.size())).find('\r', from);
@@ -29,9 +29,10 @@ inline std::size_t next_line(std::string_view text, std::size_t from, bool compl
   return complete ? back + 1 : text.npos;
 }
 
-/// The start of the unterminated last line of `text`: 0, or the position after the last line end.
+/// Returns the start of the unterminated last line of `text`: 0, or the position after the last
+/// line end.
 ///
-/// @param complete  as above, for a `\r` at the very end
+/// @param complete  as in next_line()
 inline std::size_t last_line(std::string_view text, bool complete) {
   if (!complete && text.ends_with('\r')) text.remove_suffix(1);
   const std::size_t feed = text.rfind('\n');
@@ -40,8 +41,8 @@ inline std::size_t last_line(std::string_view text, bool complete) {
   return back == text.npos ? behind : behind + back + 1;
 }
 
-/// A text that used to end with the byte `last` is now followed by the byte `next`. Whether a line
-/// still ends between them.
+/// Returns whether a line still ends between two bytes: `last`, which used to be the last byte of a
+/// text, and `next`, which now follows it.
 inline bool ends_line(char last, char next) {
   return last == '\n' || (last == '\r' && next != '\n');
 }

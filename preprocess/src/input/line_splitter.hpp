@@ -13,7 +13,7 @@ class line_splitter {
   explicit line_splitter(std::string_view text)
       : text_(text), feed_(find('\n')), return_(find('\r')) {}
 
-  /// Gets the next line, without its line end; false if there is none.
+  /// Gets the next line, without its line end. Returns false if there is no next line.
   bool next(std::string_view& line) {
     if (at_ == text_.size()) return false;
     const std::size_t end = feed_ < return_ ? feed_ : return_;
@@ -31,7 +31,7 @@ class line_splitter {
   }
 
  private:
-  // The next `c` at or after at_; the end of the text if there is none.
+  // Position of the next `c` at or after at_; the size of the text if there is none.
   std::size_t find(char c) const {
     const std::size_t found = text_.find(c, at_);
     return found == text_.npos ? text_.size() : found;
@@ -39,8 +39,8 @@ class line_splitter {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  // The next `\n` and `\r` at or after at_. Both are cached: most texts have only one kind, and
-  // searching for the missing kind from every line would take quadratic time.
+  // Positions of the next `\n` and `\r` at or after at_. Both are cached: most texts have only one
+  // of them, and searching for the missing one from every line would take quadratic time.
   std::size_t feed_;
   std::size_t return_;
 };

@@ -52,8 +52,8 @@ void read_ahead::run() noexcept {
   }
 }
 
-// Fills at least half a chunk, so that data from a slow pipe is not held back for long. Returns
-// false at the end.
+// Fills at least half a chunk. Does not wait for a full chunk, so that data from a slow pipe is not
+// held back for long. Returns false at the end.
 bool read_ahead::fill(chunk& to) {
   to.size = 0;
   to.bytes.resize(chunk_bytes);
@@ -71,7 +71,7 @@ void read_ahead::next_chunk() {
     if (!current_.bytes.empty()) free_.push_back(std::move(current_));
     changed_.notify_all();
     changed_.wait(lock, [&] { return cancelled_ || !filled_.empty(); });
-    if (filled_.empty()) {  // cancelled, so the result is ignored
+    if (filled_.empty()) {  // cancelled, so the caller ignores the result
       current_.last = true;
       current_.size = 0;
     } else {

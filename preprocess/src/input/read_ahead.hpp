@@ -14,10 +14,11 @@
 namespace millrace::preprocess {
 
 /// Reads another source on a separate thread, at most `chunks` chunks of `chunk_bytes` ahead of the
-/// reader. An error is thrown after all bytes before it were returned.
+/// caller of read(). If the other source throws, read() throws the same error after it has returned
+/// all bytes before the error.
 ///
-/// The destructor stops and joins the thread, whether or not everything was read. It also cancels
-/// the inner source, so it returns promptly.
+/// The destructor stops and joins the thread, whether or not everything was read. It cancels the
+/// other source first, so it does not wait long.
 class read_ahead final : public byte_source {
  public:
   static constexpr std::size_t chunks = 4;
@@ -36,8 +37,8 @@ class read_ahead final : public byte_source {
   struct chunk {
     std::vector<std::byte> bytes;
     std::size_t size = 0;
-    std::uint64_t position = 0;  // of the inner source, after this chunk
-    bool last = false;           // the end or the error follows
+    std::uint64_t position = 0;  // position of inner_ after this chunk
+    bool last = false;           // after this chunk comes the end or the error
   };
 
   void run() noexcept;
@@ -54,7 +55,7 @@ class read_ahead final : public byte_source {
 
   std::exception_ptr failure_;  // set by the thread; read after the last chunk
 
-  chunk current_;          // from here on, used by the reader only
+  chunk current_;          // only read() uses this and the next two
   std::size_t given_ = 0;  // bytes of current_ already returned
   std::uint64_t position_ = 0;
 

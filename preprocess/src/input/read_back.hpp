@@ -16,9 +16,9 @@ namespace millrace::preprocess {
 
 inline constexpr std::size_t read_back_bytes = std::size_t{1} << 20;
 
-/// Calls `take(bytes)` with what was written to `file` from `begin` to `end`, in chunks of 1 MiB.
+/// Calls `take(bytes)` for each 1 MiB chunk of the bytes [begin, end) that were written to `file`.
 ///
-/// @throws io_error  the bytes cannot be read, or are no longer there.
+/// @throws io_error  the bytes cannot be read, or the file has become shorter.
 template <class Take>
 void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t end, Take&& take) {
   std::vector<std::byte> chunk(std::min<std::uint64_t>(read_back_bytes, end - begin));
@@ -32,9 +32,10 @@ void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t e
   }
 }
 
-/// Drops what a stopped run wrote after the first `size` bytes, which it had made durable.
+/// Truncates a file of a stopped run to its first `size` bytes, which that run had made durable.
+/// Drops everything that the run wrote after them.
 ///
-/// @throws config_error  the file has fewer.
+/// @throws config_error  the file has fewer than `size` bytes.
 inline void cut_back(io::atomic_file& file, std::uint64_t size) {
   if (file.size_bytes() < size) {
     throw config_error(

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t least_text_bytes = std::uint64_t{1} << 20;
 
-// Walks over the units of a file. `size_of(offset)` returns the sizes of a unit, or nothing, which
-// ends the walk without result.
+// Walks over the units (gzip members or zstd frames) of a file. `size_of(offset)` returns the sizes
+// of the unit at `offset`. If it returns nothing, the walk fails and its result is empty.
 template <class SizeOf>
 std::vector<restart_point> walk(std::uint64_t file_size, SizeOf size_of) {
   std::vector<restart_point> points = {{0, 0}};
@@ -31,7 +31,7 @@ std::vector<restart_point> walk(std::uint64_t file_size, SizeOf size_of) {
     at.compressed_offset += unit->compressed_bytes;
     at.text_offset += unit->text_bytes;
   }
-  // Trailing units without text are not a piece of their own.
+  // Units without text at the end of the file are not a piece of their own.
   if (points.size() > 1 && at.text_offset == points.back().text_offset) points.pop_back();
   if (points.size() == 1) return {};
   points.push_back(at);
@@ -45,7 +45,8 @@ std::vector<restart_point> find_restart_points(const input_file& file) {
     return {};
   const io::unique_fd fd = io::open_read_only(file.path, O_NONBLOCK);
   const std::uint64_t size = io::regular_file_size(fd, file.path);
-  // Only the header of each unit is needed; read-ahead would read the whole file.
+  // Only the header of each unit is needed. With the kernel's read-ahead, the whole file would be
+  // read.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
   if (file.compressed_with == compression::zstd) {
     zstd_frames frames(fd, file.path);

@@ -10,27 +10,28 @@ namespace millrace::preprocess {
 
 /// A place in a compressed file from which it can be decompressed without the bytes before it.
 struct restart_point {
-  std::uint64_t compressed_offset = 0;  ///< in the file
-  std::uint64_t text_offset = 0;        ///< the same place in the decompressed bytes
+  std::uint64_t compressed_offset = 0;  ///< offset in the file
+  std::uint64_t text_offset = 0;        ///< offset of the same place in the decompressed bytes
   bool operator==(const restart_point&) const = default;
 };
 
 /// Finds where a gzip file of several members or a zstd file of several frames can be cut into
 /// pieces that can be decompressed independently. Does not decompress the whole file.
 ///
-/// A pure function of the file's bytes. The first point is {0, 0}; the last is the end, {size of
-/// the file, size of its text}. Both numbers increase from point to point, the text by at least
-/// 1 MiB except in the last piece. N + 1 points delimit N pieces, N >= 2. Empty if the file looks
-/// damaged, or should be read from its start because it has:
+/// The result depends only on the file's bytes. The first point is {0, 0}; the last is the end,
+/// {size of the file, size of its text}. Both offsets increase from point to point, the text offset
+/// by at least 1 MiB except in the last piece. N + 1 points delimit N pieces, N >= 2. The result is
+/// empty if the file looks damaged. It is also empty if the file should be read from its start
+/// because it has:
 ///
 /// - no compression, or bzip2 or xz; or only one piece;
 /// - a zstd frame that does not declare its size, or declares more than 1 GiB;
-/// - a gzip member of more than 64 MiB (compressed) that does not declare its size, as BGZF does:
-///   finding its end would mean searching all of it.
+/// - a gzip member of more than 64 MiB (compressed) that does not declare its size, as BGZF members
+///   do: finding its end would mean searching all of it.
 ///
-/// The points are likely but not proven; open_input_at() checks them as it decompresses. In an
-/// undamaged file they can be wrong only if a gzip member has at least 4 GiB of text, compressed by
-/// a factor above 64. Its text is then refused, not lost.
+/// The points are likely to be right, but not proven: open_input_at() checks them as it
+/// decompresses. In an undamaged file they can be wrong only if a gzip member has at least 4 GiB of
+/// text, compressed by a factor above 64. The text of such a member is then refused, not lost.
 ///
 /// @throws io_error  the file cannot be opened or read.
 std::vector<restart_point> find_restart_points(const input_file& file);

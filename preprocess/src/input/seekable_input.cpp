@@ -13,7 +13,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A plain file, starting at some byte. Many of these may share a descriptor.
+/// Reads an uncompressed file, starting at some byte. Many of these objects may share a descriptor.
 class pread_source final : public byte_source {
  public:
   pread_source(const std::filesystem::path& path, std::shared_ptr<const io::unique_fd> fd,
@@ -35,7 +35,7 @@ class pread_source final : public byte_source {
   std::uint64_t at_;
 };
 
-/// An archive, starting at any place inside one of its parts.
+/// Reads an archive, starting at any place inside one of its parts.
 class skipping_source final : public byte_source {
  public:
   skipping_source(std::unique_ptr<byte_source> from, std::uint64_t skip) : from_(std::move(from)) {
@@ -69,7 +69,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
   if (file.compressed_with == compression::none) {
     made->text_bytes_ = file.size_bytes;
     auto fd = io::open_read_only(file.path);
-    // Only advice, so a failure does not matter.
+    // This call is only a hint to the kernel, so a failure does not matter.
     (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
     made->pages_ = io::pages_for_reading(fd, file.size_bytes);
     made->fd_ = std::make_shared<const io::unique_fd>(std::move(fd));
@@ -84,7 +84,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
   return made;
 }
 
-// For an archive: the last restart point at or before `offset`.
+// For an archive, returns the index of the last restart point at or before `offset`.
 std::size_t seekable_input::point_before(std::uint64_t offset) const {
   const auto behind = std::ranges::upper_bound(points_, offset, {}, &restart_point::text_offset);
   return static_cast<std::size_t>(behind - points_.begin()) - 1;

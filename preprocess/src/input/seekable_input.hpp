@@ -15,31 +15,33 @@
 
 namespace millrace::preprocess {
 
-/// An input that can be read from the middle: a plain file, or an archive of independently
-/// compressed parts. Thread-safe.
+/// An input that can be read from the middle: an uncompressed file, or an *archive*, here a
+/// compressed file of several parts (gzip members or zstd frames) that can be decompressed
+/// independently. Thread-safe.
 class seekable_input {
  public:
-  /// @return null for an input that can only be read from its start: a pipe, a JSON array, an
+  /// @return null for an input that can be read only from its start: a pipe, a JSON array, or an
   ///         archive that is one part or has a part of more than `largest_part_bytes`.
   /// @throws io_error      the file cannot be opened.
-  /// @throws format_error  an archive is not as long as when the inputs were planned.
+  /// @throws format_error  the size of an archive has changed since the inputs were planned.
   static std::shared_ptr<const seekable_input> open(const input_file& file,
                                                     std::uint64_t largest_part_bytes);
 
   const input_file& file() const noexcept { return file_; }
-  /// The descriptor of a plain file; null for an archive.
+  /// The descriptor of an uncompressed file; null for an archive.
   const std::shared_ptr<const io::unique_fd>& fd() const noexcept { return fd_; }
 
   /// Size of the decompressed text.
   std::uint64_t text_bytes() const noexcept { return text_bytes_; }
 
-  /// The first place, at least `least` bytes after `begin`, at which reading can start; or the end.
+  /// Returns the first place, at least `least` bytes after `begin`, at which reading can start, or
+  /// the end of the text if there is none.
   ///
   /// @pre begin < text_bytes()
   std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;
 
-  /// The last place in the text at which reading can start and whose offset on disk is at most
-  /// `compressed_bytes`.
+  /// Returns the last place in the text at which reading can start and whose offset on disk is at
+  /// most `compressed_bytes`.
   std::uint64_t text_before(std::uint64_t compressed_bytes) const;
 
   /// Approximate offset on disk of a place in the text.
@@ -55,7 +57,7 @@ class seekable_input {
   input_file file_;
   std::shared_ptr<const io::unique_fd> fd_;
   io::page_cache pages_ = io::page_cache::keep;
-  std::vector<restart_point> points_;  // of an archive; the last is its end
+  std::vector<restart_point> points_;  // restart points of an archive; the last is its end
   std::uint64_t text_bytes_ = 0;
 };
 

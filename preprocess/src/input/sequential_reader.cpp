@@ -22,6 +22,7 @@ sequential_reader::sequential_reader(std::filesystem::path path,
       rest_(std::move(begun)) {}
 
 // Appends to a block of `used` bytes until it has `target` bytes, or the input ends or fails.
+// Returns the new number of bytes.
 std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::size_t target) {
   block.buffer.reserve(target + text_padding_bytes, used);
   try {
@@ -31,7 +32,7 @@ std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::
       used += n;
     }
   } catch (...) {
-    // Deliver the lines before the damage first: one of them may be bad and must be reported first.
+    // Deliver the lines before the error first: one of them may be bad and must be reported first.
     failure_ = std::current_exception();
   }
   return used;

@@ -16,8 +16,8 @@ namespace millrace::preprocess {
 /// Reads one input sequentially and cuts it into blocks at line ends. For one thread.
 class sequential_reader {
  public:
-  /// @param path    for messages
-  /// @param offset  where the text begins in the decompressed input; a line begins there
+  /// @param path    path of the input, for messages
+  /// @param offset  offset in the decompressed input at which to begin; a line begins there
   /// @param begun   bytes already read from `source`, starting at `offset`
   sequential_reader(std::filesystem::path path, std::unique_ptr<byte_source> source,
                     std::uint64_t offset, const read_limits& limits,
@@ -26,8 +26,9 @@ class sequential_reader {
   /// Reads the next block into `block`, whose buffer is reused.
   ///
   /// @return false at the end of the input.
-  /// @throws io_error, format_error  as byte_source::read, once all whole lines before the error
+  /// @throws io_error, format_error  as byte_source::read, after all whole lines before the error
   ///                                 were delivered.
+  /// @throws line_abandoned          the run was asked to stop during a giant line.
   bool next(byte_block& block);
 
   /// Bytes on disk read so far.
@@ -41,10 +42,10 @@ class sequential_reader {
   std::filesystem::path path_;
   std::unique_ptr<byte_source> source_;
   read_limits limits_;
-  std::exception_ptr failure_;   // of source_, thrown once the lines before it were delivered
+  std::exception_ptr failure_;   // error of source_; thrown after the lines before it
   bool ended_ = false;           // source_ has reached its end
-  std::uint64_t offset_;         // of the first byte of rest_
-  std::vector<std::byte> rest_;  // read, but after the last cut
+  std::uint64_t offset_;         // offset of the first byte of rest_ in the text
+  std::vector<std::byte> rest_;  // bytes that were read, but follow the last cut
 };
 
 }  // namespace millrace::preprocess

@@ -12,10 +12,10 @@
 namespace millrace::preprocess {
 namespace {
 
-// The last line of a span usually extends less than this past the span's end.
+// The last line of a span usually ends less than this many bytes after the span's end.
 constexpr std::size_t tail_guess = std::size_t{8} << 10;
 
-/// The bytes from the start of the span, as many as were requested so far.
+/// The text from the start of the span. It is read as far as extend() requested.
 class growing_text {
  public:
   growing_text(byte_buffer& buffer, byte_source& source) : buffer_(buffer), source_(source) {}
@@ -42,15 +42,17 @@ class growing_text {
   bool ended_ = false;
 };
 
-/// @param read   offset in the input where the bytes read so far end
-/// @param ended  the input ended there
+/// Checks that the input still has its planned size, as far as it was read.
+///
+/// @param read   offset in the input at which the bytes read so far end
+/// @param ended  true if the input ended there
 void expect_size(const seekable_input& input, std::uint64_t read, bool ended) {
   const std::uint64_t expected = input.text_bytes();
   if (ended && read < expected) throw became_shorter(input.file().path, read);
   if (read > expected) throw became_longer(input.file().path, expected);
 }
 
-// Sets the text of the block to the lines from `first` to `cut`; no text if they are equal.
+// Sets the text of the block to the lines in [first, cut), or to no text if the two are equal.
 void set_text(byte_block& block, const unread_span& span, std::size_t first, std::size_t cut) {
   block.begin_bytes = span.begin + first;
   block.end_bytes = span.begin + cut;
@@ -77,8 +79,8 @@ void read_span(byte_block& block, const read_limits& limits) {
   block.mark_bytes = 0;
   std::size_t first = 0;
   if (!span.at_line) {
-    // A line that begins right at the end still belongs to this span. The next span skips it,
-    // because it cannot see what precedes it.
+    // A line that begins right at the end of this span still belongs to this span. The next span
+    // skips that line, because it cannot see the bytes before it.
     first = next_line(text.view().substr(0, length + 1), 0, true);
     if (first == text.view().npos || first > length) return set_text(block, span, 0, 0);
   }

@@ -10,14 +10,15 @@
 namespace millrace::preprocess {
 namespace {
 
-// floor(total * part / of), without a product that could overflow.
+// Returns floor(total * part / of), without computing a product that could overflow.
 std::uint64_t portion(std::uint64_t total, std::int64_t part, std::int64_t of) {
   const auto p = static_cast<std::uint64_t>(part);
   const auto n = static_cast<std::uint64_t>(of);
   return total / n * p + total % n * p / n;
 }
 
-// The place in the text where a task begins whose ideal start is byte `offset` on disk.
+// Returns the place in the text at which a task should begin if its ideal start is byte `offset` of
+// the file on disk.
 text_place place_in(std::span<const input_file> inputs, std::size_t input, std::uint64_t offset,
                     std::uint64_t largest_part_bytes) {
   if (offset == 0) return {input, 0};
@@ -26,7 +27,7 @@ text_place place_in(std::span<const input_file> inputs, std::size_t input, std::
   return {offset < inputs[input].size_bytes - offset ? input : input + 1, 0};
 }
 
-/// Where task `index` begins and the previous task ends.
+/// Returns the place where task `index` begins and the previous task ends.
 text_place boundary(std::span<const input_file> inputs, std::int64_t index, std::int64_t of,
                     std::uint64_t total, std::uint64_t largest_part_bytes) {
   if (index == 0) return {0, 0};

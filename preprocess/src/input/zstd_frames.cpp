@@ -14,7 +14,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint32_t skippable_magic = 0x184D2A50;  // and the fifteen after it
+constexpr std::uint32_t skippable_magic = 0x184D2A50;  // the first of sixteen magic numbers
 
 }  // namespace
 
@@ -34,7 +34,8 @@ std::optional<unit_size> zstd_frames::size_at(std::uint64_t offset) const {
   return unit_size{header->bytes + *blocks + (header->checksum ? 4U : 0U), *header->text_bytes};
 }
 
-// Section 3.1.1.2: three bytes before each block give its kind, its size and whether it is last.
+// Returns the total size of a frame's blocks. RFC 8878, section 3.1.1.2: the three bytes before
+// each block hold its type, its size and whether it is the last one.
 std::optional<std::uint64_t> zstd_frames::blocks_bytes(std::uint64_t offset) const {
   for (std::uint64_t at = offset;;) {
     std::array<std::byte, 3> header{};

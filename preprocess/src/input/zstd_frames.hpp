@@ -9,24 +9,24 @@
 
 namespace millrace::preprocess {
 
-/// Size of a gzip member or a zstd frame, compressed and decompressed.
+/// Compressed and decompressed size of a gzip member or a zstd frame.
 struct unit_size {
   std::uint64_t compressed_bytes = 0;
   std::uint64_t text_bytes = 0;
 };
 
-/// Finds the sizes of zstd frames from frame and block headers alone (RFC 8878).
+/// Finds the sizes of zstd frames (RFC 8878). Reads only the frame and block headers.
 class zstd_frames {
  public:
-  /// A frame with more text is not examined: it has too many blocks.
+  /// Frames with more text are not examined, because they have too many blocks.
   static constexpr std::uint64_t most_text_bytes = std::uint64_t{1} << 30;
 
-  /// Both outlive this.
+  /// @pre `fd` and `path` outlive this.
   zstd_frames(const io::unique_fd& fd, const std::filesystem::path& path) : fd_(fd), path_(path) {}
 
-  /// The sizes of the frame, skippable or not, at `offset`. Empty if no frame begins there, a
-  /// header is truncated, or the frame does not declare its size or is too large. The frame may
-  /// extend past the end of the file.
+  /// Returns the sizes of the frame, skippable or not, at `offset`. Returns an empty optional if no
+  /// frame begins there, a header is truncated, or the frame is too large or does not declare its
+  /// size. The frame may extend past the end of the file.
   ///
   /// @throws io_error  the file cannot be read.
   std::optional<unit_size> size_at(std::uint64_t offset) const;

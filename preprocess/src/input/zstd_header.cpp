@@ -8,7 +8,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Section 3.1.1.1.2: an exponent of 5 bits, and eighths of that power of two.
+// Decodes a window descriptor (RFC 8878, section 3.1.1.1.2). The upper 5 bits are the exponent of a
+// power of two; the lower 3 bits add eighths of that power.
 std::uint64_t window_of(std::byte descriptor) {
   const auto value = std::to_integer<unsigned>(descriptor);
   const std::uint64_t base = std::uint64_t{1} << (10 + (value >> 3));

@@ -8,39 +8,44 @@
 #include <string>
 #include <string_view>
 
-/// How much memory it takes to decompress a zstd frame. Its window is the text that later text may
-/// refer to.
+/// The memory that it takes to decompress a zstd frame. The window of a frame is the earlier text
+/// that the decoder must keep, because later data may refer to it.
 namespace millrace::preprocess {
 
-/// `zstd --long=31`: the largest window that libzstd decompresses.
+/// The largest window that libzstd decompresses; `zstd --long=31` creates it.
 inline constexpr std::uint64_t most_zstd_window_bytes = std::uint64_t{2} << 30;
 
-/// The smallest limit. RFC 8878 asks every decoder to support windows up to this size.
+/// The smallest limit that a user may set. RFC 8878 recommends that every decoder supports windows
+/// up to this size.
 inline constexpr std::uint64_t least_zstd_window_bytes = std::uint64_t{8} << 20;
 
 struct zstd_window {
-  std::uint64_t window_bytes = 0;  ///< as the frame declares it
-  std::uint64_t memory_bytes = 0;  ///< less if the frame declares a text shorter than the window
+  std::uint64_t window_bytes = 0;  ///< size that the frame declares
+  std::uint64_t memory_bytes = 0;  ///< smaller if the frame declares a text shorter than the window
 };
 
-/// @param head  the first zstd_header::most_bytes of a frame, or fewer if the file ends before
-/// @return nothing if `head` does not begin a frame with text, or its header is incomplete.
+/// @param head  the first zstd_header::most_bytes bytes of a frame, or all bytes of a shorter file
+/// @return nothing if `head` is not the start of a frame with text, or its header is incomplete.
 std::optional<zstd_window> zstd_window_of(std::span<const std::byte> head);
 
-/// The message that refuses a frame: the reason, and what to do about it. Empty if the frame is not
-/// refused, or if zstd_window_damage() is what is wrong with it.
+/// Returns the message that refuses a frame: the reason, and what the user can do. Returns an empty
+/// string if the frame is not refused, or if its window is so large that zstd_window_damage()
+/// describes the problem.
 ///
-/// @param most_bytes  memory that a window may take
+/// @param most_bytes  the most memory that a window may take
 std::string zstd_window_refusal(const zstd_window& window, std::uint64_t most_bytes);
 
-/// What is wrong with a window above most_zstd_window_bytes. The zstd programs never make one.
+/// The message for a window above most_zstd_window_bytes. The zstd programs never create one, so
+/// the data must be damaged.
 std::string zstd_window_damage(const zstd_window& window);
 
 /// The message that refuses a frame whose window is within the limit, but cannot be allocated.
 std::string zstd_memory_refusal(const zstd_window& window);
 
-/// @param name  of the file; the sentence begins with it
-/// @throws config_error  zstd_window_refusal()
+/// Throws if the window of a frame needs too much memory.
+///
+/// @param name  name of the file; the message begins with it
+/// @throws config_error  the message is zstd_window_refusal().
 void expect_zstd_window(const zstd_window& window, std::uint64_t most_bytes, std::string_view name);
 
 }  // namespace millrace::preprocess

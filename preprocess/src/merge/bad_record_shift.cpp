@@ -12,7 +12,7 @@ constexpr std::string_view file_key = "{\"file\": \"";
 constexpr std::string_view line_key = ", \"line\": ";
 constexpr std::string_view from_key = ", \"from_byte\": ";
 
-// The end of the string that begins at `at`, after its closing quote.
+// Returns the end of the string whose contents begin at `at`: the position after its closing quote.
 std::size_t end_of_string(std::string_view json, std::size_t at) {
   for (; at < json.size() && json[at] != '"'; ++at) {
     if (json[at] == '\\') ++at;

@@ -8,10 +8,12 @@
 
 namespace millrace::preprocess {
 
-/// Converts a line of a task's P.bad to a line of the whole's: adds `lines_before` to its line
-/// number, and sets `from_byte` to `whole_begin`, or removes it if that is 0.
+/// Converts a line of the P.bad file of one task to a line of the merged P.bad. Adds `lines_before`
+/// to its line number, and sets `from_byte` to `whole_begin`, or removes `from_byte` if
+/// `whole_begin` is 0.
 ///
-/// @return nothing if the line has no `from_byte`, so that it counts from the start of its file
+/// @return nothing if the line has no `from_byte`. Its line number then already counts from the
+///         start of its file.
 std::optional<std::string> shifted_bad_line(std::string_view line, std::int64_t lines_before,
                                             std::uint64_t whole_begin);
 

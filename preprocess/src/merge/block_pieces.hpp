@@ -7,12 +7,12 @@
 #include <type_traits>
 #include <vector>
 
-/// Checksums for P.sum when several writers each write a part of a file.
+/// Checksums of blocks for P.sum, when several writers each write a part of a file.
 namespace millrace::preprocess {
 
-/// The checksum of one writer's share of a block that it did not write completely.
+/// The checksum of the part of a block that one writer wrote. Other writers wrote the rest.
 struct block_piece {
-  std::uint64_t begin = 0;  ///< offset in the file
+  std::uint64_t begin = 0;  ///< offset of the piece in the file
   std::uint32_t bytes = 0;
   std::uint32_t crc32c = 0;
 };
@@ -24,15 +24,16 @@ struct block_checksum {
   std::uint32_t crc32c = 0;
 };
 
-/// Checksums of one range of a file, from its bytes in order, in pieces of any size: of the blocks
-/// that the range covers, and of its share of the block at either end. For one thread.
+/// Computes the checksums of one range of a file from its bytes, which are added in order, in
+/// pieces of any size. Yields the checksum of each block that the range covers completely, and the
+/// block_piece of the block at either end that it covers only in part. For one thread.
 class range_checksums {
  public:
   /// @param begin  offset of the range in the file
   explicit range_checksums(std::uint64_t begin) noexcept : at_(begin) {}
 
-  /// Adds the next bytes. Appends the blocks that they complete, and the piece that ends a block
-  /// begun by another writer.
+  /// Adds the next bytes. Appends the blocks that they complete to `blocks`, and the end of a block
+  /// that another writer began to `pieces`.
   void add(std::span<const std::byte> bytes, std::vector<block_checksum>& blocks,
            std::vector<block_piece>& pieces);
 
@@ -43,11 +44,11 @@ class range_checksums {
   block_piece open_piece() const noexcept { return {at_ - open_bytes_, open_bytes_, crc_}; }
 
   std::uint64_t at_;
-  std::uint32_t open_bytes_ = 0;  // added so far to the block at `at_`
-  std::uint32_t crc_ = 0;         // of these bytes
+  std::uint32_t open_bytes_ = 0;  // bytes added so far to the block that ends after at_
+  std::uint32_t crc_ = 0;         // checksum of these bytes
 };
 
-/// Joins the pieces of all writers into blocks, in order.
+/// Joins the pieces of all writers into blocks. The blocks are in file order.
 ///
 /// @param pieces      in any order
 /// @param file_bytes  size of the whole file

@@ -29,7 +29,7 @@ merge_summary merge(const merge_options& options) {
   summary.type = first.view().type;
   const merged_sidecars sidecars = plan_sidecars(summary.prefixes);
   summary.dropped = sidecars.dropped;
-  // Compare all headers before the first byte is copied: copying may take hours.
+  // Compare all headers before the first byte is copied, because copying may take hours.
   merged_layout layout{.type = summary.type, .multimodal = options.multimodal, .total = {}};
   std::vector<dataset_extent> extents;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
@@ -48,7 +48,7 @@ merge_summary merge(const merge_options& options) {
   dataset_extent before;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    expect_fits(input, first, options.multimodal);  // again: it may have been replaced since
+    expect_fits(input, first, options.multimodal);  // check again: it may have been replaced since
     place_part(input, before, target, stop);
     before += extents[i];
   }

@@ -21,42 +21,44 @@ struct merge_options {
   std::filesystem::path output_prefix;  ///< `--output-prefix`
   bool multimodal = false;              ///< `--multimodal`: keep the modes of the sequences
   bool overwrite = false;               ///< `--overwrite`
-  /// Not zero: the number of a signal that asks to stop. A signal handler may set it; may be null.
+  /// If `*stop` is not zero, it is the number of a signal that asks to stop. A signal handler may
+  /// set it. May be null.
   const std::atomic<int>* stop = nullptr;
 };
 
 struct merge_summary {
-  std::vector<std::filesystem::path> prefixes;  ///< of the inputs, in the order of the output
+  std::vector<std::filesystem::path> prefixes;  ///< input prefixes, in the order of the output
   std::int64_t sequences = 0;
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   formats::dtype type{};
-  std::optional<formats::task_range> tasks;  ///< set if these are not all tasks of the run
-  std::vector<dropped_sidecar> dropped;      ///< that some inputs have, but not the output
+  std::optional<formats::task_range> tasks;  ///< set if the output lacks tasks of the run
+  std::vector<dropped_sidecar> dropped;      ///< sidecars of inputs that the output does not have
 };
 
 /// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory.
-/// Tokens are copied at file-copy speed. Every file of the folder must belong to a dataset, even a
-/// hidden one; subfolders are ignored. Datasets may be empty, including the first.
+/// Tokens are copied at the speed of a file copy. Every file of the folder must belong to a
+/// dataset, even a hidden file; subfolders are ignored. Datasets may be empty, including the first.
 ///
-/// A sidecar is merged if all datasets have it (a .src or .bad also needs the .meta of all). The
-/// summary lists the sidecars that were dropped. So merging all tasks of a run gives the same files
-/// as one process, byte for byte. Parts with checksums are verified.
+/// A sidecar is merged if all datasets have it (a .src or .bad file also needs the .meta files of
+/// all datasets). The summary lists the sidecars that were dropped. Merging all tasks of a run
+/// gives the same files as running it as one process, byte for byte. Datasets with checksums are
+/// verified.
 ///
 /// @throws config_error  the folder has no dataset, or a file that belongs to none; dtypes differ;
 ///                       `multimodal` is set and a dataset has no modes; the output exists; or the
-///                       metas of the datasets are not compatible.
-/// @throws io_error, format_error  an input or the output failed, or a part does not match its
-///                       checksums. No file has its final name.
+///                       .meta files of the datasets are not compatible.
+/// @throws io_error, format_error  reading an input or writing the output failed, or a dataset does
+///                                 not match its checksums. No file has its final name then.
 /// @throws error         the disk has too little space; the message says how much is missing.
 /// @throws stopped       `options.stop` was set before the first file got its final name. The new
 ///                       files are removed, and an old output is unchanged.
 merge_summary merge(const merge_options& options);
 
-/// The stop flag of a merge, with its message for the user.
+/// The stop flag of a merge, with the message that it shows to the user.
 stop_flag stop_flag_of(const merge_options& options);
 
-/// What a user can do if the disk is too small for a merge.
+/// Advice for the message that the disk is too small for a merge.
 inline constexpr const char* merge_room_advice =
     "nothing was copied yet; free disk space, then start again";
 

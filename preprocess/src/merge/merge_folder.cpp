@@ -17,10 +17,10 @@
 namespace millrace::preprocess {
 namespace {
 
-// The prefix of the dataset that a file of the folder belongs to: its .bin, its .idx, or PREFIX and
-// one other suffix.
+// Returns the prefix of the dataset that a file of the folder belongs to. The file is the .bin or
+// .idx file of that dataset, or its prefix with one other suffix.
 std::filesystem::path prefix_of(const std::filesystem::path& file) {
-  // A dangling link means a missing shard, and must not be ignored.
+  // A dangling link means that a shard is missing, so it must not be ignored.
   if (!is_file(file)) throw io_error(file, "open (not a regular file)", EINVAL);
   auto prefix = file;
   prefix.replace_extension();

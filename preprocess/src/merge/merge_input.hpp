@@ -20,8 +20,9 @@
 
 namespace millrace::preprocess {
 
-/// One dataset to merge; its header has been checked. Only the header's pages of the mapping are
-/// touched. The arrays are read in chunks, so that memory does not grow with them.
+/// One dataset to merge. The constructor checks its header. Of the memory-mapped .idx file, only
+/// the header's pages are read. The arrays are read in chunks with pread(2), so that memory use
+/// does not grow with them.
 class merge_input {
  public:
   explicit merge_input(const std::filesystem::path& prefix)
@@ -34,7 +35,8 @@ class merge_input {
     } catch (const format_error& e) {
       throw e.in(paths_.idx);
     }
-    // A process that replaces a dataset removes its .idx first: see formats/spec/mmidx.md.
+    // A process that replaces a dataset removes its .idx first: see formats/spec/mmidx.md. So if
+    // this check passes, the .bin opened above belongs to this .idx.
     if (io::identity_of(paths_.idx) != mapping_.identity()) {
       throw io_error(paths_.idx, "open (it is being replaced by another process)", ESTALE);
     }
@@ -51,7 +53,8 @@ class merge_input {
   const formats::mmidx_view& view() const noexcept { return view_; }
   const dataset_paths& paths() const noexcept { return paths_; }
 
-  /// Fills `out` with entries, starting with entry `first`, of the .idx array at offset `array`.
+  /// Fills `out` with consecutive entries of the .idx array at offset `array`, starting with entry
+  /// number `first`.
   template <class T>
   void read_index(std::uint64_t array, std::uint64_t first, std::span<T> out) const {
     read(idx_, paths_.idx, array + first * sizeof(T), std::as_writable_bytes(out));
@@ -60,7 +63,7 @@ class merge_input {
     read(bin_, paths_.bin, offset, out);
   }
   const io::unique_fd& bin() const noexcept { return bin_; }
-  /// How to use the page cache for the `.bin`.
+  /// How to use the page cache when reading the `.bin`.
   io::page_cache pages() const noexcept { return pages_; }
   std::uint64_t idx_bytes() const noexcept { return mapping_.bytes().size(); }
 

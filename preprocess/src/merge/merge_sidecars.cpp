@@ -17,10 +17,10 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::size_t groups_between = std::size_t{1} << 14;  // a few MiB of P.src
+constexpr std::size_t groups_between = std::size_t{1} << 14;  // between checks of `stop`
 constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
 
-// Names the first part that is not compatible with those before it.
+// Throws an error that names the first part that is not compatible with the parts before it.
 [[noreturn]] void refuse(std::span<const std::filesystem::path> prefixes,
                          std::span<const formats::dataset_meta> metas, const char* problem) {
   const auto fits = [&](std::size_t count) {
@@ -42,7 +42,8 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
                   dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
 }
 
-// A task may have only bad records, but a whole run may not, as with a run without tasks.
+// A single task may have only bad records. A whole run may not, whether or not it is split into
+// tasks.
 void expect_good_records(const formats::dataset_meta& whole,
                          std::span<const formats::dataset_meta> parts) {
   if (whole.tasks || !parts.front().tasks || whole.counts.documents != 0) return;
@@ -72,7 +73,7 @@ std::vector<part_change> changes_of(const formats::dataset_meta& whole,
 /// Finds out which sidecars the parts lack.
 class part_review {
  public:
-  /// @param metas  one per prefix, or empty
+  /// @param metas  one meta per prefix, or none
   part_review(std::span<const std::filesystem::path> prefixes,
               std::span<const formats::dataset_meta> metas)
       : prefixes_(prefixes), metas_(metas) {}
@@ -81,7 +82,7 @@ class part_review {
     return std::ranges::any_of(prefixes_, [&](const auto& prefix) { return has(prefix, which); });
   }
 
-  /// Why the whole cannot have this sidecar; nothing if it can.
+  /// Returns why the whole cannot have this sidecar, or nothing if it can.
   std::optional<std::string> lack(sidecar which) const {
     const bool needs_meta = which == sidecar::src || which == sidecar::bad;
     if (needs_meta && metas_.empty()) {
@@ -111,7 +112,7 @@ class part_review {
   static std::string there_is_no(const std::filesystem::path& path) {
     return fmt::format("there is no {}", path.string());
   }
-  // A part without bad records has no P.bad.
+  // A part without bad records has no P.bad file, and needs none.
   static std::optional<std::string> lack_of_bad(const dataset_paths& paths,
                                                 const formats::dataset_meta& meta) {
     if (meta.on_bad_record != "quarantine") {
@@ -191,7 +192,7 @@ void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
   try {
     const formats::src_view view = formats::parse_src(file.bytes());
     expect_src_of(view, meta);
-    names.resize(shift.inputs_before);  // without the input that this part continues
+    names.resize(shift.inputs_before);  // drop the name of the input that this part continues
     for (std::size_t i = 0; i < view.input_count(); ++i) names.emplace_back(view.input_name(i));
     formats::src_cursor cursor(view);
     std::array<formats::source_place, formats::src_group_documents> moved;
@@ -227,7 +228,8 @@ void append_bad_lines(const dataset_paths& part, const part_change& change, io::
     offset += n;
     std::size_t done = 0;
     while (shifting) {
-      // The kept text is the start of one line. Do not search it again: a line can be long.
+      // The text kept from the last chunk is the start of one line. A line can be long, so do not
+      // search that text again.
       const std::size_t end = text.find('\n', std::max(done, kept));
       if (end == text.npos) break;
       const std::string_view line = std::string_view(text).substr(done, end + 1 - done);

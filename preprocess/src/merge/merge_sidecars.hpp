@@ -17,46 +17,50 @@
 #include "output/provenance_writer.hpp"
 #include "process/stop_flag.hpp"
 
-/// The sidecars of the parts of a merge and of the whole.
+/// Sidecars in a merge. The inputs are called parts, and the merged dataset is called the whole.
 namespace millrace::preprocess {
 
-/// How to convert the places of one part to places of the whole.
+/// How to convert source places in one part to source places in the whole.
 struct part_change {
   formats::part_shift shift;
-  /// The byte at which the whole begins to read the part's first input.
+  /// Byte offset at which the whole begins to read the first input file of the part.
   std::uint64_t begin = 0;
 };
 
 /// A sidecar that some part has, but the whole will not have.
 struct dropped_sidecar {
   sidecar which;
-  std::string why;  ///< a clause that names the part without it
+  std::string why;  ///< a clause that gives the reason, such as which part lacks it
 };
 
-/// The sidecars of the whole: those that all parts have.
+/// The sidecars that the whole gets: those that all parts have.
 struct merged_sidecars {
   std::optional<formats::dataset_meta> meta;  ///< without the root of P.sum
   std::vector<formats::dataset_meta> parts;   ///< one per part, if there is a meta
   std::vector<part_change> changes;           ///< one per part, if there is a meta
   bool sum = false;
-  bool src = false;  ///< only with a meta, which says what to add to lines and inputs
-  bool bad = false;  ///< likewise
+  bool src = false;                      ///< needs `meta`, which says how to shift lines and inputs
+  bool bad = false;                      ///< also needs `meta`
   std::vector<dropped_sidecar> dropped;  ///< in the order of all_sidecars
 };
 
 /// Checks the metas of all parts and decides which sidecars the whole gets.
 ///
-/// @throws config_error            the parts are not compatible: see concatenate().
+/// @throws config_error            the parts are not compatible: see formats::concatenate().
 /// @throws io_error, format_error  a meta cannot be read.
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
 
-/// @throws format_error  `meta`, the P.meta of `input`, describes another dataset.
+/// Checks that `meta`, the P.meta of `input`, describes that dataset.
+///
+/// @throws format_error  it describes another dataset.
 void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta);
 
-/// @throws format_error  `src` and `meta` describe different datasets.
+/// Checks that `src` and `meta` describe the same dataset.
+///
+/// @throws format_error  they do not.
 void expect_src_of(const formats::src_view& src, const formats::dataset_meta& meta);
 
-/// Appends the places of a part's documents.
+/// Appends the source places of a part's documents to `writer`.
 ///
 /// @param meta   P.meta of the part
 /// @param names  names of the inputs so far; the part's names are appended
@@ -66,7 +70,8 @@ void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
                    const formats::part_shift& shift, provenance_writer& writer,
                    std::vector<std::string>& names, const stop_flag& stop);
 
-/// Appends the bad records of a part, if it has any.
+/// Appends the bad records of a part to `file`, if the part has any.
+///
 /// @throws io_error  P.bad cannot be read.
 /// @throws stopped   `stop` is set.
 void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file,

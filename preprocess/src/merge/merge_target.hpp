@@ -17,19 +17,20 @@
 
 namespace millrace::preprocess {
 
-/// One file of the whole. Several processes write to it, each to its own ranges.
+/// One file of the merged dataset. Several processes write to it, each to its own ranges.
 struct target_file {
   io::unique_fd fd;
-  std::filesystem::path path;         ///< of the partial file
+  std::filesystem::path path;         ///< path of the partial file
   std::uint64_t checksums_at = 0;     ///< offset of the checksum of block 0 in P.sum
-  std::vector<block_piece> pieces{};  ///< of blocks that this process wrote only in part
+  std::vector<block_piece> pieces{};  ///< pieces of blocks that this process wrote only in part
 };
 
-/// The partial files of a whole, opened by one of its writers. They must already have their full
-/// sizes; this process or another created them: see merged_dataset. For one thread.
+/// The partial files of a merged dataset, opened by one of its writers. The files must already
+/// exist with their full sizes. A merged_dataset in this or another process creates them. For one
+/// thread.
 class merge_target {
  public:
-  /// @param checksums  there is a P.sum
+  /// @param checksums  true if the dataset has a P.sum
   /// @throws io_error  a partial file does not exist or cannot be opened.
   merge_target(const dataset_paths& paths, const merged_layout& layout, bool checksums);
 
@@ -38,22 +39,24 @@ class merge_target {
   target_file& bin() noexcept { return bin_; }
   target_file& idx() noexcept { return idx_; }
 
-  /// Writes what belongs to no part of the .idx: its header, and the 0 before document 0. Exactly
-  /// one writer calls it.
+  /// Writes the bytes of the .idx that belong to no part: its header, and the 0 before document 0.
+  /// Exactly one writer calls this.
   void write_frame();
 
-  /// Writes checksums of blocks to P.sum.
+  /// Writes checksums of blocks of one file to P.sum.
+  ///
   /// @pre has_checksums()
   void put(const target_file& of, std::span<const block_checksum> blocks);
 
-  /// The same for blocks that were written in pieces. Call it on one writer, after all have
-  /// written.
+  /// Writes the checksums of the blocks that were written in pieces. Exactly one writer calls this,
+  /// after all writers have written.
   ///
   /// @param bin, idx  the pieces of all writers, including this one
-  /// @throws format_error  something was not written, or was written twice.
+  /// @throws format_error  some bytes were not written, or were written twice.
   void put_joined(std::vector<block_piece> bin, std::vector<block_piece> idx);
 
-  /// Makes durable what was written through this object.
+  /// Makes everything durable that was written through this object.
+  ///
   /// @throws io_error  fsync failed.
   /// @throws stopped   `stop` is set.
   void sync(const stop_flag& stop);
@@ -78,14 +81,14 @@ class placed_writer {
   /// Appends bytes [from_offset, from_offset + size) of another file, copying in the kernel where
   /// possible.
   ///
-  /// @param bytes  the same bytes, needed if there are checksums
-  /// @param pages  page cache use for the other file
-  /// @throws format_error  the other file ends before that.
+  /// @param bytes  the same bytes in memory; needed if there are checksums
+  /// @param pages  how the other file uses the page cache
+  /// @throws format_error  the other file ends before `from_offset + size`.
   void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
                    std::uint64_t from_offset, std::uint64_t size, std::span<const std::byte> bytes,
                    io::page_cache pages);
 
-  /// Call it after all bytes were appended.
+  /// Call this after all bytes were appended.
   void finish() { checksums_.finish(file_.pieces); }
 
  private:

@@ -14,7 +14,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Total size of a sidecar over all parts: that of the whole, within a few bytes.
+// Returns the total size of a sidecar of all parts. The merged sidecar has this size within a few
+// bytes.
 std::uint64_t size_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
   std::uint64_t total = 0;
   for (const auto& part : parts) {

@@ -19,10 +19,10 @@
 
 namespace millrace::preprocess {
 
-/// The whole dataset that is merged from parts, in the one process that creates and completes it.
-/// Any number of merge_targets write tokens, index and their checksums meanwhile, each part to its
-/// place. This object writes the other sidecars (a few bytes per document), in order and in
-/// constant memory.
+/// A dataset that is merged from parts (the whole), as the one process sees it that creates and
+/// completes it. Any number of merge_targets write the tokens, the index and their checksums, each
+/// part to its place. This object writes the other sidecars (a few bytes per document), in order
+/// and in constant memory.
 ///
 /// No file has its final name before publish_dataset(). The destructor removes all files, unless
 /// `keep()` was called. For one thread.
@@ -30,11 +30,11 @@ class merged_dataset {
  public:
   /// Creates the partial files, and reserves the space for all of them.
   ///
-  /// @param parts     prefixes, in order
+  /// @param parts     prefixes of the parts, in order
   /// @param sidecars  must outlive this
   /// @param advice    what the user can do if the disk is too small
-  /// @throws io_error  the folder does not exist or is not writable; or another process writes this
-  ///                   dataset.
+  /// @throws io_error  the folder does not exist or is not writable; or another process is writing
+  ///                   this dataset.
   /// @throws error     the disk has too little space: see reserve_all().
   /// @throws stopped   `stop` is set.
   merged_dataset(const std::filesystem::path& prefix, const merged_layout& layout,
@@ -44,19 +44,22 @@ class merged_dataset {
   const dataset_paths& paths() const noexcept { return paths_; }
 
   /// Writes P.src and P.bad, if the whole gets them.
-  /// @param parts  prefixes, in order
+  ///
+  /// @param parts  prefixes of the parts, in order
   /// @throws stopped  `stop` is set.
   void append_sidecars(std::span<const std::filesystem::path> parts, const stop_flag& stop);
 
   /// Completes P.sum, writes P.meta, and makes all files durable under their partial names.
-  /// @pre all checksums are in P.sum, and all writers have synced
+  ///
+  /// @pre all checksums are in P.sum except its root, and all writers have synced
   /// @throws stopped  `stop` is set.
   void finish(const stop_flag& stop);
 
-  /// Keeps the partial files, whatever happens.
+  /// Makes the destructor keep the partial files.
   void keep() noexcept;
 
-  /// The sidecars that publish_dataset() will find.
+  /// The sidecars that the dataset has.
+  ///
   /// @pre finish() was called
   sidecar_set sidecars() const noexcept;
 

@@ -8,7 +8,8 @@
 
 namespace millrace::preprocess {
 
-/// The size of a dataset. The sum for the parts before a part gives its offsets in the whole.
+/// The size of a dataset. For one part of a merge, the sum of the sizes of all earlier parts gives
+/// the offsets of that part in the whole.
 struct dataset_extent {
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;
@@ -29,7 +30,7 @@ inline dataset_extent extent_of(const formats::mmidx_view& idx) {
           .bin_bytes = idx.bin_size_bytes};
 }
 
-/// Offsets in an `.idx` whose counts are known in advance: formats/spec/mmidx.md.
+/// Offsets in an `.idx` file whose counts are known in advance: see formats/spec/mmidx.md.
 struct merged_layout {
   formats::dtype type{};
   bool multimodal = false;
@@ -41,7 +42,7 @@ struct merged_layout {
   std::uint64_t pointer_at(std::uint64_t sequence) const noexcept {
     return length_at(total.sequences) + 8 * sequence;
   }
-  /// Entry 0 of the document ends is the 0 before document 0.
+  /// Offset of an entry of the array of document ends. Entry 0 is the 0 before document 0.
   std::uint64_t document_end_at(std::uint64_t index) const noexcept {
     return pointer_at(total.sequences) + 8 * index;
   }

@@ -21,7 +21,7 @@ constexpr std::size_t copied_chunk_bytes = std::size_t{4} << 20;
 constexpr std::size_t checked_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
 
-/// Calls `work(first, count)` for 0 .. total - 1 in chunks of at most `run` entries.
+/// Calls `work(first, count)` for consecutive chunks of at most `run` entries of [0, total).
 template <class Work>
 void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&& work) {
   for (std::uint64_t first = 0; first < total; first += run) {
@@ -30,8 +30,8 @@ void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&&
   }
 }
 
-// Copies the tokens from file to file in the kernel. With checksums, it also reads them, and
-// verifies that the part is still what it was.
+// Copies the tokens from file to file in the kernel. If there are checksums, it also reads the
+// tokens and verifies them against the part's checksums.
 void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target,
                   const stop_flag& stop) {
   const std::uint64_t size = part.view().bin_size_bytes;
@@ -58,7 +58,7 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
     throw e.in(sum_path);
   }
   std::vector<std::byte> chunk(checked_chunk_bytes);
-  // Errors about a block have its offset; this adds the path.
+  // An error about a block has its offset, but no path. This adds the path.
   const auto held = [](const std::filesystem::path& of, auto&& work) {
     try {
       work();

@@ -10,20 +10,23 @@
 
 namespace millrace::preprocess {
 
-/// @throws config_error  the part has another dtype than `first`, or `multimodal` is set and it has
-///                       no modes.
+/// Checks that a part can be merged with the first part.
+///
+/// @throws config_error  `part` has another dtype than `first`; or `multimodal` is set, and `part`
+///                       has no modes.
 void expect_fits(const merge_input& part, const merge_input& first, bool multimodal);
 
-/// Reopens a part that was measured before.
-/// @throws io_error  it was replaced since: its size is no longer `extent`.
+/// Reopens a part whose size was measured before.
+///
+/// @throws io_error  it was replaced in the meantime: its size is no longer `extent`.
 merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& extent);
 
-/// Writes the tokens and the index of a part to its place in the whole, in constant memory. If the
-/// whole has a P.sum, verifies the part against its own.
+/// Writes the tokens and the index of a part to its place in the merged dataset, in constant
+/// memory. If the merged dataset has a P.sum, verifies the part against its own P.sum.
 ///
-/// @param before  total size of the parts before it
+/// @param before  total size of the parts that precede this part
 /// @throws io_error, format_error  the part cannot be read, or does not match its checksums or its
-///                                 own index; or the whole cannot be written.
+///                                 own index; or the merged dataset cannot be written.
 /// @throws stopped                 `stop` is set; the function checks it every few MiB.
 void place_part(const merge_input& part, const dataset_extent& before, merge_target& target,
                 const stop_flag& stop);

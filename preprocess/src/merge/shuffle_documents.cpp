@@ -44,7 +44,7 @@ class column_reader {
                 const stop_flag& stop)
       : input_(&input), stop_(&stop), array_(array), left_(count) {}
 
-  /// @pre not at the end
+  /// @pre next() was called fewer than `count` times
   T next() {
     if (at_ == chunk_.size()) {
       stop_->check();
@@ -75,8 +75,8 @@ struct stored_document {
   std::span<const std::int8_t> modes;
 };
 
-/// Calls `work(document)` for each document of an input, in order. Verifies the whole `.idx`,
-/// because the output is computed from the lengths alone.
+/// Calls `work(document)` for each document of an input, in order. Verifies the whole `.idx`. This
+/// is necessary because the output's index is computed from the lengths alone.
 template <class Work>
 void for_each_document(const merge_input& input, bool multimodal, const stop_flag& stop,
                        Work&& work) {
@@ -127,8 +127,8 @@ void for_each_document(const merge_input& input, bool multimodal, const stop_fla
   }
 }
 
-/// Reads the tokens of an input sequentially, in long reads. With `checksums`, verifies them
-/// against its P.sum.
+/// Reads the tokens of an input sequentially, in long reads. If `checksums` is set, verifies the
+/// input against its P.sum.
 class token_reader {
  public:
   token_reader(const merge_input& input, bool checksums, const stop_flag& stop)
@@ -147,7 +147,7 @@ class token_reader {
     check_.emplace(sum_.bin_blocks, sum_.bin_bytes);
   }
 
-  /// The next tokens; valid until the next call.
+  /// Returns the next tokens; the span is valid until the next call.
   std::span<const std::byte> next(std::uint64_t size) {
     if (size > buffer_.size() - at_) {
       buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
@@ -171,7 +171,7 @@ class token_reader {
     return result;
   }
 
-  /// Call it after all tokens were read. It verifies the `.idx` too.
+  /// Call this after all tokens were read. With checksums, it also verifies the `.idx`.
   void finish() {
     if (!check_) return;
     in(input_->paths().bin, [&] { check_->finish(); });
@@ -190,7 +190,7 @@ class token_reader {
   }
 
  private:
-  // Errors about a block have its offset; this adds the path.
+  // An error about a block has its offset, but no path. This adds the path.
   template <class Work>
   static void in(const std::filesystem::path& of, Work&& work) {
     try {
@@ -211,7 +211,8 @@ class token_reader {
   std::optional<formats::sum_check> check_;
 };
 
-/// Reads the places of an input's documents sequentially, converted to places of the whole.
+/// Reads the source places of an input's documents sequentially, and converts them to source places
+/// in the merged dataset.
 class place_reader {
  public:
   place_reader(const merge_input& input, const formats::dataset_meta& meta,
@@ -269,7 +270,7 @@ void check_fits(const merge_input& input, const merge_input& first, const merge_
   expect_another_folder(options.output_prefix, options.input);
 }
 
-/// The order of all documents: the output index of each input document.
+/// The shuffled order of all documents. Gives the output index of each input document.
 class turns {
  public:
   turns(std::uint64_t documents, std::uint64_t seed) {
@@ -292,8 +293,9 @@ constexpr std::uint64_t varint_bytes(std::uint64_t value) noexcept {
   return bytes;
 }
 
-/// Upper bound of the size of P.src. The size of a place, encoded as differences from the place
-/// before it, depends on the order. It is bounded by the largest numbers that occur.
+/// Computes an upper bound of the size of P.src. A source place is stored as its differences from
+/// the place before it, so its encoded size depends on the order of the documents. The bound uses
+/// the largest line, offset and input index that occur.
 class src_bound {
  public:
   void add(const formats::source_place& place) noexcept {
@@ -304,8 +306,8 @@ class src_bound {
   }
   std::uint64_t bytes(std::span<const std::string> names) const {
     const std::uint64_t groups = formats::src_group_count(documents_);
-    // formats/spec/src.md: a byte that says which differences follow, then each as a zigzag number.
-    // The first document of a group has none.
+    // formats/spec/src.md: a byte that says which differences follow, then each difference as a
+    // zigzag varint. The first document of a group has no differences.
     const std::uint64_t differences = 1 + (names.size() > 1 ? varint_bytes(2 * names.size()) : 0) +
                                       varint_bytes(2 * most_line_) + varint_bytes(4 * most_end_);
     return formats::src_header_bytes + length_bytes_ + (documents_ - groups) * differences +
@@ -319,9 +321,9 @@ class src_bound {
   std::uint64_t most_end_ = 0;
 };
 
-/// The sizes that a shuffle will write, from a pass over everything except the tokens.
+/// The sizes that a shuffle will write. They are measured by reading everything except the tokens.
 struct shuffle_sizes {
-  std::vector<std::uint64_t> parts;  ///< for each part of the spill: bytes of its documents
+  std::vector<std::uint64_t> parts;  ///< bytes of the documents in each part of the spill
   std::uint64_t src_bytes = 0;       ///< maximum size of P.src; 0 if there is none
 };
 
@@ -411,7 +413,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    check_fits(input, first, options);  // again: it may have been replaced since
+    check_fits(input, first, options);  // check again: it may have been replaced since
     token_reader tokens(input, sidecars.sum, stop);
     std::optional<place_reader> places;
     if (sidecars.src) {

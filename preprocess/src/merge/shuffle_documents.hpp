@@ -13,11 +13,11 @@ namespace millrace::preprocess {
 ///
 /// Sequences stay in their documents. `P.src` is permuted too, `P.sum` is recomputed, and `P.meta`
 /// has the seed among its options as `shuffle_documents`. `P.bad` is not merged, because its lines
-/// belong to no document. Therefore the inputs must be complete runs, not tasks of one.
+/// belong to no document. The inputs must be complete runs, not only some tasks of a run.
 ///
-/// Every token is read twice and written twice, in long sequential transfers; memory is bounded
-/// (see shuffle_spill). While it runs, it needs twice the space of the output. It checks and
-/// reserves the space of all files before it copies the first document.
+/// Every token is read twice and written twice, in long sequential transfers. Memory is bounded
+/// (see shuffle_spill). While the shuffle runs, it needs twice the disk space of the output. It
+/// checks and reserves the space of all files before it copies the first document.
 ///
 /// @throws config_error, io_error, format_error  as merge(); config_error also if the inputs are
 ///                                               only some tasks of a run.

@@ -16,7 +16,8 @@
 namespace millrace::preprocess {
 namespace {
 
-/// The header of a document. Its lengths, modes and tokens follow, each padded to eight bytes.
+/// The header of a document in the file. The document's lengths, modes and tokens follow it. The
+/// header and each of the three are padded to a multiple of eight bytes.
 struct record {
   std::uint64_t turn = 0;
   std::uint64_t sequences = 0;
@@ -62,7 +63,7 @@ shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t tu
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].begin = parts_[i].end = file_bytes_;
     parts_[i].left = part_sizes[i];
-    file_bytes_ += (part_sizes[i] + page - 1) / page * page;  // each part is mapped separately
+    file_bytes_ += (part_sizes[i] + page - 1) / page * page;  // parts are mapped separately
   }
 }
 
@@ -74,7 +75,7 @@ void shuffle_spill::add(const spilled_document& document) {
   part& to = parts_.at(document.turn / turns_of_part_);
   const std::uint64_t size =
       size_of(document.lengths.size(), !document.modes.empty(), document.tokens.size());
-  if (size > to.left) {  // it would overwrite the next part
+  if (size > to.left) {  // the document would overwrite the next part
     throw io_error(file_.partial_path(), "write (an input was replaced by another process)",
                    ESTALE);
   }
@@ -123,7 +124,7 @@ void shuffle_spill::open_part(std::size_t i) {
   if (address == MAP_FAILED) throw io_error(file_.partial_path(), "mmap", errno);
   mapping_ = {static_cast<std::byte*>(address), size};
   bytes_ = mapping_;
-  // Otherwise every document would wait for the disk.
+  // Start reading the part now. Otherwise every document would wait for the disk.
   (void)::madvise(address, size, MADV_WILLNEED);
   for (std::uint64_t offset = 0; offset < size;) {
     const spilled_document document = document_at(offset);
@@ -147,7 +148,8 @@ spilled_document shuffle_spill::document_at(std::uint64_t offset) const {
   spilled_document document;
   document.turn = head.turn;
   document.place = {static_cast<std::uint32_t>(head.input), head.line, head.begin, head.end};
-  // Written by this class, aligned to eight bytes, in a mapping that begins at a page boundary.
+  // These casts are safe: this class wrote the data aligned to eight bytes, and the mapping begins
+  // at a page boundary.
   document.lengths = {reinterpret_cast<const std::int32_t*>(at), head.sequences};
   at += padded(4 * head.sequences);
   if (head.has_modes != 0) {

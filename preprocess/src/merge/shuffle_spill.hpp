@@ -15,31 +15,32 @@
 
 namespace millrace::preprocess {
 
-/// A document in a spill, as views that are valid during a call.
+/// A document in a shuffle_spill. Its views are valid only during the call that passes it.
 struct spilled_document {
-  std::uint64_t turn = 0;  ///< its index in the output
+  std::uint64_t turn = 0;  ///< index of the document in the output
   formats::source_place place;
-  std::span<const std::int32_t> lengths;  ///< of its sequences
+  std::span<const std::int32_t> lengths;  ///< lengths of its sequences
   std::span<const std::int8_t> modes;     ///< one per sequence, or empty
   std::span<const std::byte> tokens;
 };
 
-/// Reorders documents at disk speed: each is written once to a file, into the part for its range of
-/// turns, and the parts are read back one by one. Reads and writes are long and sequential,
-/// whatever the order is. For one thread.
+/// Reorders documents at disk speed. The output is divided into ranges of consecutive document
+/// indices (turns), and a temporary file has one part per range. Each document is written once, to
+/// the part of its turn; then the parts are read one by one. For any order of the documents,
+/// reads and writes are long and sequential. For one thread.
 ///
-/// Memory: `buffer_bytes` for all parts together, and 16 bytes per document of one part. The file
-/// is temporary: the destructor removes it.
+/// Memory: `buffer_bytes` for all parts together, and 16 bytes per document of one part. The
+/// destructor removes the file.
 class shuffle_spill {
  public:
-  static constexpr std::uint64_t part_bytes = std::uint64_t{256} << 20;    // target
-  static constexpr std::uint64_t part_documents = std::uint64_t{1} << 20;  // at most
+  static constexpr std::uint64_t part_bytes = std::uint64_t{256} << 20;    // target size of a part
+  static constexpr std::uint64_t part_documents = std::uint64_t{1} << 20;  // maximum per part
   static constexpr std::size_t buffer_bytes = std::size_t{64} << 20;
 
-  /// Number of turns per part, for totals of this many documents and bytes.
+  /// Returns the number of turns per part for this total number of documents and bytes.
   static std::uint64_t turns_of_part(std::uint64_t documents, std::uint64_t bytes) noexcept;
 
-  /// Bytes that a document takes in the file.
+  /// Returns the number of bytes that a document takes in the file.
   static std::uint64_t size_of(std::size_t sequences, bool modes,
                                std::uint64_t token_bytes) noexcept;
 
@@ -47,23 +48,28 @@ class shuffle_spill {
   ///
   /// @param path        the file is the `.partial` of this path
   /// @param part_sizes  for each part, the exact sum of size_of() over its documents
-  /// @throws io_error
+  /// @throws io_error  the file cannot be created.
   shuffle_spill(const std::filesystem::path& path, std::uint64_t turns_of_part,
                 std::span<const std::uint64_t> part_sizes, stop_flag stop = {});
 
   /// The space that the file will take.
   room_claim claim() noexcept { return {&file_, file_bytes_}; }
 
-  /// Gives the file its size. Call it once, before the first add().
-  /// @throws io_error
+  /// Sets the size of the file. Call this once, before the first add().
+  ///
+  /// @throws io_error  the size cannot be set.
   void begin();
 
-  /// @throws io_error  with ESTALE if the document exceeds what is left of its part's size
-  /// @throws stopped   `stop` is set; checked every few MiB, as in read().
+  /// Writes a document to the part of its turn.
+  ///
+  /// @throws io_error  the file cannot be written; with ESTALE if the document is larger than the
+  ///                   space left in its part.
+  /// @throws stopped   `stop` is set. It is checked every few MiB, also in read().
   void add(const spilled_document& document);
 
   /// Calls `work(document)` for all added documents, in the order of their turns.
-  /// @throws io_error, and what `work` throws
+  ///
+  /// @throws io_error  the file cannot be written or read. Exceptions of `work` pass through.
   template <class Work>
   void read(Work&& work) {
     flush_all();
@@ -76,14 +82,14 @@ class shuffle_spill {
 
  private:
   struct part {
-    std::uint64_t begin = 0;  // offset in the file
-    std::uint64_t end = 0;    // end of what is written
-    std::uint64_t left = 0;   // bytes not yet added
+    std::uint64_t begin = 0;  // offset of the part in the file
+    std::uint64_t end = 0;    // offset of the end of the written data
+    std::uint64_t left = 0;   // bytes not yet added by add()
     std::vector<std::byte> pending;
   };
   struct entry {
     std::uint64_t turn;
-    std::uint64_t offset;  // in the open part
+    std::uint64_t offset;  // offset in the open part
   };
 
   void flush(part& to);
@@ -98,8 +104,8 @@ class shuffle_spill {
   std::uint64_t turns_of_part_;
   std::size_t most_pending_;
   std::vector<part> parts_;
-  std::vector<entry> entries_;        // of the open part, by turn
-  std::span<const std::byte> bytes_;  // of the open part, mapped
+  std::vector<entry> entries_;        // documents of the open part, by turn
+  std::span<const std::byte> bytes_;  // the open part, memory-mapped
   std::span<std::byte> mapping_;
 };
 

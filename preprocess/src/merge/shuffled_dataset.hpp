@@ -22,46 +22,53 @@
 
 namespace millrace::preprocess {
 
-/// The contents of a shuffled_dataset, known in advance.
+/// The type and size of a shuffled_dataset, known in advance.
 struct shuffled_layout {
   formats::dtype type{};
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;
   std::uint64_t bin_bytes = 0;
   bool multimodal = false;
-  bool checksums = false;   ///< P.sum
-  bool provenance = false;  ///< P.src
+  bool checksums = false;   ///< the dataset has a P.sum
+  bool provenance = false;  ///< the dataset has a P.src
 };
 
-/// Writes a dataset document by document. Its counts are known, so each array of the `.idx` is
-/// written directly to its place. No file has its final name before finish() ends. Without
-/// finish(), no file is left. For one thread.
+/// Writes a dataset document by document. Its counts are known in advance, so each array of the
+/// `.idx` is written directly to its place. No file has its final name before finish() returns. If
+/// finish() is not called, the destructor removes all files. For one thread.
 class shuffled_dataset {
  public:
   /// Opens the files.
-  /// @throws io_error  the folder is not writable, or another process writes this dataset.
+  ///
+  /// @throws io_error  the folder is not writable, or another process is writing this dataset.
   shuffled_dataset(const std::filesystem::path& prefix, const shuffled_layout& layout,
                    stop_flag stop = {});
 
   const dataset_paths& paths() const noexcept { return paths_; }
 
   /// The space that all files will take.
+  ///
   /// @param src_bytes, meta_bytes  maximum sizes of P.src and P.meta; 0 for a file that is not
   ///                               written
   std::vector<room_claim> claims(std::uint64_t src_bytes, std::uint64_t meta_bytes);
 
-  /// Gives the `.idx` its size. Call it once, before the first append().
-  /// @throws io_error
+  /// Sets the size of the `.idx`. Call this once, before the first append().
+  ///
+  /// @throws io_error  the size cannot be set.
   void begin();
 
-  /// @throws io_error
-  /// @throws stopped  `stop` is set; checked every few MiB, as in finish().
+  /// Appends a document.
+  ///
+  /// @throws io_error  a file cannot be written.
+  /// @throws stopped   `stop` is set. It is checked every few MiB, also in finish().
   void append(const spilled_document& document);
 
   /// Completes all files, makes them durable and gives them their final names.
-  /// @param inputs  names for P.src
-  /// @param meta    without the root of P.sum, which is filled in
-  /// @throws io_error  for example, the disk is full; or the documents do not match the layout
+  ///
+  /// @param inputs  names of the inputs, for P.src
+  /// @param meta    contents of P.meta without the root of P.sum, which this function adds
+  /// @throws io_error  a file cannot be written, for example because the disk is full; or the
+  ///                   documents do not match the layout.
   void finish(std::span<const std::string> inputs, std::optional<formats::dataset_meta>& meta);
 
  private:
@@ -87,8 +94,8 @@ class shuffled_dataset {
   column pointers_;
   column documents_;
   column modes_;
-  std::vector<std::byte> tokens_;              // buffer: small documents are written together
-  std::vector<formats::source_place> places_;  // likewise
+  std::vector<std::byte> tokens_;              // token buffer: small documents are written together
+  std::vector<formats::source_place> places_;  // places that are not yet in provenance_
   std::int64_t pointer_ = 0;
   std::int64_t sequences_ = 0;
 };

@@ -41,7 +41,8 @@ bool any_is_there(const std::vector<std::filesystem::path>& files) {
   return std::ranges::any_of(files, [](const auto& path) { return io::is_there(path); });
 }
 
-/// One rank's view of the job, from checking what an earlier job left to removing the last file.
+/// The job as one rank sees it: checks what an earlier job left, does the tasks, merges their parts
+/// and removes temporary files.
 class mpi_job {
  public:
   mpi_job(rank_group& ranks, const tokenizer::tokenizer& tokenizer, const run_options& options,
@@ -57,10 +58,10 @@ class mpi_job {
   run_summary finish();
 
  private:
-  /// What rank 0 found. All ranks get it.
+  /// The state in which rank 0 found the job. Rank 0 sends it to all ranks.
   enum class start : std::uint8_t {
-    afresh,   ///< tasks must find no earlier output, or may replace it
-    go_on,    ///< resume: tasks were begun, or are even done
+    afresh,   ///< start again: tasks must find no earlier output, or may replace it
+    go_on,    ///< resume: some or all tasks were begun or are done
     publish,  ///< everything is done except renaming
     done,     ///< everything is done
   };
@@ -95,12 +96,12 @@ class mpi_job {
   std::vector<std::filesystem::path> prefixes_;
   encoder_options encoding_;
   run_identity identity_;
-  formats::sha256::digest digest_{};  // of `identity_`
+  formats::sha256::digest digest_{};  // digest of `identity_`
   start start_ = start::afresh;
-  bool inputs_are_dated_ = true;    // their stamps are unchanged since the job was begun
-  std::optional<journal> journal_;  // on rank 0
-  stage_times busy_;                // of the tasks of all ranks, on rank 0
-  double joining_seconds_ = 0;      // on this rank
+  bool inputs_are_dated_ = true;    // the inputs' stamps are unchanged since the job was begun
+  std::optional<journal> journal_;  // only on rank 0
+  stage_times busy_;                // only on rank 0: total of the tasks of all ranks
+  double joining_seconds_ = 0;      // seconds that this rank took to merge parts
 };
 
 run_summary mpi_job::finish() {
@@ -138,8 +139,8 @@ run_summary mpi_job::finish() {
   return summary(std::chrono::duration<double>(clock::now() - begun).count());
 }
 
-// Computes the identity of this job, so that another job can resume it, and its digest, so that
-// ranks can check that all have the same flags.
+// Computes the identity of this job and its digest. A job that resumes this one compares the
+// identity. The ranks compare the digest, to check that all have the same flags.
 void mpi_job::tell_apart() {
   prefixes_ = output_prefixes(options_);
   encoding_ = encoder_options_of(tokenizer_, options_);
@@ -159,7 +160,7 @@ void mpi_job::tell_apart() {
 }
 
 void mpi_job::find_or_begin_job() {
-  // Refuses a pipe before any file is created.
+  // Throws if an input is a pipe, before any file is created.
   (void)share_of(options_.inputs, {0, tasks_}, options_.limits.largest_part_bytes());
   expect_folder(options_.output_prefix);
   refuse_inputs_among(files_of_run(options_.output_prefix, prefixes_), options_.inputs,
@@ -185,7 +186,7 @@ void mpi_job::find_or_begin_job() {
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
   } catch (...) {
-    if (!journal_->identity()) journal_->discard();  // it was only created to hold the lock
+    if (!journal_->identity()) journal_->discard();  // it only held the lock
     throw;
   }
 }
@@ -244,7 +245,7 @@ run_options mpi_job::options_of(std::int64_t task) const {
   return options;
 }
 
-// Prefixes of the parts that a task writes, one per key.
+// Returns the prefixes of the parts that a task writes, one prefix per key.
 std::vector<std::filesystem::path> mpi_job::prefixes_of(std::int64_t task) const {
   return output_prefixes(task_prefix(options_.output_prefix, {task, tasks_}), identity_);
 }
@@ -306,18 +307,19 @@ void mpi_job::watch(const progress_state& state) {
   expect_room(state);
 }
 
-// A task is too small to forecast the disk space of the job, and no task writes the whole.
+// Checks the disk space for the whole datasets. No task can do that: a task is too small for a
+// forecast of the job's disk space, and no task writes the whole datasets.
 void mpi_job::expect_room(const progress_state& state) {
   const auto growth = forecast_.next(state.read_bytes, state.input_bytes, true);
   if (!growth) return;
   for (const auto& prefix : prefixes_) {
-    // Then an earlier job has reserved the space and begun to fill it.
+    // If this file exists, an earlier job has reserved the space and begun to fill it.
     if (any_is_there({dataset_paths(prefix).with(".bin.partial")})) return;
   }
   expect_room_for_whole(options_.output_prefix, state.output_bytes, *growth);
 }
 
-// Checked here because each task knows only its own bad records.
+// Checks the limit for all tasks together, because each task knows only its own bad records.
 void mpi_job::expect_bad_records_allowed(std::int64_t met) const {
   if (!options_.most_bad_records || met <= *options_.most_bad_records) return;
   throw bad_record_error(fmt::format("{} in all tasks, more than --max-bad-records {}",
@@ -348,8 +350,7 @@ void mpi_job::put_together() {
   });
 }
 
-// Removes the parts after the whole datasets have their final names, and the journal after the
-// parts.
+// Gives the whole datasets their final names, then removes the parts, then the journal.
 void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));

@@ -13,17 +13,18 @@
 
 namespace millrace::preprocess {
 
-/// Merges parts to a dataset on all ranks. Each rank takes an equal share of consecutive parts,
-/// finds their offsets in the whole by prefix sums, and writes their tokens and index there. Rank 0
-/// writes P.meta, and P.src and P.bad, which are about a thousandth of the rest.
+/// Merges parts to one dataset (the whole) on all ranks. Each rank takes an equal share of
+/// consecutive parts, computes their offsets in the whole from prefix sums, and writes their tokens
+/// and index there. Rank 0 also writes P.meta, P.src and P.bad, which together have about a
+/// thousandth of the size of the rest.
 ///
-/// Every rank creates one and calls run(). No file has its final name before publish_dataset(). The
-/// destructor removes all files, unless keep() was called.
+/// Every rank creates one object and calls run(). No file has its final name before
+/// publish_dataset(). The destructor removes all files, unless keep() was called.
 class parallel_merge {
  public:
   /// @param prefix  prefix of the whole
-  /// @param parts   prefixes, in order; all ranks must be able to read them
-  /// @param signal  if not zero, stop soon
+  /// @param parts   prefixes of the parts, in order; all ranks must be able to read them
+  /// @param signal  if not zero, the merge stops soon
   parallel_merge(rank_group& ranks, std::filesystem::path prefix,
                  std::vector<std::filesystem::path> parts, const std::atomic<int>& signal)
       : ranks_(ranks),
@@ -31,16 +32,18 @@ class parallel_merge {
         parts_(std::move(parts)),
         stop_(&signal, "all tasks are done, but not yet merged; pass --resume to continue") {}
 
-  /// On return the whole is durable under its partial names.
+  /// Merges the parts. When it returns, the files of the whole are durable under their partial
+  /// names.
+  ///
   /// @throws job_ended  a step failed on some rank, or a rank got a signal to stop.
   void run();
 
-  /// On rank 0, after run(): see merged_dataset.
+  /// Call these two only on rank 0, after run(). See merged_dataset.
   void keep() noexcept { whole_->keep(); }
   sidecar_set sidecars() const noexcept { return whole_->sidecars(); }
 
  private:
-  /// What all ranks need to know about the whole.
+  /// The facts about the whole that all ranks need.
   struct shared_plan {
     merged_layout layout;
     bool checksums = false;
@@ -55,11 +58,11 @@ class parallel_merge {
   std::filesystem::path prefix_;
   std::vector<std::filesystem::path> parts_;
   stop_flag stop_;
-  std::vector<dataset_extent> extents_;  // of this rank's parts
-  dataset_extent before_;                // total of the parts of lower ranks
+  std::vector<dataset_extent> extents_;  // sizes of this rank's parts
+  dataset_extent before_;                // total size of the parts of lower ranks
   shared_plan plan_;
-  merged_sidecars sidecars_;               // on rank 0
-  std::unique_ptr<merged_dataset> whole_;  // on rank 0
+  merged_sidecars sidecars_;               // only on rank 0
+  std::unique_ptr<merged_dataset> whole_;  // only on rank 0
   std::unique_ptr<merge_target> target_;
 };
 

@@ -23,9 +23,9 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr int message_tag = 1;
-constexpr std::size_t most_at_once = std::size_t{1} << 30;  // MPI counts in int
+constexpr std::size_t most_at_once = std::size_t{1} << 30;  // MPI counts are of type int
 
-// How a step ended. The most serious failure has the largest value.
+// How a step ended on a rank. A more serious failure has a larger value.
 enum severity : int { fine = 0, was_stopped = 1, misused = 2, failed = 3 };
 
 int exit_code_of(int severity) {
@@ -34,7 +34,8 @@ int exit_code_of(int severity) {
   return codes.at(static_cast<std::size_t>(severity));
 }
 
-// Polls and sleeps, because MPI's own waits keep a processor busy.
+// Waits until a request is complete. Polls and sleeps, because MPI's own waits keep a processor
+// busy.
 void wait_for(MPI_Request request) {
   for (int done = 0;;) {
     (void)MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -85,7 +86,8 @@ rank_group::neighbor_count rank_group::count_neighbors() const {
   (void)MPI_Comm_size(machine, &count);
   ::cpu_set_t mine;
   CPU_ZERO(&mine);
-  // If it fails, the sets of all ranks are empty, and count as the same cores.
+  // If this fails on all ranks, all their sets are empty and compare equal, so they count as the
+  // same cores.
   (void)::sched_getaffinity(0, sizeof(mine), &mine);
   std::vector<::cpu_set_t> all(static_cast<std::size_t>(count));
   (void)MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, machine);
@@ -113,7 +115,7 @@ void rank_group::together(const std::function<void()>& step) {
 void rank_group::settle(int severity, const std::string& reason) {
   const int worst = reduced(severity, MPI_INT, MPI_MAX);
   if (worst == fine) return;
-  // A rank that was stopped because another failed has no reason to report.
+  // A rank that stopped only because another rank failed has no reason to report.
   std::string mine = severity == worst ? command::one_line(reason) : std::string();
   mine.resize(std::min<std::size_t>(mine.size(), 4096));
   const auto length = static_cast<std::uint64_t>(mine.size());
@@ -126,8 +128,8 @@ void rank_group::settle(int severity, const std::string& reason) {
   throw job_ended(exit_code_of(worst));
 }
 
-// Reports the reason of the first rank that has one. Others may have the same, such as a missing
-// file.
+// Reports the reason of the first rank that has one. Other ranks may have the same reason, such as
+// a missing file.
 void rank_group::tell_first(std::span<const std::uint64_t> lengths,
                             std::string_view reasons) const {
   const auto first = std::ranges::find_if(lengths, [](auto length) { return length != 0; });
@@ -153,7 +155,8 @@ void rank_group::share_bytes(std::span<std::byte> bytes) const {
   }
 }
 
-// Uses messages instead of MPI_Gatherv, whose total count over all ranks would have to fit an int.
+// Uses messages instead of MPI_Gatherv. With MPI_Gatherv, the total count over all ranks would have
+// to fit in an int.
 std::vector<std::byte> rank_group::gather_bytes(std::span<const std::byte> mine) const {
   std::vector<std::byte> all;
   const auto transfer = [](auto start) {
@@ -204,7 +207,7 @@ dataset_extent rank_group::before(const dataset_extent& mine) const {
   (void)MPI_Iexscan(numbers.data(), sums.data(), 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD,
                     &request);
   wait_for(request);
-  if (is_first()) sums = {};  // MPI leaves it undefined on rank 0
+  if (is_first()) sums = {};  // MPI leaves the result undefined on rank 0
   return extent_of_numbers(sums);
 }
 

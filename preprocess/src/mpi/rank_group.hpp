@@ -17,7 +17,8 @@
 
 namespace millrace::preprocess {
 
-/// The job is over on all ranks, and the reason was reported. The program only needs to exit.
+/// Thrown when the job is over on all ranks and the reason was reported. The program only needs to
+/// exit with status().
 class job_ended : public std::exception {
  public:
   explicit job_ended(int status) : status_(status) {}
@@ -28,33 +29,35 @@ class job_ended : public std::exception {
   int status_;
 };
 
-/// The processes of one MPI job, as seen by one of them. For its main thread.
+/// The processes (ranks) of one MPI job, as one of them sees it. Use it only on the main thread.
 ///
-/// A rank that waits for others polls and sleeps, which leaves the processor to those that work.
+/// A rank that waits for others polls and sleeps. This leaves the processor to the ranks that work.
 class rank_group {
  public:
-  /// MPI_Init.
-  /// @param program  for messages
+  /// Calls MPI_Init_thread.
+  ///
+  /// @param program  name of the program, for messages
   rank_group(std::string program, int* argc, char*** argv);
   rank_group(const rank_group&) = delete;
   rank_group& operator=(const rank_group&) = delete;
-  /// MPI_Finalize.
+  /// Calls MPI_Finalize.
   ~rank_group();
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  /// True on rank 0. Only rank 0 prints to the user, and it keeps the journal.
+  /// True on rank 0. Only rank 0 prints to the user and keeps the journal.
   bool is_first() const noexcept { return rank_ == 0; }
-  /// Numbers of ranks, including this one.
+  /// How many ranks share the machine or the cores with this rank. The counts include this rank.
   struct neighbor_count {
-    int on_machine = 1;     ///< on this machine
-    int on_same_cores = 1;  ///< on this machine, with exactly the same core affinity as this rank
+    int on_machine = 1;     ///< ranks on this machine
+    int on_same_cores = 1;  ///< ranks on this machine with exactly this rank's core affinity
   };
   /// Collective: all ranks must call it.
   neighbor_count count_neighbors() const;
 
-  /// Runs a step on every rank, and returns when all have finished it. If any rank failed, rank 0
-  /// reports the reason of the first rank with the most serious failure, and all ranks end.
+  /// Runs a step on every rank, and returns when all ranks have finished it. If the step threw on
+  /// any rank, the job ends on all ranks: rank 0 selects the most serious failures, and reports the
+  /// reason of the first rank that has one of them.
   ///
   /// @throws job_ended  on all ranks, if the step threw on any rank
   void together(const std::function<void()>& step);
@@ -72,7 +75,8 @@ class rank_group {
     share_bytes(std::as_writable_bytes(std::span(values)));
   }
 
-  /// Gathers the values of all ranks, in rank order, on rank 0. Returns an empty vector elsewhere.
+  /// Gathers the values of all ranks on rank 0, in rank order. Returns an empty vector on other
+  /// ranks.
   template <class T>
   std::vector<T> gather(std::span<const T> mine) requires std::is_trivially_copyable_v<T> {
     const std::vector<std::byte> bytes = gather_bytes(std::as_bytes(mine));
@@ -81,19 +85,19 @@ class rank_group {
     return all;
   }
 
-  /// Sum over the lower ranks: MPI_Exscan.
+  /// Returns the sum of the values of all lower ranks (MPI_Exscan).
   dataset_extent before(const dataset_extent& mine) const;
-  /// Sum over all ranks.
+  /// These return the sum of the values of all ranks; most() returns their maximum.
   dataset_extent total(const dataset_extent& mine) const;
   double total(double mine) const;
   std::uint64_t most(std::uint64_t mine) const;
 
-  /// Sends a short message to another rank. On return it has been handed to MPI.
+  /// Sends a short message to another rank. Returns when MPI has taken the message.
   template <class T>
   void send(int to, const T& message) const requires std::is_trivially_copyable_v<T> {
     send_bytes(to, std::as_bytes(std::span(&message, 1)));
   }
-  /// The next message from rank `from` (-1: from any rank), if there is one.
+  /// Returns the next message from rank `from` (-1: from any rank), or nothing if there is none.
   template <class T>
   std::optional<T> receive(int from,
                            int* sender = nullptr) const requires std::is_trivially_copyable_v<T> {
@@ -104,7 +108,7 @@ class rank_group {
     return message;
   }
 
-  /// Ends all ranks at once, without notifying them: for a rank that cannot continue.
+  /// Ends all ranks at once, without notifying them. Call this on a rank that cannot continue.
   [[noreturn]] void abort(int status) const;
 
  private:

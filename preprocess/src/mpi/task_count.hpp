@@ -8,11 +8,13 @@
 
 namespace millrace::preprocess {
 
-/// Number of tasks that cooperating processes share: one per 32 MiB of the inputs on disk, at most
-/// 4096. It depends only on the inputs, so another number of processes resumes the same tasks.
+/// Returns the number of tasks that the processes of a job share: one per 32 MiB of the inputs on
+/// disk, but at least 1 and at most 4096. The number depends only on the inputs, so a job with
+/// another number of processes resumes the same tasks.
 ///
-/// There are many more tasks than processes. Each process takes one after another, so all finish at
-/// about the same time. A task is large enough to make its fixed cost, a few fsyncs, small.
+/// There are usually many more tasks than processes. Each process does one task after another, so
+/// all processes finish at about the same time. A task is so large that its fixed cost, a few
+/// fsyncs, is small in comparison.
 std::int64_t task_count(std::span<const input_file> inputs);
 
 }  // namespace millrace::preprocess

@@ -20,18 +20,18 @@ constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds report_period{250};
 constexpr int most_notes = 10;
 
-// An order from rank 0 is the number of a task, or one of these.
+// An order is a message from rank 0: the index of a task, or one of these values.
 constexpr std::int64_t order_leave = -1;  // the last order that a rank gets
-constexpr std::int64_t order_stop = -2;   // the job ends: stop the current task
+constexpr std::int64_t order_stop = -2;   // the job ends; stop the current task
 
 /// A message to rank 0.
 struct rank_report {
-  progress_state state;        // of this rank so far
+  progress_state state;        // progress of this rank so far
   bool wants_order = false;    // the rank is idle
-  bool is_in_trouble = false;  // it failed or got a stop signal: the job must end
+  bool is_in_trouble = false;  // the rank failed or got a stop signal, so the job must end
 };
 
-/// The coordinator on rank 0: knows which task is next, and the progress of all ranks.
+/// The coordinator on rank 0. It knows the next task and the progress of all ranks.
 class task_desk {
  public:
   task_desk(rank_group& ranks, std::int64_t tasks)
@@ -93,8 +93,8 @@ class task_desk {
   std::deque<std::int64_t> own_;
 };
 
-/// The worker on every rank. Only its main thread calls MPI, and it does so continually, because
-/// some transports need that.
+/// Does tasks on one rank. Only the main thread calls MPI, and it calls MPI continually, because
+/// some transports need that to make progress.
 class task_taker {
  public:
   task_taker(rank_group& ranks, const task_phase_options& options)
@@ -104,7 +104,7 @@ class task_taker {
 
   void run() {
     bool left = false;
-    bool waiting = false;  // for an order that was requested
+    bool waiting = false;  // for an order that this rank has requested
     while (!left || (desk_ && !desk_->all_left())) {
       if (*options_.signal != 0) be_in_trouble();
       collect();
@@ -133,7 +133,7 @@ class task_taker {
   }
 
  private:
-  // If no thread can be started, this rank must still tell the others.
+  // If no thread can be started, this rank must still report the failure to the others.
   void begin(std::int64_t task) {
     try {
       running_ = std::async(std::launch::async,
@@ -158,7 +158,7 @@ class task_taker {
     progress_.update({});
   }
 
-  // Records the current exception: call it in a handler.
+  // Records the current exception. Call this in an exception handler.
   void fail() {
     if (!failure_) failure_ = std::current_exception();
     be_in_trouble();
@@ -206,7 +206,7 @@ class task_taker {
 
   rank_group& ranks_;
   const task_phase_options& options_;
-  std::optional<task_desk> desk_;  // on rank 0
+  std::optional<task_desk> desk_;  // only on rank 0
   std::atomic<int> stop_{0};
   task_progress progress_;
   progress_state done_;  // total of the tasks that this rank has finished
@@ -214,7 +214,7 @@ class task_taker {
   std::exception_ptr failure_;
   clock::time_point reported_ = clock::now();
   clock::time_point watched_ = clock::now();
-  std::future<run_summary> running_;  // last: its thread uses the other members
+  std::future<run_summary> running_;  // last member: its thread uses the others
 };
 
 }  // namespace

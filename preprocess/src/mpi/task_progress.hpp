@@ -9,11 +9,11 @@
 namespace millrace::preprocess {
 
 /// Progress of a task, readable from another thread. Only rank 0 prints notes about records, and
-/// only the first few, as examples: notes from all ranks would fill the screen. A task's notes
-/// about the run itself are dropped, because the task is only a part of the run.
+/// only the first few, as examples: notes from all ranks would fill the screen. A task is only a
+/// part of the job, so its notes about the outcome of its run are dropped.
 class task_progress : public progress {
  public:
-  /// @param most_notes  most notes to print; 0: none
+  /// @param most_notes  maximum number of notes to print; 0 means none
   explicit task_progress(int most_notes) : progress(style::silent, 1, 0), notes_left_(most_notes) {}
 
   void update(const progress_state& state) override {

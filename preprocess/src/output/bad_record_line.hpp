@@ -9,19 +9,20 @@
 
 namespace millrace::preprocess {
 
-/// A dropped record and the reason, as P.bad stores them.
+/// A dropped record and the reason why it was dropped, as P.bad stores them.
 struct bad_record {
   std::string_view file;
-  std::int64_t line = 0;             ///< from 1
+  std::int64_t line = 0;             ///< line number, starting at 1
   std::uint64_t byte = 0;            ///< offset of the record in the decompressed file
   std::uint64_t size = 0;            ///< size of the record in bytes
   const record_fault& fault;         ///< its offset is relative to the record
   const std::string* raw = nullptr;  ///< the record, or null if it is too long to store
-  /// Byte in the decompressed file where line counting starts; not 0 if a task begins inside it.
+  /// Byte in the decompressed file at which `line` 1 begins. Not 0 if a task begins inside the
+  /// file.
   std::uint64_t from_byte = 0;
 };
 
-/// One line of P.bad, as formats/spec/bad.md defines it.
+/// Returns the line of P.bad for a record, as formats/spec/bad.md defines it.
 std::string bad_record_line(const bad_record& record);
 
 }  // namespace millrace::preprocess

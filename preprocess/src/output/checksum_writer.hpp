@@ -15,13 +15,14 @@
 
 namespace millrace::preprocess {
 
-/// Size of the `.sum` for a `.bin` and an `.idx` of these sizes.
+/// Returns the size of the `.sum` file for a `.bin` and an `.idx` of these sizes.
 constexpr std::uint64_t sum_bytes(std::uint64_t bin_bytes, std::uint64_t idx_bytes) noexcept {
   return formats::sum_header_bytes + formats::sum_root_bytes +
          4 * (formats::sum_block_count(bin_bytes) + formats::sum_block_count(idx_bytes));
 }
 
-/// Completes a `.sum` that has only its checksums: fills in its header and appends its root.
+/// Completes a `.sum` file that has all its checksums: writes its header and appends its root.
+///
 /// @return the root, in hexadecimal
 std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes);
 
@@ -30,7 +31,7 @@ class checksum_writer {
  public:
   using state = formats::block_checksums::state;
 
-  /// Resumes from `from`, or starts from scratch if it is `state{}`.
+  /// Resumes from the state `from`, or starts a new file if that is `state{}`.
   checksum_writer(const std::filesystem::path& path, io::atomic_file::start how,
                   const state& from = {});
 
@@ -38,10 +39,11 @@ class checksum_writer {
   void add(std::span<const std::byte> bytes);
   const state& save() const noexcept { return bin_.save(); }
 
-  /// Discards what was added since `to`.
+  /// Discards the bytes that were added since the state `to`.
   void go_back(const state& to);
 
-  /// Reads the finished `.idx` and completes the file, under its partial name.
+  /// Adds the checksums of the finished `.idx` and completes the `.sum` under its partial name.
+  ///
   /// @return the root, in hexadecimal
   /// @throws stopped  `stop` is set.
   std::string finish(const io::atomic_file& idx, const stop_flag& stop = {});

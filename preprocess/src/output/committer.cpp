@@ -15,13 +15,13 @@
 namespace millrace::preprocess {
 namespace {
 
-// Bytes of a byte order mark and of the first half of a line end.
+// Size of a byte order mark plus the first byte of a line end.
 constexpr std::uint64_t most_around_line = 4;
 
-/// Writes the ids of a giant record, as they arrive, to the dataset of their key.
+/// Writes the ids of a giant record to the datasets of their keys, as the ids arrive.
 class id_writer final : public id_sink {
  public:
-  /// @param writers  one per key
+  /// @param writers  one writer per key
   id_writer(std::vector<dataset_writer*> writers, formats::dtype type)
       : type_(type), writers_(std::move(writers)) {}
 
@@ -50,7 +50,7 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
                from != nullptr ? &from->outputs : nullptr),
       begun_(from != nullptr || range.at_line) {
   if (from != nullptr) {
-    state_ = *from;  // stays damaged until the text after the damage was read
+    state_ = *from;  // `damaged` stays set until the text after the damage is read
     untouched_ = false;
   } else {
     state_.next = range.begin;
@@ -80,7 +80,7 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
 std::vector<std::string> committer::commit(std::size_t input, const giant_line& line,
                                            const giant_encoder& encode) {
   enter(input, line.offset_bytes);
-  // The rest of this class sees a bad giant line as a block with one bad record.
+  // The other functions of this class treat a bad giant line as a block with one bad record.
   encoded_block block;
   block.input = input;
   block.text_offset = line.offset_bytes + line.mark_bytes;
@@ -94,7 +94,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     try {
       fault = encode(ids, counts);
     } catch (const line_abandoned&) {
-      outputs_.go_back_line(number, state_.outputs);  // otherwise gigabytes are synced for nothing
+      outputs_.go_back_line(number, state_.outputs);  // else gigabytes are synced for nothing
       throw;
     }
     if (fault) {
@@ -117,7 +117,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
 }
 
 void committer::append_document(std::size_t input, const giant_line& line) {
-  const std::int64_t end_of_document = 0;  // all its sequences are already written
+  const std::int64_t end_of_document = 0;  // all sequences of the document are already written
   const std::uint64_t begin = line.offset_bytes + line.mark_bytes;
   const formats::source_place place{number_of(input), state_.inputs.back().lines + 1, begin,
                                     begin + (line.end - line.begin)};
@@ -127,7 +127,7 @@ void committer::append_document(std::size_t input, const giant_line& line) {
   }
 }
 
-// Advances to the input of the next piece, which must begin where the last one ended.
+// Advances to the input of the next block or giant line, which must begin where the last one ended.
 void committer::enter(std::size_t input, std::uint64_t begin) {
   if (input != state_.next.input) {
     state_.start.counts = state_.counts;
@@ -148,7 +148,7 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
   }
 }
 
-// Throws if the block's faults end the run, before any of the block is written.
+// Throws if bad records of this block end the run. Called before any of the block is written.
 void committer::refuse(const encoded_block& block) {
   if (block.faults.empty()) return;
   if (first_fault_.empty()) first_fault_ = describe_with_advice(block, block.faults.front());
@@ -175,7 +175,8 @@ void committer::append_places(const encoded_block& block) {
   outputs_.append_places(block, state_.counts.lines, places_);
 }
 
-// An input's number in P.src. P.src names the inputs of which the run has the start or any byte.
+// Returns the index of an input in P.src. P.src lists each input of which the run has the start or
+// at least one byte.
 std::uint32_t committer::number_of(std::size_t input) const {
   const std::size_t first = options_.begin.input;
   const bool first_is_named =
@@ -183,7 +184,8 @@ std::uint32_t committer::number_of(std::size_t input) const {
   return static_cast<std::uint32_t>(input - first - (first_is_named ? 0 : 1));
 }
 
-// `giant_bytes` is the size of a giant line, whose bytes are not stored; 0 for other records.
+// `giant_bytes` is the size of a giant line, whose bytes are not stored in P.bad. It is 0 for other
+// records.
 void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes) {
   if (!options_.dataset.quarantine) return;
   const std::string file = display_path(inputs_[block.input]).string();
@@ -191,8 +193,8 @@ void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes
     record_fault in_record = fault.fault;
     in_record.offset_bytes -= fault.place.begin;
     const std::uint64_t size = giant_bytes != 0 ? giant_bytes : fault.place.size;
-    // Giant lines are detected by a size that includes the byte order mark and the line end. With
-    // this margin, a giant line is always too long.
+    // A line counts as giant by its size with the byte order mark and the line end, but `size`
+    // excludes them. This margin ensures that a giant line is always too long to be stored.
     const bool kept = size + most_around_line <= options_.most_raw_bytes;
     const std::string line =
         bad_record_line({.file = file,
@@ -266,7 +268,8 @@ std::string committer::describe_with_advice(const encoded_block& block, const bl
   return describe(block, fault) + (advice.empty() ? "" : ". " + advice);
 }
 
-// Nothing if the run began inside an archive, because the number of lines before that is unknown.
+// Returns the line number of a fault in its file. Returns nothing if the run began inside a
+// compressed file, because the number of lines before that place is unknown.
 std::optional<std::int64_t> committer::line_of(const encoded_block& block,
                                                const block_fault& fault) {
   const input_total& total = state_.inputs.back();

@@ -23,11 +23,11 @@
 
 namespace millrace::preprocess {
 
-/// A bad record that ends the run: `file:line (byte N): what`. The byte counts from the start of
-/// the decompressed file, from 0; the line from 1.
+/// A bad record that ends the run. The message is `file:line (byte N): what`. N is the offset in
+/// the decompressed file, starting at 0; lines are counted from 1.
 class bad_record_error : public error {
  public:
-  /// @param has_advice  `what` already says what to do
+  /// @param has_advice  `what` already says what the user can do
   explicit bad_record_error(const std::string& what, bool has_advice = false)
       : error(what), has_advice_(has_advice) {}
   bool has_advice() const noexcept { return has_advice_; }
@@ -38,22 +38,23 @@ class bad_record_error : public error {
 
 /// Options of a committer.
 struct commit_options {
-  std::vector<std::filesystem::path> prefixes = {};  ///< of the output datasets, one per key
+  std::vector<std::filesystem::path> prefixes = {};  ///< prefixes of the outputs, one per key
   dataset_options dataset = {};
   std::size_t partitions = 1;  ///< as in dataset_outputs
   bad_record_policy on_bad_record = bad_record_policy::fail;
-  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< more end the run
-  /// Largest raw record stored in P.bad, in bytes. Compared with the record, not the block, so the
-  /// result does not depend on block boundaries.
+  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends if there are more
+  /// Largest raw record that is stored in P.bad, in bytes. The limit applies to the size of the
+  /// record, not of its block, so the result does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
-  text_place begin = {};  ///< start of the run's inputs, also if the run resumes later
+  text_place begin = {};  ///< start of the run's inputs, even if the run resumes at a later place
 };
 
-/// encode_giant_record() for a given line.
+/// Calls encode_giant_record() for a certain line.
 using giant_encoder = std::function<std::optional<record_fault>(id_sink&, record_counts&)>;
 
-/// Places encoded blocks in the output, in input order. Nothing else places bytes, so neither
-/// threads nor block sizes can change the output. For one thread, except for sync().
+/// Writes encoded blocks to the outputs, in input order. Only this class decides where bytes go in
+/// the outputs, so neither threads nor block sizes can change them. For one thread, except for
+/// sync().
 class committer {
  public:
   /// @param inputs  must outlive this
@@ -62,22 +63,23 @@ class committer {
   committer(std::span<const input_file> inputs, const read_range& range,
             const commit_options& options, const run_progress* from);
 
-  /// Most notes per run. More faults are counted only.
+  /// Maximum number of notes about bad records per run. Further bad records are only counted.
   static constexpr std::size_t most_notes = 10;
 
   /// Appends the next block.
   ///
-  /// @return one line per fault, for the first `most_notes` faults of the run.
-  /// @throws bad_record_error  the block has a bad record under `fail`, or too many bad records.
-  /// @throws error             the block does not begin where the last one ended: the input
-  /// changed.
+  /// @return one line per bad record, for the first `most_notes` bad records of the run
+  /// @throws bad_record_error  the block has a bad record and the policy is `fail`, or the run has
+  ///                           too many bad records.
+  /// @throws error             the block does not begin where the last one ended, because the input
+  ///                           changed.
   std::vector<std::string> commit(const encoded_block& block);
 
   /// Appends a line that was too long for a block.
   ///
   /// @param encode  passes the line's ids to the sink, and adds to the counts
-  /// @throws line_abandoned  as `encode`. Outputs and counts are then as before the call, and the
-  ///                         next run resumes with this line
+  /// @throws line_abandoned  `encode` threw it. The outputs and counts are then the same as before
+  ///                         the call, and the next run resumes with this line.
   std::vector<std::string> commit(std::size_t input, const giant_line& line,
                                   const giant_encoder& encode);
 
@@ -85,26 +87,26 @@ class committer {
   const run_progress& state() const noexcept { return state_; }
   /// True for a new run that has committed nothing yet.
   bool is_untouched() const noexcept { return untouched_; }
-  /// The first bad record of this run, with advice; empty if there is none.
+  /// The description of the first bad record of this run, with advice; empty if there is none.
   const std::string& first_fault() const noexcept { return first_fault_; }
 
-  /// Records that the current input is damaged, if `fault` is in it. A later run may find other
-  /// text there, and then starts that input again.
+  /// If `fault` is in the current input, records that this input is damaged. A later run may find
+  /// other text in that input, and then starts the input again.
   void note_damage(const format_error& fault);
   /// Records that all inputs were read to their end without damage.
   void note_all_read() noexcept;
 
-  /// Makes durable what was committed before the call. May be called from another thread.
+  /// Makes everything durable that was committed before the call. Another thread may call this.
   void sync();
 
-  /// See dataset_writer.
+  /// These call keep() and forget() of all outputs: see dataset_writer.
   void keep() noexcept;
   void forget() noexcept;
   std::list<dataset_writer>& writers() noexcept { return outputs_.wholes(); }
   dataset_outputs& outputs() noexcept { return outputs_; }
 
-  /// Call it when all is committed. As dataset_outputs::join; state() is resumable whenever it
-  /// calls `go_on`.
+  /// Joins the partitions: see dataset_outputs::join(). Call this after everything was committed.
+  /// When it calls `go_on`, state() can be saved and resumed from.
   bool join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
                        const std::function<bool()>& go_on);
 
@@ -127,11 +129,11 @@ class committer {
   run_progress state_;
   std::string first_fault_;
   bool untouched_ = true;
-  bool begun_;             // the first line number is known
-  std::size_t notes_ = 0;  // given so far, at most most_notes
+  bool begun_;             // the place of the first line is known
+  std::size_t notes_ = 0;  // number of notes given so far, at most most_notes
   bool told_of_more_ = false;
   bool counted_ = false;                       // `lines_before_` was computed
-  std::optional<std::int64_t> lines_before_;   // of the input inside which the run begins
+  std::optional<std::int64_t> lines_before_;   // lines of the first input before the run's begin
   std::vector<formats::source_place> places_;  // reused
 };
 

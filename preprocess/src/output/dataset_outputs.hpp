@@ -21,18 +21,19 @@ namespace millrace::preprocess {
 /// The progress of the outputs of a run.
 struct output_states {
   std::vector<dataset_state> wholes;  ///< one per key
-  std::vector<dataset_state> parts;   ///< one per key and partition, key by key; or empty
+  std::vector<dataset_state> parts;   ///< one per key and partition, sorted by key; or empty
 };
 
-/// The datasets that a run writes, one per key: in input order, or, with P > 1 partitions, first
-/// all documents from lines whose number is 0 modulo P, then those with 1, and so on. Each
-/// partition is a separate dataset until join() concatenates them.
+/// The datasets that a run writes, one per key. With one partition, documents are in input order.
+/// With P > 1 partitions, a dataset first has all documents from lines whose index is 0 modulo P,
+/// then those whose index is 1 modulo P, and so on. Each partition is a separate dataset until
+/// join() concatenates them.
 ///
-/// Lines are numbered from 0 across all inputs, including blank and bad ones. For one thread,
-/// except for sync().
+/// Line indices start at 0 and continue across all inputs. Blank and bad lines count too. For one
+/// thread, except for sync().
 class dataset_outputs {
  public:
-  /// @param from  the state to resume from; null for a fresh start
+  /// @param from  the state to resume from; null for a new run
   dataset_outputs(std::span<const std::filesystem::path> prefixes, const dataset_options& options,
                   std::size_t partitions, const output_states* from);
 
@@ -40,7 +41,7 @@ class dataset_outputs {
   ///
   /// @param lines_before  number of lines before the block's first line
   void append(const encoded_block& block, std::int64_t lines_before);
-  /// Appends the origins of the block's documents, in the same order.
+  /// Appends the source places of the block's documents, in the order of the documents.
   void append_places(const encoded_block& block, std::int64_t lines_before,
                      std::span<const formats::source_place> places);
   /// Appends a line to the P.bad of each key's dataset.
@@ -48,21 +49,23 @@ class dataset_outputs {
 
   /// The writers that receive the documents of a line, one per key.
   std::vector<dataset_writer*> writers_of_line(std::int64_t line);
-  /// Removes the sequences that these writers got since `to`. No document has ended since then.
+  /// Removes the sequences that the writers of this line got since the state `to`.
+  ///
+  /// @pre no document of these writers has ended since then
   void go_back_line(std::int64_t line, const output_states& to);
 
-  /// Concatenates the partitions, resuming where the whole datasets end. Does nothing without
+  /// Concatenates the partitions. Resumes where the whole datasets end. Does nothing without
   /// partitions.
   ///
-  /// @param inputs       names for P.src
+  /// @param inputs       names of the inputs, for P.src
   /// @param chunk_bytes  approximate number of bytes copied between two calls of `go_on`
-  /// @param go_on        returns false to stop; a later call resumes
-  /// @return true if everything is in place
+  /// @param go_on        returns false to stop; a later call of join() then resumes
+  /// @return true if all partitions were concatenated
   bool join(std::span<const std::string> inputs, std::size_t chunk_bytes,
             const std::function<bool()>& go_on);
 
   void save(output_states& to) const;
-  /// See dataset_writer.
+  /// These call sync(), keep() and forget() of all writers: see dataset_writer.
   void sync();
   void keep() noexcept;
   void forget() noexcept;
@@ -71,7 +74,7 @@ class dataset_outputs {
   std::list<dataset_writer>& parts() noexcept { return parts_; }
 
  private:
-  /// The part of a block that belongs to one partition.
+  /// The documents of a block that belong to one partition.
   struct slice {
     std::vector<std::byte> ids;
     std::vector<std::int32_t> lengths;
@@ -88,7 +91,7 @@ class dataset_outputs {
 
   std::size_t partitions_;
   std::size_t token_bytes_;
-  std::list<dataset_writer> wholes_;  // lists, since a writer cannot be moved
+  std::list<dataset_writer> wholes_;  // lists, because a writer cannot be moved
   std::list<dataset_writer> parts_;
   std::vector<dataset_writer*> part_of_;  // `parts_` by index
   std::vector<slice> slices_;             // reused

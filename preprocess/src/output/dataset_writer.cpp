@@ -26,7 +26,8 @@ std::filesystem::path partial_of(std::filesystem::path path) {
   return path;
 }
 
-// Renames PATH.partial to PATH, unless that was done before.
+// Renames PATH.partial to PATH. Returns false if there is no PATH.partial, because an earlier call
+// has renamed it.
 bool publish(const std::filesystem::path& path) {
   if (std::rename(partial_of(path).c_str(), path.c_str()) == 0) return true;
   if (errno != ENOENT) throw io_error(path, "rename", errno);
@@ -62,7 +63,7 @@ dataset_state& dataset_state::operator+=(const dataset_state& more) noexcept {
 
 dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options)
     : dataset_writer(prefix, options, {}, io::atomic_file::start::afresh) {
-  // The counts are not known yet; finish() writes this header again.
+  // The counts are not known yet, so finish() writes the header again.
   idx_.append(formats::encode_mmidx_header(options.type, 0, 0));
 }
 
@@ -183,7 +184,7 @@ void dataset_writer::sync() {
     fault_point("sync");
     file.sync();
   });
-  io::drop_synced(bin_.fd());  // the only large file, and it is not read back
+  io::drop_synced(bin_.fd());  // the only large file; it is not read back
   sync_failed_ = false;
 }
 
@@ -203,7 +204,7 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
                                               static_cast<std::uint64_t>(documents_)),
                  0, idx_.partial_path());
   if (provenance_) provenance_->finish(inputs);
-  // Frees the space reserved after the end.
+  // Frees the reserved space after the end of a file.
   const auto trim = [](io::atomic_file& file) { file.resize(file.size_bytes()); };
   trim(bin_);
   trim(idx_);
@@ -225,7 +226,8 @@ sidecar_set dataset_writer::sidecars() const noexcept {
           bad_ && bad_->size_bytes() != 0};
 }
 
-// Reads the lengths back in chunks, and appends the prefix sums of their sizes in bytes.
+// Appends the pointer of each sequence: the total size in bytes of the sequences before it. Reads
+// the lengths back in chunks.
 void dataset_writer::write_pointers() {
   std::vector<std::int64_t> pointers;
   const auto item = static_cast<std::int64_t>(formats::size_bytes(options_.type));
@@ -248,7 +250,7 @@ void dataset_writer::append_spill(const io::atomic_file& spill) {
 
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
   const auto path = io::parent_folder(paths.prefix);
-  const auto folder = io::open_folder(path);  // first: later no descriptor may be available
+  const auto folder = io::open_folder(path);  // opened first: later, no descriptor may be available
   if (io::is_there(partial_of(paths.idx))) {
     fault_point("publish");
     if (io::remove_if_exists(paths.idx)) io::sync_folder(folder, path);

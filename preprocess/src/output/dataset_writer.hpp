@@ -27,13 +27,13 @@ namespace millrace::preprocess {
 /// Options of a dataset_writer.
 struct dataset_options {
   formats::dtype type{};
-  bool checksums = false;   ///< P.sum
-  bool provenance = false;  ///< P.src
-  bool quarantine = false;  ///< P.bad, if there are bad records
+  bool checksums = false;   ///< write P.sum
+  bool provenance = false;  ///< write P.src
+  bool quarantine = false;  ///< write P.bad, if there are bad records
 };
 
-/// The progress of a dataset_writer. Together with the partial files, it is enough to resume. Bytes
-/// in the files after this state are dropped.
+/// The progress of a dataset_writer. A later writer can resume from it and the partial files. Bytes
+/// that were written to the files after this state are dropped then.
 struct dataset_state {
   std::uint64_t bin_bytes = 0;
   std::uint64_t bad_bytes = 0;
@@ -48,97 +48,106 @@ struct dataset_state {
            8 * (static_cast<std::uint64_t>(documents) + 1);
   }
 
-  /// This state with every count of bytes, sequences and documents multiplied by (1 + growth).
+  /// Returns this state with every count of bytes, sequences and documents multiplied by (1 +
+  /// growth).
   dataset_state grown(double growth) const noexcept;
-  /// Adds these counts. Checksums and codes stay the same.
+  /// Adds the counts of `more`. Does not change the states of the checksums and the encoder.
   dataset_state& operator+=(const dataset_state& more) noexcept;
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
 
-/// Which sidecars a finished dataset has.
+/// For each sidecar, whether a finished dataset has it.
 using sidecar_set = std::array<bool, all_sidecars.size()>;
 
 /// Writes a `.bin`, its `.idx` and its sidecars sequentially, in constant memory.
 ///
-/// Lengths are written to their place in the `.idx`, after the header. Document ends go to a spill
-/// file, because their place is known only when all sequences are written. Pointers are computed
-/// from the lengths at the end. Nothing has its final name before publish_dataset(). The destructor
-/// removes all files, unless keep() was called. For one thread, except for sync().
+/// Lengths are written to their place in the `.idx`, after the header. Document ends go to a
+/// temporary file, because their place is known only after all sequences were written. Pointers are
+/// computed from the lengths at the end. No file has its final name before publish_dataset(). The
+/// destructor removes all files, unless keep() was called. For one thread, except for sync().
 class dataset_writer {
  public:
-  /// @throws io_error  the folder does not exist or is not writable; or another process writes this
-  ///                   dataset.
+  /// @throws io_error  the folder does not exist or is not writable; or another process is writing
+  ///                   this dataset.
   dataset_writer(const std::filesystem::path& prefix, const dataset_options& options);
 
   /// Resumes where another writer stopped.
+  ///
   /// @throws config_error  the partial files no longer exist.
   dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
                  const dataset_state& from);
 
-  /// Appends sequences and the ends of documents among them.
+  /// Appends sequences and the ends of documents.
   ///
   /// @param ids            the tokens of the sequences, concatenated
   /// @param lengths        number of tokens in each sequence
-  /// @param document_ends  for each document: number of sequences from the start of this call to
-  ///                       its end (they may be appended in later calls); ascending
-  /// @throws io_error  e.g. ENOSPC
+  /// @param document_ends  for each document, the number of sequences from the start of this call
+  ///                       to the document's end; ascending. Later calls may append these
+  ///                       sequences.
+  /// @throws io_error  a file cannot be written, for example because the disk is full.
   void append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
               std::span<const std::int64_t> document_ends);
 
-  /// Appends the origins of the next documents. Does nothing without P.src.
+  /// Appends the source places of the next documents. Does nothing without P.src.
   void append_places(std::span<const formats::source_place> places);
 
   /// Appends a complete line to P.bad. Does nothing without P.bad.
   void append_bad(std::string_view line);
 
-  /// Keeps the partial files for a later writer.
+  /// Makes the destructor keep the partial files, for a later writer.
   void keep() noexcept;
   /// Undoes keep().
   void forget() noexcept;
 
   dataset_state state() const noexcept;
 
-  /// Removes the sequences that were appended since `to`.
-  /// @pre no document, place or bad line was appended since
+  /// Removes the sequences that were appended since the state `to`.
+  ///
+  /// @pre no document, source place or bad record was appended since then
   void go_back(const dataset_state& to);
 
-  /// The purpose of a dataset.
+  /// Says what a dataset is written for.
   enum class role : std::uint8_t {
-    whole,  ///< a complete dataset
-    part,   ///< read back and joined with other parts; its index stays incomplete
+    whole,  ///< a complete dataset with its index
+    part,   ///< joined with other parts later; its index stays incomplete
   };
 
-  /// Appends the disk space that the files need to reach the counts in `grown`, without the small
-  /// P.meta.
-  /// @param names_bytes  size of the names of all inputs, in P.src
+  /// Appends to `to` the disk space that each file needs to reach the counts in `grown`, except for
+  /// the small P.meta.
+  ///
+  /// @param names_bytes  total size of the names of the inputs in P.src
   void claim(const dataset_state& grown, role as, std::uint64_t names_bytes,
              std::vector<room_claim>& to);
 
-  /// Makes durable what was appended before the call. May be called from another thread during
-  /// append().
-  /// @throws io_error  fsync failed in this call or an earlier one. Data lost then stays lost, even
-  ///                   if a later fsync succeeds.
+  /// Makes everything durable that was appended before the call. Another thread may call this
+  /// during append().
+  ///
+  /// @throws io_error  fsync failed in this call or an earlier one. Data lost by a failed fsync
+  ///                   stays lost, even if a later fsync succeeds.
   void sync();
 
-  /// Completes only P.src, so that it can be read back. Its saved state stays the same.
-  /// @pre P.src exists, and neither this nor finish() was called before
-  /// @return its path
+  /// Completes only P.src, so that it can be read back. The saved state of P.src stays the same.
+  ///
+  /// @pre P.src exists, and neither this function nor finish() was called before
+  /// @return the path of the file
   const std::filesystem::path& finish_places(std::span<const std::string> inputs);
 
-  /// Completes all files but P.meta under their partial names.
-  /// @param inputs  names for P.src
-  /// @return the root of P.sum in hexadecimal; empty without one
+  /// Completes all files except P.meta, under their partial names.
+  ///
+  /// @param inputs  names of the inputs, for P.src
+  /// @return the root of P.sum in hexadecimal; empty if there is no P.sum
   std::string finish(std::span<const std::string> inputs);
 
   /// Writes P.meta, and makes all files durable under their partial names.
   void finish_meta(std::string_view json);
 
-  /// The sidecars that publish_dataset() will find.
+  /// The sidecars that the dataset has.
   sidecar_set sidecars() const noexcept;
 
   const dataset_paths& paths() const noexcept { return paths_; }
-  /// The files before finish(): the tokens; the lengths, after space for a header; and for each
-  /// document an int64, the number of sequences up to its end.
+  /// The contents of the next three files before finish(): bin() has the tokens. idx() has space
+  /// for a header, then the lengths. document_ends() has an int64 per document, the number of
+  /// sequences up to its end.
   const io::atomic_file& bin() const noexcept { return bin_; }
   const io::atomic_file& idx() const noexcept { return idx_; }
   const io::atomic_file& document_ends() const noexcept { return documents_spill_; }
@@ -172,8 +181,9 @@ class dataset_writer {
 };
 
 /// Gives the finished files of a dataset their final names. It removes the old `.idx` first and
-/// adds the new one last, so a kill at any time leaves the old dataset, the new one, or none. After
-/// a kill, another call does the rest. Old sidecars that the new dataset does not have are removed.
+/// renames the new one last. So a kill at any time leaves the old dataset, the new one, or none.
+/// Another call after the kill does the rest. Old sidecars that the new dataset does not have are
+/// removed.
 ///
 /// @throws io_error  a rename or fsync failed.
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars);

@@ -7,7 +7,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A sample size, and the share of its extrapolated growth that counts as certain.
+/// A sample size, and the part of the extrapolated growth that counts as certain at this size.
 struct sample {
   std::uint64_t text_bytes;
   double certain_part;

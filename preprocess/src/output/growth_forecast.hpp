@@ -9,32 +9,35 @@
 
 namespace millrace::preprocess {
 
-/// Forecasts the minimum growth of the outputs from the inputs processed so far, a growing sample.
-/// The forecast starts low after 1 MiB of text, and rises after 8 and 64 MiB.
+/// Forecasts how much the outputs will at least grow. The input processed so far is the sample from
+/// which it extrapolates. The first forecast, after 1 MiB of text, is low; it rises after 8 and
+/// after 64 MiB.
 ///
 /// A disk that is large enough must not be refused because the rest of the input differs from the
-/// sample. So only a part of the extrapolated growth is reported, and a small part while the sample
-/// is small. If the inputs have different compressions, each remaining byte on disk counts as one
-/// byte of text. For one thread.
+/// sample. So only a part of the extrapolated growth is reported, and a smaller part while the
+/// sample is small. If the inputs have different compressions, each byte on disk that is not yet
+/// read counts as one byte of text. For one thread.
 class growth_forecast {
  public:
-  /// @param total_bytes  bytes on disk to be read from the inputs; 0 if unknown: then there is
-  ///                     never a forecast
+  /// @param total_bytes  bytes on disk to be read from the inputs. If it is 0 (unknown), there is
+  ///                     never a forecast.
   growth_forecast(std::span<const input_file> inputs, std::uint64_t total_bytes);
 
-  /// @param read_bytes  bytes on disk of the input processed so far
-  /// @param text_bytes  the same input in decompressed bytes
-  /// @param lags        `read_bytes` may cover less input than `text_bytes`, for example after a
-  ///                    line that is longer than one read
-  /// @return the minimum growth as a multiple of the current output size, each time the sample has
-  ///         reached a new threshold; otherwise nothing
+  /// Updates the sample, and returns a forecast each time the sample has reached a new threshold.
+  ///
+  /// @param read_bytes  size on disk of the input processed so far
+  /// @param text_bytes  size of the same input after decompression
+  /// @param lags        true if `read_bytes` may cover less input than `text_bytes`, for example
+  ///                    after a line that is longer than one read
+  /// @return the minimum growth as a multiple of the current output size, or nothing if there is no
+  ///         new forecast
   std::optional<double> next(std::uint64_t read_bytes, std::uint64_t text_bytes, bool lags = false);
 
  private:
   std::uint64_t total_bytes_;
-  bool plain_;  // all inputs are
+  bool plain_;  // no input is compressed
   bool compressed_alike_;
-  double said_ = 0;  // share of the growth reported so far
+  double said_ = 0;  // part of the extrapolated growth reported last
 };
 
 }  // namespace millrace::preprocess

@@ -14,8 +14,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// The end of a chunk of complete items that starts at `from`: about `chunk_bytes`, at least one
-// item, at most up to `end`.
+// Returns the end of a chunk of complete items that starts at `from`. The chunk has about
+// `chunk_bytes`, but at least one item, and does not extend past `end`.
 std::uint64_t end_of_chunk(std::uint64_t from, std::uint64_t end, std::size_t chunk_bytes,
                            std::uint64_t item_bytes) {
   const std::uint64_t most = std::max<std::uint64_t>(chunk_bytes / item_bytes, 1) * item_bytes;
@@ -31,8 +31,9 @@ part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const>
       inputs_(inputs),
       chunk_bytes_(std::min(chunk_bytes, read_back_bytes)) {}
 
-// The document ends of a part are copied first: until its lengths follow, the whole counts
-// sequences from the start of the part, as the part itself does.
+// Copies the document ends of a part before its lengths. A part counts sequences from its own
+// start, and append() counts from the whole's current number of sequences. The two counts agree
+// only until the lengths are appended.
 bool part_joiner::next() {
   for (; part_ < parts_.size(); ++part_) {
     dataset_writer& part = *parts_[part_];
@@ -88,7 +89,7 @@ void part_joiner::copy_tokens(dataset_writer& part, std::uint64_t from) {
             [&](auto bytes) { whole_.append(bytes, {}, {}); });
 }
 
-// Copies complete groups, so that a state saved between two calls is at a group boundary.
+// Copies complete groups, so that a state saved between two calls is always at a group boundary.
 void part_joiner::copy_places(dataset_writer& part, std::uint64_t from) {
   if (!places_) {
     const auto path = part.finish_places(inputs_);

@@ -14,20 +14,21 @@
 
 namespace millrace::preprocess {
 
-/// Concatenates the parts of a dataset, one chunk at a time.
+/// Concatenates the parts (partitions) of a dataset to the whole dataset, one chunk at a time.
 ///
-/// The state of the whole is the only progress record. After a stop between two calls of next(),
-/// another joiner can resume, even in another process. For one thread.
+/// The state of the whole dataset is the only record of progress. After a stop between two calls of
+/// next(), another joiner can resume, even in another process. For one thread.
 class part_joiner {
  public:
-  /// @param whole        has what was joined so far, usually nothing; must outlive this
-  /// @param parts        in order; must outlive this
-  /// @param inputs       names for the parts' P.src
+  /// @param whole        receives the parts; contains what was joined so far, usually nothing; must
+  ///                     outlive this
+  /// @param parts        the parts, in order; must outlive this
+  /// @param inputs       names of the inputs, for the parts' P.src
   /// @param chunk_bytes  approximate number of bytes copied per call
   part_joiner(dataset_writer& whole, std::span<dataset_writer* const> parts,
               std::span<const std::string> inputs, std::size_t chunk_bytes);
 
-  /// Appends the next bytes; returns false when there are none.
+  /// Appends the next chunk. Returns false if everything was appended.
   ///
   /// @throws io_error, format_error  a part cannot be read, or has changed since it was written.
   bool next();
@@ -42,9 +43,9 @@ class part_joiner {
   std::span<dataset_writer* const> parts_;
   std::span<const std::string> inputs_;
   std::size_t chunk_bytes_;
-  std::size_t part_ = 0;                 // has the next bytes
-  dataset_state before_;                 // totals of the parts before it
-  std::optional<io::file_mapping> src_;  // P.src of that part, once it is needed
+  std::size_t part_ = 0;                 // index of the part that has the next bytes
+  dataset_state before_;                 // total of the parts before parts_[part_]
+  std::optional<io::file_mapping> src_;  // P.src of parts_[part_], once it is needed
   std::optional<formats::src_view> places_;
 };
 

@@ -19,12 +19,13 @@
 namespace millrace::preprocess {
 namespace {
 
-// Five files per partition, each with its folder.
+// Each partition has five files, and each file also needs a descriptor for its folder.
 constexpr ::rlim_t descriptors_of_part = 10;
-// Inputs, the dataset itself, and sockets inherited from the parent process.
+// For the inputs, the dataset itself, and sockets inherited from the parent process.
 constexpr ::rlim_t other_descriptors = 256;
 
-// True if `rest` is a suffix from part_prefix() and a writer: -00003.bin.partial
+// Returns whether `rest` follows PREFIX.part- in the name of a partition's file: for example
+// 00003.bin.partial.
 bool names_part(std::string_view rest) {
   const std::size_t digits = rest.find_first_not_of("0123456789");
   return digits != rest.npos && digits >= 5 && rest[digits] == '.' && rest.ends_with(".partial");

@@ -6,11 +6,11 @@
 
 namespace millrace::preprocess {
 
-/// More would need more open files than most machines allow.
+/// Largest number of partitions. More would need more open files than most machines allow.
 inline constexpr int most_partitions = 1024;
 
-/// PREFIX.part-00003, the prefix of a partition of the dataset PREFIX until it is joined. Its files
-/// always keep `.partial` in their names.
+/// Returns the prefix of a partition, such as PREFIX.part-00003 for a dataset PREFIX. The names of
+/// a partition's files always end in `.partial`, because partitions never become final.
 std::filesystem::path part_prefix(std::filesystem::path prefix, std::size_t partition);
 
 /// Removes leftover partition files of this dataset, from this run or an earlier one with any

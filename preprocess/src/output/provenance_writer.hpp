@@ -12,13 +12,13 @@
 
 namespace millrace::preprocess {
 
-/// Writes a `.src` as documents arrive (formats/spec/src.md): the payload to its final place, the
-/// directory to a separate file. For one thread.
+/// Writes a `.src` file (formats/spec/src.md) while documents arrive. The payload goes to its final
+/// place, the directory to a separate file. For one thread.
 class provenance_writer {
  public:
   using state = formats::src_encoder::state;
 
-  /// Resumes from `from`, or starts from scratch if it is `state{}`.
+  /// Resumes from the state `from`, or starts a new file if that is `state{}`.
   provenance_writer(const std::filesystem::path& path, io::atomic_file::start how,
                     const state& from = {});
 
@@ -26,6 +26,7 @@ class provenance_writer {
   const state& save() const noexcept { return encoder_.save(); }
 
   /// Completes the file, under its partial name.
+  ///
   /// @param names  the names of all inputs
   void finish(std::span<const std::string> names);
 

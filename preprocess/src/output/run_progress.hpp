@@ -10,12 +10,12 @@
 
 namespace millrace::preprocess {
 
-/// What a run has read of one input.
+/// The part of one input that a run has read.
 struct input_total {
-  std::uint64_t begin_bytes = 0;  ///< where reading began; not 0 if a task begins inside the input
-  std::uint64_t text_bytes = 0;   ///< decompressed
+  std::uint64_t begin_bytes = 0;  ///< start of the part; not 0 if a task begins inside the input
+  std::uint64_t text_bytes = 0;   ///< size of the decompressed text
   std::int64_t lines = 0;
-  std::uint32_t crc32c = 0;  ///< of the text
+  std::uint32_t crc32c = 0;  ///< checksum of the text
 };
 
 /// The state of a run when it began to read its current input.
@@ -24,14 +24,15 @@ struct input_start {
   output_states outputs;
 };
 
-/// The progress of a run: what it reads next, what it found, and the progress of its outputs.
+/// The progress of a run: the place that it reads next, its counts, and the states of its outputs.
 struct run_progress {
-  text_place next;                  ///< where the next line begins
-  std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
+  text_place next;                  ///< start of the next line to read
+  std::vector<input_total> inputs;  ///< one for each input begun so far; `next` is in the last one
   record_counts counts;
   output_states outputs;
-  input_start start;  ///< of the input of `next`
-  /// The run ended because that input is damaged. Its text before `next` may be wrong too.
+  input_start start;  ///< the state at the start of the input that contains `next`
+  /// True if the run ended because the input that contains `next` is damaged. The text of that
+  /// input before `next` may be wrong too.
   bool damaged = false;
 };
 

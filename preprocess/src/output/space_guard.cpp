@@ -18,8 +18,9 @@ std::filesystem::path folder_of(dataset_outputs& outputs) {
   return io::parent_folder(outputs.wholes().front().paths().prefix);
 }
 
-/// The files of a run after every dataset has grown by `growth`. With partitions, the whole dataset
-/// needs additional space, because the parts are removed only after they were joined.
+/// Returns the space that the files of a run need after every dataset has grown by `growth`. With
+/// partitions, this includes both the partitions and the whole datasets, because the partitions are
+/// removed only after they were joined.
 std::vector<room_claim> claims_of(dataset_outputs& outputs, double growth,
                                   std::uint64_t names_bytes = 0) {
   std::vector<room_claim> claims;

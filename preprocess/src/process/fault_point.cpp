@@ -10,7 +10,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A signal that an environment variable requests at one of the steps.
+/// The step at which this process sends itself a signal, as an environment variable requests.
 class signal_order {
  public:
   signal_order(const char* variable, int signal) : signal_(signal) {
@@ -29,8 +29,8 @@ class signal_order {
 
  private:
   int signal_;
-  std::string name_;  // empty: any
-  long step_ = 0;     // 0: none
+  std::string name_;  // empty: any step
+  long step_ = 0;     // 0: no signal was requested
   std::atomic<long> passed_{0};
 };
 

@@ -3,10 +3,10 @@
 
 namespace millrace::preprocess {
 
-/// Marks a step between two changes on disk, for crash tests. With MILLRACE_TEST_KILL_AT=N in the
-/// environment, the process sends itself SIGKILL at the Nth step; with NAME:N, at the Nth step of
-/// that name. MILLRACE_TEST_STOP_AT has the same form and sends SIGTERM. Otherwise does nothing.
-/// Tests try every step. Any thread.
+/// Marks a step between two changes on disk, for crash tests, which try every step. If the
+/// environment variable MILLRACE_TEST_KILL_AT is N, the process sends itself SIGKILL at the Nth
+/// step; if it is NAME:N, at the Nth step called NAME. MILLRACE_TEST_STOP_AT has the same form and
+/// sends SIGTERM. Without these variables, this function does nothing. Any thread may call it.
 void fault_point(const char* name) noexcept;
 
 }  // namespace millrace::preprocess

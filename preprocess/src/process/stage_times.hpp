@@ -10,13 +10,14 @@
 
 namespace millrace::preprocess {
 
-/// Seconds that each stage of a run was busy, not waiting for another stage. For a job of several
-/// processes, summed over the processes: each has one reader, one committer and its own workers.
+/// Seconds that each stage of a run was busy; waiting for another stage does not count. For a job
+/// of several processes, the sum over the processes. Each process has one reader, one committer and
+/// its own workers.
 struct stage_times {
-  double read = 0;        ///< by the one reader: reading, decompressing, cutting into blocks
-  double read_spans = 0;  ///< the same by the workers, summed over them
+  double read = 0;        ///< the reader: reading, decompressing, cutting into blocks
+  double read_spans = 0;  ///< the same work, done by workers; summed over the workers
   double encode = 0;      ///< parsing and tokenizing, summed over the workers
-  double write = 0;       ///< writing encoded blocks, and in a job its parts, to the outputs
+  double write = 0;       ///< writing encoded blocks and, in a job, merging its parts
   double sync = 0;        ///< completing the outputs and making them durable
 
   stage_times& operator+=(const stage_times& more) noexcept {
@@ -29,15 +30,16 @@ struct stage_times {
   }
 };
 
-/// The bottleneck of a run, e.g. "encode", and the fraction of the run's time that it was busy. The
-/// name is empty if no stage was timed.
+/// The bottleneck of a run, such as "encode", and the fraction of the run's time in which it was
+/// busy. The name is empty if no stage was timed.
 struct slow_stage {
   std::string_view name;
-  double busy_part = 0;  ///< of the run's time, averaged over parallel workers or processes
+  double busy_part = 0;  ///< fraction of the run's time; average over workers or processes
 };
 
-/// @param workers    of all processes together
-/// @param processes  of the run; a stage that is serial in each process runs in all in parallel
+/// @param workers    total number of workers in all processes
+/// @param processes  number of processes in the run. A stage that is serial within a process runs
+///                   in parallel in all processes.
 inline slow_stage slowest_stage(const stage_times& busy, double seconds, int workers,
                                 int processes = 1) {
   slow_stage slowest;
@@ -54,14 +56,14 @@ inline slow_stage slowest_stage(const stage_times& busy, double seconds, int wor
   return slowest;
 }
 
-/// Sums how long each stage is busy. Any thread.
+/// Sums how long each stage is busy. Any thread may use it.
 ///
 ///   const auto timed = clock.time(stage_clock::stage::encode);  // until the end of the scope
 class stage_clock {
  public:
   enum class stage : std::uint8_t { read, read_spans, encode, write, sync };
 
-  /// Adds its lifetime to the stage's time.
+  /// Adds the time from its construction to its destruction to the time of a stage.
   class running {
    public:
     running(stage_clock& clock, stage which)
@@ -81,7 +83,7 @@ class stage_clock {
 
   [[nodiscard]] running time(stage which) { return {*this, which}; }
 
-  /// The times so far, of all `running` objects that were destroyed.
+  /// The times so far. Includes only `running` objects that were already destroyed.
   stage_times busy() const noexcept {
     return {.read = seconds(stage::read),
             .read_spans = seconds(stage::read_spans),

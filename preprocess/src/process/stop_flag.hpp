@@ -12,32 +12,35 @@
 
 namespace millrace::preprocess {
 
-/// A signal stopped the work. The message says what became of the work.
+/// Thrown when a signal stopped the work. The message says whether the work is lost or can be
+/// resumed.
 class stopped : public error {
  public:
   using error::error;
 };
 
-/// How much to write between two calls of stop_flag::check().
+/// Number of bytes to write between two calls of stop_flag::check().
 inline constexpr std::size_t written_bytes_at_a_time = std::size_t{4} << 20;
 
-/// The message of a stop: the name of the signal, then what became of the work.
+/// The message of `stopped`: the name of the signal, then `consequence`, which says whether the
+/// work is lost or can be resumed.
 std::string stop_message(int signal, std::string_view consequence);
 
-/// Whether a signal has asked for long work to stop. Any thread.
+/// Checks whether a signal has asked long work to stop. Any thread may use it.
 class stop_flag {
  public:
   /// A flag that is never set.
   stop_flag() = default;
 
-  /// @param signal       0, or the number of the signal that came; outlives this; may be null
-  /// @param consequence  what becomes of the work, for the message
+  /// @param signal       the number of the signal that came, or 0 if none came yet; outlives this;
+  ///                     may be null
+  /// @param consequence  says whether the stopped work is lost or can be resumed; for the message
   stop_flag(const std::atomic<int>* signal, std::string consequence)
       : signal_(signal), consequence_(std::move(consequence)) {}
 
   /// Call this before every few MiB of work.
   ///
-  /// @throws stopped  a signal came; the message names it.
+  /// @throws stopped  a signal has come; the message names it.
   void check() const;
 
  private:
@@ -45,9 +48,9 @@ class stop_flag {
   std::string consequence_;
 };
 
-/// The run was asked to stop, so a worker abandoned a giant line or a text that takes long to
-/// normalize. The handler drops what the line has produced so far. The next run resumes at that
-/// line or its block.
+/// Thrown when a worker abandons a giant line, or a text that takes long to normalize, because the
+/// run was asked to stop. The handler drops what the line has produced so far. The next run resumes
+/// at that line or at the block that contains it.
 ///
 /// Not derived from `error`, so that handlers of errors do not catch it.
 class line_abandoned : public std::exception {
@@ -58,8 +61,8 @@ class line_abandoned : public std::exception {
 /// Call this before each piece of a giant line, which may have gigabytes. A run must stop soon
 /// after a signal (Slurm kills it after 30 s).
 ///
-/// @param stop  nonzero means stop; may be null
-/// @throws line_abandoned
+/// @param stop  a nonzero value means that the run must stop; may be null
+/// @throws line_abandoned  `*stop` is not zero.
 inline void expect_going_on(const std::atomic<int>* stop) {
   if (stop != nullptr && stop->load() != 0) throw line_abandoned();
 }

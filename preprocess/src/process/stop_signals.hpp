@@ -5,12 +5,13 @@
 
 namespace millrace::preprocess {
 
-/// Catches SIGHUP, SIGINT, SIGTERM and SIGUSR1 (Slurm sends it before it takes a node away). Call
-/// it once, before there are threads.
+/// Catches SIGHUP, SIGINT, SIGTERM and SIGUSR1 (Slurm sends SIGUSR1 before it takes a node away).
+/// Call this once, before the process has other threads.
 ///
-/// The first signal does not end the process but sets the returned number, which is 0 until then.
-/// A second SIGINT, SIGTERM or SIGUSR1 of the same kind ends the process at once. A second SIGHUP
-/// does not: the shell and the kernel may each send one when a terminal closes.
+/// The first signal does not end the process. Instead, it sets the returned value, which is 0
+/// before, to the signal's number. A second SIGINT, SIGTERM or SIGUSR1 of the same kind ends the
+/// process at once. A second SIGHUP does not, because the shell and the kernel may each send one
+/// when a terminal closes.
 ///
 /// A signal that was ignored when the program started stays ignored, as under `nohup` or in a
 /// background job of a shell script.

@@ -12,7 +12,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// After a huge text, the id buffer shrinks to this many ids.
+// After a huge text, the capacity of the id buffer is reduced to this many ids.
 constexpr std::size_t kept_ids = std::size_t{1} << 20;
 
 bool is_blank(std::string_view line) {
@@ -111,7 +111,8 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   return std::nullopt;
 }
 
-// The text itself, or its sentences. Valid until the next call and while `text` lives.
+// Returns the text itself, or its sentences. The result is valid until the next call, and only
+// while `text` lives.
 std::span<const std::string_view> block_encoder::sequences_of(const std::string_view& text) {
   if (!splitter_) return {&text, 1};
   splitter_->split(text, sentences_);
@@ -119,7 +120,8 @@ std::span<const std::string_view> block_encoder::sequences_of(const std::string_
 }
 
 // Appends one sequence for each text or sentence that has tokens. The document's end is appended
-// last, so drop_record() recognizes a document cut short by a fault by its missing end.
+// last. If a fault stops the document early, its end is missing, and drop_record() recognizes it by
+// that.
 template <class Id>
 std::optional<record_fault> block_encoder::encode_document(std::size_t key, encoded_column& column,
                                                            record_counts& counts) {
@@ -161,7 +163,7 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
                            options_.most_tokens);
   }
   if (count == 0) return std::nullopt;
-  const std::size_t room = (count + 1) * sizeof(Id);  // + 1 for the eod
+  const std::size_t room = (count + 1) * sizeof(Id);  // + 1 for the end-of-document token
   column.ids.reserve(column.ids_bytes + room, column.ids_bytes);
   std::ranges::transform(ids_.ids(), ids_end<Id>(column),
                          [](std::int32_t id) { return static_cast<Id>(id); });
@@ -170,7 +172,8 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
   return std::nullopt;
 }
 
-// Removes what a faulty record left: every column keeps only the documents that all columns have.
+// Removes the partial results of a bad record: each column keeps only the documents that were
+// completed for all columns.
 void block_encoder::drop_record(encoded_block& out) const {
   const std::size_t item = formats::size_bytes(options_.dtype);
   const auto documents = static_cast<std::size_t>(out.counts.documents);

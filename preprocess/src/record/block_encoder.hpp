@@ -23,13 +23,14 @@
 
 namespace millrace::preprocess {
 
-/// Limit for one sequence, including the end-of-document token: the index stores its length as an
-/// int32 (megatron-core, indexed_dataset.py).
+/// Largest number of tokens in one sequence, including the end-of-document token. The index stores
+/// the length of a sequence as an int32 (megatron-core, indexed_dataset.py).
 inline constexpr std::int64_t most_sequence_tokens = std::numeric_limits<std::int32_t>::max();
 
-/// The fault of a text whose sequence is longer than that.
+/// Returns the fault of a text whose sequence has more than `most` tokens.
 ///
-/// @param tokens  of the sequence, including its end-of-document token if it has one
+/// @param tokens  number of tokens of the sequence, including its end-of-document token if it has
+///                one
 /// @param most    most_sequence_tokens; smaller only in tests
 inline record_fault too_many_tokens(const text_key& key, std::int64_t tokens, std::int64_t most) {
   return {fault_kind::not_encodable, 0,
@@ -40,11 +41,11 @@ inline record_fault too_many_tokens(const text_key& key, std::int64_t tokens, st
 /// What a run does with a bad record.
 enum class bad_record_policy : std::uint8_t {
   fail,        ///< the first bad record, in input order, ends the run
-  skip,        ///< the record is dropped under all keys, and counted
-  quarantine,  ///< as `skip`, and the record is stored for inspection
+  skip,        ///< the record is dropped for all keys, and counted
+  quarantine,  ///< as `skip`, and the record is stored in P.bad
 };
 
-/// How texts are split into sentences. Each sentence is a sequence.
+/// How texts are split into sentences. Each sentence becomes a sequence.
 struct sentence_options {
   std::string language = "english";  ///< `--lang`
   bool keep_newlines = false;        ///< `--keep-newlines`
@@ -56,30 +57,30 @@ struct encoder_options {
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
-  /// Size of the tokenizer encoder's pretoken cache.
+  /// Size in bytes of the pretoken cache of the tokenizer's encoder.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
-  std::int64_t most_tokens = most_sequence_tokens;  ///< per sequence; smaller only in tests
-  /// If it becomes nonzero while texts take long, encode() soon throws line_abandoned and abandons
-  /// the block. Null if nothing sets it.
+  std::int64_t most_tokens = most_sequence_tokens;  ///< maximum per sequence; smaller only in tests
+  /// If it becomes nonzero while encode() works on a text that takes long, encode() abandons the
+  /// block and soon throws line_abandoned. May be null.
   const std::atomic<int>* stop = nullptr;
 };
 
-/// Turns blocks of lines into documents. Use one per thread.
+/// Encodes blocks of lines to documents of token ids. Use one encoder per thread.
 ///
-/// The result is a pure function of the block, the options and the tokenizer. It does not depend on
-/// which thread encodes which block.
+/// The result depends only on the block, the options and the tokenizer, not on the thread that
+/// encodes the block.
 class block_encoder {
  public:
-  /// @param tokenizer  outlives this
+  /// @param tokenizer  must outlive this
   block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options);
 
-  /// Overwrites `out`, whose buffers are reused. Under bad_record_policy::fail it stops at the
-  /// first bad record.
+  /// Encodes a block to `out`. Overwrites `out`, but reuses its buffers. Under
+  /// bad_record_policy::fail, it stops at the first bad record.
   ///
-  /// @throws line_abandoned  encoder_options::stop is set while the tokenizer normalizes a text
+  /// @throws line_abandoned  encoder_options::stop was set while the tokenizer normalized a text.
   void encode(const byte_block& block, encoded_block& out);
 
-  /// This thread's encoder, for lines that are not in a block.
+  /// The token encoder of this block_encoder, for lines that are not in a block.
   tokenizer::encoder& encoder() noexcept { return *encoder_; }
 
  private:
@@ -99,9 +100,9 @@ class block_encoder {
   const encoder_options options_;
   record_parser parser_;
   std::unique_ptr<tokenizer::encoder> encoder_;
-  tokenizer::id_buffer ids_;  // of one sequence
+  tokenizer::id_buffer ids_;  // token ids of one sequence
   std::optional<sentence_splitter> splitter_;
-  std::vector<std::string_view> sentences_;  // of one text
+  std::vector<std::string_view> sentences_;  // sentences of one text
 };
 
 }  // namespace millrace::preprocess

@@ -13,16 +13,17 @@
 
 namespace millrace::preprocess {
 
-/// What a part of the input contained. The counts of parts add up to those of the whole.
+/// Counts of the contents of a part of the input. The counts of all parts add up to those of the
+/// whole input.
 struct record_counts {
-  std::int64_t lines = 0;            ///< line ends, and a last line without one
-  std::int64_t blank_lines = 0;      ///< only white space: skipped
+  std::int64_t lines = 0;            ///< number of lines, including a last line without a line end
+  std::int64_t blank_lines = 0;      ///< lines of only white space; they are skipped
   std::int64_t documents = 0;        ///< records that became a document
-  std::int64_t empty_documents = 0;  ///< of those, documents with no tokens under some key
-  std::int64_t lone_surrogates = 0;  ///< replaced by U+FFFD
-  std::int64_t special_tokens = 0;   ///< spelled out in texts and encoded as their ids
+  std::int64_t empty_documents = 0;  ///< documents with no tokens for some key
+  std::int64_t lone_surrogates = 0;  ///< lone surrogates replaced by U+FFFD
+  std::int64_t special_tokens = 0;   ///< written as text in the input, and encoded as their ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
-  std::array<std::int64_t, fault_kinds> bad_records{};  ///< by fault_kind
+  std::array<std::int64_t, fault_kinds> bad_records{};  ///< counts by fault_kind
 
   std::int64_t bad_record_total() const noexcept {
     return std::accumulate(bad_records.begin(), bad_records.end(), std::int64_t{0});
@@ -40,35 +41,36 @@ struct record_counts {
   }
 };
 
-/// Where a record is, relative to the block's text. A block with a huge line may exceed 4 GiB.
+/// The place of a record, relative to the block's text. Some fields have 64 bits because a block
+/// with a huge line may exceed 4 GiB.
 struct record_range {
-  std::int64_t line = 0;    ///< lines before it in the block
-  std::uint64_t begin = 0;  ///< byte
-  std::uint64_t size = 0;   ///< bytes, without the line end
+  std::int64_t line = 0;    ///< number of lines before the record in the block
+  std::uint64_t begin = 0;  ///< byte offset of the record
+  std::uint64_t size = 0;   ///< size in bytes, without the line end
 };
 
-/// A fault and its record.
+/// A bad record: its fault and its place.
 struct block_fault {
   record_fault fault;  ///< its offset is relative to the block's text
   record_range place;
-  std::string raw = {};  ///< the record, under bad_record_policy::quarantine
+  std::string raw = {};  ///< the record itself, if the policy is `quarantine`
 };
 
-/// The documents of one block under one key.
+/// The documents of one block for one key.
 struct encoded_column {
-  byte_buffer ids;                          ///< of all sequences, in the dataset's dtype
+  byte_buffer ids;                          ///< token ids of all sequences, in the dataset's dtype
   std::size_t ids_bytes = 0;                ///< used bytes of `ids`
   std::vector<std::int32_t> lengths;        ///< one per sequence, in tokens
-  std::vector<std::int64_t> document_ends;  ///< sequences of this block up to each document's end
+  std::vector<std::int64_t> document_ends;  ///< per document: sequences of this block to its end
 };
 
-/// A tokenized block: what the committer needs to write it to the outputs.
+/// A tokenized block, with everything that the committer needs to write it to the outputs.
 struct encoded_block {
-  std::size_t input = 0;          ///< index of the file in the plan
-  std::uint64_t begin_bytes = 0;  ///< of the block, in the decompressed input
-  std::uint64_t end_bytes = 0;    ///< without a giant line after it
+  std::size_t input = 0;          ///< index of the input in the plan
+  std::uint64_t begin_bytes = 0;  ///< start of the block in the decompressed input
+  std::uint64_t end_bytes = 0;    ///< its end, before a giant line that may follow
   std::uint64_t text_offset = 0;  ///< as byte_block::text_offset
-  std::uint32_t crc32c = 0;       ///< of the bytes from `begin_bytes` to `end_bytes`
+  std::uint32_t crc32c = 0;       ///< checksum of the bytes from `begin_bytes` to `end_bytes`
   std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes
   record_counts counts;
   std::vector<encoded_column> columns;  ///< one per key

@@ -11,8 +11,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// The buffer for texts grows by powers of two. If it exceeds this size, it is replaced as soon as a
-// line needs no more than this.
+// The buffer for texts grows by powers of two up to this size. A larger buffer is replaced as soon
+// as a line needs no more than this.
 constexpr std::size_t kept_room_bytes = std::size_t{4} << 20;
 
 /// A line that is entirely in memory.
@@ -29,9 +29,9 @@ struct whole_line {
 
 }  // namespace
 
-// Collects the texts of wanted keys; the `Record` of json_scanner.
+// Collects the texts of wanted keys. It is the `Record` of json_scanner.
 class exact_json::reading {
-  /// Appends consecutive texts to memory that is large enough.
+  /// Appends consecutive texts to the buffer, which is large enough.
   struct kept_text {
     static constexpr bool is_kept = true;
     const char* plain(const char* at, const char* line_end) {

@@ -17,26 +17,27 @@
 
 namespace millrace::preprocess {
 
-/// The reference behavior of `record_parser`, for every line: Python 3.11's `json.loads(line)` of a
-/// line decoded strictly as UTF-8, then `[path[0]][path[1]]...` for every key, where only objects
-/// have keys.
+/// Defines the behavior of `record_parser` for every line: what Python 3.11's `json.loads(line)`
+/// does with a line decoded strictly as UTF-8, followed by `[path[0]][path[1]]...` for every key,
+/// where only objects have keys.
 ///
-/// One pass, without recursion. The only memory is one buffer for the decoded texts. If there are
-/// several faults, it reports the first of: invalid_utf8, invalid_json, not_an_object, then
-/// missing_key or wrong_type in the order of the keys. For one thread.
+/// Parses in one pass, without recursion. The only memory is one buffer for the decoded texts. If a
+/// record has several faults, the first of these kinds is reported: invalid_utf8, invalid_json,
+/// not_an_object, then missing_key or wrong_type in the order of the keys. For one thread.
 class exact_json {
  public:
-  /// @param keys  at least one; distinct; UTF-8 (so none matches a key with a lone surrogate)
+  /// @param keys  at least one; distinct; valid UTF-8, so none of them matches a key with a lone
+  ///              surrogate
   explicit exact_json(std::span<const text_key> keys);
-  /// The same, for keys that are not paths.
+  /// Constructs a parser for keys of the record itself, which are not paths.
   explicit exact_json(std::vector<std::string> keys);
 
-  /// Parses a line, passed without its line end. Reads nothing after it.
+  /// Parses a line, which is passed without its line end. Reads no byte after it.
   ///
-  /// @return nothing, or the fault; texts() is meaningless after a fault.
+  /// @return nothing, or the fault. After a fault, texts() is meaningless.
   std::optional<record_fault> parse(std::string_view line);
 
-  /// As in record_parser. Valid until the next parse().
+  /// As in record_parser. The result is valid until the next parse().
   std::span<const std::string_view> texts(std::size_t key) const { return wanted_.texts(key); }
   std::int64_t lone_surrogates() const noexcept { return wanted_.lone_surrogates(); }
 
@@ -48,7 +49,7 @@ class exact_json {
   void make_room(std::size_t line_bytes);
 
   wanted_texts wanted_;
-  std::unique_ptr<char[]> room_;  // decoded texts
+  std::unique_ptr<char[]> room_;  // buffer for decoded texts
   std::size_t room_bytes_ = 0;
 };
 

@@ -35,8 +35,8 @@ bool giant_chunk_reader::next(giant_chunk& chunk) {
   chunk.parts.clear();
   std::swap(chunk.text, rest_);
   rest_.size = 0;
-  std::size_t begin = 0;  // of the current text, in the chunk
-  // A part that could not be cut grows by at least half before the next attempt.
+  std::size_t begin = 0;  // offset of the current text in the chunk
+  // If a text cannot be cut, the chunk grows by at least half before the next attempt.
   std::size_t limit = std::max(chunk_bytes_, chunk.text.size + chunk.text.size / 2);
   for (;;) {
     if (!open_) {
@@ -57,7 +57,7 @@ bool giant_chunk_reader::next(giant_chunk& chunk) {
   }
 }
 
-// Called at the end of a text: all of it is in this chunk or in earlier ones.
+// Called at the end of a text, when all of it is in this chunk or in earlier chunks.
 void giant_chunk_reader::end_text(giant_chunk& chunk, std::size_t begin) {
   if (!splitter_) {
     chunk.parts.push_back({begin, chunk.text.size, given_ == 0, true, given_});
@@ -67,7 +67,7 @@ void giant_chunk_reader::end_text(giant_chunk& chunk, std::size_t begin) {
   add_sentences(chunk, begin);
 }
 
-// Adds the sentences in sentences_, of the text that begins at `begin`.
+// Adds the sentences in sentences_ as parts. Their text begins at `begin` in the chunk.
 void giant_chunk_reader::add_sentences(giant_chunk& chunk, std::size_t begin) const {
   for (const std::string_view sentence : sentences_) {
     const auto at = static_cast<std::size_t>(sentence.data() - chunk.text.data());

@@ -15,26 +15,26 @@
 
 namespace millrace::preprocess {
 
-/// Consecutive parts of texts, and their ids once encoded.
+/// Consecutive parts of texts, and the ids of these parts after encode().
 struct giant_chunk {
   struct part {
-    std::size_t begin = 0;  ///< in `text`
+    std::size_t begin = 0;  ///< offset in giant_chunk::text
     std::size_t end = 0;
     bool is_first = true;            ///< the part begins its text
     bool is_last = true;             ///< the part ends its text
-    std::uint64_t offset_bytes = 0;  ///< of the part, in its text
+    std::uint64_t offset_bytes = 0;  ///< offset of the part in its text
   };
 
-  text_bytes text;  ///< includes what is between sentences
+  text_bytes text;  ///< also has the text between sentences
   std::vector<part> parts;
 
-  // Filled by encode().
+  // encode() fills the following members.
   tokenizer::id_buffer ids;
-  std::vector<std::size_t> id_ends;              ///< end in `ids` of each encoded part
-  std::optional<tokenizer::encode_fault> fault;  ///< of the next part; offset in its text
+  std::vector<std::size_t> id_ends;              ///< for each encoded part, its end in `ids`
+  std::optional<tokenizer::encode_fault> fault;  ///< fault of the next part; offset in its text
   std::int64_t special_tokens = 0;
 
-  /// Encodes the parts, up to the first that has a fault.
+  /// Encodes the parts, up to the first part that has a fault.
   void encode(tokenizer::encoder& encoder);
 
   std::string_view text_of(const part& which) const noexcept {
@@ -43,17 +43,19 @@ struct giant_chunk {
 };
 
 /// Cuts the texts of a value into chunks of about `chunk_bytes`, at places that do not change the
-/// ids. A chunk is longer if the tokenizer knows no such place in its text. With a splitter, each
-/// sentence is a part that is both first and last, and chunks are cut between sentences. For one
-/// thread.
+/// ids. If the tokenizer finds no such place in the text, the chunk becomes longer. With a
+/// splitter, each sentence is a part that is both first and last, and chunks are cut between
+/// sentences. For one thread.
 class giant_chunk_reader {
  public:
-  /// @param tokenizer  outlives this
+  /// @param tokenizer  must outlive this
   giant_chunk_reader(const tokenizer::tokenizer& tokenizer, giant_texts texts,
                      std::size_t chunk_bytes, std::optional<sentence_splitter> splitter = {});
 
-  /// Fills text and parts of `chunk`, whose buffers are reused. Returns false if nothing is left.
-  /// @throws io_error  as line_window
+  /// Fills the text and the parts of `chunk`, whose buffers are reused. Returns false if nothing is
+  /// left.
+  ///
+  /// @throws io_error  as line_window.
   bool next(giant_chunk& chunk);
 
   std::int64_t lone_surrogates() const noexcept { return texts_.lone_surrogates(); }
@@ -71,9 +73,9 @@ class giant_chunk_reader {
   std::size_t chunk_bytes_;
   std::optional<sentence_splitter> splitter_;
   std::vector<std::string_view> sentences_;  // reused
-  text_bytes rest_;                          // of the current text, not yet in a chunk
+  text_bytes rest_;                          // rest of the current text, not yet in a chunk
   bool open_ = false;                        // there is a current text
-  std::uint64_t given_ = 0;                  // bytes of it already in chunks
+  std::uint64_t given_ = 0;                  // bytes of the current text already in chunks
 };
 
 }  // namespace millrace::preprocess

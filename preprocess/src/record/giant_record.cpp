@@ -16,13 +16,13 @@
 namespace millrace::preprocess {
 namespace {
 
-/// Writes one key's part of the document: counts it and finds sequences that are too long.
+/// Writes one key's part of the document: counts it, and finds sequences that are too long.
 class key_writer {
  public:
   key_writer(std::size_t key, const giant_options& options, id_sink& sink, record_counts& counts)
       : key_(key), options_(options), sink_(sink), counts_(counts) {}
 
-  /// @return false if there is a fault
+  /// @return false if there is a fault; take_fault() then returns it
   bool write(const giant_chunk& chunk) {
     counts_.special_tokens += chunk.special_tokens;
     counts_.text_bytes += static_cast<std::int64_t>(chunk.text.size);
@@ -40,7 +40,8 @@ class key_writer {
   }
 
   /// Call this after the last text.
-  /// @return false if there is a fault
+  ///
+  /// @return false if there is a fault; take_fault() then returns it
   bool end_document() {
     counts_.empty_documents = counts_.empty_documents != 0 || ended_length_ == 0 ? 1 : 0;
     if (ended_length_ == 0) return true;
@@ -55,8 +56,9 @@ class key_writer {
   std::optional<record_fault> take_fault() { return std::move(fault_); }
 
  private:
-  // The document's last sequence gets its end-of-document token. Whether a sequence is the last is
-  // known only when the next one begins, so ending a sequence is deferred.
+  // The end-of-document token belongs to the document's last sequence. A sequence is known not to
+  // be the last one only when the next one begins. So a sequence is reported to sink_ only then, or
+  // at the end of the document.
   void append(std::span<const std::int32_t> ids) {
     if (ids.empty()) return;
     if (length_ == 0 && ended_length_ != 0) end_sequence();
@@ -87,12 +89,12 @@ class key_writer {
   const giant_options& options_;
   id_sink& sink_;
   record_counts& counts_;
-  std::int64_t length_ = 0;        // of the current sequence
-  std::int64_t ended_length_ = 0;  // of the previous one, not yet reported to sink_
+  std::int64_t length_ = 0;        // number of ids in the current sequence
+  std::int64_t ended_length_ = 0;  // the same for the previous one, not yet reported to sink_
   std::optional<record_fault> fault_;
 };
 
-/// The chunks of one value, reused. Any thread.
+/// Chunks that are reused for one value. Any thread may use it.
 class chunk_pool {
  public:
   giant_chunk* take() {
@@ -113,8 +115,9 @@ class chunk_pool {
   std::vector<giant_chunk*> free_;
 };
 
-// Selects the encoder. If parts must be encoded in order, they need one encoder that nothing else
-// uses, because a waiting thread may run other work that uses the thread's encoder.
+// Selects the encoder. If the tokenizer needs the parts in order, they get an encoder of their own.
+// The thread's encoder would not do: while a thread waits, it may run other tasks, which also use
+// the thread's encoder.
 struct encoding {
   encoding(const tokenizer::tokenizer& tokenizer, std::size_t memory_bytes,
            const encoder_of_thread& of_thread, const std::atomic<int>* stop)
@@ -129,7 +132,7 @@ struct encoding {
   const encoder_of_thread& shared;
 };
 
-// Adds its lifetime to a stage's time, if there is a clock.
+// Adds its lifetime to the time of a stage, if there is a clock.
 class optional_timer {
  public:
   optional_timer(stage_clock* clock, stage_clock::stage which) {

@@ -20,15 +20,16 @@
 namespace millrace::preprocess {
 
 /// Receives the ids of a giant record in order: key by key, and sequence by sequence within a key.
-/// If a fault follows, the caller must undo what was received.
+/// If the record turns out to be bad, the caller must undo everything that the sink received.
 class id_sink {
  public:
   virtual ~id_sink() = default;
 
-  /// More ids of the current sequence.
+  /// Receives more ids of the current sequence.
   virtual void append(std::size_t key, std::span<const std::int32_t> ids) = 0;
   /// Ends the current sequence.
-  /// @param length  number of its ids, at least 1
+  ///
+  /// @param length  number of ids in the sequence, at least 1
   virtual void end_sequence(std::size_t key, std::int32_t length) = 0;
 };
 
@@ -38,33 +39,36 @@ struct giant_options {
   std::optional<sentence_options> sentences = std::nullopt;  ///< as in encoder_options
   /// As in encoder_options.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
-  int workers = 1;                                  ///< chunks encoded concurrently
-  std::size_t window_bytes = std::size_t{1} << 18;  ///< of the line, in memory at a time
-  std::size_t chunk_bytes = std::size_t{1} << 20;   ///< of text, encoded at a time
-  std::int64_t most_tokens = most_sequence_tokens;  ///< per sequence; smaller only in tests
+  int workers = 1;                                  ///< number of chunks encoded concurrently
+  std::size_t window_bytes = std::size_t{1} << 18;  ///< bytes of the line in memory at a time
+  std::size_t chunk_bytes = std::size_t{1} << 20;   ///< bytes of text encoded at a time
+  std::int64_t most_tokens = most_sequence_tokens;  ///< maximum per sequence; smaller only in tests
   stage_clock* clock = nullptr;  ///< measures reading, encoding and writing; may be null
 };
 
-/// Returns the calling thread's own encoder. Nothing else uses it, and it outlives the call.
+/// Returns an encoder for the calling thread. No other thread uses that encoder, and it outlives
+/// encode_giant_record().
 using encoder_of_thread = std::function<tokenizer::encoder&()>;
 
-/// Encodes one line that is too long for memory. The ids, counts, faults and messages are those of
-/// block_encoder, for any window, chunk size and number of workers.
+/// Encodes one line that is too long for memory. The ids, counts, faults and messages are the same
+/// as those of block_encoder, for any window size, chunk size and number of workers.
 ///
 /// The line is read twice. The first pass validates it and finds the wanted values. The second pass
-/// decodes value by value and cuts the texts where the tokenizer says that this does not change the
-/// ids. The threads of the calling task_arena encode the chunks. At most `workers` + 2 chunks are
-/// in flight, so memory does not depend on the size of the line or its texts, with one exception: a
-/// text in which the tokenizer knows no place to cut, or a sentence, is encoded as a whole.
+/// decodes the values one by one, and cuts the texts into chunks at places where this does not
+/// change the ids, according to the tokenizer. The threads of the calling task_arena encode the
+/// chunks. At most `workers` + 2 chunks are in flight, so memory use does not depend on the size of
+/// the line or of its texts. There is one exception: a text in which the tokenizer finds no place
+/// to cut, or a sentence, is encoded as a whole.
 ///
 /// @param line      must not be blank; the caller checks this
 /// @param encoder   called by any thread of the arena, between and during calls of `sink`
-/// @param sink      called by one thread at a time, not always the same
-/// @param[out] counts  what the record adds to the counts of its input, except `lines`; only
-///                  bad_records if the record is bad
+/// @param sink      called by one thread at a time, not always the same thread
+/// @param[out] counts  the counts of this record, except `lines`. If the record is bad, only
+///                     bad_records is not zero.
 /// @return nothing, or the fault; its offset is relative to the line
-/// @throws io_error  the line cannot be read; also what `sink` throws
-/// @throws line_abandoned  `line.stop` was set; noticed within one window, or one chunk per worker
+/// @throws io_error  the line cannot be read. Exceptions of `sink` pass through.
+/// @throws line_abandoned  `line.stop` was set. This is noticed within one window, or within one
+///                         chunk per worker.
 std::optional<record_fault> encode_giant_record(const line_range& line,
                                                 const giant_options& options,
                                                 const tokenizer::tokenizer& tokenizer,

@@ -13,17 +13,17 @@
 
 namespace millrace::preprocess {
 
-/// Where in a line the value under a key begins: a string, or a list of strings.
+/// The place in a line where the value of a key begins. The value is a string or a list of strings.
 struct giant_value {
   std::uint64_t offset_bytes = 0;
 };
 
-/// Does what `exact_json` does, for a line that is too long for memory. Uses the same scanner, so
-/// faults have the same offsets and messages. Needs memory only for the window and the keys.
+/// Does what `exact_json` does, for a line that is too long for memory. It uses the same scanner,
+/// so faults have the same offsets and messages. It needs memory only for the window and the keys.
 ///
 /// @param window_bytes  at least line_window::least_bytes
-/// @param[out] values  one per key, if no fault is returned
-/// @throws io_error  as line_window
+/// @param[out] values  one value per key; set only if no fault is returned
+/// @throws io_error  as line_window.
 std::optional<record_fault> scan_giant_line(const line_range& line, std::span<const text_key> keys,
                                             std::size_t window_bytes,
                                             std::vector<giant_value>& values);

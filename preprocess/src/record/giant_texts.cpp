@@ -38,8 +38,8 @@ bool giant_texts::read(text_bytes& out) {
   out.buffer.reserve(out.size + window_bytes_ + detail::block_bytes, out.size);
   char* const start = reinterpret_cast<char*>(out.buffer.data());
   char* to = start + out.size;
-  // Reads to the end of the bytes now in memory. An escape at the end may load more bytes; those
-  // are left for the next call.
+  // Reads to the end of the bytes that are in memory now. An escape at that end may load more
+  // bytes, which are left for the next call.
   bool ended = false;
   const char* limit = window_.end;
   while (window_.at != limit && !ended) {

@@ -18,24 +18,26 @@ struct text_bytes {
   const char* data() const noexcept { return reinterpret_cast<const char*>(buffer.data()); }
 };
 
-/// The texts of one value of a line too long for memory, decoded piece by piece. For one thread.
+/// Decodes the texts of one value, piece by piece, for a line that is too long for memory. For one
+/// thread.
 class giant_texts {
  public:
-  /// @param line   its descriptor outlives this
+  /// @param line   its descriptor must outlive this
   /// @param value  from scan_giant_line
   giant_texts(const line_range& line, giant_value value, std::size_t window_bytes);
 
-  /// Moves to the next text. Returns false if there is none.
+  /// Moves to the next text. Returns false if there is no next text.
+  ///
   /// @pre this is the first call, or read() has returned false
   bool next();
 
-  /// Appends more of the text, in whole characters, at most one window at a time.
+  /// Appends more of the text, in complete characters, at most one window at a time.
   ///
-  /// @return false at the end of the text.
-  /// @throws io_error  as line_window
+  /// @return false if the end of the text was reached.
+  /// @throws io_error  as line_window.
   bool read(text_bytes& out);
 
-  /// Lone surrogates so far, each replaced by U+FFFD.
+  /// Number of lone surrogates so far. Each was replaced by U+FFFD.
   std::int64_t lone_surrogates() const noexcept { return lone_surrogates_; }
 
  private:

@@ -17,13 +17,13 @@ namespace millrace::preprocess {
 
 /// Deepest accepted nesting of objects and lists.
 ///
-/// This is what `json.loads` accepts when called at the top level of a script, measured on Python
-/// 3.11.2 and 3.11.7. Each level uses one of the interpreter's 1,000 nested calls, and five are
-/// already in use. Called from deeper inside a program, Python accepts slightly less.
+/// `json.loads` accepts this depth when it is called at the top level of a script (measured with
+/// Python 3.11.2 and 3.11.7). Each level uses one of the interpreter's 1,000 nested calls, and five
+/// are already in use. When called from deeper inside a program, Python accepts slightly less.
 inline constexpr std::size_t max_nesting = 995;
 
-/// Most digits of an integer: Python's default `sys.int_info.default_max_str_digits`. Numbers with
-/// a fraction or an exponent may be of any length.
+/// Largest number of digits in an integer: Python's `sys.int_info.default_max_str_digits`. Numbers
+/// with a fraction or an exponent may have any length.
 inline constexpr std::size_t max_integer_digits = 4300;
 
 namespace detail {
@@ -39,20 +39,21 @@ struct no_text {
   static void put_code_point(int) {}
 };
 
-/// One pass over one line of JSON, without recursion: the grammar of Python 3.11's `json.loads`.
+/// Scans one line of JSON in one pass, without recursion. It accepts the grammar of Python 3.11's
+/// `json.loads`.
 ///
-/// `Bytes` is the source of the line; the bytes in memory are [`at`, `end`):
-///   bool refill()             reads more of the line after `end` and may drop what is before `at`;
-///                             false at the end of the line
-///   std::size_t offset(at)    in the line
+/// `Bytes` is the source of the line. Its members `at` and `end` bound the bytes in memory:
+///   bool refill()             reads more of the line after `end`, and may drop the bytes before
+///                             `at`; returns false at the end of the line
+///   std::size_t offset(at)    returns the offset of `at` in the line
 /// `Record` receives the results:
-///   wanted()                  the wanted_texts that is notified of keys and brackets
+///   wanted()                  returns the wanted_texts that is notified of keys and brackets
 ///   text                      receives decoded texts; has the interface of no_text
-///   begin_text(), take_key()  take_key() returns the key written to `text` since begin_text();
-///                             nothing if it certainly is not a wanted key
-///   keeps_texts               whether wanted strings are written to `text` as well; if so,
-///   taken_text()              returns such a string
-/// A member function that returns false has set the fault.
+///   begin_text(), take_key()  take_key() returns the key written to `text` since begin_text(), or
+///                             nothing if the key is certainly not a wanted key
+///   keeps_texts               true if wanted strings are also written to `text`; if so,
+///   taken_text()              returns the string written to `text` since begin_text()
+/// If a member function below returns false, it has set the fault.
 template <class Bytes, class Record>
 class json_scanner {
  public:
@@ -73,7 +74,7 @@ class json_scanner {
     return !more() || fail("data after the value");
   }
 
-  /// After document() returned true: nothing if the line holds an object.
+  /// After document() returned true: returns a fault if the line does not hold an object.
   std::optional<record_fault> fault_of_root() const {
     if (root_byte_ == '{') return std::nullopt;
     return record_fault{
@@ -82,7 +83,8 @@ class json_scanner {
   }
   std::size_t closing_brace() const { return closing_; }
 
-  /// After document() returned false.
+  /// After document() returned false: returns the fault.
+  ///
   /// @param line_bytes  the size of the line
   record_fault fault(std::size_t line_bytes) const {
     std::string what = fault_what_;
@@ -183,7 +185,8 @@ class json_scanner {
     return true;
   }
 
-  // The slot of the value at this place: the value of a wanted key, or an element of such a list.
+  // Returns the slot that receives the value at this place, or null. The value is that of a wanted
+  // key, or an element of its list.
   slot* destination() const {
     return depth_ == to_depth_ || (depth_ == to_depth_ + 1 && to_list_) ? to_ : nullptr;
   }
@@ -295,7 +298,7 @@ class json_scanner {
     return true;
   }
 
-  // Reads a string at its opening quote. Counts lone surrogates if the text is kept.
+  // Reads a string, starting at its opening quote. Counts lone surrogates if the text is kept.
   template <class Text>
   bool string(Text& text) {
     const std::size_t start = offset();
@@ -332,7 +335,8 @@ class json_scanner {
     in_.at += 6;
     if constexpr (Text::is_kept) {
       if (is_high_surrogate(unit) && have(6) && in_.at[0] == '\\' && in_.at[1] == 'u') {
-        // Anything except a low surrogate is left for the next call: it may begin a pair itself.
+        // If no low surrogate follows, leave the escape for the next call: it may begin a pair
+        // itself.
         if (const int low = hex4(in_.at + 2); is_low_surrogate(low)) {
           unit = code_point_of_pair(unit, low);
           in_.at += 6;
@@ -357,10 +361,10 @@ class json_scanner {
   std::bitset<max_nesting> objects_;  // for each open level: whether it is an object
   std::size_t depth_ = 0;             // open levels
   bool first_ = false;                // the innermost level was just opened
-  slot* to_ = nullptr;                // of the last key that was looked at, if it is wanted
-  std::size_t to_depth_ = 0;          // of the object with that key
+  slot* to_ = nullptr;                // slot of the last key that was compared, if it is wanted
+  std::size_t to_depth_ = 0;          // depth of the object with that key
   bool to_list_ = false;              // the value of that key is a list
-  std::int64_t lone_surrogates_ = 0;  // in the last string that was kept
+  std::int64_t lone_surrogates_ = 0;  // count in the last string that was kept
 
   std::size_t fault_at_ = 0;
   const char* fault_what_ = "";

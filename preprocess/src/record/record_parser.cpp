@@ -13,13 +13,13 @@
 namespace millrace::preprocess {
 namespace {
 
-// Longer lines go to exact_json: simdjson allocates up to 14 bytes of memory per byte of a line and
-// keeps them.
+// Longer lines go to exact_json, because simdjson allocates up to 14 bytes of memory per byte of a
+// line and never frees them.
 constexpr std::size_t longest_for_simdjson = std::size_t{1} << 20;
 constexpr std::size_t least_capacity = std::size_t{1} << 14;
 
-// simdjson does not count an empty list or object as a level. With a limit one below ours, lines
-// near the limit go to exact_json.
+// simdjson does not count an empty list or object as a nesting level. Its limit is one below ours,
+// so lines near the limit go to exact_json.
 constexpr std::size_t simdjson_nesting = max_nesting - 1;
 
 static_assert(record_parser::padding_bytes >= simdjson::SIMDJSON_PADDING);
@@ -43,7 +43,7 @@ struct record_parser::state {
 
   exact_json exact;
   simdjson::dom::parser parser;
-  simdjson::dom::document document;  // the parser's own would grow line by line
+  simdjson::dom::document document;  // the parser's own document would grow line by line
   std::size_t capacity_bytes = 0;
   std::vector<field> fields;
   bool exactly = false;  // exact_json parsed the last line
@@ -59,7 +59,8 @@ void record_parser::state::make_room(std::size_t line_bytes) {
   capacity_bytes = wanted;
 }
 
-// For duplicate keys the last one wins, as in Python.
+// Finds the values of the wanted keys. If a key occurs several times, its last value counts, as in
+// Python.
 bool record_parser::state::find_fields(const simdjson::dom::object& object) {
   const std::span<const text_key> keys = exact.keys();
   for (field& each : fields) each.found = false;
@@ -76,7 +77,7 @@ bool record_parser::state::find_fields(const simdjson::dom::object& object) {
   return true;
 }
 
-// Follows a path from the value of its first key to the value of its last.
+// Follows a path from the value of its first key to the value of its last key.
 bool record_parser::state::follow(const text_key& key, field& to) {
   for (std::size_t level = 1; to.found && level < key.path.size(); ++level) {
     simdjson::dom::object object;
@@ -107,11 +108,11 @@ bool record_parser::state::take_texts(field& from) {
   return true;
 }
 
-// Returns false for every line that it is not sure of: lines that simdjson rejects, because Python
-// may accept them, and all bad records, so that their messages never depend on simdjson.
+// Returns false for every line that exact_json must parse: lines that simdjson rejects, because
+// Python may accept them, and all bad records, so that their messages never depend on simdjson.
 bool record_parser::state::parse_with_simdjson(std::string_view line) {
-  // Later versions of simdjson skip a byte order mark, so look at the first byte ourselves. An
-  // element of a pretty-printed array is preceded by spaces.
+  // Later versions of simdjson skip a byte order mark, so check the first byte here. Skip spaces
+  // first, because spaces precede each element of a pretty-printed array.
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == line.npos || line[begin] != '{' || line.size() > longest_for_simdjson) return false;
   make_room(line.size());
@@ -141,7 +142,8 @@ std::span<const std::string_view> record_parser::texts(std::size_t key) const {
   return state_->fields[key].texts;
 }
 
-// simdjson rejects every escaped surrogate that is not half of a pair, so its lines have none.
+// simdjson rejects every escaped surrogate that is not half of a pair. So a line that simdjson
+// parsed has no lone surrogates.
 std::int64_t record_parser::lone_surrogates() const noexcept {
   return state_->exactly ? state_->exact.lone_surrogates() : 0;
 }

@@ -16,11 +16,11 @@
 
 namespace millrace::preprocess {
 
-/// What is wrong with a record.
+/// Ways in which a record can be bad.
 enum class fault_kind : std::uint8_t {
   invalid_utf8,   ///< the line is not UTF-8
   invalid_json,   ///< Python's json.loads would reject the line
-  not_an_object,  ///< JSON, but not an object
+  not_an_object,  ///< the line is JSON, but not an object
   missing_key,    ///< the object lacks one of the keys, or a key on the path to it
   wrong_type,     ///< the value is neither a string nor a list of strings, or a value on the path
                   ///< to it is not an object
@@ -32,12 +32,12 @@ inline constexpr std::size_t fault_kinds = 6;
 inline constexpr std::array<std::string_view, fault_kinds> fault_names = {
     "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
-/// What is wrong with a bad record. The run's policy decides whether it is counted, skipped or
-/// fatal. Never thrown as an exception.
+/// Describes why a record is bad. The run's policy decides whether such a record is counted,
+/// skipped or fatal. Never thrown as an exception.
 struct record_fault {
   fault_kind kind = fault_kind::invalid_json;
-  std::size_t offset_bytes = 0;  ///< in the line
-  std::string what;              ///< one line, without the location
+  std::size_t offset_bytes = 0;  ///< offset in the line
+  std::string what;              ///< one line of text, without the location
   std::string advice = {};       ///< a sentence that says what to do; usually empty
 };
 
@@ -45,10 +45,10 @@ struct record_fault {
 /// `json.loads(line)[key]`, or `[key][key]...` for a path. It accepts and rejects exactly the same
 /// lines: the whole line is validated, the last of duplicate keys wins, and escaped keys match.
 ///
-/// simdjson handles nearly every line. Lines that it rejects or might judge differently (see
-/// preprocess/README.md) go to `exact_json`. That also writes the message of every fault, so
-/// messages do not depend on simdjson. Allocates nothing once lines and lists stop growing. For
-/// one thread.
+/// simdjson handles nearly every line. Lines that simdjson rejects or might judge differently (see
+/// preprocess/README.md) go to `exact_json`. `exact_json` also writes the message of every fault,
+/// so messages do not depend on simdjson. The parser stops allocating memory when lines and lists
+/// stop growing. For one thread.
 class record_parser {
  public:
   /// Every line must be followed by this many readable bytes, of any value.
@@ -56,23 +56,24 @@ class record_parser {
 
   /// @param keys  at least one; distinct
   explicit record_parser(std::span<const text_key> keys);
-  /// The same, for keys that are not paths.
+  /// Constructs a parser for keys of the record itself, which are not paths.
   explicit record_parser(std::vector<std::string> keys);
   record_parser(record_parser&&) noexcept;
   ~record_parser();
 
-  /// Parses a line, passed without its line end.
+  /// Parses a line, which is passed without its line end.
   ///
   /// @pre `padding_bytes` can be read after `line`.
-  /// @return nothing, or the fault; texts() is meaningless after a fault.
+  /// @return nothing, or the fault. After a fault, texts() is meaningless.
   std::optional<record_fault> parse(std::string_view line);
 
-  /// The texts under `keys[key]`: one for a string, any number for a list of strings. They are
-  /// valid UTF-8, with each lone surrogate replaced by U+FFFD. Valid until the next parse(), even
-  /// if the line is gone.
+  /// The texts of `keys[key]`: one text for a string, any number of texts for a list of strings.
+  /// They are valid UTF-8; each lone surrogate was replaced by U+FFFD. The result is valid until
+  /// the next parse(), even if the line no longer exists.
   std::span<const std::string_view> texts(std::size_t key) const;
 
-  /// Lone surrogates in the texts of the last record. Those in other values are not counted.
+  /// Number of lone surrogates in the texts of the last record. Lone surrogates in other values are
+  /// not counted.
   std::int64_t lone_surrogates() const noexcept;
 
  private:

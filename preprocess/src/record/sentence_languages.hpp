@@ -5,7 +5,7 @@
 
 namespace millrace::preprocess {
 
-/// The locale of a language that `--lang` names, e.g. "de" for "german".
+/// Returns the ICU locale of a language that `--lang` names, such as "de" for "german".
 ///
 /// @throws config_error  there is no such language; the message lists the available ones.
 std::string_view locale_of_language(std::string_view language);

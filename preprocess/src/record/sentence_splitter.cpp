@@ -22,7 +22,8 @@ namespace {
 using break_handle = io::unique_handle<::UBreakIterator*, nullptr, ubrk_close>;
 using text_handle = io::unique_handle<::UText*, nullptr, utext_close>;
 
-// What NLTK's \s matches: the white space of Python's str. ICU's own set lacks U+001C to U+001F.
+// Returns whether NLTK's \s matches a character. It matches the white space of Python's str; ICU's
+// own set of white space lacks U+001C to U+001F.
 bool is_space(UChar32 c) {
   if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
   return u_isUWhiteSpace(c) != 0;
@@ -32,11 +33,11 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// The character encoded by a complete UTF-8 sequence.
+// Returns the character encoded by a complete UTF-8 sequence.
 UChar32 character(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence.front());
   if (first < 0x80) return first;
-  // The first byte has as many leading one bits as there are bytes.
+  // In the first byte, the number of leading one bits is the number of bytes of the sequence.
   auto c = static_cast<UChar32>(first & (0x7FU >> sequence.size()));
   for (const char next : sequence.substr(1)) c = c << 6 | (next & 0x3F);
   return c;
@@ -69,8 +70,9 @@ std::string_view without_spaces_behind(std::string_view text) {
   return text.substr(0, end);
 }
 
-// ICU ends a part after a line end. If there is no full stop before it, NLTK does not end the
-// sentence there. (ICU's rule status says the same, but not if ICU filters abbreviations.)
+// Returns whether `part` ends only because of a line end. ICU always ends a part after a line end,
+// but NLTK does not end the sentence there unless there is a full stop. (ICU's rule status would
+// say the same, but not when ICU filters abbreviations.)
 bool ends_by_line_alone(std::string_view part, bool greek) {
   bool at_line_end = false;
   for (std::size_t at = part.size(); at > 0;) {
@@ -97,7 +99,8 @@ bool ends_by_line_alone(std::string_view part, bool greek) {
   return at_line_end;
 }
 
-// The first `bytes` bytes, or fewer so that the window ends at a character boundary.
+// Returns the first `bytes` bytes, or up to 3 fewer, so that the window ends at a character
+// boundary.
 std::string_view first_window(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && is_continuation(text[bytes])) --bytes;
@@ -116,7 +119,7 @@ struct sentence_splitter::state {
   bool greek = false;
   bool keep_newlines = false;
   std::size_t window_bytes = 0;
-  std::vector<std::size_t> ends;  // of the sentences in one window
+  std::vector<std::size_t> ends;  // ends of the sentences in one window
 
   void find_boundaries(std::string_view window);
   void find_ends(std::string_view window, bool is_last);
@@ -127,7 +130,7 @@ sentence_splitter::sentence_splitter(std::string_view language, bool keep_newlin
                                      std::size_t window_bytes)
     : state_(std::make_unique<state>()) {
   assert(window_bytes >= 8 && window_bytes <= usual_window_bytes);
-  // ss=standard: use the abbreviations that CLDR lists for the language.
+  // "ss=standard" selects the abbreviations that CLDR lists for the language.
   const std::string locale = std::string(locale_of_language(language)) + "@ss=standard";
   UErrorCode code = U_ZERO_ERROR;
   state_->breaks = break_handle(ubrk_open(UBRK_SENTENCE, locale.c_str(), nullptr, 0, &code));
@@ -150,8 +153,8 @@ void sentence_splitter::split(std::string_view text, std::vector<std::string_vie
   }
 }
 
-// Whether a sentence ends may depend on text after it, up to the next full stop. So the last end
-// found is not certain, but the one before it is.
+// Text after the end of a sentence, up to the next full stop, can still remove that end. So the
+// last end found is not certain, but the one before it is.
 std::size_t sentence_splitter::split_front(std::string_view text,
                                            std::vector<std::string_view>& sentences) {
   state_->find_boundaries(first_window(text, state_->window_bytes));
@@ -171,8 +174,9 @@ std::size_t sentence_splitter::state::append_sentences(std::string_view passage,
   return start;
 }
 
-// The rest of a text is a sentence. The rest of a window goes to the next window, together with the
-// sentence before it, because the end of that sentence may depend on text beyond the window.
+// If the window is the rest of a text, its remainder is a sentence. Otherwise, the remainder and
+// the sentence before it go to the next window, because the end of that sentence may depend on text
+// after this window.
 void sentence_splitter::state::find_ends(std::string_view window, bool is_last) {
   find_boundaries(window);
   if (is_last || ends.empty()) {
@@ -182,7 +186,7 @@ void sentence_splitter::state::find_ends(std::string_view window, bool is_last) 
   }
 }
 
-// Finds the boundaries inside the window, each moved to after the white space that follows it.
+// Finds the boundaries inside the window, and moves each past the white space that follows it.
 void sentence_splitter::state::find_boundaries(std::string_view window) {
   ends.clear();
   UErrorCode code = U_ZERO_ERROR;

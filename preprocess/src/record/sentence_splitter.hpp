@@ -15,31 +15,34 @@ namespace millrace::preprocess {
 /// Line ends and white space are handled as in Megatron, which splits with NLTK. A line end alone
 /// does not end a sentence. White space between two sentences belongs to neither, or to the first
 /// one under `keep_newlines`. White space at the start of a text belongs to its first sentence;
-/// white space at the end is dropped. `sentence_splitter_words` says where NLTK cuts differently.
+/// white space at the end is dropped. `sentence_splitter_words` describes where NLTK cuts
+/// differently.
 class sentence_splitter {
  public:
-  /// ICU counts bytes in 32 bits, so a longer text is processed in windows of this size.
+  /// ICU uses 32-bit byte offsets, so a longer text is processed in windows of this size.
   static constexpr std::size_t usual_window_bytes = std::size_t{1} << 30;
 
-  /// @param language       as in `--lang`: one of sentence_languages()
-  /// @param keep_newlines  `--keep-newlines`
-  /// @param window_bytes   at least 8. Affects the boundaries only of sentences longer than this
+  /// @param language       the value of `--lang`: one of sentence_languages()
+  /// @param keep_newlines  the value of `--keep-newlines`
+  /// @param window_bytes   at least 8; affects only the boundaries of sentences longer than a
+  ///                       window
   /// @throws config_error  there is no such language, or this build has no ICU.
   sentence_splitter(std::string_view language, bool keep_newlines,
                     std::size_t window_bytes = usual_window_bytes);
   sentence_splitter(sentence_splitter&&) noexcept;
   ~sentence_splitter();
 
-  /// Overwrites `sentences` with parts of `text`, in order; none is empty. A text of only white
-  /// space has none. Takes linear time.
+  /// Overwrites `sentences` with the sentences of `text`, in order. No sentence is empty. A text of
+  /// only white space has no sentences. Takes linear time.
   ///
   /// @param text  valid UTF-8
   void split(std::string_view text, std::vector<std::string_view>& sentences);
 
-  /// The same for an incomplete text: appends the leading sentences that split() would find
-  /// whatever text follows. The caller passes the remainder again, with more text after it.
+  /// Splits the beginning of a text that is not complete yet. Appends those leading sentences that
+  /// split() would find regardless of the text that follows. The caller must pass the remainder
+  /// again later, with more text after it.
   ///
-  /// @return offset of the remainder; 0 if no sentence is certain to have ended
+  /// @return offset of the remainder, or 0 if no sentence is certain to have ended
   std::size_t split_front(std::string_view text, std::vector<std::string_view>& sentences);
 
  private:
@@ -47,13 +50,13 @@ class sentence_splitter {
   std::unique_ptr<state> state_;
 };
 
-/// The names that `--lang` accepts, in order: those of NLTK's models.
+/// The names that `--lang` accepts, in alphabetical order: the languages of NLTK's models.
 std::vector<std::string_view> sentence_languages();
 
-/// The lines of `--help` about how `--split-sentences` differs from Megatron's.
+/// The lines of `--help` that describe how `--split-sentences` differs from Megatron's splitting.
 std::string_view sentence_splitter_words();
 
-/// "72.1", or empty in a build without ICU.
+/// The version of ICU, such as "72.1"; empty in a build without ICU.
 std::string icu_version();
 
 }  // namespace millrace::preprocess

@@ -7,18 +7,18 @@
 
 namespace millrace::preprocess {
 
-/// Where in a record a text is: `record[path[0]][path[1]]...`.
+/// The place of a text in a record: `record[path[0]][path[1]]...`.
 struct text_key {
-  std::string name;               ///< as the user wrote it; names messages and outputs
+  std::string name;               ///< as the user wrote it; used in messages and output names
   std::vector<std::string> path;  ///< at least one key, outermost first
   bool operator==(const text_key&) const = default;
 };
 
-/// A key of the record itself. A dot in it is part of the key.
+/// Returns a key of the record itself. A dot in its name is part of the key.
 text_key plain_key(std::string name);
 std::vector<text_key> plain_keys(std::vector<std::string> names);
 
-/// `meta.text`: the key `text` of the object under `meta`.
+/// Parses a dotted path: `meta.text` is the key `text` of the object that is the value of `meta`.
 ///
 /// @throws config_error  a key before, between or after dots is empty; the message names
 ///                       `--text-key`.

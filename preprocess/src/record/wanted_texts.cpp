@@ -13,13 +13,13 @@
 namespace millrace::preprocess {
 namespace {
 
-// Room for up to this many texts of a list is kept for the next line.
+// When texts are cleared, memory for up to this many texts is kept for the next line.
 constexpr std::size_t kept_texts = std::size_t{64} << 10;
 
-// How many of a record's keys a message shows.
+// Number of keys of a record that a message shows.
 constexpr std::size_t most_names = 8;
 
-// The key that the user may have meant by `wanted`; empty if there is none.
+// Returns the key that the user may have meant by `wanted`, or an empty string if there is none.
 std::string_view likely_key(std::string_view wanted, std::span<const std::string> names) {
   constexpr std::array<std::string_view, 4> usual = {"text", "content", "raw_content", "body"};
   if (const std::string_view nearest = command::nearest_name(wanted, names); !nearest.empty()) {

@@ -19,7 +19,7 @@ namespace {
 
 std::int64_t tasks_of(const run_identity& run) {
   const auto entry = std::ranges::find(run, tasks_entry, &run_identity::value_type::first);
-  std::int64_t tasks = 0;  // a single process wrote the whole datasets
+  std::int64_t tasks = 0;  // 0: a single process wrote the whole datasets
   if (entry != run.end()) {
     const std::string& value = entry->second;
     std::from_chars(value.data(), value.data() + value.size(), tasks);
@@ -41,7 +41,8 @@ void remove_task_parts(const std::filesystem::path& output_prefix, const run_ide
     const auto prefix = task_prefix(output_prefix, {task, tasks});
     const auto files = files_of_run(prefix, output_prefixes(prefix, run));
     if (!any_is_there(files)) continue;
-    // A process that writes that part now holds its lock. And a state must not outlive its files.
+    // Takes the lock of the part, so this throws if another process is writing the part. Then
+    // clears the journal first, because a saved state must not outlive its files.
     journal part(prefix, journal::start::afresh);
     part.clear();
     for (const auto& path : files) {
@@ -55,7 +56,7 @@ void clear_abandoned(journal& journal, const std::filesystem::path& output_prefi
                      std::span<const std::filesystem::path> kept) {
   const auto run = journal::identity_in(journal.path());
   if (run) remove_task_parts(output_prefix, *run);
-  journal.clear();  // first: a state must not outlive its files
+  journal.clear();  // first, because a state must not outlive its files
   if (!run) return;
   for (const auto& dataset : output_prefixes(output_prefix, *run)) {
     if (std::ranges::find(kept, dataset) != kept.end()) continue;

@@ -25,8 +25,8 @@ void checkpointer::update() {
   if (clock::now() - last_ < period_ || is_running()) return;
   collect();
   last_ = clock::now();
-  // The state is copied, because it changes while its files are synced. Bytes in the files after
-  // the copied state do no harm.
+  // Copies the state, because it changes while its files are synced. Bytes in the files after the
+  // copied state do no harm, because resuming drops them.
   running_ = std::async(std::launch::async, [this, state = committer_.state()] {
     return preprocess::make_safe(committer_, journal_, state);
   });

@@ -9,8 +9,8 @@
 
 namespace millrace::preprocess {
 
-/// Makes committed data durable every few seconds during the run: first the outputs, then a journal
-/// record. For the committer's thread.
+/// Makes committed data durable every few seconds during the run: first syncs the outputs, then
+/// writes a journal record. Only for the committer's thread.
 class checkpointer {
  public:
   using duration = std::chrono::steady_clock::duration;
@@ -19,18 +19,16 @@ class checkpointer {
   checkpointer(committer& committer, journal& journal, duration period)
       : committer_(committer), journal_(journal), period_(period) {}
 
-  /// Call it after each commit.
-  /// @throws the exception of an earlier checkpoint
+  /// Call this after each commit. If an earlier checkpoint threw, throws the same exception.
   void update();
 
-  /// Waits for the last checkpoint.
-  /// @throws its exception
+  /// Waits for the last checkpoint. If it threw, throws the same exception.
   void collect();
 
-  /// Makes everything committed durable before it returns.
+  /// Makes everything durable that was committed so far. Returns when that is done.
   void make_safe();
 
-  /// Seconds spent on syncing so far, on its own thread.
+  /// Seconds that finished checkpoints took.
   double busy_seconds() const noexcept { return busy_seconds_; }
 
  private:

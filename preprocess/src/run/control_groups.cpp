@@ -17,8 +17,9 @@ limit lower(limit a, limit b) {
   return b ? std::min(*a, *b) : a;
 }
 
-// Minimum over the group and all groups above. In a container the path may be that of the host, and
-// its lower part may not exist. Then the mounted root is the container's own group.
+// Returns the smallest limit of the group and of all groups above it. In a container, the path may
+// be that of the host, so its lower part may not exist. In that case, the mounted root is the
+// container's own group.
 limit least_upwards(const fs::path& mount, std::string group,
                     control_group_limit::reader limit_of) {
   limit least;
@@ -30,7 +31,8 @@ limit least_upwards(const fs::path& mount, std::string group,
   }
 }
 
-// A line of /proc/self/cgroup: "4:cpu,cpuacct:/group", and "0::/group" for version 2.
+// Returns the limit of a line of /proc/self/cgroup, such as "4:cpu,cpuacct:/group" for version 1 or
+// "0::/group" for version 2.
 limit limit_of_line(const control_group_limit& which, const std::string& line,
                     const fs::path& mounts) {
   const std::size_t first = line.find(':');
@@ -40,7 +42,7 @@ limit limit_of_line(const control_group_limit& which, const std::string& line,
   const std::string controllers = line.substr(first + 1, second - first - 1);
   const std::string group = line.substr(second + 1);
   if (controllers.empty()) {
-    // If version 1 is mounted too, version 2 has its own folder.
+    // If version 1 is mounted too, version 2 is mounted in its own folder.
     return lower(least_upwards(mounts, group, which.version_2),
                  least_upwards(mounts / "unified", group, which.version_2));
   }

@@ -6,22 +6,22 @@
 
 namespace millrace::preprocess {
 
-/// How to read one kind of control group limit.
+/// Describes how to read one kind of control group (cgroup) limit.
 struct control_group_limit {
-  /// Reads the limit of one group from its folder; nothing if it has none.
+  /// Reads the limit of one group from its folder. Returns nothing if the group has no limit.
   using reader = std::optional<double> (*)(const std::filesystem::path& group);
 
-  const char* controller;  ///< its name in version 1: "cpu"
+  const char* controller;  ///< name of the controller in version 1, such as "cpu"
   reader version_1;
   reader version_2;
 };
 
-/// The smallest limit of this process's control group and of all groups above it; nothing if there
-/// is none.
+/// Returns the smallest limit of this process's control group and of all groups above it, or
+/// nothing if there is no limit.
 ///
-/// Files that cannot be read set no limit, because a container may hide its own groups.
+/// A file that cannot be read sets no limit, because a container may hide its own groups.
 ///
-/// @param root  where `proc` and `sys` are
+/// @param root  the folder that contains `proc` and `sys`
 std::optional<double> least_limit(const control_group_limit& which,
                                   const std::filesystem::path& root);
 

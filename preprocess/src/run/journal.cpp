@@ -17,8 +17,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Increase this when the contents of a record change. Version 3 had no change times in its stamps
-// and no records of kind t; its journals are still readable.
+// Increase this number when the contents of a record change. In version 3, stamps had no change
+// times, and there were no records of kind t. Journals of version 3 are still readable.
 constexpr std::uint32_t journal_version = 4;
 constexpr std::uint32_t version_without_change_times = 3;
 
@@ -62,7 +62,8 @@ class payload_writer {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads fields from a payload. The record's checksum was correct, so some version wrote it so.
+/// Reads fields from a payload. The checksum of the record was correct, so a version of this
+/// program wrote the payload.
 class payload_reader {
  public:
   explicit payload_reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -193,7 +194,7 @@ void journal::take(std::span<const std::byte> payload) {
   } else if (kind == 's') {
     if (!state_) state_.emplace();
     state_->next = reader.take<text_place>();
-    state_->inputs.resize(reader.take<std::size_t>());  // from earlier records
+    state_->inputs.resize(reader.take<std::size_t>());  // earlier records have these
     for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
@@ -227,7 +228,8 @@ void journal::begin(const run_identity& identity, const std::vector<input_stamp>
   }
   writer.put_all(std::span(stamps));
   file_.append(writer.bytes());
-  // Otherwise a power loss could leave a state here without the files that it describes.
+  // Without this, a power loss could leave a state in the journal without the files that it
+  // describes.
   file_.sync_names();
   identity_ = identity;
   stamps_ = stamps;
@@ -244,7 +246,7 @@ void journal::renew_stamps(const std::vector<input_stamp>& stamps) {
 void journal::write(const run_progress& state) {
   payload_writer writer('s');
   writer.put(state.next);
-  // Totals of completed inputs do not change, and were written before.
+  // Earlier records already have the totals of completed inputs, which do not change.
   writer.put(inputs_written_);
   writer.put_all(std::span(state.inputs).subspan(inputs_written_));
   writer.put(state.counts);
@@ -257,7 +259,7 @@ void journal::write(const run_progress& state) {
 }
 
 void journal::go_back(std::size_t first) {
-  if (state_->next.input == first) {  // nothing else was read, and its first line may move
+  if (state_->next.input == first) {  // no other input was read, and its first line may move
     state_.reset();
     return;
   }
@@ -267,14 +269,14 @@ void journal::go_back(std::size_t first) {
   before.counts = before.start.counts;
   before.outputs = before.start.outputs;
   before.damaged = false;
-  write(before);  // the files still have more, and are truncated when they are opened
+  write(before);  // the output files have more, and are truncated when they are opened
   state_ = std::move(before);
 }
 
 void journal::write_finished(const std::vector<sidecar_set>& sidecars) {
   payload_writer writer('f');
   writer.put_all(std::span(sidecars));
-  file_.sync_names();  // P.meta was created since
+  file_.sync_names();  // P.meta was created after begin()
   file_.append(writer.bytes());
 }
 

@@ -14,35 +14,37 @@
 
 namespace millrace::preprocess {
 
-/// All settings of a run that affect its output, as names and values. A run may resume another only
-/// if they are equal.
+/// All settings of a run that affect its output, as names and values. A run may resume another run
+/// only if their identities are equal.
 using run_identity = std::vector<std::pair<std::string, std::string>>;
 
-/// Facts about an input from the file system. If the stamp of an input is unchanged, its text is
-/// too. All zero for a pipe.
+/// What the file system reports about an input. If the stamp of an input is unchanged, its text is
+/// unchanged too. For a pipe, all fields are zero.
 struct input_stamp {
-  /// The change time for journals of version 3, which do not record it.
+  /// Value of `changed_nanoseconds` for journals of version 3, which do not record that time.
   static constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min();
 
-  std::uint64_t size_bytes = 0;  ///< on disk
+  std::uint64_t size_bytes = 0;  ///< size on disk
   std::int64_t modified_nanoseconds = 0;
-  /// Time of the last inode change. `cp -p` and `touch -r` restore the modification time; no
-  /// program can set this one.
+  /// Time of the last inode change. Programs such as `cp -p` and `touch -r` can set the
+  /// modification time, but no program can set this time.
   std::int64_t changed_nanoseconds = 0;
   bool operator==(const input_stamp&) const = default;
 };
 
-/// The first difference, as `name: first, then second`; nothing if they are equal.
+/// Describes the first difference, as `name: value in was, then value in is`. Returns nothing if
+/// the identities are equal.
 std::optional<std::string> difference(const run_identity& was, const run_identity& is);
 
-/// PREFIX.journal: the durable progress of a run. One process holds it at a time, with a lock that
-/// ends with the process.
+/// PREFIX.journal: the durable progress of a run. Only one process at a time can hold the journal;
+/// its lock ends with the process.
 ///
 ///   record   u32 bytes of the payload, u32 CRC-32C of the payload, payload
 ///   payload  one letter: i identity, t stamps of the inputs, s state, f finished; then its fields
 ///
 /// Incomplete records, left by a kill, are ignored. Numbers have the byte order of the machine that
-/// wrote them, because no other machine resumes from it. For one thread at a time.
+/// wrote them, because only machines with that byte order resume from the journal. For one thread
+/// at a time.
 class journal {
  public:
   enum class start : std::uint8_t {
@@ -50,50 +52,59 @@ class journal {
     go_on,   ///< use the contents
   };
 
-  /// Opens or creates it.
+  /// Opens or creates the journal, and locks it.
   ///
   /// @throws io_error      the folder is not writable.
-  /// @throws config_error  another process holds it; or, with go_on, another version wrote it.
+  /// @throws config_error  another process holds the journal; or `how` is go_on, and another
+  ///                       version of the program wrote the journal.
   journal(const std::filesystem::path& output_prefix, start how);
 
-  /// Identity in the journal at `path`, which another process may hold; nothing if it is
-  /// unreadable.
+  /// The identity in the journal at `path`, which another process may hold. Nothing if it cannot be
+  /// read.
   static std::optional<run_identity> identity_in(const std::filesystem::path& path);
 
-  /// Identity of the earlier run; nothing if there was none.
+  /// The identity of the run in the journal; nothing if there is none.
   const std::optional<run_identity>& identity() const noexcept { return identity_; }
-  /// Stamps of its inputs when it began, or when a later run last compared them.
+  /// The stamps of that run's inputs when it began, or when a later run last compared the inputs.
   const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
-  /// Its last durable state; nothing if there was none.
+  /// The last durable state of that run; nothing if there is none.
   const std::optional<run_progress>& state() const noexcept { return state_; }
-  /// Set if all its files were complete, but perhaps without their final names.
+  /// Set if all files of that run were complete, perhaps still without their final names.
   const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
 
-  /// Removes the contents durably. Call it before the files that they describe are emptied.
+  /// Removes the contents durably. Call this before the files that the contents describe are
+  /// emptied.
   void clear();
-  /// Begins a run in an empty journal. On return, the names of its existing files are durable.
+  /// Begins a run in an empty journal. When it returns, the names of the run's existing files are
+  /// durable.
   void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
-  /// Replaces the stamps, after changed inputs were compared. Durable on return.
-  /// @pre state()
+  /// Replaces the stamps, after changed inputs were compared. Durable when it returns.
+  ///
+  /// @pre state() is set
   void renew_stamps(const std::vector<input_stamp>& stamps);
-  /// Makes the names of files created after begin() durable, before the first write().
+  /// Makes the names of files that were created after begin() durable. Call this before the first
+  /// write().
   void sync_names() { file_.sync_names(); }
-  /// Call it when the outputs are durable up to `state`. Durable on return.
+  /// Writes a state. Call this when the outputs are durable up to `state`. Durable when it returns.
   void write(const run_progress& state);
-  /// Removes the last state, and the progress in its current input. Durable on return, unless that
-  /// is the first input: then state() is empty, but the file keeps the old state until clear(), and
-  /// must not get new stamps before that.
-  /// @param first  first input that the run reads
+  /// Goes back to the start of the last state's current input, so that the run reads that input
+  /// again. Durable when it returns, unless that is the first input. In that case state() becomes
+  /// empty, but the file keeps the old state until clear(), and must not get new stamps before
+  /// that.
+  ///
+  /// @param first  index of the first input that the run reads
   void go_back(std::size_t first);
-  /// Call it when all files are complete and durable under their partial names.
+  /// Records that all files are complete and durable under their partial names. Call this when they
+  /// are.
   void write_finished(const std::vector<sidecar_set>& sidecars);
-  /// Removes the journal, if nothing of the run is worth keeping.
+  /// Removes the journal. Call this if nothing of the run is worth keeping.
   void remove();
-  /// The same after another error, which is the one to report. Errors here are ignored: the next
-  /// run takes over what remains.
+  /// Removes the journal after another error, which is the one to report. Errors of this function
+  /// are ignored: the next run can use the journal that remains.
   void discard() noexcept;
-  /// Removes the journal of a run whose outputs are published.
-  /// @throws error  it cannot be removed; the message says that the output is complete.
+  /// Removes the journal of a run whose outputs have their final names.
+  ///
+  /// @throws error  the journal cannot be removed; the message says that the output is complete.
   void remove_finished();
 
   const std::filesystem::path& path() const noexcept { return file_.path(); }
@@ -106,7 +117,7 @@ class journal {
   std::vector<input_stamp> stamps_;
   std::optional<run_progress> state_;
   std::optional<std::vector<sidecar_set>> finished_;
-  std::size_t inputs_written_ = 0;  // of run_progress::inputs: those that will not change any more
+  std::size_t inputs_written_ = 0;  // number of inputs whose written totals are final
 };
 
 }  // namespace millrace::preprocess

@@ -21,7 +21,7 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t head_bytes = 8;
-constexpr std::byte first_kind{'i'};  // kind of a journal's first record
+constexpr std::byte first_kind{'i'};  // kind of the first record of a journal
 constexpr std::uint32_t most_bytes = std::uint32_t{1} << 30;
 
 struct record_head {
@@ -34,7 +34,8 @@ static_assert(sizeof(record_head) == head_bytes);
 
 journal_file::journal_file(std::filesystem::path path) : path_(std::move(path)) {
   folder_ = io::open_folder(io::parent_folder(path_));
-  // The previous holder may remove the file between our open and our lock. Then open it again.
+  // The previous holder may remove the file between our open and our lock. In that case, open it
+  // again.
   do {
     fd_ = io::unique_fd(io::uninterrupted(
         [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
@@ -84,7 +85,8 @@ void journal_file::append(std::span<const std::byte> payload) {
   sync();
 }
 
-// After a kill or a power loss, an incomplete first record is a prefix of it, or zeros.
+// Called if there is no complete record. Throws unless the file looks like the start of a journal.
+// After a kill or a power loss, it has a prefix of the first record, or zeros.
 void journal_file::expect_torn() const {
   std::array<std::byte, head_bytes + 1> start{};
   const std::size_t size = io::pread_some(fd_, start, 0, path_);

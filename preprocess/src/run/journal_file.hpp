@@ -11,31 +11,34 @@
 
 namespace millrace::preprocess {
 
-/// The complete records of a journal, in order; `size` is set to their end. Needs no lock: a record
-/// that is being appended is not complete yet.
+/// Returns the complete records of a journal, in order, and sets `size` to the offset of their end.
+/// Needs no lock, because a record that another process is appending is not complete yet.
 std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
                                                   const std::filesystem::path& path,
                                                   std::uint64_t& size);
 
-/// A file of records that are complete or absent. One process at a time may have it open. For one
-/// thread at a time.
+/// A file of records. After a kill, each record is complete or absent. Only one process at a time
+/// can have the file open. For one thread at a time.
 class journal_file {
  public:
+  /// Opens or creates the file, and locks it.
+  ///
   /// @throws io_error      the folder is not writable.
-  /// @throws config_error  another process holds it.
+  /// @throws config_error  another process holds the file.
   explicit journal_file(std::filesystem::path path);
 
-  /// The complete records, in order. The next append() drops whatever follows them.
+  /// Returns the complete records, in order. The next append() drops the bytes that follow them.
+  ///
   /// @throws config_error  the file is neither a journal nor the start of one.
   std::vector<std::vector<std::byte>> read();
 
-  /// Adds a record; durable on return.
+  /// Adds a record. It is durable when this returns.
   void append(std::span<const std::byte> payload);
-  /// Removes all records; durable on return.
+  /// Removes all records, durably.
   void clear();
-  /// Makes the names in its folder durable: its own and those of the files beside it.
+  /// Makes the file names in its folder durable: its own name and those of the other files.
   void sync_names();
-  /// Removes the file. The lock stays until the end.
+  /// Removes the file. Keeps the lock until the object is destroyed.
   void remove();
 
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -45,9 +48,9 @@ class journal_file {
   void sync();
 
   std::filesystem::path path_;
-  io::unique_fd folder_;  // opened early, because later no descriptor may be available
+  io::unique_fd folder_;  // opened early: later, no descriptor may be available
   io::unique_fd fd_;
-  std::uint64_t size_ = 0;  // of the complete records
+  std::uint64_t size_ = 0;  // size of the complete records
 };
 
 }  // namespace millrace::preprocess

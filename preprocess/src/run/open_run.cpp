@@ -17,7 +17,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Also true if that cannot be determined.
+// Returns whether the output exists, or true if that cannot be determined.
 bool may_have_output(const std::filesystem::path& prefix) {
   const dataset_paths paths(prefix);
   try {
@@ -88,7 +88,8 @@ void open_run::read_all() {
   space_guard space(run_.options.inputs, run_.options.share().disk_bytes);
   const auto after_commit = [&](const stage_report& report) {
     tell(report);
-    // A task that has read no line yet does not know where it begins.
+    // A task that has not read a line yet does not know where its share begins, so there is no
+    // state to save.
     if (!committer_.is_untouched()) checkpoints_.update();
     space.update(committer_, report.read_bytes, report.giant);
   };
@@ -118,7 +119,8 @@ void open_run::read_all() {
                             command::counted(committer_.state().counts.documents, "document")));
 }
 
-// Not for a task: all bad records of the run may be in its share. The merge checks all tasks.
+// Does not throw for a task, because all bad records of the run may be in its share. The merge
+// checks all tasks together.
 void open_run::expect_good_records() {
   const record_counts& counts = committer_.state().counts;
   const std::int64_t bad = counts.bad_record_total();
@@ -129,7 +131,7 @@ void open_run::expect_good_records() {
     return;
   }
   committer_.forget();
-  journal_.clear();  // first: a state must not outlive its files
+  journal_.clear();  // first, because a state must not outlive its files
   for (const auto& prefix : run_.prefixes) remove_part_files(prefix);
   journal_.remove();
   throw error(fmt::format("every record is bad, so nothing was written: {}{}{}",
@@ -137,8 +139,8 @@ void open_run::expect_good_records() {
                           first));
 }
 
-// Keeps what was committed. If that is nothing, it leaves no files, except that the journal still
-// says if the run was to replace an output.
+// Keeps everything that was committed. If nothing was committed, removes the files. The journal
+// stays only if an old output may exist, to record that this run was to replace it.
 void open_run::give_up() {
   if (committer_.is_untouched()) {
     committer_.forget();
@@ -192,14 +194,15 @@ std::vector<sidecar_set> open_run::complete() {
     sidecars = finish_files();
     journal_.write_finished(sidecars);
   } catch (...) {
-    // Data added by finish_files() is after the state, or is written again by the next run.
+    // finish_files() appends data after the last state, or writes data that the next run writes
+    // again. So the state is still valid.
     give_up();
     throw;
   }
   return sidecars;
 }
 
-// Names for P.src.
+// Returns the names of the inputs for P.src.
 std::vector<std::string> open_run::names_of_inputs(const run_progress& state) const {
   std::vector<std::string> names;
   for (const std::size_t input : listed_inputs(run_.options, state)) {
@@ -210,7 +213,7 @@ std::vector<std::string> open_run::names_of_inputs(const run_progress& state) co
 
 std::vector<sidecar_set> open_run::finish_files() {
   run_progress state = committer_.state();
-  state.inputs.resize(run_.options.inputs.size());  // also has totals of inputs without a line
+  state.inputs.resize(run_.options.inputs.size());  // inputs without a line need totals too
   const std::vector<std::string> names = names_of_inputs(state);
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;

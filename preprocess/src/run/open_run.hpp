@@ -21,7 +21,7 @@
 
 namespace millrace::preprocess {
 
-/// What does not change from the start to the end of a run, except for its clock.
+/// The parts of a run that stay the same from its start to its end, except for its clock.
 struct run_context {
   const millrace::tokenizer::tokenizer& tokenizer;
   const run_options& options;
@@ -33,28 +33,31 @@ struct run_context {
   stage_clock clock = {};
 };
 
-/// A run whose partial files and journal are open: reads all, joins partitions, completes. Whatever
-/// fails or stops it, what was committed is kept, or nothing stays if nothing was committed.
+/// A run whose partial files and journal are open. It reads all inputs, joins the partitions, and
+/// completes the files. If the run fails or is stopped, everything that was committed is kept. If
+/// nothing was committed, no file stays.
 class open_run {
  public:
   /// Opens the partial files.
   ///
   /// @param run, journal  outlive this
-  /// @param range         what the run has left to read
-  /// @param from          the state to resume from; null for a fresh start
+  /// @param range         the part of the inputs that is still to be read
+  /// @param from          the state to resume from; null for a new run
   open_run(run_context& run, journal& journal, const read_range& range, const run_progress* from);
 
-  /// @throws stopped  `options.stop` was set. And what a stage throws.
+  /// Reads and commits all inputs. Exceptions of the stages pass through.
+  ///
+  /// @throws stopped  `options.stop` was set.
   void read_all();
 
-  /// Fails a run that dropped all of its records: it was given the wrong flags or files. Such a run
-  /// leaves nothing, and an old output as it is.
+  /// Throws if every record was bad, because the run probably got the wrong flags or files. Such a
+  /// run leaves no files, and does not change an old output.
   void expect_good_records();
 
-  /// Like read_all(), it can be stopped and resumed.
+  /// Joins the partitions. Like read_all(), this can be stopped and resumed.
   void join_partitions();
 
-  /// Completes the partial files and notes that in the journal.
+  /// Completes the partial files, and records that in the journal.
   std::vector<sidecar_set> complete();
 
   const run_progress& state() const noexcept { return committer_.state(); }

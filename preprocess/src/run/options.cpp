@@ -40,7 +40,7 @@ constexpr const char* what_they_do =
     "The output is byte for byte what preprocess_data writes, for any number of processes. All\n"
     "processes must see the same inputs and the same output folder.\n\n";
 
-// The flags that most runs have. `--help GROUP` has all.
+// The flags that most runs need. `--help GROUP` lists all flags.
 constexpr const char* first_screen =
     "  --input FILE ...        JSON lines, plain or compressed: files, patterns, folders, - for "
     "stdin\n"
@@ -170,7 +170,7 @@ bool take(const po::variables_map& given, const char* name, To& to) {
   return true;
 }
 
-// Returns `read()`, and reports a config_error from it as a usage error.
+// Returns `read()`. If that throws a config_error, reports it as a usage error.
 template <class Read>
 auto or_misuse(Read&& read) {
   try {
@@ -211,7 +211,7 @@ void take_sentences(const po::variables_map& given, run_options& run) {
   run.sentences->keep_newlines = given.count("keep-newlines") != 0;
   take<std::string>(given, "lang", run.sentences->language);
   or_misuse([&] { return locale_of_language(run.sentences->language); });
-  // Refuses a build without ICU, before any work.
+  // Throws in a build without ICU, before the run starts.
   (void)sentence_splitter(run.sentences->language, run.sentences->keep_newlines);
 }
 
@@ -314,7 +314,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
 }
 
-// The requested help group; empty: the first screen.
+// Returns the requested help group; empty means the first screen.
 std::string help_group_of(const po::variables_map& given) {
   const auto words = given["help"].as<std::vector<std::string>>();
   if (words.empty()) return "";
@@ -326,7 +326,7 @@ std::string help_group_of(const po::variables_map& given) {
       "--help {}: expected files, work, tokenizer, sentences, all or no value", words.front()));
 }
 
-// A user who names no tokenizer rarely wants bytes, so there is no default.
+// There is no default tokenizer: a user who does not name one rarely wants the byte tokenizer.
 tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) {
   if (auto options = tokenizer::tokenizer_options_of(given)) return *std::move(options);
   throw usage_error(fmt::format("--tokenizer-type is required: {}", tokenizer::types_and_files));

@@ -14,16 +14,16 @@
 
 namespace millrace::preprocess {
 
-/// The program that parses its command line.
+/// The programs that use this command line.
 enum class program : std::uint8_t {
   alone,     ///< preprocess_data
-  together,  ///< preprocess_data_mpi, all of whose processes get the same flags
+  together,  ///< preprocess_data_mpi; all its processes get the same flags
 };
 
-/// The command line of preprocess_data. Flags of Megatron's program have the same meaning as there.
+/// The command line of preprocess_data. Flags that Megatron's program also has mean the same.
 struct program_flags {
   bool help = false;
-  std::string help_group = {};  ///< of `--help GROUP`; empty: the first screen
+  std::string help_group = {};  ///< the GROUP of `--help GROUP`; empty: the first screen
   bool version = false;
   bool json = false;                                 ///< `--json`: the summary as JSON on stdout
   std::int64_t log_interval = 1000;                  ///< `--log-interval`
@@ -31,27 +31,31 @@ struct program_flags {
   bool dry_run = false;                              ///< `--dry-run`
   std::optional<std::filesystem::path> metrics;      ///< `--metrics`
   metrics_format metrics_as = metrics_format::json;  ///< `--metrics-format`
-  std::optional<task_id> task;                       ///< `--task`; its share is computed later
+  std::optional<task_id> task;                       ///< `--task`; `run.task` is set later
   tokenizer::tokenizer_options tokenizer;
-  run_options run;            ///< all but its `inputs`
+  run_options run;            ///< options of the run, except its `inputs`
   bool workers_told = false;  ///< `--workers` was given
-  /// `--zstd-memory`, in bytes; nothing if it was not given
+  /// The value of `--zstd-memory`, in bytes; nothing if the flag was not given.
   std::optional<std::uint64_t> zstd_window_bytes;
 };
 
+/// Parses the command line.
+///
 /// @throws command::usage_error  the flags are invalid.
 program_flags parse_command_line(int argc, const char* const* argv, program which = program::alone);
 
+/// Checks that the tokenizer can append an end-of-document token if the flags ask for it.
+///
 /// @throws config_error  `--append-eod` is given, but the tokenizer has no end-of-document token.
 void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line);
 
-/// The usage line.
+/// The usage line of a program.
 const char* usage_of(program which);
 
 /// The text of `--help`, or of `--help GROUP`.
 std::string help_text(program which, const std::string& group);
 
-/// The optional parts in `--version`, for either program.
+/// The part of `--version` that lists the optional libraries, for both programs.
 std::string optional_parts();
 
 }  // namespace millrace::preprocess

@@ -50,7 +50,7 @@ std::vector<std::filesystem::path> output_prefixes(const std::filesystem::path& 
 }
 
 std::vector<std::filesystem::path> files_of_task(const run_options& options, const task_id& task) {
-  run_options part;  // does not copy the inputs, which may be many
+  run_options part;  // not a copy of `options`, which may have many inputs
   part.keys = options.keys;
   part.sentences = options.sentences;
   part.output_prefix = task_prefix(options.output_prefix, task);

@@ -25,7 +25,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// The files of a dataset, by name.
+// Returns the names of the files that a finished dataset has.
 std::vector<std::string> files_there(const std::filesystem::path& prefix) {
   const dataset_paths paths(prefix);
   std::vector<std::string> files = {paths.bin.string(), paths.idx.string()};
@@ -36,7 +36,8 @@ std::vector<std::string> files_there(const std::filesystem::path& prefix) {
   return files;
 }
 
-/// One run, from checking what earlier runs left to the last rename.
+/// Does one run: checks what earlier runs left, writes the outputs and gives them their final
+/// names.
 class run_in_progress {
  public:
   explicit run_in_progress(run_context& run)
@@ -52,7 +53,7 @@ class run_in_progress {
       summary = done ? *done : write();
       if (done) tell_done(summary);
     } catch (...) {
-      if (!kept_) journal_.discard();  // it was only created to hold the lock
+      if (!kept_) journal_.discard();  // the journal only held the lock
       throw;
     }
     for (output_summary& output : summary.outputs) output.files = files_there(output.prefix);
@@ -77,13 +78,13 @@ class run_in_progress {
   run_context& run_;
   clock::time_point start_ = clock::now();
   journal journal_;
-  bool kept_;  // there is an unfinished run, this one or another
+  bool kept_;  // the journal has an unfinished run, this one or an earlier one
 };
 
-// Reports a run that had nothing to do, on the progress display and in the metrics.
+// Reports, on the progress display and in the metrics, that the run had nothing to do.
 void run_in_progress::tell_done(const run_summary& summary) {
   const bool blind = std::ranges::any_of(run_.options.inputs, [](const input_file& file) {
-    return !file.regular;  // a pipe, which is not drained to compare it
+    return !file.regular;  // a pipe cannot be compared without reading all of it
   });
   run_.progress.note_outcome(std::string("already complete: nothing was written") +
                              (blind ? "; input from a pipe was not compared" : ""));
@@ -91,8 +92,8 @@ void run_in_progress::tell_done(const run_summary& summary) {
   run_.metrics->finish(progress_of(summary));
 }
 
-// The result of an earlier run, if it is the one that this run would write. Otherwise nothing, and
-// no earlier output is in the way.
+// Returns the result of an earlier run if this run would write the same. Otherwise returns nothing.
+// Throws if an earlier output prevents this run.
 std::optional<run_summary> run_in_progress::earlier_outputs() {
   if (run_.options.overwrite) return std::nullopt;
   if (journal_.identity()) {
@@ -111,10 +112,11 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
                       display_path(run_.options.inputs[journal_.state()->next.input]).string()));
       journal_.go_back(run_.options.share().begin.input);
     }
-    // With new stamps, the next run need not compare these inputs again. The journal must not get
-    // the stamp of a repaired file while it still has the state of the damaged one: after a kill, a
-    // resumed run would apply that state to the repaired file. So this comes after go_back(). If
-    // go_back() left no state, write() clears the journal and begins it with new stamps.
+    // With new stamps, the next run need not compare these inputs again. But the journal must not
+    // get the stamp of a repaired file while it still has the state of the damaged file. Otherwise
+    // a run that resumes after a kill would apply that state to the repaired file. So this comes
+    // after go_back(). If go_back() left no state, write() clears the journal and begins it with
+    // new stamps.
     if (journal_.state() && !journal_.finished() && inputs.stamps != journal_.stamps()) {
       journal_.renew_stamps(inputs.stamps);
     }
@@ -135,7 +137,7 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
   return std::nullopt;
 }
 
-// A resumed run may allow fewer bad records than the interrupted run has already met.
+// Throws if a resumed run allows fewer bad records than the interrupted run has already met.
 void run_in_progress::expect_bad_records_allowed(std::int64_t met) const {
   const bool fails = run_.options.on_bad_record == bad_record_policy::fail;
   const std::int64_t most = fails ? 0 : run_.options.most_bad_records.value_or(met);
@@ -163,8 +165,9 @@ run_summary run_in_progress::write() {
                                static_cast<std::size_t>(run_.options.partitions));
   }
   if (from == nullptr) refuse_datasets_of_others(run_.options, run_.prefixes);
-  // Before the files are opened: otherwise a kill could leave a state without its files. Under
-  // --overwrite the journal begins at once, so that a later --resume knows what to replace.
+  // Clear the journal before the files are opened. Otherwise a kill could leave a state without its
+  // files. Under --overwrite, also begin the journal at once, so that a later --resume knows what
+  // this run was to replace.
   if (from == nullptr && !run_.options.overwrite) journal_.clear();
   if (from == nullptr && run_.options.overwrite) {
     clear_abandoned(journal_, run_.options.output_prefix, run_.prefixes);

@@ -27,15 +27,16 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-// A run that ends with its first bad record has dropped none, so it may resume with `skip`.
+// Treats `fail` and `skip` as equal. A run that failed at its first bad record has not dropped any
+// record, so it may be resumed with `skip`.
 std::string policy_of(const run_options& options) {
   return options.on_bad_record == bad_record_policy::quarantine ? "quarantine" : "fail or skip";
 }
 
 using tell_function = std::function<void(const std::string&)>;
 
-// True if the file still begins with the lines that were read and, if it was read to its end, still
-// ends there.
+// Returns whether the file still has the lines that were read. If it was read to its end, also
+// checks that it still ends there.
 bool has_text(const input_file& file, const input_total& total, bool to_its_end,
               const run_options& options, const stop_flag& stop) {
   const std::uint64_t largest_part_bytes = options.limits.largest_part_bytes();
@@ -63,16 +64,17 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
   return ended || (!to_its_end && ends_line(last, static_cast<char>(chunk.front())));
 }
 
-/// An input to read again and compare.
+/// An input that must be read again and compared.
 struct comparison {
   std::size_t input;
-  input_total total;  ///< the part of it that was read
-  bool to_its_end;    ///< it was read to its end
+  input_total total;  ///< the part of the input that was read
+  bool to_its_end;    ///< the input was read to its end
 };
 
-// Calls `differs` with each input whose text differs from what was read.
+// Reads inputs again, and calls `differs` for each input whose text differs from what was read
+// before.
 //
-// @param if_stopped  state of the output, for the message of `stopped`
+// @param if_stopped  the state of the output, for the message of `stopped`
 template <class Differs>
 void compare_inputs(std::span<const comparison> comparisons, const std::string& why,
                     const run_options& options, const tell_function& tell,
@@ -102,7 +104,7 @@ void compare_inputs(std::span<const comparison> comparisons, const std::string& 
                   display_path(file).string()));
 }
 
-// The sidecars that P.meta names, which may be missing.
+// Returns the sidecars that should exist according to P.meta.
 std::vector<sidecar> sidecars_of(const formats::dataset_meta& meta) {
   std::vector<sidecar> all;
   if (meta.sum_version) all.push_back(sidecar::sum);
@@ -139,9 +141,9 @@ std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
   return nanoseconds(status.st_mtim);
 }
 
-// When the file at a path became what it is. The modification time alone is not enough: a file that
-// replaces another may have an older one, as with cp -p, mv, tar and links, but not an older change
-// time.
+// Returns the time since when the path has had this file with these contents. The modification time
+// is not enough: a file that replaces another (by cp -p, mv, tar or a link) may have an older
+// modification time. It cannot have an older change time.
 std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
   struct ::stat file {};
   struct ::stat link {};
@@ -228,18 +230,19 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
   bool old_journal = false;
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
     if (!options.inputs[i].regular) {
-      // A pipe can be read only once. It is compared while the run reads it up to its last state.
+      // A pipe can be read only once. Its text is compared while the run reads up to the last
+      // state.
       found.restart = found.restart || (damaged && i == state.next.input);
       continue;
     }
     const input_stamp& then = journal.stamps().at(i);
     if (is_unchanged(then, found.stamps[i], options.trust_inputs)) {
-      // --trust-inputs compared nothing. The old change time stays, so that a later run without the
-      // option compares this input.
+      // With --trust-inputs, this input was not compared. Keep its old change time, so that a later
+      // run without the option compares it.
       found.stamps[i].changed_nanoseconds = then.changed_nanoseconds;
       continue;
     }
-    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // another task's
+    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // not ours
     only_change_times = only_change_times && is_unchanged(then, found.stamps[i], true);
     old_journal = old_journal || then.changed_nanoseconds == input_stamp::unknown;
     comparisons.push_back({i, state.inputs[i], i < state.next.input});
@@ -268,7 +271,7 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
   const dataset_paths paths(prefixes.front());
   const auto meta_path = paths.of(sidecar::meta);
   const auto written = modified_nanoseconds(meta_path);
-  // If the clock was set back since then, dates do not show which was first.
+  // If the clock was set back since then, dates do not show which file was written first.
   const bool dated = options.trust_dates && written <= now_nanoseconds();
   const task_share share = options.share();
   std::vector<comparison> newer;

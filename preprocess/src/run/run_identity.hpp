@@ -14,50 +14,53 @@
 #include "run/journal.hpp"
 #include "run/run_options.hpp"
 
-/// The identity of a run, so that another can resume it.
+/// Functions that check whether a run may resume another: they compare settings and inputs.
 namespace millrace::preprocess {
 
 run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                          const run_options& options);
 
-/// The current stamps of the files. A pipe has an empty one.
+/// Returns the current stamps of the inputs. All fields of a pipe's stamp are zero.
 ///
 /// @throws io_error  a regular file is missing, or stat fails.
 std::vector<input_stamp> stamps_of(std::span<const input_file> inputs);
 
-/// True if an input with stamp `now` is unchanged since it had `then`, without reading it.
+/// Returns whether the stamps show that an input is unchanged. `then` is the earlier stamp, `now`
+/// the current one. Does not read the input. With `trust_inputs`, change times may differ.
 bool is_unchanged(const input_stamp& then, const input_stamp& now, bool trust_inputs);
 
-/// What a resuming run finds out about its inputs.
+/// What a resumed run finds out about its inputs.
 struct resumed_inputs {
-  /// The current input of the journal's state was damaged when the run ended, and has changed
-  /// since: read it again from its start.
+  /// True if the current input of the journal's state was damaged when the run ended, and has
+  /// changed since. The run must read that input again from its start.
   bool restart = false;
-  /// Taken before any input was compared. An input that was trusted instead of compared keeps the
-  /// change time in the journal.
+  /// The stamps of the inputs, taken before any input was compared. If an input was not compared
+  /// because of `--trust-inputs`, its stamp has the change time from the journal.
   std::vector<input_stamp> stamps;
 };
 
-/// Checks that this run is the one in `journal`: the flags are equal, and the inputs still have the
-/// text that was committed. Inputs with changed stamps are read as far as they were read then.
+/// Checks that this run may continue the run in `journal`: the flags are equal, and the inputs
+/// still have the text that was committed. Inputs whose stamps have changed are read again, up to
+/// the place that the earlier run reached.
 ///
-/// @param tell  gets a note before inputs are read, and one with the time that it took
-/// @throws config_error  this run has other flags than the one in `journal`, or an input has
-///                       changed, as far as it was read.
+/// @param tell  receives a note before inputs are read, and a note with the time that it took
+/// @throws config_error  this run has other flags than the run in `journal`, or an input has
+///                       changed in the part that was read.
 /// @throws stopped       `options.stop` was set.
 /// @throws io_error, format_error  an input cannot be read.
 resumed_inputs expect_same_run(const journal& journal, const run_identity& identity,
                                const run_options& options,
                                const std::function<void(const std::string&)>& tell);
 
-/// Checks a finished run: its sidecars exist, and its inputs are unchanged. With
-/// `options.trust_dates`, an input that was last modified and put in place (by its change time)
-/// before P.meta was written is compared only by size; with `options.trust_inputs`, the
-/// modification time is enough. Other inputs are read, as far as they were read then.
+/// Checks that a finished run is still valid: its sidecars exist, and its inputs are unchanged.
+/// Inputs are read again, up to the place that the run reached, with these exceptions. With
+/// `options.trust_dates`, only the size is compared if the input was modified and put in place
+/// (according to its change time) before P.meta was written. With `options.trust_inputs` too, only
+/// the modification time must be older.
 ///
 /// @param metas  one per prefix, from finished_outputs()
-/// @param tell   gets a note before inputs are read, and one with the time that it took
-/// @param if_stopped  state of the output, for the message of `stopped`
+/// @param tell   receives a note before inputs are read, and a note with the time that it took
+/// @param if_stopped  the state of the output, for the message of `stopped`
 /// @throws config_error  an input has changed; or a sidecar that P.meta names is missing.
 /// @throws stopped       `options.stop` was set.
 /// @throws io_error, format_error  an input cannot be read.

@@ -19,7 +19,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// P.meta contents from the settings of a run, without its results.
+// Returns the bounds of a task's share, with a checksum of the input names.
 formats::share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
   constexpr std::byte zero{0};
   formats::share_bounds bounds{.begin = {share.begin.input, share.begin.offset_bytes},
@@ -32,6 +32,7 @@ formats::share_bounds bounds_of(const task_share& share, std::span<const input_f
   return bounds;
 }
 
+// Returns the contents of P.meta that follow from the settings of a run, without its results.
 formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
                                 const encoder_options& encoding, const run_options& options,
                                 std::size_t key) {
@@ -65,7 +66,7 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
   return meta;
 }
 
-// Compares the settings, but not the results and the share.
+// Returns whether two metas have equal settings. Ignores the results and the bounds of the share.
 bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
   found.inputs = told.inputs;
@@ -75,7 +76,8 @@ bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   return found == told;
 }
 
-// Checks the share of a task, which depends on the inputs of all tasks.
+// Checks that a finished task had the share that this task has. The share depends on the inputs of
+// all tasks.
 void expect_share(const formats::dataset_meta& found, const formats::dataset_meta& told,
                   const std::filesystem::path& prefix) {
   if (!told.tasks || !found.tasks->share || found.tasks->share == told.tasks->share) return;
@@ -90,7 +92,7 @@ bool is_there(const std::filesystem::path& prefix) {
   return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta));
 }
 
-// Compares only the sizes of both files.
+// Returns whether `meta` describes the dataset. Compares only the sizes of .bin and .idx.
 bool is_of(const formats::dataset_meta& meta, const dataset_paths& paths) {
   const std::uint64_t idx_bytes = formats::mmidx_header_bytes +
                                   12 * static_cast<std::uint64_t>(meta.counts.sequences) +
@@ -127,7 +129,7 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
     const bool named =
         next < found.size() && formats::is_path_of(found[next].path, display_path(file).string());
     if (!share.has_start_of(i)) {
-      // A task that begins inside a file may have had no line of it.
+      // A task that begins inside a file may have read no line of that file.
       if (i != share.begin.input || !named || found[next].begin <= share.begin.offset_bytes) {
         continue;
       }
@@ -192,7 +194,7 @@ std::optional<std::vector<formats::dataset_meta>> finished_outputs(
   try {
     metas = read_metas(prefixes);
   } catch (const format_error&) {
-    return std::nullopt;  // then the caller says that the output exists
+    return std::nullopt;  // the caller reports that the output exists
   }
   for (std::size_t key = 0; key < metas.size(); ++key) {
     const auto told = told_meta(tokenizer, encoding, options, key);

@@ -17,49 +17,52 @@
 #include "run/run_options.hpp"
 #include "watch/summary.hpp"
 
-/// What a run reports about its outputs: P.meta and the summary.
+/// Reports about the outputs of a run: P.meta and the summary.
 namespace millrace::preprocess {
 
-/// The name in P.meta and `--on-bad-record`.
+/// The name of a policy in P.meta and in `--on-bad-record`.
 const char* name_of(bad_record_policy policy);
 
-/// P.meta of one output.
+/// Returns the contents of P.meta for one output.
 ///
 /// @param key       index of the output's key
-/// @param sum_root  of P.sum in hexadecimal; empty without one
+/// @param sum_root  root of P.sum in hexadecimal; empty without P.sum
 formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const encoder_options& encoding, const run_options& options,
                               const run_progress& state, std::size_t key,
                               const std::string& sum_root);
 
-/// The numbers of the inputs in P.meta and P.src: all, or those that a task read or whose start it
-/// has.
+/// Returns the indices of the inputs that P.meta and P.src list. For a whole run, these are all
+/// inputs. For a task, they are the inputs that it read, or whose start belongs to it.
 std::vector<std::size_t> listed_inputs(const run_options& options, const run_progress& state);
 
 /// The part of an input that a finished run read.
 struct input_part {
-  std::size_t input = 0;  ///< in run_options::inputs
+  std::size_t input = 0;  ///< index in run_options::inputs
   formats::input_extent extent;
 };
 
-/// The parts that `meta` lists, if its inputs have the names of this run's inputs, in order.
-/// Otherwise nothing.
+/// Returns the parts of inputs that `meta` lists. Returns nothing unless the listed inputs have the
+/// same names as this run's inputs, in the same order.
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
 
-/// P.meta of each output, if all exist and were written with the same settings and input names.
-/// Otherwise nothing.
+/// Returns P.meta of each output, if all outputs exist and were written with the same settings and
+/// input names. Otherwise returns nothing.
+///
 /// @throws io_error      a P.meta cannot be read.
-/// @throws config_error  these match, but the task had another share.
+/// @throws config_error  settings and names match, but the outputs are those of a task with another
+///                       share of the inputs.
 std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options);
 
-/// P.meta of each output.
-/// @throws io_error, format_error  one is missing or invalid.
+/// Reads P.meta of each output.
+///
+/// @throws io_error, format_error  a P.meta is missing or invalid.
 std::vector<formats::dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes);
 
-/// The summary of an earlier run.
+/// The summary of an earlier run, from the P.meta files of its outputs.
 run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const run_options& options,
                        std::span<const std::filesystem::path> prefixes);
 

@@ -26,44 +26,47 @@ inline constexpr int exit_stopped = 3;
 struct run_options {
   std::vector<input_file> inputs = {};
   std::filesystem::path output_prefix = {};  ///< `--output-prefix`
-  /// `--json-keys` and `--text-key`
+  /// The keys of `--json-keys` and `--text-key`.
   std::vector<text_key> keys = {plain_key("text")};
   std::string tokenizer_type = {};  ///< `--tokenizer-type`, for P.meta
   bool append_eod = false;          ///< `--append-eod`
-  int workers = 1;                  ///< `--workers`: threads, all stages together
-  /// `--tokenizer-memory`: size of the pretoken cache of each worker's encoder
+  int workers = 1;                  ///< `--workers`: number of threads that all stages share
+  /// `--tokenizer-memory`: size in bytes of the pretoken cache of each worker's encoder.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   bool overwrite = false;  ///< `--overwrite`
   bool resume = false;     ///< `--resume`
   /// `--trust-inputs`: when resuming, treat an input with the same size and modification time as
-  /// unchanged, whatever its inode change time is.
+  /// unchanged, even if its inode change time differs.
   bool trust_inputs = false;
-  /// If false, `--resume` of a finished run reads all its inputs, however old they are.
+  /// If false, `--resume` of a finished run reads all inputs again, even inputs older than the
+  /// output.
   bool trust_dates = true;
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< `--max-bad-records`
-  bool checksums = true;                                        ///< not `--no-checksums`
-  bool provenance = true;                                       ///< not `--no-provenance`
+  bool checksums = true;                                        ///< false: `--no-checksums`
+  bool provenance = true;                                       ///< false: `--no-provenance`
 
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
 
-  /// `--task`: the share of the inputs that this run reads. `output_prefix` is then task_prefix().
+  /// `--task`: the share of the inputs that this run reads. If it is set, `output_prefix` is the
+  /// result of task_prefix().
   std::optional<task_share> task = std::nullopt;
 
-  /// `--partitions`, or 1 under `--keep-sequential-samples`. Not for a task, which does not know
-  /// how many lines precede its own.
+  /// `--partitions`, or 1 under `--keep-sequential-samples`. Must be 1 for a task, because a task
+  /// does not know how many lines precede its own.
   int partitions = 1;
 
   read_limits limits = {};
-  /// Time between checkpoints. Zero: a checkpoint after every block.
+  /// Time between checkpoints. If it is zero, there is a checkpoint after every block.
   std::chrono::milliseconds checkpoint_period{5000};
-  /// If not zero, stop soon and keep the finished work. A signal may set it. May be null.
+  /// If `*stop` is not zero, the run stops soon and keeps the finished work. A signal handler may
+  /// set it. May be null.
   const std::atomic<int>* stop = nullptr;
 
   /// The share of the inputs that this run reads.
   task_share share() const { return task ? *task : whole_share(inputs); }
 
-  /// Most blocks in flight.
+  /// Maximum number of blocks in flight.
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }
 };
 

@@ -28,11 +28,11 @@ namespace {
 struct work_item {
   byte_block block;
   encoded_block encoded;
-  std::exception_ptr failure;  // of reading or encoding; the last stage rethrows it
+  std::exception_ptr failure;  // exception of reading or encoding; the last stage rethrows it
 };
 
-/// The items of one run. They are reused, so there are never more than are in flight at once. Any
-/// thread.
+/// The items of one run. Items are reused, so there are never more than the maximum number in
+/// flight. Any thread may use it.
 class item_pool {
  public:
   explicit item_pool(std::size_t usual_bytes) : largest_bytes_(8 * usual_bytes) {}
@@ -46,7 +46,7 @@ class item_pool {
   }
 
   void give_back(work_item* item) {
-    // Free the memory of a giant line: keeping that of several could use up all memory.
+    // Free the memory of a giant line. Keeping the memory of several could use up all memory.
     if (item->block.buffer.capacity() > largest_bytes_) *item = work_item();
     const std::scoped_lock lock(mutex_);
     free_.push_back(item);
@@ -63,7 +63,8 @@ bool is_stopped(const run_options& options) {
   return options.stop != nullptr && options.stop->load() != 0;
 }
 
-/// Checks periodically whether the run must stop: a reader that waits for a pipe cannot check.
+/// Cancels the source when the run must stop. Checks for that periodically on its own thread,
+/// because a reader that waits for a pipe cannot check.
 class stop_watch {
  public:
   stop_watch(const run_options& options, block_source& source)
@@ -84,7 +85,7 @@ Options with_stop(Options options, const std::atomic<int>* stop) {
   return options;
 }
 
-/// Read, encode and commit, as a pipeline over the inputs of one run.
+/// The pipeline of one run. Its stages read, encode and commit the inputs.
 class stages {
  public:
   stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
@@ -103,6 +104,8 @@ class stages {
     if (options.stop != nullptr) watch_.emplace(options, source_);
   }
 
+  /// Runs the pipeline.
+  ///
   /// @return true if the inputs ended
   bool run();
 
@@ -128,15 +131,15 @@ class stages {
   tbb::enumerable_thread_specific<block_encoder> encoders_;
   item_pool pool_;
   std::atomic<std::int64_t> in_flight_ = 0;
-  // For the reader.
+  // Used by the reader only.
   bool failed_ = false;
   bool stopped_ = false;
-  // For the committer: it abandoned a line, so nothing after that line may be committed.
+  // Used by the committer only. It abandoned a line, so nothing after that line may be committed.
   bool abandoned_ = false;
 };
 
-// Null ends the pipeline. An input error is passed on as an item, so that a bad record before it is
-// reported first, as with a single thread.
+// Returns null to end the pipeline. An input error is passed on as an item. So a bad record before
+// the error is reported first, as with a single thread.
 work_item* stages::read(tbb::flow_control& flow) {
   work_item* item = failed_ || is_stopped(options_) ? nullptr : pool_.take();
   const auto timed = clock_.time(stage::read);
@@ -178,7 +181,7 @@ void stages::commit(work_item* item) {
   try {
     commit_block(*item);
   } catch (const line_abandoned&) {
-    abandoned_ = true;  // the line was not read to its end
+    abandoned_ = true;  // reading stopped in the middle of a line
     return;
   }
   pool_.give_back(item);
@@ -196,7 +199,7 @@ void stages::commit_block(const work_item& item) {
     try {
       for (auto& note : commit_giant(item)) report.notes.push_back(std::move(note));
     } catch (const line_abandoned&) {
-      abandoned_ = true;  // continue: notes from before the line must be reported now
+      abandoned_ = true;  // continue, because notes about earlier lines must be reported now
     }
   }
   report.read_bytes = item.encoded.read_bytes;

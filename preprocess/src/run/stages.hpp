@@ -16,21 +16,21 @@
 
 namespace millrace::preprocess {
 
-/// Report of one commit.
+/// Describes one commit.
 struct stage_report {
-  std::vector<std::string> notes;     ///< for the user, one line each
-  std::uint64_t read_bytes = 0;       ///< on disk, so far
-  std::int64_t blocks_in_flight = 0;  ///< read but not yet committed
-  bool giant = false;                 ///< it included a line too long for memory
+  std::vector<std::string> notes;     ///< notes for the user, one line each
+  std::uint64_t read_bytes = 0;       ///< bytes on disk read so far
+  std::int64_t blocks_in_flight = 0;  ///< blocks that were read but not yet committed
+  bool giant = false;                 ///< the commit included a line too long for memory
 };
 
-/// Reads, encodes and commits the inputs until they end or `options.stop` is set. After a stop,
-/// blocks in flight are still committed, up to a giant line, which is abandoned.
+/// Reads, encodes and commits the inputs until they end or `options.stop` is set. After a stop, the
+/// blocks in flight are still committed, but only up to a giant line, which is abandoned. If stages
+/// throw, rethrows the exception that comes first in input order, as with a single thread.
 ///
 /// @param clock         records how long each stage is busy
-/// @param after_commit  called on the committing thread
+/// @param after_commit  called after each commit, on the committing thread
 /// @return true if the inputs ended
-/// @throws the first exception of a stage in input order, as with a single thread
 bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                 const run_options& options, const read_range& range, committer& committer,
                 stage_clock& clock, const std::function<void(const stage_report&)>& after_commit);

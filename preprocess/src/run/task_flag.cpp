@@ -24,7 +24,7 @@ bool is_task(const task_id& id) {
   return id.of >= 1 && id.of <= most_tasks && id.index >= 0 && id.index < id.of;
 }
 
-/// Slurm's environment variables as numbers.
+/// Reads Slurm's environment variables as numbers.
 class slurm {
  public:
   explicit slurm(const std::function<const char*(const char*)>& variable) : variable_(variable) {}
@@ -48,8 +48,8 @@ task_id task_of_array(const slurm& slurm) {
   const std::int64_t first = slurm.get("SLURM_ARRAY_TASK_MIN");
   const std::int64_t last = slurm.get("SLURM_ARRAY_TASK_MAX");
   const std::int64_t count = slurm.get("SLURM_ARRAY_TASK_COUNT");
-  // An array with gaps reruns failed elements of a larger array, so its count is not the number of
-  // tasks.
+  // An array with gaps is used to rerun failed elements of a larger array. So its number of
+  // elements is not the number of tasks.
   if (last - first != count - 1) {
     throw config_error(
         fmt::format("--task slurm: the array goes from {} to {} but has {} elements; pass --task "

@@ -9,8 +9,8 @@
 
 namespace millrace::preprocess {
 
-/// A number from the environment, so that tests with a small corpus can reach the code for large
-/// ones; `usual` if it is not set.
+/// Returns a number from the environment, or `usual` if the variable is not set. With it, tests
+/// that have a small corpus can reach the code for large ones.
 inline std::size_t test_number(const char* name, std::size_t usual) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;

@@ -23,7 +23,7 @@ limit quotient(double quota, double period) {
   return quota / period;
 }
 
-// "200000 100000", or "max 100000" if there is no limit.
+// Reads `cpu.max`: "200000 100000", or "max 100000" if there is no limit.
 limit version_2_cores(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
   double quota = 0;
@@ -42,7 +42,8 @@ limit version_1_cores(const fs::path& group) {
   return std::nullopt;
 }
 
-// The kernel rejects a mask that is too small for its maximum number of processors.
+// Returns the number of processors in the affinity mask. Tries larger and larger masks, because the
+// kernel rejects a mask that is too small for its maximum number of processors.
 int affinity_cores() {
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<::cpu_set_t> mask(sets);

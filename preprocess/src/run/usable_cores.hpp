@@ -6,20 +6,21 @@
 
 namespace millrace::preprocess {
 
-/// CPU limit of this process by its control groups, in processors; nothing if there is no limit. It
-/// is the minimum of `cpu.max` (version 2) and of `cpu.cfs_quota_us` per `cpu.cfs_period_us`
-/// (version 1) over its group and all groups above.
+/// Returns the CPU limit that control groups set for this process, in processors, or nothing if
+/// there is no limit. It is the smallest limit of the process's group and of all groups above it.
+/// The limit of a group is `cpu.max` (version 2), or `cpu.cfs_quota_us` divided by
+/// `cpu.cfs_period_us` (version 1).
 ///
-/// Files that cannot be read set no limit, because a container may hide its own groups.
+/// A file that cannot be read sets no limit, because a container may hide its own groups.
 ///
-/// @param root  where `proc` and `sys` are
+/// @param root  the folder that contains `proc` and `sys`
 std::optional<double> control_group_cores(const std::filesystem::path& root = "/");
 
-/// Number of processors that this process can use: those of its affinity mask (taskset, cpusets),
-/// limited by its control groups, rounded up. At least 1.
+/// Returns the number of processors that this process can use: those in its affinity mask (taskset,
+/// cpusets), limited by its control groups, rounded up. At least 1.
 ///
-/// More threads would only wait for each other, and a group that has used up its quota stops until
-/// the next period.
+/// More threads than that would only wait for each other. Also, when a control group has used up
+/// its quota, all its threads stop until the next period.
 int usable_cores(const std::filesystem::path& root = "/");
 
 }  // namespace millrace::preprocess

@@ -42,7 +42,7 @@ std::optional<std::uint64_t> usable_memory(const fs::path& root) {
   const auto machine = machine_memory(root);
   const auto groups = least_limit({"memory", version_1_bytes, version_2_bytes}, root);
   if (!machine && !groups) return std::nullopt;
-  constexpr double no_limit = 0x1p62;  // version 1 writes about 2^63
+  constexpr double no_limit = 0x1p62;  // without a limit, version 1 writes about 2^63
   const double least = std::min(machine.value_or(no_limit), groups.value_or(no_limit));
   return static_cast<std::uint64_t>(std::min(least, no_limit));
 }

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t least_bar = 8;
 constexpr std::size_t longest_bar = 30;
-constexpr double hours_shown = 10'000;  // more means never
+constexpr double hours_shown = 10'000;  // longer durations are shown as this
 
-// The text without its `dropped` least important parts.
+// Returns the text of the line, without its `dropped` least important parts.
 std::string words(const bar_view& view, int dropped) {
   std::string text;
   const auto add = [&](int rank, const std::string& part) {
@@ -49,7 +49,7 @@ std::string bar_line(const bar_view& given, std::size_t columns) {
   for (int dropped = 0; dropped <= 5; ++dropped) {
     text = words(view, dropped);
     const std::size_t bar_room = view.done ? least_bar + 4 : 0;  // "[", ">", "]" and a space
-    // A bar is more important than documents per second, and less important than the rest.
+    // The bar is more important than documents per second, and less important than the rest.
     if (text.size() + (dropped == 0 ? bar_room : 0) <= room) break;
   }
   if (!view.done || text.size() + least_bar + 4 > room) return text;

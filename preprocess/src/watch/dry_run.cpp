@@ -21,7 +21,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t most_decompressed = 4;  // bytes per byte on disk, when encoding everything
+constexpr std::uint64_t most_decompressed = 4;  // text per byte on disk, if all is encoded
 constexpr std::size_t places = 256;
 constexpr std::size_t compressed_files = 64;
 constexpr std::size_t place_bytes = std::size_t{128} << 10;
@@ -61,7 +61,7 @@ struct piece {
   }
 };
 
-// Pieces that represent `bytes` of decompressed input.
+// A sample (pieces) that represents `bytes` bytes of decompressed input.
 struct stratum {
   std::vector<piece> pieces;
   estimate bytes;
@@ -118,7 +118,8 @@ class sampler {
     return out;
   }
 
-  // Encodes small inputs completely: exact, and faster than spread samples.
+  // Encodes small inputs completely. That gives exact counts and is faster than spread samples.
+  // Returns false if the inputs are too large or take too long.
   bool take_all() {
     std::uint64_t bytes = 0;
     for (const input_file& input : options_.inputs) bytes += input.size_bytes;
@@ -190,7 +191,7 @@ class sampler {
     }
   }
 
-  // For few files: each is a stratum.
+  // Used for few compressed files. Each file is a stratum of its own.
   void take_compressed_file(std::size_t file, std::size_t files) {
     stratum part;
     const compressed_sample read =
@@ -203,8 +204,8 @@ class sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  // For many files: some represent all, and each is one piece. A file that is hit twice counts
-  // twice.
+  // Used for many compressed files. Some files represent all of them, and each is one piece. A file
+  // that is selected twice counts twice.
   void take_some_compressed(const std::vector<std::uint64_t>& compressed) {
     stratum part;
     double on_disk = 0;
@@ -231,7 +232,7 @@ class sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  // Encodes at least one piece, and more until the file's share of the time is used up.
+  // Encodes at least one piece, then more pieces until the file's share of the time is used up.
   compressed_sample read_compressed(std::size_t file, std::uint64_t text_bytes,
                                     double share_seconds, std::vector<piece>& pieces) {
     const auto began = clock::now();
@@ -251,7 +252,8 @@ class sampler {
     return read;
   }
 
-  // Of one worker, measured after the first half of the sample has warmed its caches.
+  // Returns the encoding time of one worker. Uses only the second half of the sample, because the
+  // first half warms the caches.
   double encode_seconds_per_byte() const {
     sampled_amount sum;
     for (std::size_t i = timings_.size() / 2; i < timings_.size(); ++i) {
@@ -291,13 +293,13 @@ class sampler {
     const double encode = encode_seconds_per_byte();
     const double decompress = decompress_.bytes > 0 ? decompress_.amount / decompress_.bytes : 0;
     out.encode_rate = encode > 0 ? 1 / encode : 0;
-    // Only one thread decompresses; all threads share the total work.
+    // Decompression runs on one thread only, but all threads share the total work.
     out.seconds =
         out.input_bytes.value * std::max(decompress, (decompress + encode) / options_.workers);
     const double input = out.input_bytes.value;
     const double ids_per_byte = input > 0 ? out.bin_bytes / input : 0;
     const double encoder = std::max(0.0, resident_bytes() - resident_before_);
-    std::uint64_t window = 0;  // the largest: one file is read at a time
+    std::uint64_t window = 0;  // the largest window, because one file is read at a time
     for (const input_file& each : options_.inputs) window = std::max(window, each.window_bytes);
     out.memory_bytes = resident_before_ + static_cast<double>(window) + encoder * options_.workers +
                        static_cast<double>(options_.blocks_in_flight) *
@@ -308,8 +310,8 @@ class sampler {
   const sample_encoder& encode_;
   const double resident_before_;
   const clock::time_point start_ = clock::now();
-  clock::time_point begun_ = start_;  // of the current sampling method
-  std::vector<bool> from_start_;      // files that cannot be read from the middle
+  clock::time_point begun_ = start_;  // start of the current sampling method
+  std::vector<bool> from_start_;      // per file: it cannot be read from the middle
   std::vector<stratum> strata_;
   std::vector<sampled_amount> timings_;  // seconds of encoding, one per call
   sampled_amount decompress_;            // seconds of reading compressed files

@@ -7,7 +7,8 @@
 
 namespace millrace::preprocess {
 
-/// A number and its standard error: the true value is within it in two of three cases.
+/// A number and its standard error: the true value is within `value` +- `error` in about two of
+/// three cases.
 struct estimate {
   double value = 0;
   double error = 0;
@@ -19,17 +20,19 @@ struct estimate {
   }
 };
 
-/// An amount, such as documents or tokens, in one piece of the input.
+/// The size of one piece of the input, and an amount in it, such as documents or tokens.
 struct sampled_amount {
   double bytes = 0;
   double amount = 0;
 };
 
-/// Ratio estimate of the amount in `total_bytes` of input from the sample `pieces`, in input order.
+/// Estimates the amount in `total_bytes` of input from a sample, by the ratio of amount to bytes.
+/// `pieces` are in input order.
 ///
-/// The error is computed from the differences of neighboring pieces: evenly spread pieces cover
-/// every part of the input, however much the parts differ. The error is 0 if the pieces are the
-/// whole input. With one piece it is unknown, and set to the value.
+/// The error is computed from the differences between neighboring pieces. Evenly spread pieces
+/// cover every part of the input, so differences between distant parts cause no error. The error is
+/// 0 if the pieces are the whole input. With a single piece, the error is unknown and set to the
+/// value.
 inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate& total_bytes) {
   double bytes = 0;
   double amount = 0;
@@ -51,13 +54,14 @@ inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate
     if (i > 0) squares += (off - off_before) * (off - off_before) / 2;
     off_before = off;
   }
-  // Standard error of the mean amount in `count` pieces, drawn without replacement.
+  // The standard error of the mean amount of a piece, for `count` pieces drawn without replacement.
   const double of_mean = std::sqrt(unseen * squares / (count - 1) / count);
   out += {0, of_mean / (bytes / count) * total_bytes.value};
   return out;
 }
 
-/// The mean of `values`, and its error as a sample of a much larger population.
+/// Returns the mean of `values`. Its error assumes that they are a sample of a much larger
+/// population.
 inline estimate mean_of(std::span<const double> values) {
   if (values.empty()) return {};
   const auto count = static_cast<double>(values.size());

@@ -20,7 +20,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Nonblocking, so that a FIFO without a reader cannot block the run.
+// O_NONBLOCK, so that a FIFO without a reader cannot block the run.
 constexpr int open_flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
 
 io::unique_fd open_to_write(const std::filesystem::path& path, int flags) {
@@ -74,7 +74,7 @@ void run_metrics::run(std::chrono::milliseconds period) {
     const progress_state state = state_;
     lock.unlock();
     write_sample(state, false);
-    // After a stall, write one sample, not all those that were missed.
+    // After a stall, write only one sample, not all those that were missed.
     next = std::max(next + period, clock::now());
     lock.lock();
   }
@@ -108,7 +108,7 @@ void run_metrics::write_sample(const progress_state& state, bool finished) {
   before_ = now;
 }
 
-// One write per line, so that a concurrent reader sees complete lines.
+// Writes each line with one call of write(2), so that a concurrent reader sees complete lines.
 void run_metrics::write_line(std::string_view line) {
   if (!file_) file_ = open_to_write(path_, O_TRUNC | O_APPEND);
   const std::string text = fmt::format("{}{}", torn_ ? "\n" : "", line);

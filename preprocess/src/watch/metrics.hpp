@@ -19,18 +19,21 @@
 namespace millrace::preprocess {
 
 enum class metrics_format : std::uint8_t {
-  json,        ///< each sample appends one JSON line; the file is emptied first
+  json,        ///< each sample appends one JSON line to the file, which is emptied first
   prometheus,  ///< each sample atomically replaces the whole file
 };
 
+/// Parses the value of `--metrics-format`.
+///
 /// @throws config_error  `name` is neither `json` nor `prometheus`.
 metrics_format metrics_format_of(std::string_view name);
 
 /// Writes the progress of a run to a file for other programs: every second, and once at the end. It
-/// uses its own thread, so that the numbers of a hanging run are still written, but stop changing.
+/// uses its own thread, so samples are still written if the run hangs, with numbers that no longer
+/// change.
 ///
-/// Metrics never end a run: samples that cannot be written are lost, and noted once. Nothing is
-/// synced.
+/// Metrics never end a run. Samples that cannot be written are lost, and the user gets one note
+/// about that. Files are not synced.
 class run_metrics {
  public:
   static constexpr std::chrono::milliseconds usual_period{1000};
@@ -43,13 +46,14 @@ class run_metrics {
   /// If finish() was not called, the last sample says that the run has not finished.
   ~run_metrics();
 
-  /// Sets the state for the next samples. Any thread.
+  /// Sets the state for the next samples. Any thread may call this.
   void update(const progress_state& state);
 
-  /// Writes the last sample, of a successful run. update() has no effect afterwards.
+  /// Writes the last sample of a successful run. After this, update() has no effect.
   void finish(const progress_state& state);
 
-  /// Why something could not be written, for the user: one line, returned once. Any thread.
+  /// Returns, once, a line for the user that says why a sample could not be written. Otherwise
+  /// returns nothing. Any thread may call this.
   std::optional<std::string> take_note();
 
  private:
@@ -73,8 +77,8 @@ class run_metrics {
   bool failed_ = false;
   std::optional<std::string> note_;
 
-  // For the writer only: the thread, and end() after it has joined the thread.
-  io::unique_fd file_;  // opened for the first line
+  // Used only by the writer: by the thread, and by end() after it has joined the thread.
+  io::unique_fd file_;  // opened when the first line is written
   bool torn_ = false;   // the last line is incomplete
   metrics_sample before_;
   std::thread thread_;  // last, so that all other members exist when it starts

@@ -12,17 +12,17 @@ namespace millrace::preprocess {
 struct metrics_sample {
   progress_state state = {};
   double unix_seconds = 0;        ///< Unix time
-  double seconds = 0;             ///< since the run began
+  double seconds = 0;             ///< seconds since the run began
   std::uint64_t total_bytes = 0;  ///< size of all inputs on disk; 0 if unknown
   bool finished = false;          ///< the run succeeded
 };
 
-/// One JSON object on one line. Rates are since `before`, an earlier sample of the same run, or an
-/// empty one.
+/// Returns a sample as one JSON object on one line. Rates are averages since `before`, which is an
+/// earlier sample of the same run, or an empty one.
 std::string metrics_json(const metrics_sample& now, const metrics_sample& before);
 
-/// The same in Prometheus's text format: each metric with its HELP and TYPE. It has no rates,
-/// because Prometheus computes them.
+/// Returns a sample in Prometheus's text format: each metric with its HELP and TYPE. It has no
+/// rates, because Prometheus computes them.
 std::string metrics_prometheus(const metrics_sample& now);
 
 }  // namespace millrace::preprocess

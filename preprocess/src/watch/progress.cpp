@@ -25,7 +25,7 @@ void tell(fmt::format_string<Values...> format, Values&&... values) {
   command::tell(fmt::format(format, std::forward<Values>(values)...));
 }
 
-// Queried each time, because windows change their size.
+// Called for each update, because the size of a window may change.
 std::size_t terminal_columns() {
   ::winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
@@ -54,7 +54,7 @@ void progress::update(const progress_state& state) {
   } else {
     if (state.documents < next_documents_) return;
     next_documents_ = state.documents + log_interval_;
-    // Scripts look for Megatron's sentence, so additional values come after it.
+    // Scripts search for Megatron's sentence, so additional values come after it.
     std::string line = fmt::format("Processed {} documents ({:.2f} docs/s, {:.2f} MB/s).",
                                    state.documents, static_cast<double>(state.documents) / seconds,
                                    static_cast<double>(state.input_bytes) * 1e-6 / seconds);

@@ -11,14 +11,15 @@
 
 namespace millrace::preprocess {
 
-/// Shows the progress of a run on stderr: a bar on a terminal, Megatron's lines elsewhere. Both are
-/// updated at most about once per second. A bar shows recent rates and the remaining time that they
-/// imply. Lines show rates since the start, as Megatron's do. For one thread.
+/// Shows the progress of a run on stderr: a bar on a terminal, lines like Megatron's otherwise. A
+/// bar shows recent rates and the remaining time that follows from them; it is updated at most five
+/// times per second. Lines show average rates since the start, as Megatron's do; there is at most
+/// one per second. For one thread.
 class progress {
  public:
   enum class style : std::uint8_t { silent, lines, bar };
 
-  /// Bar on a terminal, lines otherwise.
+  /// Returns `bar` if stderr is a terminal, `lines` otherwise.
   static style style_of_stderr();
 
   /// @param log_interval  minimum number of documents between two lines
@@ -31,7 +32,7 @@ class progress {
   virtual void update(const progress_state& state);
   /// Prints a permanent line, for example for a skipped record.
   virtual void note(std::string_view line);
-  /// The same for a note about the run itself: what it had to do, or what it left.
+  /// Prints a permanent line about the run itself, such as what it kept after an error.
   virtual void note_outcome(std::string_view line) { note(line); }
   /// Removes the bar.
   void close() noexcept;

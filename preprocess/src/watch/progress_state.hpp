@@ -11,12 +11,12 @@ namespace millrace::preprocess {
 /// `blocks_in_flight` only increase.
 struct progress_state {
   std::int64_t documents = 0;
-  std::uint64_t input_bytes = 0;      ///< decompressed, committed
-  std::uint64_t read_bytes = 0;       ///< on disk
-  std::int64_t tokens = 0;            ///< over all keys
-  std::uint64_t output_bytes = 0;     ///< written to all outputs
-  std::int64_t bad_records = 0;       ///< skipped
-  std::int64_t blocks_in_flight = 0;  ///< read but not yet committed
+  std::uint64_t input_bytes = 0;      ///< bytes of decompressed text committed
+  std::uint64_t read_bytes = 0;       ///< bytes on disk read
+  std::int64_t tokens = 0;            ///< total over all keys
+  std::uint64_t output_bytes = 0;     ///< bytes written to all outputs
+  std::int64_t bad_records = 0;       ///< bad records met so far
+  std::int64_t blocks_in_flight = 0;  ///< blocks that were read but not yet committed
   stage_times busy = {};
 
   /// Adds the progress of another run.

@@ -12,13 +12,13 @@ namespace millrace::preprocess {
 
 sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encoder_options options) {
   struct state {
-    std::optional<block_encoder> encoder;  // created on first use, so that its memory is measurable
+    std::optional<block_encoder> encoder;  // created on first use, to measure its memory
     byte_block block;
     encoded_block encoded;
   };
   const auto token_bytes = static_cast<std::int64_t>(formats::size_bytes(options.dtype));
   options.on_bad_record = bad_record_policy::skip;
-  // Shared, because a std::function must be copyable.
+  // The state is shared, because a std::function must be copyable.
   return [parts = std::make_shared<state>(), &tokenizer, options = std::move(options),
           token_bytes](std::string_view lines) {
     if (!parts->encoder) parts->encoder.emplace(tokenizer, options);

@@ -7,7 +7,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// A permutation of 0 .. count - 1. Steps of about the golden ratio keep the first few far apart.
+// Returns a permutation of [0, count). Its steps are about 0.618 (golden ratio) times `count`, so
+// that the first few indices are far apart.
 std::vector<std::size_t> jumping_order(std::size_t count) {
   std::size_t step = std::max<std::size_t>(1, count * 618 / 1000);
   while (std::gcd(step, count) != 1) ++step;
@@ -16,19 +17,20 @@ std::vector<std::size_t> jumping_order(std::size_t count) {
   return order;
 }
 
-// The end offset of each file in their concatenation.
+// Returns the end offset of each file in the concatenation of all files.
 std::vector<std::uint64_t> ends_of(std::span<const std::uint64_t> sizes) {
   std::vector<std::uint64_t> ends(sizes.size());
   std::partial_sum(sizes.begin(), sizes.end(), ends.begin());
   return ends;
 }
 
-// The file that has the byte at `at`, which must be less than the last of `ends`.
+// Returns the index of the file that contains byte `at`, which must be less than the last of
+// `ends`.
 std::size_t file_at(const std::vector<std::uint64_t>& ends, std::uint64_t at) {
   return static_cast<std::size_t>(std::ranges::upper_bound(ends, at) - ends.begin());
 }
 
-// The middle of part `i` of `count` equal parts, without products of large numbers.
+// Returns the middle of part `i` of `count` equal parts. Avoids products that could overflow.
 std::uint64_t middle_of_part(std::uint64_t total, std::size_t i, std::size_t count) {
   return total / count * i + total % count * i / count + total / count / 2;
 }

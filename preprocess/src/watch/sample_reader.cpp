@@ -21,8 +21,8 @@ std::string_view without_mark(std::string_view text) {
   return text.substr(mark_bytes_of(text));
 }
 
-// The first line start at or after `from` (at least 1), with `\n`, `\r\n` and `\r` as line ends.
-// The end of `text` is never one, because after a final `\r` that is unknown.
+// Returns the first line start at or after `from` (at least 1), or npos. `\n`, `\r\n` and `\r` end
+// a line. The end of `text` is never returned, because after a final `\r` a `\n` may follow.
 std::size_t line_start(std::string_view text, std::size_t from) {
   for (std::size_t at = from; at < text.size(); ++at) {
     const char before = text[at - 1];
@@ -40,7 +40,7 @@ std::span<std::byte> bytes_of(std::vector<char>& buffer, std::size_t begin, std:
 bool sample_reader::read(const input_file& file, const sample_range& range,
                          const take_lines& take) {
   const io::unique_fd fd = io::open_read_only(file.path);
-  // The byte before the range shows whether a line starts at its beginning.
+  // The byte before the range shows whether a line starts at the beginning of the range.
   const std::uint64_t origin = range.begin == 0 ? 0 : range.begin - 1;
   const auto behind = static_cast<std::size_t>(range.end - origin);
   std::size_t size = 0;
@@ -51,7 +51,7 @@ bool sample_reader::read(const input_file& file, const sample_range& range,
     const std::string_view text(buffer_.data(), size);
     const bool at_end = size < wanted;
     const std::size_t first = range.begin == 0 ? 0 : line_start(text, 1);
-    if (first >= behind) return true;  // also if there is none
+    if (first >= behind) return true;  // also if no line starts here
     const std::size_t last = line_start(text, std::max<std::size_t>(behind, 1));
     if (last != text.npos || at_end) {
       const std::string_view lines = text.substr(first, std::min(last, size) - first);
@@ -84,8 +84,8 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
   while (true) {
     const std::uint64_t position = source->position_bytes();
     const std::size_t got = source->read(bytes_of(buffer, held, buffer.size() - padding));
-    // The file may be read in steps. When a step begins, all data before it has been decompressed:
-    // only then do the two counts match.
+    // The file may be read in steps. When a step begins, all data before it has been decompressed.
+    // Only then do `produced` and `position` belong to the same data.
     if (source->position_bytes() != position && position != 0) {
       sample.compression_ratio = static_cast<double>(produced) / static_cast<double>(position);
       ++jumps;
@@ -101,7 +101,8 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
       return sample;
     }
     if (held + padding < buffer.size()) continue;
-    // Split at the last certain line start. The buffer grows if one line fills it.
+    // Split at the last line start that is certain. If one line fills the buffer, enlarge the
+    // buffer.
     const std::string_view text(buffer.data(), held);
     const std::size_t feed = text.find_last_of("\r\n", held - 2);
     const bool pair = feed != text.npos && text[feed] == '\r' && text[feed + 1] == '\n';

@@ -12,20 +12,21 @@
 
 namespace millrace::preprocess {
 
-/// Takes complete lines of one input, valid during the call. `record_parser::padding_bytes` after
-/// them are readable.
+/// Receives complete lines of one input, which are valid during the call.
+/// `record_parser::padding_bytes` bytes after them are readable.
 using take_lines = std::function<void(std::string_view lines)>;
 
-/// Longer lines are not sampled.
+/// Largest size in bytes of a line in a sample. Longer lines are not sampled.
 inline constexpr std::size_t longest_sampled_line = std::size_t{64} << 20;
 
-/// Reads the lines that start within a range of a plain file, up to their ends, which may be after
-/// the range. Adjacent ranges share no line and miss none. A byte order mark is skipped.
+/// Reads the lines that start within a range of an uncompressed file, up to the end of the last
+/// line, which may be after the range. Each line that starts in one of two adjacent ranges belongs
+/// to exactly one of them. A byte order mark is skipped.
 class sample_reader {
  public:
   /// Calls `take` with the lines, unless no line starts in the range.
   ///
-  /// @return false if a line is longer than longest_sampled_line; then `take` is not called.
+  /// @return false if a line is longer than longest_sampled_line. `take` is not called then.
   /// @throws io_error  the file cannot be read.
   bool read(const input_file& file, const sample_range& range, const take_lines& take);
 
@@ -35,14 +36,16 @@ class sample_reader {
 
 /// The part of a compressed file that was read.
 struct compressed_sample {
-  std::uint64_t text_bytes = 0;  ///< decompressed, passed to `take`
-  /// Decompressed bytes per byte on disk; 0 if too little was read to know.
+  std::uint64_t text_bytes = 0;  ///< decompressed bytes passed to `take`
+  /// Decompressed bytes per byte on disk; 0 if too little was read to compute it.
   double compression_ratio = 0;
-  bool whole = false;  ///< read to its end
+  bool whole = false;  ///< the file was read to its end
 };
 
-/// Reads a file with any compression from its start through its byte_source, in pieces of about
-/// `piece_bytes`, until `enough_bytes` were read or the file ends.
+/// Reads a file of any compression from its start, with open_input(), and passes its lines to
+/// `take` in pieces of about `piece_bytes`. Stops after about `enough_bytes`, or after up to 8
+/// times as many if the compression ratio is not known well yet. Also stops at the end of the file,
+/// and at a line longer than longest_sampled_line.
 ///
 /// @throws io_error, format_error  as byte_source::read.
 compressed_sample read_start(const input_file& file, std::size_t piece_bytes,

@@ -5,12 +5,14 @@
 
 namespace millrace::preprocess {
 
-/// Recent rate per second: an exponentially weighted mean with a half-life of ten seconds. It
-/// neither jumps with each block nor remembers the slow start of a run for hours.
+/// Computes the recent rate per second, as an exponentially weighted mean with a half-life of ten
+/// seconds. This rate does not jump with each block, and the slow start of a run does not affect it
+/// for hours.
 class smoothed_rate {
  public:
-  /// @param total    total so far; never less than before
-  /// @param seconds  since the start; if not later than in the last call, nothing changes
+  /// @param total    total amount so far; never less than in the last call
+  /// @param seconds  time since the start. If it is not later than in the last call, nothing
+  ///                 changes.
   void update(double total, double seconds) {
     const double passed = seconds - seconds_;
     if (!(passed > 0)) return;
@@ -27,7 +29,7 @@ class smoothed_rate {
   static constexpr double half_life_seconds = 10;
 
   double sum_ = 0;
-  double weight_ = 0;  // of the time so far: without it, the first rates would start at zero
+  double weight_ = 0;  // total weight so far; without it, the first rates would be near zero
   double total_ = 0;
   double seconds_ = 0;
 };

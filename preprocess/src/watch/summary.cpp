@@ -24,7 +24,7 @@ double per_second(double amount, double seconds) {
   return seconds > 0 ? amount / seconds : 0;
 }
 
-// VmHWM, not getrusage's ru_maxrss, which includes the memory of the program that called exec.
+// Reads VmHWM. getrusage's ru_maxrss would include the memory of the program that called exec.
 std::uint64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -34,7 +34,7 @@ std::uint64_t peak_resident_bytes() {
   return 0;
 }
 
-// Quotes a word for a shell, on one line whatever characters it has.
+// Quotes a word for a shell. The result is one line, whatever characters the word has.
 std::string shell_word(std::string_view word) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
@@ -50,7 +50,8 @@ std::string shell_word(std::string_view word) {
   return command::one_line(out + '\'');
 }
 
-// "out.bin (6 bytes), .idx, .meta and .bad": the common prefix is printed once.
+// Lists the files of an output: "out.bin (6 bytes), .idx, .meta and .bad". The common prefix is
+// printed once.
 std::string listed_files(const output_summary& output) {
   std::string text = fmt::format("{}.bin ({} bytes)", output.prefix,
                                  grouped(static_cast<std::int64_t>(output.bin_bytes)));
@@ -85,7 +86,8 @@ std::vector<std::string> data_path(const run_summary& summary) {
     arguments.push_back(std::to_string(output.tokens));
     arguments.push_back(output.prefix);
   }
-  // A single output is passed without a weight: with one, Megatron would make a blend of one.
+  // A single output is passed without a weight. With a weight, Megatron would make a blend of one
+  // dataset.
   if (arguments.size() == 2) arguments.erase(arguments.begin());
   return arguments;
 }

@@ -22,15 +22,15 @@ struct output_summary {
   std::vector<std::string> files = {};  ///< all its files, sorted by name
 };
 
-/// Results and costs of a finished run.
+/// The results of a finished run, and the time and memory that it took.
 struct run_summary {
   record_counts counts;
   std::vector<output_summary> outputs;  ///< one per key
   std::string dtype;
   tokenizer_choice tokenizer = {};
   std::uint64_t input_files = 0;
-  std::uint64_t input_bytes = 0;  ///< decompressed
-  std::uint64_t read_bytes = 0;   ///< on disk
+  std::uint64_t input_bytes = 0;  ///< size after decompression
+  std::uint64_t read_bytes = 0;   ///< size on disk
   double seconds = 0;             ///< wall time from opening to the last fsync
   double cpu_seconds = 0;         ///< user and system time of the whole process
   std::uint64_t peak_rss_bytes = 0;
@@ -44,24 +44,25 @@ struct run_summary {
 /// The progress of a finished run.
 progress_state progress_of(const run_summary& summary);
 
-/// Fills in CPU time and peak memory of this process.
+/// Sets the CPU time and the peak memory of this process in `summary`.
 void measure_process(run_summary& summary);
 
-/// Arguments for Megatron's `--data-path`: a single prefix, or (weight, prefix) pairs with the
-/// token count as weight. Outputs without tokens are omitted. Empty if no output has tokens.
+/// Returns the arguments for Megatron's `--data-path`: a single prefix, or (weight, prefix) pairs
+/// in which the weight is the token count. Outputs without tokens are omitted. Empty if no output
+/// has tokens.
 std::vector<std::string> data_path(const run_summary& summary);
 
-/// The line "wrote out/web_text_document.bin (1,234 bytes), .idx, .meta and .src".
+/// Returns a line such as "wrote out/web_text_document.bin (1,234 bytes), .idx, .meta and .src".
 std::string wrote_line(const output_summary& output);
 
-/// The line `--data-path` with these arguments, quoted for a shell, or a note that there is nothing
-/// to train on.
+/// Returns the line `--data-path` with these arguments, quoted for a shell. If there are none,
+/// returns a line that says that there is nothing to train on.
 std::string data_path_line(const std::vector<std::string>& arguments);
 
-/// The summary as text. The last line is `--data-path` with its arguments, quoted for a shell.
+/// Returns the summary as text. Its last line is that of data_path_line().
 std::string describe(const run_summary& summary);
 
-/// One JSON object, one line, for `--json`.
+/// Returns the summary as one JSON object on one line, for `--json`.
 std::string to_json(const run_summary& summary);
 
 }  // namespace millrace::preprocess

@@ -10,7 +10,7 @@
 
 namespace millrace::preprocess {
 
-/// Which tokenizer a run uses, for its summary.
+/// The tokenizer that a run uses, for its summary.
 struct tokenizer_choice {
   std::string type;                ///< name in `--tokenizer-type`
   std::vector<std::string> files;  ///< files and folders, as given by the user
@@ -25,7 +25,7 @@ inline tokenizer_choice choice_of(const tokenizer::tokenizer_options& options) {
   return choice;
 }
 
-/// "GPT2BPETokenizer, vocab.json, merges.txt"
+/// Returns a text such as "GPT2BPETokenizer, vocab.json, merges.txt".
 inline std::string text_of(const tokenizer_choice& choice) {
   std::string text = choice.type;
   for (const std::string& file : choice.files) text += ", " + command::one_line(file);
