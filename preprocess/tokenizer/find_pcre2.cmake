@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds PCRE2, whose package on Debian tells CMake nothing of itself. Sets MILLRACE_HAS_PCRE2, and
-# where that is ON, PCRE2_LIBRARY and PCRE2_INCLUDE_DIR. What was found shows in --version.
+# Finds PCRE2, whose Debian package has no CMake configuration. Sets MILLRACE_HAS_PCRE2 and, if that
+# is ON, PCRE2_LIBRARY and PCRE2_INCLUDE_DIR. --version reports what was found.
 set(MILLRACE_WITH_PCRE2 AUTO CACHE STRING
     "Regular expressions of any kind in a tokenizer.json: ON, OFF, or AUTO (where PCRE2 is found)")
 set(MILLRACE_HAS_PCRE2 OFF)
-# The oldest that is tested. Its known faults are worked around, in pcre2_pattern.cpp.
+# The oldest version that is tested. pcre2_pattern.cpp works around its known bugs.
 set(needed_pcre2 10.42)
 set(problem "it is switched off (MILLRACE_WITH_PCRE2)")
 if(MILLRACE_WITH_PCRE2)

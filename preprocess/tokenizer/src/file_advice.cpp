@@ -46,7 +46,7 @@ bool is_word_of(std::string_view text, std::string_view characters) {
 
 constexpr std::string_view digits = "0123456789";
 
-// "IQ== 0"
+// True for a line such as "IQ== 0".
 bool is_rank_line(std::string_view line) {
   constexpr std::string_view base64 =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
@@ -66,7 +66,7 @@ file_kind kind_of_json(std::string_view text) {
   if (has("\"tokenizer_class\"") || has("\"added_tokens_decoder\"")) {
     return file_kind::tokenizer_config;
   }
-  // {"!": 0, ...
+  // Recognize the beginning of a vocab.json: {"!": 0, ...
   const std::size_t colon = text.find("\":");
   const std::size_t value = colon == text.npos ? colon : text.find_first_not_of(' ', colon + 2);
   const bool number = value != text.npos && digits.find(text[value]) != digits.npos;
@@ -80,7 +80,8 @@ file_kind kind_of(const fs::path& path) {
       first != text.npos && (text[first] == '{' || text[first] == '[')) {
     return kind_of_json(text.substr(first));
   }
-  // The first field of a model is a piece: a tag, a length, another tag, a length, its text.
+  // The first field of a SentencePiece model is a piece. It consists of a tag, a length, another
+  // tag, a length, and the text of the piece.
   if (text.starts_with('\n') && text.find('\n', 1) == 2) {
     const std::string_view pieces = text.substr(0, 64);
     for (const char* control : {"<unk>", "<s>", "<pad>"}) {
@@ -105,7 +106,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The sentence that says which type and flag a file of this kind needs.
+/// A sentence that names the type and the flag for a file of this kind.
 std::string use_of(file_kind kind, const fs::path& path) {
   const std::string name = path.string();
   const auto model = [&](const char* what, const char* type, const char* more = "") {
@@ -158,7 +159,7 @@ bool takes_model(std::string_view type, file_kind kind) {
   return kind == file_kind::ranks || kind == file_kind::megatron_vocab;  // TikTokenizer
 }
 
-/// The sentence that names a file in the folder that some type can read.
+/// A sentence that names a file of the folder that some tokenizer type can read.
 std::string use_of_folder(const fs::path& folder, std::string_view type) {
   const auto in = [&](const char* name) { return folder / name; };
   const std::string start = folder.string() + " is a folder";
@@ -206,7 +207,8 @@ std::optional<fs::path> hub_cache() {
   return std::nullopt;
 }
 
-/// The version of a model that `main` refers to, otherwise the last version by name.
+/// The folder of the model version that `refs/main` names. If there is none, the version that is
+/// last by name.
 std::optional<fs::path> cached_snapshot(const fs::path& cache, std::string name) {
   if (const std::size_t slash = name.find('/'); slash != name.npos) name.replace(slash, 1, "--");
   const fs::path model = cache / ("models--" + name);
@@ -249,7 +251,7 @@ std::string advice_on_model(const fs::path& path, std::string_view type) {
   return takes_model(type, kind) ? "" : use_of(kind, path);
 }
 
-/// Advice on --vocab-file and --merge-file, which take one kind of file each.
+/// Advice on --vocab-file and --merge-file. Each of these takes one kind of file.
 std::string advice_on_file(const fs::path& path, const char* flag, const char* name,
                            file_kind wanted, std::string_view type) {
   if (path.empty() || !is_there(path)) return "";
@@ -283,7 +285,7 @@ std::string file_advice(const tokenizer_options& options) {
 }
 
 std::string_view likely_type(std::string_view typed) {
-  // Common names of a type besides its name without the last word: "gpt2", "huggingface".
+  // Short names of the types. Each is also accepted with "tokenizer" appended.
   struct nickname {
     std::string_view name;
     std::string_view type;

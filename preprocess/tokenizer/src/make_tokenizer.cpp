@@ -143,7 +143,7 @@ constexpr std::array known_types = {
                make_hugging_face},
     known_type{"BertWordPieceLowerCase", vocab_file,
                hf_flags | special_tokens | in_text | eod_token, make_bert<true>},
-    // No special tokens: Megatron accepts them but does not use them.
+    // Takes no special tokens: Megatron accepts them but does not use them.
     known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
@@ -151,7 +151,7 @@ constexpr std::array known_types = {
                detail::make_tiktoken_tokenizer},
 };
 
-// Megatron types that do not tokenize texts, and the reason.
+// A Megatron type that does not tokenize texts, and why it is refused.
 struct refused_type {
   std::string_view name;
   std::string_view reason;
@@ -208,7 +208,7 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
-    // Files do not explain contradictory flags, but may explain what is missing in a folder.
+    // The files cannot explain contradictory flags, but a folder may explain what is missing in it.
     const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
     if (of_flags && !io::is_folder(options.model)) throw;
     const std::string advice = detail::file_advice(options);

@@ -12,7 +12,8 @@ namespace {
 // of real text is far shorter.
 constexpr std::size_t short_size = 96;
 
-// Larger scratch memory is freed after a huge pretoken, as ordinary ones do not need it.
+// Scratch memory for more symbols than this is freed after a huge pretoken, because ordinary
+// pretokens do not need it.
 constexpr std::size_t kept_links = std::size_t{1} << 20;
 
 constexpr std::uint32_t nobody = 0xFFFFFFFF;

@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 /// Owns its scratch memory; for one thread.
 class bpe_merger {
  public:
-  /// Longest pretoken: offsets into it are 32-bit.
+  /// Size of the longest pretoken, in symbols: offsets into it are 32-bit.
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
   /// @param merges  must outlive this object

@@ -123,8 +123,8 @@ class byte_bpe_encoder final : public section_encoder {
     return stopped;
   }
 
-  // Adds the absent words from `first` on to the tables. Merges them together to overlap their
-  // cache misses.
+  // Finds the words of the batch, starting at `first`, that are not in the tables, and adds them
+  // with their ids. Merges these words together to overlap their cache misses.
   void learn_from(std::size_t first, std::string_view text) {
     const word_batch::absent_words& absent = cache_.prefetch_absent(first);
     learn(cache_.shorts, std::span(absent.shorts).first(absent.short_count), text,
@@ -226,7 +226,8 @@ class byte_bpe_encoder final : public section_encoder {
     if (!model_->vocabulary.whole_words_first) return {ids};
     whole_ = model_->unmerged.find(word);
     if (whole_ == token_index::none) return {ids};
-    // For such a word, the tables hold the ids of the whole pretoken.
+    // The tables hold the ids that this word has as a whole pretoken, so do not cache a fragment's
+    // ids.
     if (is_fragment) return {.ids = ids, .is_kept = false};
     return {.ids = {&whole_, 1}, .whole_only = true};
   }

@@ -20,14 +20,14 @@ struct byte_bpe_vocabulary {
   token_table tokens;
   /// The token of each byte, or -1 if the byte produces no token.
   std::array<std::int32_t, 256> byte_ids{};
-  /// In order of rank.
+  /// The merges, in order of rank.
   std::vector<merge_rule> merges;
-  /// If true, a pretoken that is itself a token becomes that token, whatever its merges would
-  /// produce (`ignore_merges`, tiktoken).
+  /// If true, a pretoken that is itself a token becomes that token, even if its merges would
+  /// produce other ids (`ignore_merges`, tiktoken).
   bool whole_words_first = false;
 };
 
-/// Byte-level BPE: splits text into pretokens, then merges inside each.
+/// Creates an engine for byte-level BPE: it splits text into pretokens, then merges inside each.
 /// @pre the pattern is not one of the BERT patterns
 std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary vocabulary,
                                                            pattern pretokens,

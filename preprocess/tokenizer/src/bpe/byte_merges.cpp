@@ -7,10 +7,12 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Larger scratch memory is freed after a huge word, as ordinary ones do not need it.
+// Scratch memory for more symbols than this is freed after a huge word, because ordinary words do
+// not need it.
 constexpr std::size_t kept_word_symbols = std::size_t{1} << 20;
 
-// True if results rise with rank, so that all rules with the same result are adjacent.
+// True if a pair_table can hold all ids, and if the result ids never decrease from rule to rule, so
+// that all rules with the same result are adjacent.
 bool is_ordered(std::span<const merge_rule> rules) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const merge_rule& rule = rules[i];
@@ -20,10 +22,10 @@ bool is_ordered(std::span<const merge_rule> rules) {
   return true;
 }
 
-// Finds the rules that can apply. Of several rules with the same result only one can: the merges
-// inside a token depend only on its bytes, so it is the rule for the last two pieces that they
-// merge to. Converted vocabularies have a rule for every way to cut a token in two; the unused
-// rules would waste cache.
+// Finds the rules that can apply. Of several rules with the same result, only one can apply: the
+// merges inside a token depend only on its bytes, so its bytes always merge to the same last two
+// pieces. Converted vocabularies have a rule for every way to cut a token in two; keeping the
+// unused rules would waste cache.
 class applicable_rules {
  public:
   applicable_rules(std::span<const merge_rule> rules, const token_table& tokens, pair_table& table)
@@ -52,16 +54,17 @@ class applicable_rules {
   }
 
  private:
-  // The rules with the same result.
+  // All rules that have the same result.
   struct group {
     std::span<const merge_rule> rules;
     std::string_view bytes;
     const short_word* merged;  // null if a byte has no token
   };
 
-  // Reads the next groups and merges the bytes of their results with the rules before these groups.
-  // If two pieces are left, no rule of these groups was missing: such a rule would come after the
-  // others, and would merge those two pieces to the result itself.
+  // Reads the next groups. Merges the bytes of each group's result with the rules that come before
+  // these groups. If this leaves two pieces, the rules of these groups were not needed: they come
+  // after the other rules, so the only one that could still apply merges those two pieces to the
+  // result itself.
   void look_ahead() {
     const instruction_set set = best_instruction_set();
     std::size_t word_count = 0;
@@ -88,8 +91,8 @@ class applicable_rules {
     kept.push_back(rule);
   }
 
-  // Merges the bytes of a result until two pieces are left in symbols_. False if that never
-  // happens.
+  // Merges the bytes of a result until two pieces are left in symbols_. Returns false if the merges
+  // never leave exactly two pieces.
   bool leave_two(const group& next) {
     if (next.merged == nullptr) return false;
     symbols_.assign(next.merged->ids(), next.merged->ids() + next.merged->count);
@@ -99,7 +102,7 @@ class applicable_rules {
     merge_short(*table_, {&again_, 1}, next.bytes.size(), set);
     symbols_.assign(again_.ids(), again_.ids() + again_.count);
     if (symbols_.size() == 2) return true;
-    // A result may even have parts of higher rank than its own. Then all rules must be tried.
+    // The parts of a result may even have a higher rank than the result. So try all rules here.
     symbols_.clear();
     for (const char c : next.bytes) {
       symbols_.push_back(table_->byte_ids()[static_cast<unsigned char>(c)]);
@@ -122,7 +125,7 @@ class applicable_rules {
   }
 
   std::span<const merge_rule> all_rules_;
-  std::span<const merge_rule> rules_;  // those not read yet
+  std::span<const merge_rule> rules_;  // the rules not read yet
   const token_table* tokens_;
   pair_table* table_;
   std::array<group, short_word::most_at_once> groups_;
@@ -141,7 +144,7 @@ byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
       tokens_(&tokens),
       reached_(static_cast<std::size_t>(tokens.end_id())),
       covers_all_bytes_(std::ranges::min(byte_ids) >= 0) {
-  // A result without bytes is a token that no text produces.
+  // Drop rules whose result has no bytes, because no text produces that token.
   std::erase_if(rules, [&](const merge_rule& rule) { return !tokens.has(rule.result); });
   if (std::ranges::max(byte_ids) <= pair_table::max_id && is_ordered(rules)) {
     ordered_.emplace(rules.size(), byte_ids);
@@ -180,8 +183,8 @@ std::span<const short_word> byte_merger::merge_together(std::span<const std::str
   return started;
 }
 
-// A byte without a token produces nothing, and its neighbors may merge. So the word is encoded
-// without such bytes; then the ids show how many bytes they stand for.
+// Returns `word` without the bytes that have no token. Such a byte produces no id, and the bytes
+// next to it may merge with each other. Without such bytes, the ids show how many bytes they cover.
 std::string_view byte_merger::with_tokens(std::string_view word) {
   if (merges_->covers_all_bytes()) return word;
   const auto has_none = [&](char c) {
@@ -194,11 +197,11 @@ std::string_view byte_merger::with_tokens(std::string_view word) {
   return covered_;
 }
 
-// Encodes a long word one part at a time. A sequence of tokens is the encoding of its bytes if each
-// two adjacent tokens are the encoding of theirs: the first merge across a seam would also happen
-// between those two alone. So where two parts meet, the two tokens there are merged together as a
-// check. If the result differs, the earlier part drops tokens, and the next part starts there and
-// grows.
+// Encodes a long word one part at a time. A sequence of tokens is the encoding of its bytes if
+// every two adjacent tokens are the encoding of their own bytes: the first merge across the
+// boundary of two tokens would also happen if these two were encoded alone. So where two parts
+// meet, this merges the bytes of the two tokens there as a check. If the result differs, it drops
+// tokens from the end of the earlier part, and the next part starts there and is longer.
 void byte_merger::append(std::string_view word, id_buffer& ids) {
   if (word.size() > part_bytes) word = with_tokens(word);
   if (word.size() <= part_bytes) {
@@ -214,17 +217,17 @@ void byte_merger::append(std::string_view word, id_buffer& ids) {
     const auto found = merge(part);
     part_ids_.assign(found.begin(), found.end());
     if (ids.size() != start && !follows(ids.ids().back(), part_ids_.front())) {
-      // Go back a few tokens, further with each failure, at last to the beginning.
+      // Drop a few tokens. After each failure, drop more of them, and finally all.
       const std::size_t back = std::min(ids.size() - start, wanted / part_bytes * 8);
       for (std::size_t i = 0; i < back; ++i) at -= drop_last(ids);
-      wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, to terminate
+      wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, so that the loop ends
       continue;
     }
     ids.append(part_ids_);
     at += part.size();
     if (at == word.size()) return;
     wanted = part_bytes;
-    // Drop the last tokens: they are the least certain, as the part ended before the next bytes.
+    // Drop the last tokens: the bytes after this part are the most likely to change these.
     const std::size_t dropped = std::min<std::size_t>(4, part_ids_.size() / 4);
     for (std::size_t i = 0; i < dropped; ++i) at -= drop_last(ids);
   }

@@ -34,7 +34,7 @@ class byte_merges {
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
   const token_table& tokens() const noexcept { return *tokens_; }
   const merge_table& all() const noexcept { return *all_; }
-  /// Null if ids do not rise with rank.
+  /// The merges as a pair_table, or null if ids do not rise with rank or exceed pair_table::max_id.
   const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
   /// True if every byte has a token.
   bool covers_all_bytes() const noexcept { return covers_all_bytes_; }
@@ -60,7 +60,7 @@ class byte_merger {
   byte_merger(const byte_merges& merges, instruction_set set)
       : merges_(&merges), long_merger_(merges.all()), set_(set) {}
 
-  /// The ids of `word`, valid until the next call.
+  /// Returns the ids of `word`, valid until the next call.
   /// @pre word.size() <= bpe_merger::max_symbols
   std::span<const std::int32_t> merge(std::string_view word);
 
@@ -68,8 +68,8 @@ class byte_merger {
   bool merges_together() const noexcept {
     return merges_->ordered() != nullptr && merges_->covers_all_bytes();
   }
-  /// The ids of several words, the same as from merge(), but faster per word. Valid until the next
-  /// call.
+  /// Returns the ids of several words, the same as from merge(), but takes less time per word.
+  /// Valid until the next call.
   /// @pre merges_together(), 0 < size() <= short_word::max_bytes for each word,
   ///      words.size() <= short_word::most_at_once
   std::span<const short_word> merge_together(std::span<const std::string_view> words);

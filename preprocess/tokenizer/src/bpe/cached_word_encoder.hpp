@@ -14,11 +14,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Encodes a text word by word, for one thread. It looks up cached words (word_batch), and encodes
-/// other words once with the caller's model.
+/// Encodes a text word by word, for one thread. It looks up each word in its cache (word_batch),
+/// and uses the caller's model only for words that are not cached.
 ///
-/// Owns a pretoken cache of the given size, in front of the cache that all encoders share. The
-/// cache contents affect only speed.
+/// Owns a pretoken cache of the given size. Words that are not in this cache are looked up in the
+/// cache that all encoders share. The cache contents affect only speed.
 class cached_word_encoder {
  public:
   /// @param shared  must outlive this object

@@ -46,7 +46,7 @@ class merge_table {
     for (std::size_t at = home(pair);; at = next(at)) {
       const slot& s = slots_[at];
       if (s.pair == pair) return s.value;
-      if (s.pair == no_pair) return {};  // reached: at most half are used
+      if (s.pair == no_pair) return {};  // always found: at most half are used
     }
   }
 

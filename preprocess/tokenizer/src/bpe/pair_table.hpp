@@ -14,8 +14,8 @@
 namespace millrace::tokenizer::detail {
 
 /// Maps pairs to merge results, for vocabularies whose ids rise with rank. The merged id is its own
-/// rank, so an entry is one 64-bit word and a cache line holds eight. Pairs of single bytes, with
-/// which every word starts, have a separate table. Read-only once built.
+/// rank, so an entry is one 64-bit word, and a cache line holds eight entries. Every word starts as
+/// single bytes; pairs of these have a separate table. Read-only once built.
 class pair_table {
  public:
   static constexpr std::uint32_t none = 0xFFFFFFFF;
@@ -26,7 +26,7 @@ class pair_table {
     return std::uint64_t{left + 1} << 20 | right;
   }
 
-  /// @param rules     largest number of rules, all with ids up to max_id
+  /// @param rules     maximum number of rules that will be added; their ids are at most max_id
   /// @param byte_ids  token of each byte, or -1
   pair_table(std::size_t rules, const std::array<std::int32_t, 256>& byte_ids)
       : lines_(std::bit_ceil(rules / 5 + 2)),
@@ -40,7 +40,7 @@ class pair_table {
     }
   }
 
-  /// @pre the table holds fewer rules than its capacity, and none for this pair
+  /// @pre the table holds fewer rules than its maximum, and no rule for this pair
   void add(const merge_rule& rule) noexcept {
     const auto result = static_cast<std::uint32_t>(rule.result);
     const std::uint64_t pair =
@@ -66,8 +66,9 @@ class pair_table {
     }
   }
 
-  /// Slots fill from the first. A slot holds a pair in the upper 40 bits and its merge result in
-  /// the lower 24, or 0 if free. A pair that is not in a full line may be in the next line.
+  /// A cache line of 8 slots, filled from the first slot. A slot holds a pair in the upper 40 bits
+  /// and its merge result in the lower 24, or 0 if free. If a line is full, pairs may be in the
+  /// next line.
   struct alignas(64) line {
     std::array<std::uint64_t, 8> slots;
   };

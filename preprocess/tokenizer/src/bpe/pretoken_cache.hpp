@@ -14,10 +14,11 @@ namespace millrace::tokenizer::detail {
 
 /// The pretoken cache of one encoder, and the batch of words to look up in it. For one thread.
 struct pretoken_cache {
-  /// Uses at most `cache_bytes` plus a few KiB: half for short words, an eighth for longer ones, a
-  /// quarter for the rest.
+  /// Uses at most `cache_bytes` plus a few KiB: half for short words, an eighth for longer words,
+  /// and a quarter for words that do not fit in the tables.
   ///
-  /// @param shared, seams  must outlive this object; if `seams` is null, words are not cut
+  /// @param shared, seams  must outlive this object. If `seams` is null, words are not cut at seams
+  ///                       (places where a text can be cut without changing its ids)
   pretoken_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, const seam_finder* seams,
                  instruction_set set, leading_space space = leading_space::counts)
       : shorts(table_line_bits(cache_bytes / 2), shared.shorts),

@@ -15,8 +15,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A short word as a number: its bytes, padding zeros, and its size in the last byte. All zero
-/// means no word.
+/// A short word packed into 8-byte words: its bytes, padding zeros, and its size in the last byte.
+/// If all bytes are zero, there is no word.
 ///
 /// @tparam Words  size in 8-byte words: a key holds at most 8 * Words - 1 bytes
 template <std::size_t Words>
@@ -69,7 +69,7 @@ struct word_key {
   }();
 };
 
-/// The ids of a word that has few: the result of one look-up. Ids are below 2^24.
+/// The ids of a word that has only a few ids, as stored in a table. Ids are below 2^24.
 template <std::size_t Capacity>
 class word_ids {
  public:
@@ -84,15 +84,16 @@ class word_ids {
   }
   std::size_t count() const noexcept { return ids_[0] >> 24 & 0x3F; }
 
-  /// Marks a word that has more ids than fit here: they are in the overflow cache.
+  /// Marks a word that has more ids than fit here. Its ids are in the overflow cache.
   void set_elsewhere() noexcept { set_head(0, elsewhere); }
   bool is_elsewhere() const noexcept { return count() == elsewhere; }
 
-  /// Marks ids that the word has only as a whole pretoken: merging its bytes does not produce them.
+  /// Marks ids that apply only if the word is a whole pretoken: merging its bytes does not give
+  /// them.
   void set_whole_only() noexcept { ids_[0] |= whole_only; }
   bool is_whole_only() const noexcept { return (ids_[0] & whole_only) != 0; }
 
-  /// True if either mark is set, so that a loop must not simply copy the ids.
+  /// True if either mark is set. Then a loop must not simply copy the ids.
   bool is_special() const noexcept { return ids_[0] >= elsewhere << 24; }
 
   /// Writes `capacity` ids. Only the first count() are valid.

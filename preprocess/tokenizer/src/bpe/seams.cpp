@@ -30,7 +30,7 @@ seam_finder::seam_finder(const token_table& tokens) : pairs_((std::size_t{1} << 
   }
 }
 
-// Adds the characters, or parts of them, on both sides of a character boundary inside a token.
+// Records the characters, or the parts of them in `token`, on both sides of the boundary at `at`.
 void seam_finder::add(std::string_view token, std::size_t at) {
   std::size_t begin = at - 1;
   while (begin > 0 && is_continuation(token[begin])) --begin;

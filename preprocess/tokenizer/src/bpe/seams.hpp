@@ -13,13 +13,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds the seams of a word: the places where it can be cut so that its fragments, each encoded
-/// separately, give the ids of the whole word.
+/// Finds the seams of a word. Seams are places where a word can be cut without changing its ids:
+/// the fragments, each encoded separately, give the ids of the whole word.
 ///
 /// Every symbol that merging produces is a token. If no token contains the end of character x
-/// directly followed by the beginning of character y, no merge crosses from an x to a y after it:
-/// there is a seam between them. Text without spaces, such as Chinese or Japanese, falls into
-/// fragments of a character or two. These repeat often, unlike whole words.
+/// directly followed by the beginning of character y, no merge crosses from an x to a y after it,
+/// so there is a seam between them. Seams divide text without spaces, such as Chinese or Japanese,
+/// into fragments of one or two characters. Such fragments repeat often, unlike whole words of that
+/// text.
 ///
 /// Pairs are stored as hashed bits. A collision hides a seam but never creates a wrong one.
 /// Immutable; threads may share it.
@@ -27,9 +28,9 @@ class seam_finder {
  public:
   explicit seam_finder(const token_table& tokens);
 
-  /// True if it is worth looking for seams in `word`. In other scripts, tokens cross most pairs of
-  /// characters, and whole words repeat. The lead bytes tested here are those of Chinese, Japanese
-  /// and Korean characters.
+  /// True if it is worth looking for seams in `word`, because one of its first two bytes is a lead
+  /// byte such as those of Chinese, Japanese and Korean characters. In other scripts, most pairs of
+  /// adjacent characters occur in a token, and whole words repeat.
   /// @pre word is not empty
   static bool pays_for(std::string_view word) noexcept {
     return word.size() > 1 && std::max(byte(word[0]), byte(word[1])) >= 0xE2;
@@ -49,16 +50,16 @@ class seam_finder {
     return at;
   }
 
-  /// The seams among the leading characters of a word that have three bytes each, as Chinese,
-  /// Japanese and Korean characters do.
+  /// The seams among the first characters of a word. Covers only leading characters of three bytes
+  /// each, such as Chinese, Japanese and Korean ones.
   struct run {
     static constexpr std::size_t max_characters = 32;
     static constexpr std::size_t character_bytes = 3;
     /// Bit i: there is a seam between character i and the next.
     std::uint32_t seams = 0;
   };
-  /// Finds all seams of a run at once. Their positions are unpredictable, so stopping at each one
-  /// would cost more.
+  /// Finds all seams of a run at once. It does not branch on each seam, because their positions are
+  /// unpredictable.
   /// @pre word is valid UTF-8
   run first_run(std::string_view word) const noexcept {
     const std::size_t characters =
@@ -109,7 +110,8 @@ class seam_finder {
     return mixed(point, byte) >> (32 - part_bits);
   }
 
-  // For a token that begins or ends inside a character, only the byte next to the seam is compared.
+  // True if a token may contain `left` directly followed by `right`. If a token contains only a
+  // part of one of the two characters, only the byte next to the boundary is compared.
   bool may_cross(std::uint32_t left, std::uint32_t last_byte, std::uint32_t right,
                  std::uint32_t first_byte) const noexcept {
     return bit(pairs_, of_pair(left, right)) != 0 ||

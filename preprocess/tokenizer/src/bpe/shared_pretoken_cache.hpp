@@ -18,8 +18,8 @@
 namespace millrace::tokenizer::detail {
 
 /// A cache of words and their ids that the encoders of one engine share, so that each word is
-/// computed once. Words are never removed; a word whose two lines are full is not added. Any number
-/// of threads may use it; no thread ever waits.
+/// computed once. Words are never removed. A word can be stored in two lines; if both are full, it
+/// is not added. Any number of threads may use the cache; no thread ever waits.
 ///
 /// Holds only computed results, so its contents affect only speed.
 template <class Table>
@@ -70,11 +70,11 @@ class shared_pretoken_table {
     return nullptr;
   }
 
-  /// Prefetches for a call of find().
+  /// Prefetches the memory that find() reads.
   void prefetch(std::uint64_t hash) const noexcept {
     if (may_have(hash >> shift_)) __builtin_prefetch(&lines_[hash >> shift_]);
   }
-  /// Prefetches for a call of add().
+  /// Prefetches the memory that add() accesses.
   void prefetch_to_add(std::uint64_t hash) const noexcept {
     __builtin_prefetch(&lines_[hash >> shift_], 1);
   }
@@ -83,7 +83,8 @@ class shared_pretoken_table {
   using line = typename Table::line;
 
   // The last part of a key, which holds its size, shows whether a place is free (0), being filled
-  // by some thread (`claimed`), or used. A thread that reads a real size there may read the rest.
+  // by some thread (`claimed`), or used. If a thread reads a real size there, it may read the whole
+  // entry.
   static constexpr std::uint64_t claimed = ~std::uint64_t{0};
   static_assert(key::max_bytes < 0xFF);
 
@@ -114,21 +115,21 @@ class shared_pretoken_table {
   }
 
   huge_array<line> lines_;
-  // One bit per line: set if the line is the first choice of some word. Shows without a cache miss
-  // that a word is absent.
+  // One bit per line, set if the line is the first choice of some word. A bit that is not set
+  // shows, without a cache miss, that a word is absent.
   std::vector<std::uint64_t> used_;
   unsigned shift_;
 };
 
-/// The line bits of a table of at most `bytes` bytes, which is at least 128.
+/// Returns the `line_bits` of a table of at most `bytes` bytes. The smallest table has 128 bytes.
 inline unsigned table_line_bits(std::size_t bytes) noexcept {
   return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
 }
 
-/// The pretoken cache that all encoders of one engine share: one table per word size of
+/// The pretoken cache that all encoders of one engine share. It has one table for each key size of
 /// word_batch.
 struct shared_pretoken_cache {
-  /// Uses up to `cache_bytes`, at least a few hundred.
+  /// Uses at most `cache_bytes` bytes, or a few hundred bytes if `cache_bytes` is smaller.
   explicit shared_pretoken_cache(std::size_t cache_bytes)
       : shorts(table_line_bits(cache_bytes / 3 * 2)), longs(table_line_bits(cache_bytes / 3)) {}
 
@@ -136,13 +137,13 @@ struct shared_pretoken_cache {
   shared_pretoken_table<word_batch::long_table> longs;
 };
 
-/// An engine's shared_pretoken_cache, created for its first encoder: a caller that only decodes
-/// does not need it.
+/// The shared_pretoken_cache of an engine. It is created for the engine's first encoder, because an
+/// engine that only decodes does not need it.
 class shared_pretoken_cache_on_demand {
  public:
   explicit shared_pretoken_cache_on_demand(std::size_t cache_bytes) : cache_bytes_(cache_bytes) {}
 
-  /// Any thread may call it.
+  /// Returns the cache. The first call creates and fills it. Any thread may call this.
   /// @param fill  (shared_pretoken_cache&): adds the initial words
   template <class Fill>
   shared_pretoken_cache& get(Fill&& fill) const {

@@ -60,7 +60,7 @@ inline void replace(const pair_table& pairs, short_word& word, std::uint32_t pla
                     bit & (0U - static_cast<std::uint32_t>(behind_gone != 0)));
 }
 
-// Does one merge. Returns false if there was none.
+// Does one merge. Returns false if no merge applies.
 bool merge_once_portable(const pair_table& pairs, short_word& word) noexcept {
   std::uint32_t place = 0;
   const auto size = static_cast<std::uint32_t>(std::bit_width(word.there));
@@ -110,8 +110,9 @@ void merge_portable(const pair_table& pairs, std::span<short_word> words) noexce
 #define MILLRACE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt")))
 #define MILLRACE_AVX512_INLINE MILLRACE_AVX512 __attribute__((always_inline)) inline
 
-// Initializes symbols and merges `at` to `at` + 15. `lanes`: which of `bytes` belong to the word.
-// @return lanes of bytes without a token
+// Initializes symbols and merges `at` to `at` + 15. `lanes` has a bit for each byte of `bytes` that
+// belongs to the word.
+// @return a bit for each lane whose byte has no token
 MILLRACE_AVX512_INLINE unsigned start_vector(const pair_table& pairs, __m128i bytes, __m128i next,
                                              std::uint32_t lanes, std::uint32_t pair_lanes,
                                              std::size_t at, short_word& word) noexcept {
@@ -142,7 +143,7 @@ MILLRACE_AVX512 bool start_avx512(const pair_table& pairs, std::string_view text
   return absent == 0;
 }
 
-// Does not branch on whether the pair is there.
+// Finds the merge result of an open pair. Does not branch on whether the pair is in its line.
 MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
                                                  const short_word::open_pair& open) noexcept {
   const __m512i pair = _mm512_set1_epi64(static_cast<long long>(open.pair));
@@ -158,8 +159,8 @@ MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
   return found | absent;
 }
 
-// Looks up the open pairs of the latest merge, if `Later`, and does the next merge. Returns false
-// if there was none.
+// Does the next merge. If `Later`, first looks up the open pairs of the latest merge. Returns false
+// if no merge applies.
 template <std::size_t Vectors, bool Later>
 MILLRACE_AVX512_INLINE bool merge_once_avx512(const pair_table& pairs, short_word& word) noexcept {
   __m512i merges[2] = {_mm512_load_si512(word.merges), _mm512_set1_epi32(-1)};

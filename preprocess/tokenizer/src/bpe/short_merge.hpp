@@ -11,8 +11,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A word that is being merged. A symbol keeps the index of its first byte. When it is merged into
-/// the symbol before it, it is removed.
+/// A word that is being merged. Each symbol is stored at the index of its first byte. When it is
+/// merged into the symbol before it, it is removed.
 struct short_word {
   static constexpr std::size_t max_bytes = 32;
   static constexpr std::size_t most_at_once = 32;  ///< largest number of words for merge_short
@@ -45,10 +45,11 @@ struct short_word {
 bool start_word(const pair_table& pairs, std::string_view text, short_word& word,
                 instruction_set set) noexcept;
 
-/// Merges each word until no merge applies: the adjacent pair of lowest rank first, the leftmost on
-/// ties, as bpe_merger does. Interleaves the words to overlap their cache misses.
+/// Merges each word until no merge applies. As in bpe_merger, the adjacent pair of lowest rank
+/// merges first, the leftmost pair on ties. Interleaves the words to overlap their cache misses.
 /// @param words  initialized by start_word, at most `most_at_once`
-/// @param longest_bytes  upper bound on the size of each word; up to 16 halves the work
+/// @param longest_bytes  upper bound on the size of each word; a bound of at most 16 halves the
+///                       time
 void merge_short(const pair_table& pairs, std::span<short_word> words, std::size_t longest_bytes,
                  instruction_set set) noexcept;
 

@@ -14,8 +14,8 @@ namespace millrace::tokenizer::detail {
 /// tokens do not cost 200,000 allocations.
 class token_table {
  public:
-  /// Reserves memory for tokens of `size_bytes` in total. Until that is exceeded, add() does not
-  /// invalidate the results of bytes().
+  /// Reserves memory for tokens of `size_bytes` in total. Until the tokens exceed that size, add()
+  /// does not invalidate the results of bytes().
   void reserve(std::size_t size_bytes) { bytes_.reserve(size_bytes); }
 
   /// @pre id >= 0, and the table does not have it yet
@@ -31,7 +31,7 @@ class token_table {
   bool has(std::int64_t id) const noexcept {
     return id >= 0 && id < end_id() && places_[static_cast<std::size_t>(id)].size != none;
   }
-  /// Valid until the next add(), except as reserve() guarantees.
+  /// The bytes of a token. Valid until the next add(), unless reserve() guarantees more.
   /// @pre has(id)
   std::string_view bytes(std::int64_t id) const noexcept {
     const place& p = places_[static_cast<std::size_t>(id)];

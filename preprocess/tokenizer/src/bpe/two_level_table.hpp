@@ -11,15 +11,16 @@ namespace millrace::tokenizer::detail {
 
 /// A two-level cache for the words of one key size. Each encoder has its own front table, which
 /// holds its most recent words. All encoders share one second-level table, which receives every new
-/// word: it also has words that were evicted from a front table, or that only other encoders have
-/// met. A look-up in the shared table costs a tenth of encoding the word again.
+/// word. So the shared table also has words that were evicted from a front table, or that only
+/// other encoders have encoded. A look-up in the shared table costs a tenth of encoding the word
+/// again.
 template <class Table>
 class two_level_table {
  public:
   using key = typename Table::key;
   using ids = typename Table::ids;
 
-  /// @param line_bits  line bits of the front table, as for pretoken_table
+  /// @param line_bits  number of lines in the front table as a power of two, as for pretoken_table
   /// @param behind     the shared table; must outlive this object
   two_level_table(unsigned line_bits, shared_pretoken_table<Table>& behind)
       : front_(line_bits), behind_(&behind) {}
@@ -39,7 +40,7 @@ class two_level_table {
     return Table::find(front_.line_of(word.hash()), word) != nullptr;
   }
 
-  /// The ids of a word, or null. Copies a word that it finds in the shared table to the front.
+  /// The ids of a word, or null. Copies a word found only in the shared table to the front table.
   const ids* find(const key& word, std::uint64_t hash) noexcept {
     if (const auto* found = Table::find(front_.line_of(hash), word)) return found;
     const auto* found = behind_->find(word, hash);
@@ -48,7 +49,7 @@ class two_level_table {
     return Table::find(front_.line_of(hash), word);
   }
 
-  /// Prefetches for a call of find().
+  /// Prefetches the memory of the shared table that find() reads.
   void prefetch(std::uint64_t hash) const noexcept { behind_->prefetch(hash); }
 
  private:
@@ -56,8 +57,8 @@ class two_level_table {
 
   Table front_;
   shared_pretoken_table<Table>* behind_;
-  // New words wait here before they are added to the shared table, until the prefetch of their line
-  // has completed.
+  // New words wait here until the prefetch of their line has completed. Then they are added to the
+  // shared table.
   std::array<entry, 8> to_add_{};
   std::size_t next_ = 0;
 };

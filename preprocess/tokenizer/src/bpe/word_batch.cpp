@@ -11,7 +11,7 @@ namespace millrace::tokenizer::detail {
 
 namespace {
 
-// Replaces the short key of a word that is too long. Its size is invalid for a short word.
+// Used instead of the short key if a word is too long for one. No short word has this size.
 constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 
 }  // namespace
@@ -25,7 +25,8 @@ inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   ends_[++size_] = end;
 }
 
-// Adds a fragment of the word that ends at `end`. Returns false if the batch is full.
+// Adds the fragment that ends at `cut`, for a word that ends at `end`. Returns false if the batch
+// is full.
 inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept {
   if (size_ == capacity) return false;
   inside_word_ |= cut < end;
@@ -33,7 +34,8 @@ inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept 
   return true;
 }
 
-// Adds a word that may have seams. Returns false if the batch is full before its end.
+// Adds a long word that ends at `end`, cut at its seams (places where a text can be cut without
+// changing its ids). Returns false if the batch fills up before the whole word is added.
 bool word_batch::cut_long(std::size_t end) noexcept {
   const auto rest = [&] { return std::string_view(text_ + ends_[size_], end - ends_[size_]); };
   if (!inside_word_ && (seams_ == nullptr || !seam_finder::pays_for(rest()))) {
@@ -53,7 +55,8 @@ bool word_batch::cut_long(std::size_t end) noexcept {
   return true;
 }
 
-// Adds a word of any size that ends at `end`. Returns false if the batch is full before its end.
+// Adds a word of any size that ends at `end`. Returns false if the batch fills up before the whole
+// word is added.
 inline bool word_batch::cut_one(std::size_t end) noexcept {
   if (size_ == capacity) return false;
   if (end - ends_[size_] > short_table::key::max_bytes || inside_word_) return cut_long(end);
@@ -136,7 +139,7 @@ void word_batch::find_absent(std::size_t first, absent_words& found) const noexc
 #define MILLRACE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
 
-// Takes eight words at a time, up to the first that is longer than a short key.
+// Adds up to eight words at a time: all words before the first that is too long for a short key.
 MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
   const __m512i longest = _mm512_set1_epi64(short_table::key::max_bytes);
   std::size_t i = 0;
@@ -162,7 +165,8 @@ MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> 
   return i;
 }
 
-// Makes four keys at a time while the words are short and 16 bytes may be read at each.
+// Makes four keys at a time while the words are short and 16 bytes may be read from the start of
+// each.
 template <leading_space Space>
 MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);
@@ -227,7 +231,7 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
 
 #undef MILLRACE_AVX512
 
-// Also used on AVX-512 CPUs, where masks would not be faster.
+// This function is also used on AVX-512 CPUs, where masks would not be faster.
 __attribute__((target("avx2"))) std::size_t word_batch::look_up_avx2(
     std::size_t first, std::int32_t*& out) const noexcept {
   constexpr std::uint32_t special = std::uint32_t{0x3F} << 24;  // word_ids: elsewhere, whole_only

@@ -15,7 +15,7 @@ namespace millrace::tokenizer::detail {
 /// How a space before a word affects its ids.
 enum class leading_space : std::uint8_t {
   counts,   ///< it is part of the word
-  is_none,  ///< the word is looked up without it, unless it is only a space
+  is_none,  ///< the word is looked up without the space, unless the word is only a space
 };
 
 /// Words that are looked up together, so that the prefetches of their cache lines overlap. This is
@@ -24,7 +24,8 @@ enum class leading_space : std::uint8_t {
 ///   next_ends of a splitter -> fill: keys, lines, prefetch -> look_up: ids, until a word is
 ///   missing
 ///
-/// The words are adjacent in one text. Long words with seams are stored as fragments.
+/// The words are adjacent in one text. A long word is cut at its seams (places where a text can be
+/// cut without changing its ids), and each fragment is stored as a word.
 class word_batch {
  public:
   using short_table = pretoken_table<2>;  ///< words of up to 15 bytes
@@ -49,28 +50,30 @@ class word_batch {
     inside_word_ = false;
   }
 
-  /// Replaces the batch with the words that end at `ends`, until none is left or the batch is full.
-  /// @return the number of `ends` that are finished; call again with the others.
+  /// Replaces the batch with the words that end at `ends`, until all are added or the batch is
+  /// full.
+  /// @return the number of `ends` whose words are completely added; call again with the others.
   std::size_t fill(std::span<const std::size_t> ends) noexcept;
 
   std::size_t size() const noexcept { return size_; }
 
-  /// Writes the ids of the words from `first` on to `out` and advances it. Stops at a word that is
-  /// not in the tables or needs special handling.
+  /// Writes the ids of word `first` and of the words after it to `out`, and advances `out`. Stops
+  /// at a word that is not in the tables or needs special handling.
   /// @return the index of that word, or size()
   std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
 
-  /// Indexes of the words that are in neither table. Excludes words too long for both.
+  /// Indices of the words that are in neither table. Excludes words that are too long for both.
   struct absent_words {
     std::array<std::uint16_t, capacity> shorts;
     std::array<std::uint16_t, capacity> longs;
     std::size_t short_count = 0;
     std::size_t long_count = 0;
   };
-  /// Finds the absent words from `first` on.
+  /// Finds the absent words, starting at word `first`.
   void find_absent(std::size_t first, absent_words& found) const noexcept;
 
-  /// Where a word begins: after its leading space if that does not count.
+  /// Byte offset where word `i` begins. With leading_space::is_none, this is after the leading
+  /// space.
   std::size_t begin(std::size_t i) const noexcept {
     const bool skips = space_ == leading_space::is_none && skips_space(ends_[i], ends_[i + 1]);
     return ends_[i] + (skips ? 1 : 0);
@@ -82,7 +85,7 @@ class word_batch {
   const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
 
  private:
-  // Steps of fill(): first the ends of words, including seams, then the keys.
+  // Steps of fill(): first find the ends of words and fragments, then make the keys.
   std::size_t cut_portable(std::span<const std::size_t> ends) noexcept;
   std::size_t cut_avx512(std::span<const std::size_t> ends) noexcept;
   bool cut_one(std::size_t end) noexcept;
@@ -102,7 +105,7 @@ class word_batch {
 
   alignas(64) std::array<short_table::key, capacity> short_keys_;  // longer words: an invalid size
   std::array<const void*, capacity> lines_;                        // null: longer than any key
-  std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first begins
+  std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first word begins
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;
 
@@ -113,7 +116,7 @@ class word_batch {
   const char* text_end_ = nullptr;
   instruction_set set_;
   leading_space space_;
-  bool inside_word_ = false;  // the last fragment added does not end its word
+  bool inside_word_ = false;  // true if the last fragment added does not end its word
   std::array<std::uint8_t, capacity> is_fragment_;
 };
 

@@ -30,8 +30,9 @@ struct added_token {
 /// Finds added tokens in text: the leftmost match, and the longest of those that begin there.
 /// Immutable; threads may share it.
 ///
-/// A match that does not count (single_word, stays_text) is skipped as a whole. Time is linear in
-/// the text's length, plus a token's length at each place where two bytes look like its beginning.
+/// A match that does not count (single_word, stays_text) is skipped as a whole. The search takes
+/// time linear in the text's length, plus a token's length at each place where two bytes match its
+/// first two.
 class added_token_finder {
  public:
   struct match {
@@ -48,16 +49,17 @@ class added_token_finder {
 
   bool empty() const noexcept { return tokens_.empty(); }
 
-  /// True if any text that contains `text` may be cut at offset `at` of it: whatever comes before
-  /// and after, both sides have the same matches as the whole. Ignores the case of ASCII letters.
+  /// True if any text that contains `text` may be cut at offset `at` of `text`: regardless of the
+  /// text before and after, both sides have the same matches as the whole. Ignores the case of
+  /// ASCII letters.
   /// @pre 0 < at < text.size()
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 
   /// The first match in `text` from `from` on.
   ///
   /// A token does not consume white space on its left beyond `taken`. The white space that a token
-  /// consumes on its right may also begin the next token, as in the reference. Then a match begins
-  /// before the `end` of the last one.
+  /// consumes on its right may also begin the next token, as in Hugging Face. In that case, the
+  /// next match begins before the `end` of the last one.
   /// @param taken  end of the last match, initially 0
   std::optional<match> next(std::string_view text, std::size_t from, std::size_t taken) const;
   std::optional<match> next(std::string_view text, std::size_t from) const {
@@ -66,9 +68,9 @@ class added_token_finder {
 
  private:
   std::vector<added_token> tokens_;
-  token_trie contents_;  // to indexes into tokens_
+  token_trie contents_;  // maps contents to indices in tokens_
   pair_filter begins_;
-  std::bitset<65536> joined_;  // first << 8 | second: bytes that must not be separated
+  std::bitset<65536> joined_;  // index: first << 8 | second; no cut between these two bytes
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -14,7 +14,7 @@ namespace millrace::tokenizer::detail {
 /// @throws config_error  no token has that text, or several do.
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content);
 
-/// The same, with the token of id `eod`.
+/// Like the function above, but takes the id of the end-of-document token.
 /// @pre 0 <= eod < inner->vocab_size()
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod);
 

@@ -41,7 +41,7 @@ class composed_encoder final : public encoder {
   }
 
  private:
-  // Turns the exception of steps that cannot return a fault into a fault.
+  // Converts an unencodable_text exception into a fault. Steps that cannot return a fault throw it.
   std::optional<encode_fault> encode_section(section raw, id_buffer& ids) {
     try {
       return encode_raw(raw, ids);
@@ -50,7 +50,7 @@ class composed_encoder final : public encoder {
     }
   }
 
-  // The offset of a fault counts from the start of the raw section, in normalized text: if the
+  // Faults report an offset from the start of the raw section, measured in normalized text: if the
   // normalizer changed the section, the place in the original text is not known.
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
     section normalized = raw;
@@ -60,7 +60,7 @@ class composed_encoder final : public encoder {
     auto fault = split(parts_->normalized_tokens, normalized, ids,
                        [&](section part, id_buffer& out) { return engine_->encode(part, out); });
     if (normalized_.capacity() > kept_bytes) normalized_ = {};
-    // Many sections may exceed the limit together, although each is within it.
+    // Each section is within the limit, but all sections together may exceed it.
     limit_.expect_ids(ids.size() - ids_before_);
     return fault;
   }
@@ -69,15 +69,16 @@ class composed_encoder final : public encoder {
   std::optional<encode_fault> split(const added_token_finder& finder, const section& whole,
                                     id_buffer& ids, Encode encode) {
     const std::string_view text = whole.text;
-    std::size_t begin = 0;   // end of what is encoded so far
-    std::size_t search = 0;  // does not skip white space that a token consumed
+    std::size_t begin = 0;   // end of the text encoded so far
+    std::size_t search = 0;  // end of the last token itself, before white space that it consumed
     while (search < text.size() && !finder.empty()) {
       const auto found = finder.next(text, search, begin);
       if (!found) break;
       if (auto fault = encode_between(whole, begin, found->begin, ids, encode)) {
         return fault;
       }
-      // A token of white space may be empty now, if the token before it consumed all of it.
+      // The match of a white space token may be empty now, if the token before it consumed all of
+      // it.
       if (found->begin < found->end) {
         if (found->special) {
           if (parts_->special_tokens_are_faults) return special_token_fault(text, *found);
@@ -110,7 +111,7 @@ class composed_encoder final : public encoder {
     return fault;
   }
 
-  // A larger buffer is freed after a huge text, as ordinary ones do not need it.
+  // A buffer larger than this is freed after a huge text, because ordinary texts do not need it.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   const tokenizer_parts* parts_;

@@ -33,7 +33,7 @@ struct tokenizer_parts {
   std::vector<std::string> notes = {};  ///< as tokenizer::notes
 };
 
-/// The tokenizer for every vocabulary file:
+/// The tokenizer class for all vocabulary files. Its steps are:
 ///
 ///   text -> raw added tokens | normalizer -> normalized added tokens | engine -> ids, in a
 ///   template

@@ -16,18 +16,18 @@ namespace millrace::tokenizer::detail {
 /// 1 MiB (2^20), counted in bytes or ids.
 ///
 /// Otherwise, a few steps that each double a text could fill all memory. Real tokenizers stay far
-/// below the limit: NFKC makes at most 11 bytes from one, and ByteLevel then doubles these. For one
-/// thread.
+/// below the limit: NFKC turns one byte into at most 11 bytes, and ByteLevel then doubles these.
+/// For one thread.
 class growth_limit {
  public:
   static constexpr std::size_t most_times = 32;
   static constexpr std::size_t spare_bytes = std::size_t{1} << 20;
-  /// A step that makes a few bytes at a time needs to call expect() only once per this many bytes
-  /// read or made.
+  /// A step that writes a few bytes at a time needs to call expect() only once per this many bytes
+  /// read or written.
   static constexpr std::size_t unchecked_bytes = 4096;
 
   /// @param text_bytes  size of the text before the first step
-  /// @param interrupt_check  called when a step begins, and for each MiB that a step makes. If it
+  /// @param interrupt_check  called when a step begins, and for each MiB that a step writes. If it
   ///                         throws, the step ends. May be null or empty. Must outlive this object.
   explicit growth_limit(std::size_t text_bytes,
                         const std::function<void()>* interrupt_check = nullptr)
@@ -45,17 +45,17 @@ class growth_limit {
     check_limit(0, unit::bytes);
   }
 
-  /// Reports that the current step has made `made` bytes so far. Call it before they are written,
-  /// or soon after.
+  /// Reports that the output of the current step has grown to `made` bytes. Call it before these
+  /// bytes are written, or soon after.
   ///
-  /// @throws unencodable_text  it is more than the limit
+  /// @throws unencodable_text  `made` exceeds the limit
   void expect(std::size_t made) {
     if (made >= next_check_) check_limit(made, unit::bytes);
   }
 
-  /// Reports that all steps together have made `made` ids from the text so far.
+  /// Reports that all steps together have produced `made` ids from the text so far.
   ///
-  /// @throws unencodable_text  it is more than the limit
+  /// @throws unencodable_text  `made` exceeds the limit
   void expect_ids(std::size_t made) {
     if (made >= next_check_) check_limit(made, unit::ids);
   }

@@ -22,24 +22,25 @@ class normalizer {
  public:
   virtual ~normalizer() = default;
 
-  /// The normalized text: `text` itself if nothing changes, otherwise a view of `buffer`, which is
-  /// overwritten. Input and output are valid UTF-8.
+  /// Returns the normalized text: `text` itself if nothing changes, otherwise a view of `buffer`,
+  /// which is overwritten. Input and output are valid UTF-8.
   ///
-  /// @param limit  the limit for the text before the first normalizer
+  /// @param limit  the growth limit that applies to the text, from its size before the first
+  ///               normalizer
   /// @pre `text` is not part of `buffer`
-  /// @throws unencodable_text  the text grows beyond the limit, or a regular expression gives up
+  /// @throws unencodable_text  the text grows beyond the limit, or the regex engine gives up
   virtual std::string_view normalize(std::string_view text, std::string& buffer,
                                      growth_limit& limit) const = 0;
 
-  /// The same for a text before any normalizer.
+  /// Like the function above, for a text that no normalizer has changed yet.
   std::string_view normalize(std::string_view text, std::string& buffer) const {
     growth_limit limit(text.size());
     return normalize(text, buffer, limit);
   }
 
-  /// True if any text that contains `text` may be cut at offset `at` of it. Then, whatever comes
-  /// before and after, normalizing both sides gives the normalized whole. The characters next to
-  /// the cut do not change, except for the case of ASCII letters.
+  /// True if any text that contains `text` may be cut at offset `at` of `text`. Then, regardless of
+  /// the text before and after, the normalized sides together are the normalized whole. The
+  /// characters next to the cut do not change, except for the case of ASCII letters.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
     static_cast<void>(text);
@@ -48,13 +49,13 @@ class normalizer {
   }
 };
 
-/// Normalized text without added tokens. An engine treats it as a text of its own, whose start and
-/// end patterns may match.
+/// A stretch of normalized text without added tokens. An engine treats it as a separate text: regex
+/// anchors for the start and the end of a text match at its start and its end.
 struct section {
   std::string_view text;
   bool at_start = true;  ///< no text and no added token precedes it
-  /// True if it is the rest of a longer section after a cut (section_engine::may_cut). Then nothing
-  /// is done that only applies to the start of a section.
+  /// True if it is the rest of a longer section after a cut (section_engine::may_cut). Then the
+  /// engine skips everything that applies only to the start of a section.
   bool continues = false;
 };
 
@@ -67,7 +68,7 @@ class section_encoder {
   /// @return nothing, or the fault, with its offset in section.text.
   virtual std::optional<encode_fault> encode(const section& section, id_buffer& ids) = 0;
 
-  /// Sets the limit on what encode() may make of a text. Only engines that normalize use it;
+  /// Sets the limit on the output of encode() for a text. Only engines that normalize use it;
   /// encode() may then throw unencodable_text. Without this call there is no limit.
   ///
   /// @param limit  must outlive this object; the caller changes it for each text
@@ -95,23 +96,24 @@ class section_engine {
   /// @return an encoder, which this engine must outlive.
   virtual std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
-  /// True if any section that contains `text` may be cut at offset `at` of it: whatever comes
-  /// before and after, the two sides give the ids of the whole. The second side is one that
-  /// `continues`.
+  /// True if any section that contains `text` may be cut at offset `at` of `text`: regardless of
+  /// the text before and after, the two sides give the ids of the whole. The second side must be
+  /// encoded as a section with `continues` set.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
     static_cast<void>(text);
     static_cast<void>(at);
     return false;
   }
-  /// True if one encoder must encode a section that `continues` directly after its first part.
+  /// True if one encoder must encode a section with `continues` set directly after the section
+  /// before it.
   virtual bool continues_in_order() const noexcept { return false; }
 };
 
 /// Settings that affect the speed and the memory of an engine, never ids.
 struct engine_tuning {
-  /// Size of the pretoken cache that all encoders of the engine share. Creating the first encoder
-  /// creates it.
+  /// Size in bytes of the pretoken cache that all encoders of the engine share. The cache is
+  /// created with the first encoder.
   std::size_t shared_bytes = std::size_t{48} << 20;
   instruction_set set = best_instruction_set();
 };
@@ -121,7 +123,7 @@ class detokenizer {
  public:
   virtual ~detokenizer() = default;
 
-  /// As tokenizer::decode.
+  /// Decodes ids as tokenizer::decode does.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
 };
 

@@ -16,8 +16,8 @@ std::uint8_t byte_at(std::string_view text, std::size_t at) {
   return static_cast<std::uint8_t>(text[at]);
 }
 
-// Assigns words to groups: one per pair if there are enough groups, otherwise per first byte,
-// round-robin.
+// Assigns words to groups, round-robin: all words with the same first two bytes get the same group.
+// If there are more such pairs than groups, all words with the same first byte get the same group.
 class grouping {
  public:
   explicit grouping(const std::vector<std::string_view>& words) {
@@ -33,7 +33,7 @@ class grouping {
   }
 
  private:
-  // A word of one byte gets a second byte that is rare in words.
+  // A word of one byte gets a zero as its second byte, because zeros are rare in words.
   static std::size_t key_of(std::string_view word) {
     return std::size_t{byte_at(word, 0)} << 8 | (word.size() > 1 ? byte_at(word, 1) : 0);
   }

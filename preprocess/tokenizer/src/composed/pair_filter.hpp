@@ -21,23 +21,24 @@ class pair_filter {
   explicit pair_filter(const std::vector<std::string_view>& words);
 
   /// The first place at or after `from` where a word may begin, or text.size(). No word begins
-  /// before it, and the first two bytes of a word are there (one byte for a word of one).
+  /// between `from` and that place. The first two bytes of some word are there, or the only byte of
+  /// a word of one byte.
   std::size_t next(std::string_view text, std::size_t from) const noexcept;
 
  private:
-  // Groups of words that may have a byte, by its low and its high half: one bit for each of eight
-  // groups.
+  // For the low and the high half of a byte: the groups that have a word containing a byte with
+  // that half, as one bit for each of eight groups.
   struct nibbles {
     std::array<std::uint8_t, 16> low{};
     std::array<std::uint8_t, 16> high{};
   };
 
   bool begins_at(std::string_view text, std::size_t at) const noexcept;
-  // Like next(), but only over whole blocks. Returns the start of the remainder if nothing was
-  // found.
+  // Like next(), but searches only whole blocks. Returns the start of the remainder if it finds
+  // nothing.
   std::size_t skip_blocks(std::string_view text, std::size_t from) const noexcept;
 
-  std::bitset<65536> pairs_;  // first << 8 | second
+  std::bitset<65536> pairs_;  // index: first byte of a word << 8 | second byte
   std::bitset<256> alone_;    // words of one byte
   nibbles first_;
   nibbles second_;

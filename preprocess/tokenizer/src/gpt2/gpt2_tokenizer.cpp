@@ -147,7 +147,7 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
 
   token_table all;
   for (const vocab_entry& entry : v.entries) {
-    // A special token outside the byte alphabet stands for its own text.
+    // A special token outside the byte alphabet represents its own text.
     const auto bytes = bytes_of(entry.spelled);
     all.add(entry.id, bytes.value_or(entry.spelled));
     if (bytes && entry.id != v.end_of_text_id) bpe.tokens.add(entry.id, *bytes);

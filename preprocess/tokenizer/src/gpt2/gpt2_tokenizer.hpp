@@ -14,7 +14,7 @@ struct gpt2_options {
   /// Special tokens besides `<|endoftext|>`, without duplicates. A token that is a key of the
   /// vocabulary keeps its id; others get the next ids, as in the `transformers` package.
   std::vector<std::string> special_tokens = {};
-  special_tokens_in_text in_text = special_tokens_in_text::as_reference;  ///< as_reference is allow
+  special_tokens_in_text in_text = special_tokens_in_text::as_reference;  ///< default: allow
 };
 
 /// GPT-2's byte-level BPE, with exactly the ids of Hugging Face's GPT2Tokenizer.

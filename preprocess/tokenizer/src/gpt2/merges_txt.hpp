@@ -10,7 +10,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Ids by spelled token.
+/// Maps spelled tokens to ids.
 using token_ids = std::unordered_map<std::string_view, std::int32_t>;
 
 /// Reads a GPT-2 `merges.txt`: two spelled tokens per line, separated by one space, in order of

@@ -26,7 +26,7 @@ bool written_as_special(std::string_view key) {
          ((key.front() == '<' && key.back() == '>') || (key.front() == '[' && key.back() == ']'));
 }
 
-// The problem with an entry, or an empty string.
+// Describes the problem with an entry, or returns an empty string if there is none.
 std::string entry_fault(std::string_view key, const simdjson::dom::element& value) {
   if (key.empty()) return "a token is empty";
   if (!bytes_of(key) && !written_as_special(key)) {

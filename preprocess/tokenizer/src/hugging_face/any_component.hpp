@@ -28,7 +28,7 @@ bool any_component(simdjson::dom::element value, const Is& is) {
   return false;
 }
 
-/// The text of an entry, or an empty text.
+/// The text of an entry, or an empty text if there is no such text.
 inline std::string_view text_in(const simdjson::dom::object& component, const char* key) {
   std::string_view text;
   return component[key].get(text) == simdjson::SUCCESS ? text : std::string_view();

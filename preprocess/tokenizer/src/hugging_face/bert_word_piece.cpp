@@ -24,14 +24,14 @@ namespace {
 constexpr std::array<std::string_view, 5> special_tokens = {"[UNK]", "[SEP]", "[PAD]", "[CLS]",
                                                             "[MASK]"};
 
-// <extra_id_0> to <extra_id_99>.
+// Returns the tokens <extra_id_0> to <extra_id_99>.
 std::vector<std::string> extra_ids() {
   std::vector<std::string> tokens;
   for (int i = 0; i < 100; ++i) tokens.push_back("<extra_id_" + std::to_string(i) + ">");
   return tokens;
 }
 
-// The lines of a text. They end in LF, CRLF or CR; the last one may lack its end.
+// The lines of a text. Lines end in LF, CRLF or CR; the last line may lack its line end.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -90,7 +90,7 @@ std::string added(std::string_view content, std::int64_t id) {
          R"("special":true})";
 }
 
-// The equivalent tokenizer.json.
+// Returns the text of the equivalent tokenizer.json.
 std::string described(const std::vector<std::string_view>& lines, const token_index& index,
                       bool lower_case) {
   std::string json = R"({"version":"1.0","added_tokens":[)";

@@ -15,7 +15,7 @@ namespace millrace::tokenizer::detail {
 /// After the vocabulary come `<extra_id_0>` to `<extra_id_99>`, then the special tokens of the
 /// options. All of these are matched in texts.
 ///
-/// @param vocab_file  one token per line, ids from 0; line ends as in Python's text files
+/// @param vocab_file  one token per line, with ids from 0; line ends as in Python's text files
 /// @throws io_error      the file cannot be read.
 /// @throws format_error  it is not UTF-8, has a token twice, or one of BERT's special tokens
 ///                       is missing.

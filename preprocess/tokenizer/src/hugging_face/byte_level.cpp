@@ -101,7 +101,7 @@ class prefix_space_engine final : public section_engine {
     }
 
    private:
-    // A larger buffer is freed after a huge text, as ordinary ones do not need it.
+    // A buffer larger than this is freed after a huge text, because ordinary texts do not need it.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
     std::unique_ptr<section_encoder> inner_;

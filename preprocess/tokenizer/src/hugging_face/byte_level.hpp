@@ -14,8 +14,9 @@ namespace millrace::tokenizer::detail {
 
 /// Creates the fast engine for a byte-level model with a well-known pattern. Returns null for other
 /// models, which need the general engine.
-/// @param model  if an engine is returned, its tokens are unchanged, but its merges and its index
-///               are gone: they would use as much memory as the engine's copies
+/// @param model  if an engine is returned, the model's tokens are unchanged, but its merges and its
+///               index have been freed, because they would use as much memory as the engine's
+///               copies
 std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
                                                              const byte_level_plan& plan);
 

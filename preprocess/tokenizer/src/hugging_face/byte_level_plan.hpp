@@ -20,14 +20,14 @@ struct byte_level_plan {
     std::string regex;  ///< empty for digits
   };
   std::vector<step> steps;
-  bool add_prefix_space = false;  ///< to every piece that does not begin with a space
-  bool byte_level_regex = false;  ///< GPT-2's pattern, after the steps
+  bool add_prefix_space = false;  ///< add a space before every piece that does not begin with one
+  bool byte_level_regex = false;  ///< split by GPT-2's pattern after the steps
 };
 
-/// The plan of a pre-tokenizer that has this form, or nothing. Checks only the form: the caller
-/// must check whether the regular expressions are supported.
+/// Returns the plan of a pre-tokenizer that has this form, or std::nullopt. Checks only the form:
+/// the caller must check whether the regular expressions are supported.
 ///
-/// @throws format_error  it does not describe a pre-tokenizer
+/// @throws format_error  `pre_tokenizer` does not describe a pre-tokenizer
 std::optional<byte_level_plan> byte_level_plan_of(const json_node& pre_tokenizer,
                                                   const std::string& path = "pre_tokenizer");
 

@@ -12,21 +12,21 @@ namespace millrace::tokenizer::detail {
 inline constexpr std::array<const char*, 7> token_names = {
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
-/// A control token that a class of `transformers` names unless a file of the folder overrides it.
+/// A control token that a class of `transformers` defines. A file of the folder may override it.
 struct class_token {
   std::string_view name;
   std::string_view content;
-  bool always;  ///< release 4.57 names it; if false, only 5.23 does
+  bool always;  ///< release 4.57 defines it; if false, only release 5.23 does
 };
 
-/// The tokens that a class names, from the signatures of both releases.
+/// The control tokens that a class defines in its constructor's signature, in either release.
 /// @param stem  stem of the class name (folder_class); an unknown class has no tokens
 std::vector<class_token> class_tokens(std::string_view stem);
 
-/// True if the class is known here.
+/// True if the class with this stem is known to this program.
 bool is_known_class(std::string_view stem);
 
-/// Tokens without a name that a class adds if they are missing.
+/// Other tokens that a class adds if they are missing. They have none of the names in token_names.
 std::vector<std::string> class_extra_tokens(std::string_view stem);
 
 }  // namespace millrace::tokenizer::detail

@@ -13,7 +13,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// True for normalizers that treat white space like an end of the text, and keep it white space.
+// True for normalizers that treat white space like the end of a text, and that replace white space
+// only with white space.
 bool sees_to_white_space(const json_component& json) {
   constexpr std::array<std::string_view, 7> types = {
       "BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"};
@@ -23,7 +24,8 @@ bool sees_to_white_space(const json_component& json) {
   return std::ranges::find(types, json.type()) != types.end();
 }
 
-// The text that a Metaspace with prepend_scheme "first" prepends, or nothing if there is none.
+// Returns the text that a Metaspace with prepend_scheme "first" prepends, or std::nullopt if there
+// is no such Metaspace.
 std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_tokenizer) {
   std::optional<std::string_view> mark;
   any_component(pre_tokenizer, [&](const simdjson::dom::object& each) {
@@ -35,7 +37,8 @@ std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_to
   return mark;
 }
 
-// True for a Replace of single characters, which does not change the offset of the next one.
+// True for a Replace of one character by one character: it does not change the offset of the next
+// one.
 bool replaces_one_character(const simdjson::dom::object& replace) {
   std::string_view pattern;
   return replace["pattern"]["String"].get(pattern) == simdjson::SUCCESS && !pattern.empty() &&

@@ -9,8 +9,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Refuses a tokenizer_config.json with which `transformers` 4.57 or 5.23 would give other ids than
-/// tokenizer.json alone, if that is not supported here:
+/// Refuses a tokenizer_config.json if `transformers` 4.57 or 5.23 would give other ids with it than
+/// with tokenizer.json alone, and millrace does not support the difference. Refuses:
 ///
 /// - classes that do not read tokenizer.json (`M2M100Tokenizer`, `XLMTokenizer`, ...), that create
 ///   their own template (`NllbTokenizer`, `MBartTokenizer`, `WhisperTokenizer`, ...) or their own
@@ -24,9 +24,9 @@ namespace millrace::tokenizer::detail {
 ///
 /// Ignores flags that are false, entries that are null, and all other entries.
 ///
-/// @param opened_as  the class of the folder
+/// @param opened_as  the class with which `transformers` opens the folder
 /// @param added      the tokens that tokenizer.json and the config's lists add
-/// @throws format_error  one of these is present; with its place in the config
+/// @throws format_error  one of these is present; the offset is its place in the config
 void refuse_what_is_not_followed(const json_node& config, const folder_class& opened_as,
                                  const added_vocabulary& added);
 

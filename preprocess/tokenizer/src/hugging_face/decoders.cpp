@@ -45,7 +45,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Undoes spacing, e.g. from "Do n't" to "Don't".
+// Removes spaces before punctuation and contractions, e.g. turns "Do n't" into "Don't".
 void clean_up(std::string& text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> rules = {{
       {" .", "."},
@@ -90,7 +90,7 @@ std::string with_replacements(std::string_view bytes) {
       at += size;
       continue;
     }
-    // The longest prefix that more bytes could complete to a character.
+    // Find the longest prefix that further bytes could complete to a character.
     std::size_t cut = 1;
     for (const std::size_t kept : {std::size_t{2}, std::size_t{3}}) {
       const std::string whole = std::string(rest.substr(0, kept)).append("\x80\x80");
@@ -102,7 +102,8 @@ std::string with_replacements(std::string_view bytes) {
   return text;
 }
 
-// Keeps bytes that are not UTF-8 if it is the last step, and replaces them otherwise.
+// Decodes the byte alphabet. As the last step, keeps bytes that are not UTF-8; otherwise, replaces
+// them.
 class byte_level_step final : public decoder_step {
  public:
   explicit byte_level_step(bool replaces) : replaces_(replaces) {}
@@ -167,7 +168,7 @@ class suffix_step final : public decoder_step {
 
 std::optional<char> byte_of(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
-  // Hugging Face accepts a sign too: "+A" is 10.
+  // Hugging Face also accepts a sign: "+A" is 10.
   std::string_view digits = token.substr(3, 2);
   if (digits[0] == '+') digits.remove_prefix(1);
   unsigned value = 0;
@@ -213,8 +214,8 @@ class strip_step final : public decoder_step {
         begin += content_.size();
         ++i;
       }
-      // Both sides look at the whole token, so the right may count characters that the left
-      // stripped.
+      // As in Hugging Face, both counts apply to the whole token. So the right count may include
+      // characters that the left count has already stripped.
       std::size_t end = token.size();
       for (std::size_t i = 0;
            i < stop_ && std::string_view(token).substr(0, end).ends_with(content_); ++i) {
@@ -291,7 +292,7 @@ std::size_t count_of(const json_node& decoder, const char* key) {
   return static_cast<std::size_t>(value.integer(key, std::int64_t{1} << 32));
 }
 
-// Throws if the type is unknown.
+// Creates a decoder step. Throws if its type is unknown.
 std::unique_ptr<const decoder_step> make_step(const json_node& decoder, bool alone) {
   const std::string type = text_of(decoder, "type");
   if (type == "ByteLevel") return std::make_unique<byte_level_step>(!alone);

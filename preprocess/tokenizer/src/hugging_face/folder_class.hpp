@@ -11,18 +11,19 @@ namespace millrace::tokenizer::detail {
 /// The `transformers` class with which AutoTokenizer opens a folder.
 struct folder_class {
   std::string name;       ///< e.g. "GPT2TokenizerFast"; empty if no file names it
-  bool of_model = false;  ///< from config.json, not tokenizer_config.json
+  bool of_model = false;  ///< the name comes from config.json, not tokenizer_config.json
 
-  /// The name up to "Tokenizer". Only this part matters.
+  /// The part of the name before "Tokenizer". Only this part matters.
   std::string_view stem() const noexcept;
 };
 
-/// Determines the class: "tokenizer_class" of tokenizer_config.json, otherwise that of config.json,
-/// otherwise the class for the model_type of config.json if releases 4.57 and 5.23 agree on it, or
-/// use two that differ only in name.
+/// Determines the class of a folder. It is the "tokenizer_class" of tokenizer_config.json,
+/// otherwise that of config.json. If both are missing, it is the class for the model_type of
+/// config.json if releases 4.57 and 5.23 agree on that class, or use two classes that differ only
+/// in name.
 ///
 /// @param model  text of config.json, empty if there is none
-/// @throws format_error  the class for config.json is not known; the path is "config.json"
+/// @throws format_error  the class for config.json is not known; the error's path is "config.json"
 folder_class class_of_folder(const json_node& config, std::string_view model);
 
 }  // namespace millrace::tokenizer::detail

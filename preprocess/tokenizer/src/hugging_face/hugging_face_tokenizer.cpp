@@ -53,9 +53,9 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
     } catch (const format_error& e) {
       throw e.in(folder / (e.path().empty() ? "tokenizer_config.json" : e.path()));
     }
-    // added_tokens.json is not included: it adds nothing to tokenizer.json.
+    // Leave out added_tokens.json, because it adds nothing to tokenizer.json.
     identity += name_of("config", config) + name_of("map", map);
-    // From config.json, only the class matters.
+    // Include only the class from config.json, because nothing else in it matters.
     if (answer.opened_as.of_model) identity += "class " + answer.opened_as.name + "\n";
     file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);

@@ -19,7 +19,7 @@ struct hugging_face_options {
   /// Special tokens besides those of the files, as Megatron passes them to `transformers`: they are
   /// matched in the original text. A token of the vocabulary keeps its id; others get the next ids.
   std::vector<std::string> special_tokens = {};
-  /// as_reference is allow.
+  /// as_reference means allow.
   special_tokens_in_text in_text = special_tokens_in_text::as_reference;
 };
 

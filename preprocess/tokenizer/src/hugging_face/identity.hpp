@@ -8,9 +8,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The part of a tokenizer's identity that is not in its files, for fingerprints. The default
-/// policy for special tokens in texts counts as the policy that it stands for, as the ids are the
-/// same.
+/// Returns, for fingerprints, the part of a tokenizer's identity that is not in its files. The
+/// policy as_reference is recorded as allow, because the ids are the same.
 inline std::string identity_of(const hugging_face_options& options) {
   const bool allowed = options.in_text == special_tokens_in_text::as_reference;
   const auto in_text = allowed ? special_tokens_in_text::allow : options.in_text;

@@ -18,25 +18,25 @@ namespace millrace::tokenizer::detail {
 
 /// An object of a tokenizer.json that describes a component. A view: the document must outlive it.
 ///
-/// Every member function throws format_error if the file has something else. The message is
-/// "PATH: PROBLEM", where PATH is for instance `normalizer.normalizers[2].type`; the offset is the
-/// byte where PATH begins.
+/// Every member function throws format_error if the value in the file does not have the expected
+/// form. The message is "PATH: PROBLEM", where PATH is for instance
+/// `normalizer.normalizers[2].type`; the offset is the byte where PATH begins.
 class json_component {
  public:
   /// @param path  name of `value` in messages
   json_component(const json_node& value, std::string path)
       : json_component(value.document(), value.steps(), value.element(), std::move(path)) {}
 
-  /// Its `type`.
+  /// The `type` of the component.
   std::string_view type() const noexcept { return type_; }
 
   bool flag(const char* name) const;
   bool flag_or(const char* name, bool value) const;
-  /// Nothing if it is missing or null.
+  /// The flag, or std::nullopt if it is missing or null.
   std::optional<bool> optional_flag(const char* name) const;
   std::string_view text(const char* name) const;
   std::optional<std::string_view> optional_text(const char* name) const;
-  /// A text of one character.
+  /// The character of a text that must have exactly one character.
   std::uint32_t character(const char* name) const;
   std::size_t size_or(const char* name, std::size_t value) const;
   std::vector<json_component> components(const char* name) const;

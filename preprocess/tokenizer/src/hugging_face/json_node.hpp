@@ -28,8 +28,8 @@ class json_document {
   simdjson::dom::element root_;
 };
 
-/// A value of a document and the path to it, so that an error can report its place. The node that
-/// it was taken from must outlive it.
+/// A value of a document and the path to it, so that an error can report its place. The parent node
+/// must outlive it.
 class json_node {
  public:
   explicit json_node(const json_document& document)
@@ -56,11 +56,11 @@ class json_node {
   simdjson::dom::array array(const char* name) const;
   std::string_view string(const char* name) const;
   bool boolean(const char* name) const;
-  /// An integer of 0 .. max.
+  /// An integer from 0 to max.
   std::int64_t integer(const char* name, std::int64_t max) const;
   double number(const char* name) const;
 
-  /// The entry of an object, or nothing if it is absent. `null` counts as absent.
+  /// The entry of an object, or std::nullopt if it is absent. `null` counts as absent.
   /// @throws format_error  this value is not an object.
   std::optional<json_node> find(std::string_view key) const;
   /// @throws format_error  the entry is absent, or this value is not an object.

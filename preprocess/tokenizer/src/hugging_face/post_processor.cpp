@@ -47,7 +47,7 @@ text_template read_template(const json_node& processor) {
   return result;
 }
 
-// [token, id]
+// Returns the id of an entry of the form [token, id].
 std::int32_t id_of_pair(const json_node& processor, const char* key) {
   const json_node pair = processor.at(key);
   std::int32_t result = -1;

@@ -17,8 +17,8 @@ struct text_template {
 /// Reads the entry "post_processor" for single texts: ByteLevel (which affects only offsets),
 /// TemplateProcessing, BertProcessing, RobertaProcessing, and a Sequence with at most one of them.
 ///
-/// @throws format_error  it has another type, or the template does not contain the text exactly
-///                       once.
+/// @throws format_error  the post-processor has another type, or the template does not contain the
+///                       text exactly once.
 text_template read_post_processor(const json_node& processor);
 
 }  // namespace millrace::tokenizer::detail

@@ -17,7 +17,7 @@ std::string normalized_content(const added_token& token, const normalizer* norma
   std::string buffer;
   try {
     const std::string_view content = normal->normalize(token.content, buffer);
-    // There may be many tokens, and all stay in memory.
+    // Limit each content, because there may be many tokens and all of them stay in memory.
     const std::size_t most = growth_limit::most_times * token.content.size() + 1024;
     if (content.size() > most) {
       throw unencodable_text("it grows to " + std::to_string(content.size()) +
@@ -80,7 +80,7 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
     added_token kept = token;
     kept.id = static_cast<std::int32_t>(id);
     const auto before = tokens_.find(kept.id);
-    // Once a content was special, it remains special.
+    // A content that was special once remains special.
     if (before != tokens_.end() && before->second.content == kept.content) {
       kept.special = kept.special || before->second.special;
     }

@@ -18,8 +18,8 @@ namespace millrace::tokenizer::detail {
 /// True if content and flags are equal; ignores ids.
 bool same(const added_token& a, const added_token& b);
 
-/// The added tokens of a tokenizer, as in Hugging Face's `AddedVocabulary`: one per id, and the id
-/// of each content.
+/// The added tokens of a tokenizer, as in Hugging Face's `AddedVocabulary`. Stores one token per
+/// id, and the id of each content.
 ///
 /// Assigns ids as Hugging Face does: the id of the model's token with the same content, otherwise
 /// the next free id after the model's tokens. Ignores the ids in the file.
@@ -28,10 +28,10 @@ class added_vocabulary {
   /// @param model  must outlive this object
   explicit added_vocabulary(const model_file& model);
 
-  /// Adds tokens in one step. If a content occurs again, the last one wins and keeps the old id.
-  /// Ignores their `id`, and tokens with empty content.
+  /// Adds tokens in one step. If a content occurs several times, the last token with it wins and
+  /// keeps the old id. Ignores the `id` of the given tokens. Skips tokens with empty content.
   ///
-  /// @return a message if a token cannot be added, else an empty string
+  /// @return a message if a token cannot be added, otherwise an empty string
   std::string add(const std::vector<added_token>& tokens);
 
   /// The id of a token, added or from the model, or token_index::none.
@@ -40,8 +40,8 @@ class added_vocabulary {
   /// All added tokens with their ids, by ascending id.
   std::vector<added_token> tokens() const;
 
-  /// How a token is written in decoded text: normalized, if the id ever had a token that is matched
-  /// in normalized text.
+  /// The text of a token in decoded text. It is normalized if any token that ever had this id is
+  /// matched in normalized text.
   std::string written(const added_token& token, const normalizer* normal) const;
 
   /// The highest id plus 1, including the model's ids.
@@ -58,7 +58,7 @@ class added_vocabulary {
 };
 
 /// Reads the entry "added_tokens".
-/// @throws format_error  with the place of the fault
+/// @throws format_error  the entry is invalid; the offset is the place of the fault
 std::vector<added_token> read_added_tokens(const json_node& list);
 
 /// The finders for added tokens in original and in normalized text.
@@ -68,7 +68,7 @@ struct added_token_finders {
 };
 
 /// @param normal  may be null
-/// @param stays_text  treat special tokens in texts as text
+/// @param stays_text  true if special tokens in texts are encoded as text
 /// @throws config_error  two tokens are equal once normalized, or one is empty once normalized
 added_token_finders make_finders(std::vector<added_token> tokens, const normalizer* normal,
                                  bool stays_text);

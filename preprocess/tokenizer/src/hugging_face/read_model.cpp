@@ -71,8 +71,8 @@ void read_vocab(const json_node& vocab, model_file& file) {
   }
 }
 
-// Finds the merge result of two tokens. Files list merges by result, so the next result is mostly
-// the last one or its successor; others are looked up.
+// Finds the merge result of two tokens. Files list merges in the order of their results, so the
+// next result is usually the last one or the token after it. Other results are looked up.
 class merge_results {
  public:
   explicit merge_results(const model_file& file) : file_(&file) {
@@ -105,7 +105,7 @@ class merge_results {
   std::string joined_;
 };
 
-// Parses "a b", or ["a", "b"], which allows spaces in tokens.
+// Parses "a b", or ["a", "b"]. The second form allows spaces in tokens.
 std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, bool spelled) {
   if (spelled) {
     const std::string_view text = merge.string("a merge");

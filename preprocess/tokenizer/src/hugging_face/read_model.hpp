@@ -40,11 +40,12 @@ inline constexpr std::int64_t max_token_id = (std::int64_t{1} << 22) - 1;
 
 /// Reads the model as Hugging Face's tokenizers do, including files without "type".
 ///
-/// In addition to what they refuse, it refuses a duplicate token or id (they take the later text),
-/// a "dropout" that is not 0, and a merge whose right part is not longer than the prefix.
+/// In addition to what they refuse, it refuses a duplicate token or id (for which they take the
+/// later text), a "dropout" that is not 0, and a merge whose right part is not longer than the
+/// prefix.
 ///
 /// @param model  must outlive the result
-/// @throws format_error  with the place of the fault
+/// @throws format_error  the model is refused; the offset is the place of the fault
 model_file read_model(const json_node& model);
 
 }  // namespace millrace::tokenizer::detail

@@ -13,7 +13,7 @@ namespace millrace::tokenizer::detail {
 /// tokenizers 0.23.3. Returns null for a JSON null.
 ///
 /// @param path  path of `json` in its file, for messages
-/// @throws format_error  it is unknown, or cannot be reproduced exactly
+/// @throws format_error  the normalizer is unknown, or cannot be reproduced exactly
 std::unique_ptr<const normalizer> read_normalizer(const json_node& json,
                                                   const std::string& path = "normalizer");
 

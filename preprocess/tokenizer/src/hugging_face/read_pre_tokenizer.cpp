@@ -79,7 +79,7 @@ stage_pointer read_fixed_length(const json_component& json) {
   return make_fixed_length_stage(length);
 }
 
-// Creates a stage that has no fields, or returns null.
+// Creates a stage of a type that has no fields. Returns null for any other type.
 stage_pointer stage_without_fields(std::string_view type) {
   if (type == "BertPreTokenizer") return make_bert_stage();
   if (type == "Whitespace") return make_whitespace_stage();
@@ -110,7 +110,7 @@ stage_pointer read_stage(const json_component& json) {
   json.fail_at("type", "unknown pre-tokenizer " + in_quotes(type));
 }
 
-// Flattens nested sequences.
+// Reads a component into `stages`. Flattens nested sequences.
 void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
   if (json.type() == "Sequence") {
     json.expect_only({"pretokenizers"});
@@ -118,8 +118,8 @@ void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
     return;
   }
   stages.push_back(read_stage(json));
-  // Hugging Face decides whether a later piece begins the text by its offset before the normalizer,
-  // which is not available here.
+  // To decide whether a later piece begins the text, Hugging Face uses the piece's offset before
+  // the normalizer. That offset is not available here.
   if (stages.size() > 1 && stages.back()->asks_for_start()) {
     json.fail_at("prepend_scheme",
                  "is 'first' behind another pre-tokenizer, which is not supported");

@@ -13,7 +13,7 @@ namespace millrace::tokenizer::detail {
 /// tokenizers 0.23.3. Returns null for a JSON null.
 ///
 /// @param path  path of `json` in its file, for messages
-/// @throws format_error  it is unknown, or cannot be reproduced exactly
+/// @throws format_error  the pre-tokenizer is unknown, or cannot be reproduced exactly
 std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(const json_node& json,
                                                         const std::string& path = "pre_tokenizer");
 

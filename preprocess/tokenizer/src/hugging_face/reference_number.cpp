@@ -54,7 +54,7 @@ double reference_number(std::string_view number) noexcept {
     exponent += full;
   }
   if (at < number.size() && number[at] == '.') {
-    full = false;  // a digit that fits counts even after some that did not
+    full = false;  // a digit that fits counts even after digits that did not fit
     for (++at; is_digit(number, at); ++at) {
       take(number[at]);
       exponent -= !full;

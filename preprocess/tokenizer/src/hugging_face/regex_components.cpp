@@ -35,7 +35,8 @@ class regex_stage final : public piece_stage {
   bool invert_;
 };
 
-// In Hugging Face, the steps that follow double the text that an empty match inserts.
+// Refuses a pattern that may match the empty text. In Hugging Face, such a match inserts text, and
+// later steps double that text.
 std::string_view never_empty(std::string_view pattern) {
   if (may_be_empty(parse_pattern(pattern).root)) {
     throw pattern_error("a pattern to be replaced that may match nothing is not supported");

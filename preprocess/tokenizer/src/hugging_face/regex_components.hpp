@@ -11,11 +11,12 @@
 /// The components of a tokenizer.json that use arbitrary regular expressions.
 namespace millrace::tokenizer::detail {
 
-/// A Split whose pattern is a Regex.
+/// Creates the stage for a Split whose pattern is a Regex.
 /// @throws pattern_error
 stage_pointer make_regex_stage(std::string_view pattern, split_behavior behavior, bool invert);
 
-/// A Replace whose pattern is a Regex. Groups are not expanded in `content`.
+/// Creates the normalizer for a Replace whose pattern is a Regex. Does not expand groups in
+/// `content`.
 /// @throws pattern_error  also if the pattern may match the empty text
 normalizer_pointer make_regex_replace(std::string_view pattern, std::string content);
 

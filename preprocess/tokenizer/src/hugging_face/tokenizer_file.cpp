@@ -42,7 +42,7 @@ const json_node& checked(const json_node& root) {
   return root;
 }
 
-// Adds a note for each regular expression in `component`, which PCRE2 matches.
+// Adds a note for each regular expression in `component`, because PCRE2 has to match it.
 void note_regexes(simdjson::dom::element component, std::vector<std::string>& notes) {
   any_component(component, [&](const simdjson::dom::object& each) {
     std::string_view regex;
@@ -130,8 +130,8 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
   return make_piecewise_engine(std::move(pieces), make_word_model());
 }
 
-// Moves the normalizer into the engine. Returns null if the components depend on more than a unit
-// of text.
+// Moves the normalizer into the engine. Returns null if the components cannot process each unit of
+// text independently.
 std::unique_ptr<const section_engine> tokenizer_file::make_engine_of_raw_text() {
   const auto units = raw_units_of(root_);
   if (!units) return nullptr;

@@ -28,7 +28,7 @@ class tokenizer_file {
   const normalizer* normal() const noexcept { return normal_.get(); }
   const json_node& root() const noexcept { return root_; }
 
-  added_vocabulary& added() noexcept { return added_; }  ///< initially those of the file
+  added_vocabulary& added() noexcept { return added_; }  ///< initially the added tokens of the file
   text_template& around() noexcept { return around_; }   ///< from the post-processor
 
   /// Adds tokens of an option as special tokens without other flags.
@@ -40,7 +40,7 @@ class tokenizer_file {
   tokenizer_parts make_parts(const hugging_face_options& options);
 
  private:
-  // Each moves out of model_ what the engine needs and no later step uses.
+  // Each function moves the data that the engine needs, and that no later step uses, out of model_.
   std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes);
   std::unique_ptr<const section_engine> make_engine_of_raw_text();
   std::unique_ptr<const word_model> make_word_model();

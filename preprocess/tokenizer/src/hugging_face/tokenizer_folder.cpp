@@ -28,14 +28,14 @@ constexpr std::array<std::string_view, 17> normalizer_classes = {
     "Electra", "Funnel",   "LayoutLM",          "LayoutLMv2",         "MobileBert", "Lxmert",
     "MPNet",   "Realm",    "Splinter",          "SqueezeBert",        "RetriBert"};
 
-// The names of the tokens that a class puts around texts.
+// The names of the tokens that a class adds before and after a text.
 struct class_template {
   std::string_view stem;
   std::vector<const char*> before;
   std::vector<const char*> behind;
 };
 
-// The templates of release 5.23.
+// The templates of `transformers` release 5.23.
 const std::vector<class_template> fixed_templates = [] {
   std::vector<class_template> all;
   for (const char* stem : {"Bert",
@@ -87,8 +87,8 @@ added_token plain(std::string content) {
   return token;
 }
 
-// Reads a string, or an object with flags. If `of_specials`, the token is special whatever its flag
-// says.
+// Reads a string, or an object with flags. If `of_specials`, the token is special, even if its flag
+// differs.
 added_token token_in(const json_node& value, bool of_specials = false) {
   if (value.is_string()) return plain(std::string(value.string("a token")));
   const json_node content = value.at("content");
@@ -116,8 +116,8 @@ class folder_settings {
   folder_settings(tokenizer_file& file, const json_node& config, const folder_class& opened_as)
       : file_(&file), config_(config), opened_as_(&opened_as) {}
 
-  // Reads the tokens that a file names. A later file overrides an earlier one; a null removes a
-  // name.
+  // Reads the named tokens of a file. A later file overrides an earlier one; a null removes the
+  // token with that name.
   void read_names(const json_node& from, bool of_specials) {
     const simdjson::dom::object entries = from.object("the file");
     for (const auto [key, value] : entries) given_.emplace(key);
@@ -152,8 +152,8 @@ class folder_settings {
     }
   }
 
-  // Uses the names of the class where no file sets them. Refuses a token that the class would have
-  // to add: similar models do not have it, and its flags depend on the class.
+  // Takes the tokens that the class defines for names that no file sets. Refuses a token that the
+  // class would have to add: similar models do not have it, and its flags depend on the class.
   void name_by_class() {
     const std::string_view stem = opened_as_->stem();
     const std::vector<added_token> listed = listed_tokens();
@@ -183,7 +183,7 @@ class folder_settings {
     std::vector<added_token> tokens = listed_tokens();
     const std::vector<added_token> there = file_->added().tokens();
     const std::size_t listed = tokens.size();
-    // A content that exists already does not change.
+    // A token whose content exists already is not added again.
     const auto known = [&](const std::string& content) {
       const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(listed);
       return std::ranges::find(there, content, &added_token::content) != there.end() ||
@@ -210,8 +210,8 @@ class folder_settings {
     add(tokens);
   }
 
-  // As Megatron does after that: if only one of eos and sep, or of bos and cls, is named, the other
-  // name gets the same token, which loses its flags.
+  // Does what Megatron does next. If only one of the names eos and sep has a token, or only one of
+  // bos and cls, the other name gets the same token, which loses its flags.
   void share_names() {
     std::vector<added_token> renamed;
     const auto share = [&](const char* one, const char* other) {
@@ -226,8 +226,8 @@ class folder_settings {
     add(renamed);
   }
 
-  // Checks classes that use the file's template only in some versions of the reference. If the
-  // class would create another template, the ids around a text depend on the version.
+  // Checks classes that use the file's template only in some versions of `transformers`. If the
+  // class would create another template, the ids added around a text depend on the version.
   void check_template() const {
     const std::string_view name = opened_as_->name;
     if (std::ranges::any_of(template_classes, [&](auto c) { return name.starts_with(c); })) {
@@ -268,7 +268,7 @@ class folder_settings {
                "version of transformers");
   }
 
-  // Checks classes that create a template from add_bos_token (default: `otherwise`) and
+  // Checks classes that create a template from the flags add_bos_token (default: `otherwise`) and
   // add_eos_token.
   void check_flags(bool otherwise) const {
     const auto expected = [&](const char* flag, bool given, const char* token) {
@@ -295,7 +295,7 @@ class folder_settings {
     return ids;
   }
 
-  // Reads "added_tokens_decoder" by ascending id. The ids are otherwise ignored.
+  // Reads "added_tokens_decoder" in the order of its ids. Otherwise, the ids are ignored.
   std::vector<added_token> listed_tokens() const {
     const auto decoder = config_.find("added_tokens_decoder");
     std::map<std::int64_t, added_token> by_id;
@@ -331,7 +331,7 @@ class folder_settings {
 };
 
 // Checks that tokenizer.json adds each token of added_tokens.json with the same id. `transformers`
-// would add other tokens, with flags and ids that depend on much else.
+// would add other tokens with flags and ids that depend on many other things.
 void check_added(const json_node& added, const tokenizer_file& file) {
   std::vector<added_token> there;
   if (const auto list = file.root().find("added_tokens")) there = read_added_tokens(*list);

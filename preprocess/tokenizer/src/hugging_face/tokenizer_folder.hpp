@@ -18,7 +18,7 @@ struct folder_texts {
   std::string_view model;   ///< config.json, empty if there is none
 };
 
-/// What a folder defines besides added tokens.
+/// The settings that a folder defines, apart from added tokens.
 struct folder_answer {
   folder_class opened_as;
   std::optional<std::int32_t> eod;  ///< end-of-document id: the eos token, else the sep token
@@ -27,8 +27,8 @@ struct folder_answer {
 /// Applies a folder's `tokenizer_config.json` to a tokenizer, as `AutoTokenizer` and then Megatron
 /// do: adds tokens and determines the end-of-document token.
 ///
-/// `tokenizer.json` decides everything else. Classes of `transformers` that would build another
-/// tokenizer from parts of it are not followed.
+/// `tokenizer.json` decides everything else. Some classes of `transformers` would build another
+/// tokenizer from parts of it; this function does not.
 ///
 /// Refuses code in the folder (`auto_map`), `split_special_tokens`, tokens that only the class has,
 /// tokens with two sets of flags, and entries that contradict the file: `add_prefix_space`, the
@@ -41,7 +41,8 @@ struct folder_answer {
 /// does not name the class, config.json does (folder_class.hpp).
 ///
 /// @param special_tokens_count  true if BOS and EOS will be put around texts
-/// @throws format_error  with the file's name as its path; no path for the config
+/// @throws format_error  a file is not supported. The path of the error is the file's name; for the
+///                       config, the error has no path.
 folder_answer apply_config(tokenizer_file& file, const folder_texts& texts,
                            bool special_tokens_count);
 

@@ -21,10 +21,11 @@ class walker {
     return at_;
   }
 
-  // The offset at which something else was expected.
+  // The offset at which reading stopped, because something else was expected.
   std::size_t stopped_at() const { return at_; }
 
-  // Moves to the beginning of entry number `entry` of the container here, or as far as possible.
+  // Moves to the beginning of the entry with index `entry` of the container at the current
+  // position, or as far as possible.
   bool enter(std::size_t entry) {
     skip_space();
     const bool object = next_is('{');
@@ -38,12 +39,12 @@ class walker {
     inside_object_ = object;
     return true;
   }
-  // Moves from an entry to its value.
+  // Moves from the beginning of an entry to its value.
   bool to_value() { return !inside_object_ || take_key(); }
 
-  // Reads a value of any type. Not recursive, so that depth is not limited.
+  // Reads a value of any type. Does not recurse, so nesting depth is not limited.
   bool take_value() {
-    std::string open;  // the brackets around this place
+    std::string open;  // the open brackets around the current position
     for (;;) {
       skip_space();
       if (next_is('{') || next_is('[')) {
@@ -62,7 +63,7 @@ class walker {
     }
   }
 
-  // Collects the numbers that are read from here on.
+  // Collects all numbers that are read after this call.
   void note_numbers(std::vector<std::string_view>& numbers) { numbers_ = &numbers; }
 
  private:

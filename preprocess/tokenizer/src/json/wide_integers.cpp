@@ -7,7 +7,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::size_t fewest_digits = 19;  // 2^63 has as many
+constexpr std::size_t fewest_digits = 19;  // 2^63 has 19 digits
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -17,7 +17,7 @@ bool is_of_float(char c) {
   return c == '.' || c == 'e' || c == 'E' || c == '+';
 }
 
-// Writes d.ddde<count - 1> over the digits; the last digits are dropped to make room.
+// Writes d.ddde<count - 1> over the digits. Drops the last digits to make room.
 void spell_as_float(char* digits, std::size_t count) {
   const std::string exponent = std::string(1, 'e').append(std::to_string(count - 1));
   std::copy_backward(digits + 1, digits + count - 1 - exponent.size(),

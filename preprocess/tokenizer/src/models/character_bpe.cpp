@@ -31,7 +31,8 @@ class character_bpe final : public word_model {
   }
 
  private:
-  // Larger scratch memory is freed after a huge word, as ordinary ones do not need it.
+  // Scratch memory for more symbols than this is freed after a huge word, because ordinary words do
+  // not need it.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   class encoder final : public word_encoder {
@@ -60,7 +61,7 @@ class character_bpe final : public word_model {
 
    private:
     std::optional<encode_fault> find_symbols(std::string_view word) {
-      std::optional<std::int32_t> waiting;  // an unknown token
+      std::optional<std::int32_t> waiting;  // an unknown token that is not yet written
       for (std::size_t at = 0; at < word.size();) {
         const std::size_t size = code_point_at(word, at).size_bytes;
         const std::string_view text = spelled(word, at, size);
@@ -83,7 +84,7 @@ class character_bpe final : public word_model {
       return std::nullopt;
     }
 
-    // The character at `at` with the prefix and the suffix that the model adds.
+    // The character at `at`, with the prefix and the suffix if the model adds them to it.
     std::string_view spelled(std::string_view word, std::size_t at, std::size_t size) {
       const std::string_view character = word.substr(at, size);
       if (model_->plain_) return character;

@@ -18,16 +18,18 @@ struct character_bpe_options {
   std::string suffix;                   ///< added to a word's last character
   std::optional<std::int32_t> unknown;  ///< for characters without a token; else they are dropped
   bool unknown_is_fault = false;        ///< characters without a token are a fault
-  bool fuse_unknown = false;            ///< adjacent unknown characters are one unknown token
-  bool byte_fallback = false;      ///< unknown characters are byte tokens, if all of them exist
+  bool fuse_unknown = false;            ///< adjacent unknown characters become one unknown token
+  bool byte_fallback = false;      ///< unknown characters become byte tokens, if all these exist
   bool whole_words_first = false;  ///< a word that is a token becomes that token
 };
 
 /// Byte-pair encoding that starts from characters, like Hugging Face's `BPE`: each character, with
-/// prefix and suffix, becomes a token, byte tokens or unknown. Then adjacent tokens merge.
+/// prefix and suffix, becomes a token, byte tokens or the unknown token. Then adjacent tokens
+/// merge.
 ///
-/// An unknown token is written only before the next character that has its own token. The byte
-/// tokens of characters in between come before it, as in Hugging Face.
+/// As in Hugging Face, an unknown token is written late: before the next character that has its own
+/// token, before the next unknown token, or at the end of the word. If characters in between become
+/// byte tokens, these come before the unknown token.
 ///
 /// @param merges  in order of rank, as for merge_table
 std::unique_ptr<const word_model> make_character_bpe(std::unique_ptr<const vocabulary> tokens,

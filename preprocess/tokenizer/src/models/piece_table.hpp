@@ -16,8 +16,8 @@ namespace millrace::tokenizer::detail {
 ///
 /// It tries only the lengths of tokens that share the text's first bytes, longest first. Each try
 /// is one look-up in a hash table of 16-byte slots, which hold both token and id. The look-ups are
-/// independent, while in a trie each byte waits for the one before. Tokens that do not fit in a
-/// slot are in a trie.
+/// independent of each other, whereas a trie must process each byte before the next. Tokens that do
+/// not fit in a slot are in a trie.
 class piece_table {
  public:
   static constexpr std::int32_t none = -1;
@@ -25,7 +25,7 @@ class piece_table {
   /// Number of bytes read at a text, even if it is shorter.
   static constexpr std::size_t read_bytes = 16;
 
-  /// @param count  largest number of pieces
+  /// @param count  maximum number of pieces
   explicit piece_table(std::size_t count);
 
   /// @pre the piece is not empty and was not added yet, 0 <= id <= max_id
@@ -40,13 +40,13 @@ class piece_table {
   match longest(std::string_view text, bool continues) const noexcept;
 
  private:
-  static constexpr std::size_t most_bytes = 12;          // in a slot
-  static constexpr std::size_t longer = most_bytes + 1;  // as a length: any length in the tries
+  static constexpr std::size_t most_bytes = 12;          // of a piece in a slot
+  static constexpr std::size_t longer = most_bytes + 1;  // represents all lengths in the tries
   static constexpr std::size_t first_bytes = 4;
   static constexpr unsigned first_bits = 16;
 
-  // A piece. `low`: its first 8 bytes. `high`: 4 more bytes, the id (24 bits), and a byte with the
-  // size and whether it continues a word.
+  // A slot for one piece. `low`: its first 8 bytes. `high`: 4 more bytes, the id (24 bits), and a
+  // byte that holds the size and whether the piece continues a word.
   struct slot {
     std::uint64_t low = 0;
     std::uint64_t high = 0;  // 0: free
@@ -59,8 +59,8 @@ class piece_table {
 
   huge_array<slot> slots_;  // size is a power of two; at most two thirds full
   int shift_;
-  // Bit n: there are pieces of n bytes. Indexed by the first byte for pieces shorter than
-  // first_bytes, otherwise by a hash of the first bytes, which may collide.
+  // Bit n is set if there are pieces of n bytes. Pieces shorter than first_bytes are indexed by
+  // their first byte, others by a hash of their first bytes, which may collide.
   std::vector<std::uint16_t> short_lengths_;
   std::vector<std::uint16_t> lengths_;
   token_trie longer_[2];

@@ -34,7 +34,8 @@ class piecewise_encoder final : public section_encoder {
   }
 
  private:
-  // Larger scratch memory is freed after a huge text, as ordinary ones do not need it.
+  // Scratch memory larger than this is freed after a huge text, because ordinary texts do not need
+  // it.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {

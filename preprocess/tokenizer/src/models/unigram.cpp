@@ -42,11 +42,12 @@ class unigram final : public word_model {
   }
 
  private:
-  // Larger scratch memory is freed after a huge word, as ordinary ones do not need it.
+  // Scratch memory for more places than this is freed after a huge word, because ordinary words do
+  // not need it.
   static constexpr std::size_t kept_places = std::size_t{1} << 20;
   static constexpr std::uint32_t nowhere = 0xFFFFFFFF;
 
-  // The best path to an offset in the word.
+  // The best path of pieces from the start of the word to an offset.
   struct path {
     double score = 0;
     std::uint32_t from = nowhere;
@@ -75,7 +76,8 @@ class unigram final : public word_model {
     }
 
    private:
-    // Collects the pieces from the last to the first. Adjacent unknown pieces become one.
+    // Collects the pieces of the best path, from the last to the first. Adjacent unknown pieces
+    // become one.
     void walk_back(std::size_t end) {
       stretches_.clear();
       while (end > 0) {

@@ -19,13 +19,14 @@ struct unigram_piece {
 /// Cuts a word into the pieces whose scores have the highest sum, as Hugging Face's `Unigram` does:
 /// it adds in double precision from the word's start, and on equal sums keeps the piece that begins
 /// earliest. A character without a piece scores the lowest score minus 10. Adjacent characters of
-/// that kind form one piece: it is looked up again, otherwise becomes byte tokens, otherwise
-/// unknown.
+/// that kind form one piece. This piece is looked up again; if it is not in the vocabulary, it
+/// becomes byte tokens, or otherwise the unknown token.
 ///
-/// SentencePiece itself computes in float instead.
+/// SentencePiece itself adds in single precision instead.
 ///
-/// @param pieces         ids are indexes; if two pieces have the same text, the later one wins
-/// @param unknown        id of the unknown piece; if absent, such characters are a fault
+/// @param pieces         the id of a piece is its index; if two pieces have the same text, the
+///                       later one wins
+/// @param unknown        id of the unknown piece; if absent, characters without a piece are a fault
 std::unique_ptr<const word_model> make_unigram(const std::vector<unigram_piece>& pieces,
                                                std::optional<std::int32_t> unknown,
                                                bool byte_fallback);

@@ -26,7 +26,8 @@ class plain_characters {
     piece_list pieces;
     for (unsigned c = 1; c < to_.size(); ++c) {
       const auto character = static_cast<char>(c);
-      // Tested between two letters: not plain if it is dropped, changes size or splits the word.
+      // Test each character between two letters: it is not plain if it is dropped, changes size or
+      // splits the word.
       const std::array<char, 3> text = {'a', character, 'a'};
       std::string_view normal(text.data(), text.size());
       if (parts.normal) normal = parts.normal->normalize(normal, buffer);
@@ -35,7 +36,7 @@ class plain_characters {
     }
   }
 
-  /// Returns false if `unit` is not plain; then the content of `word` is unspecified.
+  /// Returns false if `unit` is not plain. Then the content of `word` is unspecified.
   bool apply(std::string_view unit, char* word) const noexcept {
     bool all = true;
     for (std::size_t i = 0; i < unit.size(); ++i) {
@@ -69,7 +70,8 @@ class unit_encoder final : public section_encoder {
   }
 
  private:
-  // Larger scratch memory is freed after a huge unit, as ordinary ones do not need it.
+  // Scratch memory larger than this is freed after a huge unit, because ordinary units do not need
+  // it.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
 
   std::optional<encode_fault> encode_new(std::string_view unit, id_buffer& ids) {
@@ -89,7 +91,7 @@ class unit_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // The offset of a word in its unit is not known after normalization.
+  // Reports faults without an offset, because a word's offset is not known after normalization.
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {
     auto fault = model_->encode(word, ids);
     if (fault) fault->offset_bytes = 0;
@@ -113,7 +115,8 @@ class unit_engine final : public section_engine {
     return std::make_unique<unit_encoder>(parts_, plain_, cache_bytes, shared_.get(), set_);
   }
 
-  // Except in runs of white space, the ends of units depend only on the two adjacent characters.
+  // Except in runs of white space, a unit's end depends only on the two characters next to that
+  // end.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t left = character_before(text, at);
     constexpr unsigned plain = char_flags::letter | char_flags::number | char_flags::punctuation;

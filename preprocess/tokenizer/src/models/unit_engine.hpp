@@ -19,8 +19,8 @@ struct unit_parts {
   std::unique_ptr<const word_model> model;  ///< its ids are at most word_ids::max_id
 };
 
-/// Normalizer, pre-tokenizer and model in one engine for raw text. It looks up a unit's ids by its
-/// raw bytes; only new units pass through all steps.
+/// Creates an engine for raw text that combines a normalizer, a pre-tokenizer and a model. It looks
+/// up a unit's ids by its raw bytes. Only new units pass through all steps.
 ///
 /// @pre a space before a unit does not change its ids
 std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, engine_tuning tuning = {});

@@ -17,8 +17,8 @@ namespace millrace::tokenizer::detail {
 
 /// A cache of encoded words and their ids. It uses at most 9 MiB.
 ///
-/// When it is full, it drops all entries, which costs less than choosing some. Holds only computed
-/// results, so its contents affect only speed. For one thread.
+/// When it is full, it drops all entries, which costs less than choosing some of them. Holds only
+/// computed results, so its contents affect only speed. For one thread.
 class word_cache {
  public:
   static constexpr std::size_t max_word_bytes = 255;
@@ -82,7 +82,7 @@ class word_cache {
 
   struct slot {
     std::uint32_t tag = 0;   // 0: empty
-    std::uint32_t cell = 0;  // index of its entry: sizes, ids, bytes of the word
+    std::uint32_t cell = 0;  // index of its entry, which holds sizes, ids, bytes of the word
   };
   static std::uint32_t tag_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint32_t>(hash >> 32) | 1;

@@ -38,7 +38,7 @@ class word_piece final : public word_model {
   }
 
  private:
-  // A token that begins with the prefix is two pieces: with and without it.
+  // A token that begins with the prefix counts as two pieces: with and without the prefix.
   static std::size_t pieces_in(const token_table& tokens, std::string_view prefix) {
     std::size_t count = tokens.count();
     for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
@@ -80,7 +80,7 @@ class word_piece final : public word_model {
       return true;
     }
 
-    // A larger buffer is freed after a huge word, as ordinary ones do not need it.
+    // A buffer larger than this is freed after a huge word, because ordinary words do not need it.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
 
     const word_piece* model_;

@@ -32,15 +32,15 @@ class lowercase_normalizer final : public normalizer {
                              [this](std::uint32_t point) { return lower(point); });
   }
 
-  // Characters change independently of each other, but of those next to a cut, only ASCII letters
-  // may change.
+  // Characters change independently of each other. But next to a cut, no character may change
+  // except an ASCII letter.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const neighbours around = neighbours_at(text, at);
     return (around.left | around.right) < 0x80;
   }
 
  private:
-  static constexpr std::uint32_t dotted_i = 0x130;  // the only one that becomes two characters
+  static constexpr std::uint32_t dotted_i = 0x130;  // only its lower case is two characters
 
   std::uint32_t lower(std::uint32_t point) const noexcept {
     if (point < 0x80) return ascii_.of(static_cast<unsigned char>(point));
@@ -98,7 +98,7 @@ class chinese_normalizer final : public normalizer {
     std::size_t copied = 0;
     bool changed = false;
     for (std::size_t at = 0; at < text.size();) {
-      // UTF-8 of every such character begins with a byte from E3 to F0.
+      // In UTF-8, every ideograph begins with a byte from E3 to F0.
       if (static_cast<unsigned char>(text[at]) < 0xE3) {
         ++at;
         continue;

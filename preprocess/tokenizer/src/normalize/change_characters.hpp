@@ -55,7 +55,8 @@ std::string_view change_characters(std::string_view text, std::string& buffer, g
   if (at == text.size()) return text;
   buffer.assign(text, 0, at);
   while (at < text.size()) {
-    // A run of ASCII: make room for all of it, then give back what dropped characters left unused.
+    // Handle a run of ASCII characters: make room for all of them, then shrink the buffer by the
+    // number of dropped characters.
     const std::size_t written = buffer.size();
     limit.expect(written);
     const std::size_t check_at = text.size() - at > growth_limit::unchecked_bytes

@@ -27,9 +27,9 @@ class form_normalizer final : public normalizer {
     return normalize_to(form_, text, buffer, [&](std::size_t made) { limit.expect(made); });
   }
 
-  // True between two characters that the form does not change and that never compose with the text
-  // before them. The character after them must be such a one too: a mark could compose with the
-  // right one.
+  // True if the form does not change the two characters next to the cut, and they never compose
+  // with the text before them. The next character must also have these properties, because a mark
+  // could compose with the character on the right.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t next = at + code_point_at(text, at).size_bytes;
     if (next == text.size()) return false;

@@ -19,7 +19,7 @@ class cluster_reader {
 
   std::size_t at() const noexcept { return at_; }
 
-  /// Skips to `at` over ASCII characters, each of which is a cluster.
+  /// Skips to `at` over ASCII characters. Each of these is a cluster.
   void skip_to(std::size_t at) noexcept {
     if (at == at_) return;
     at_ = at;
@@ -48,12 +48,12 @@ class cluster_reader {
   std::string_view text_;
   std::size_t at_ = 0;
   grapheme_boundaries boundaries_;
-  bool first_is_known_ = false;  // boundaries_ already has the character at at_
+  bool first_is_known_ = false;  // true if boundaries_ already has the character at at_
 };
 
-// The reference looks up a short cluster as a whole, and a rule for its beginning replaces all of
-// it: with a rule for just `E`, an E with an accent loses the accent. SentencePiece itself would
-// apply the longest rule and continue after the text of that rule.
+// Hugging Face looks up a short cluster as a whole, and a rule that matches its beginning replaces
+// the whole cluster: with a rule for just `E`, an E with an accent loses the accent. SentencePiece
+// itself would apply the longest rule and continue after the text of that rule.
 class precompiled_normalizer final : public normalizer {
  public:
   explicit precompiled_normalizer(charsmap rules) : rules_(std::move(rules)) {
@@ -105,11 +105,12 @@ class precompiled_normalizer final : public normalizer {
   // Clusters of this many bytes or more are looked up character by character.
   static constexpr std::size_t limit_bytes = 6;
 
-  // End of the characters, from `at` on, that never change, whatever their neighbors are.
+  // End of the run, starting at `at`, of characters that never change, whatever their neighbors
+  // are.
   std::size_t end_of_plain(std::string_view text, std::size_t at) const noexcept {
     std::size_t end = at;
     while (end < text.size() && plain_[static_cast<unsigned char>(text[end])]) ++end;
-    // A mark may follow the last one and be looked up together with it.
+    // A mark may follow the last character of the run and be looked up together with it.
     const bool open =
         end != at && end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80;
     return open ? end - 1 : end;

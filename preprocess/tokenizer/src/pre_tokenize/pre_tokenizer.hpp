@@ -25,7 +25,7 @@ struct piece_list {
     text += piece;
     ends.push_back(text.size());
   }
-  /// Makes a piece of what was appended to `text` after the last piece, unless that is empty.
+  /// Ends a piece: the text appended after the previous piece. Does nothing if that is empty.
   void close() {
     if (text.size() != (ends.empty() ? 0 : ends.back())) ends.push_back(text.size());
   }
@@ -34,8 +34,8 @@ struct piece_list {
 /// Cuts a section into pieces. May change, drop and add characters. Immutable; may be shared by
 /// threads.
 ///
-/// This is the general interface, for anything that a file specifies. word_splitter is the fast
-/// one, for the patterns that have names.
+/// This is the general interface, for any pre-tokenizer that a file describes. word_splitter is the
+/// fast interface, for patterns that have names.
 class pre_tokenizer {
  public:
   virtual ~pre_tokenizer() = default;

@@ -18,7 +18,7 @@ void join_equal(std::vector<stretch>& stretches) {
   stretches.resize(size);
 }
 
-// A match joins the stretch before it, unless that is a match too, joined or not.
+// Joins each match to the stretch before it, unless that stretch was a match too.
 void join_previous(std::vector<stretch>& stretches) {
   std::size_t size = 0;
   bool after_match = false;

@@ -11,7 +11,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What happens to the matches of a pattern, with the names of tokenizer.json. The examples split
+/// The treatment of a pattern's matches, with the names of tokenizer.json. The examples split
 /// "the-final--countdown" at '-'.
 enum class split_behavior : std::uint8_t {
   removed,               ///< the, final, countdown
@@ -33,7 +33,7 @@ struct stretch {
 
 /// Appends the pieces of `text` to `out`.
 ///
-/// @param stretches  cover `text` in order; overwritten
+/// @param stretches  all matches of `text` and the text between them, in order; overwritten
 void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
                    piece_list& out);
 

@@ -23,7 +23,8 @@ stage_pointer make_delimiter_stage(std::uint32_t delimiter);
 
 enum class prepend_scheme : std::uint8_t { always, first, never };
 
-/// Metaspace: replaces spaces with `replacement`, may prepend one, and may split before each
+/// Metaspace: replaces spaces with `replacement`, may prepend one, and may split before each of
+/// them
 stage_pointer make_metaspace_stage(std::uint32_t replacement, prepend_scheme scheme, bool split);
 
 /// Whitespace: matches of `\w+|[^\w\s]+`; drops the rest
@@ -32,11 +33,11 @@ stage_pointer make_whitespace_stage();
 /// WhitespaceSplit: splits at white space and drops it
 stage_pointer make_whitespace_split_stage();
 
-/// Split with a String pattern
+/// Split with a String pattern: the matches of `pattern` are handled according to `behavior`
 /// @pre pattern is not empty
 stage_pointer make_split_stage(std::string pattern, split_behavior behavior, bool invert);
 
-/// Punctuation
+/// Punctuation: each punctuation character is a match, handled according to `behavior`
 stage_pointer make_punctuation_stage(split_behavior behavior);
 
 /// Digits: splits off numbers of any script and kind, individually or in runs

@@ -27,7 +27,7 @@ std::vector<symbol_run> runs_between(const std::vector<std::vector<std::uint32_t
   return runs;
 }
 
-// Which of `runs` are in the set with these bounds.
+// For each of `runs`: true if the set with these bounds contains it.
 std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
                              const std::vector<symbol_run>& runs) {
   std::vector<bool> members;
@@ -39,7 +39,7 @@ std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
   return members;
 }
 
-// If only some runs of a symbol are members, those runs get a new symbol.
+// If only some runs of a symbol are members, gives these runs a new symbol.
 // @param count  the number of symbols before
 // @return the number of symbols after
 std::uint32_t split_symbols(std::vector<symbol_run>& runs, const std::vector<bool>& members,
@@ -81,7 +81,7 @@ alphabet::alphabet(std::span<const code_point_set> sets) {
   make_pages(runs);
 }
 
-// Most pages lie within one run; such pages are shared, one per symbol.
+// Most pages consist of one run. Such pages are shared: there is one for each symbol.
 void alphabet::make_pages(const std::vector<symbol_run>& runs) {
   std::array<std::optional<std::size_t>, most_symbols> plain;
   std::size_t at = 0;

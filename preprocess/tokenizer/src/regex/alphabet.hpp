@@ -16,13 +16,14 @@ namespace millrace::tokenizer::detail {
 
 struct symbol_run;
 
-/// Maps characters to the symbols of one regular expression. Characters that belong to the same of
-/// its sets share a symbol, which is one byte. Immutable; may be shared by threads.
+/// Maps characters to the symbols of one regular expression. Characters that belong to exactly the
+/// same sets of the expression share a symbol, which is one byte. Immutable; may be shared by
+/// threads.
 ///
-/// A pattern typically distinguishes about ten kinds of characters. In symbols, pattern and text
-/// are plain bytes. The regex engine then needs no Unicode support, so its Unicode version cannot
-/// matter. A class is a few bytes, however many characters it has, and every character is as fast
-/// as ASCII.
+/// A pattern typically distinguishes about ten kinds of characters. After both are translated to
+/// symbols, the pattern and the text are plain bytes. The regex engine then needs no Unicode
+/// support, so its Unicode version does not matter. A character class takes only a few bytes,
+/// however many characters it has, and every character is matched as fast as ASCII.
 class alphabet {
  public:
   static constexpr std::size_t most_symbols = 256;

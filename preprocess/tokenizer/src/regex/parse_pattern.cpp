@@ -48,7 +48,7 @@ class parser {
     return is_single(choice) ? joined(choice, sets_before) : choice;
   }
 
-  // Whether each alternative is one character. The alternation is then equivalent to one set.
+  // True if each alternative is one character. The alternation is then equivalent to one set.
   static bool is_single(const pattern_node& choice) {
     return std::ranges::all_of(choice.children, [](const pattern_node& child) {
       return child.what == node_kind::sequence && child.children.size() == 1 &&
@@ -77,8 +77,8 @@ class parser {
     return all;
   }
 
-  // Reads (?i), (?m-i) etc., which apply to the rest of the group. Returns nullopt without moving
-  // if there is no such option.
+  // Reads (?i), (?m-i) etc. These change options for the rest of the group. Returns nullopt without
+  // moving if the text is not such a group.
   std::optional<options> option_change(options how) {
     const std::size_t begin = in_.offset();
     if (!in_.take("(?")) return std::nullopt;
@@ -140,7 +140,8 @@ class parser {
     return node;
   }
 
-  // Some pairs are the case-folded form of one character (ss of U+00DF), which then matches too.
+  // Refuses two letters that are the case-folded form of one character, such as ss for U+00DF. In
+  // Oniguruma, such letters then match that character too.
   void refuse_folded_pair(std::uint32_t point) {
     const std::uint32_t lower = point | 0x20;
     const bool pair = (folded_ == 's' && (lower == 's' || lower == 't')) ||
@@ -172,7 +173,7 @@ class parser {
     return {.what = node_kind::characters, .set = number_of(std::move(set)), .children = {}};
   }
 
-  // Index of `set` in sets_; adds it if it is not there.
+  // Returns the index of `set` in sets_. Adds the set if it is not there.
   std::size_t number_of(code_point_set set) {
     const auto found = std::ranges::find(sets_, set);
     const auto index = static_cast<std::size_t>(found - sets_.begin());
@@ -226,7 +227,7 @@ class parser {
     in_.fail("look-behind of variable length is not supported");
   }
 
-  // Reads {n}, {n,}, {,m} or {n,m}. In anything else the brace is a literal.
+  // Reads {n}, {n,}, {,m} or {n,m}. If the text has another form, the brace is a literal.
   bool read_bounds(std::size_t& min, std::size_t& max) {
     const std::size_t begin = in_.offset();
     if (!in_.take("{")) return false;
@@ -287,7 +288,7 @@ class parser {
     folded_ = 0;
     refuse_odd_repeat(one, begin);
     refuse_counted_nothing(one, min, max);
-    // `x{1,m}+` for one character x: tries the same lengths in the same order as `x+`.
+    // For one character x, `x{1,m}+` tries the same lengths in the same order as `x+`.
     if (repeats_again && min == 1 && one.what == node_kind::characters) {
       return repeated(std::move(one), 1, pattern_node::unbounded, appetite::greedy);
     }
@@ -296,8 +297,8 @@ class parser {
     return repeated(std::move(repeat), 1, pattern_node::unbounded, appetite::greedy);
   }
 
-  // In Oniguruma, an empty iteration may end such a loop before it reaches its count. Whether it
-  // does depends on how the compiler unrolled the loop.
+  // Refuses loops with a count whose body may be empty. In Oniguruma, an empty iteration may end
+  // such a loop before it reaches its count, depending on how the compiler unrolled the loop.
   void refuse_counted_nothing(const pattern_node& one, std::size_t min, std::size_t max) {
     const bool counted = min > 1 || (max > 1 && max != pattern_node::unbounded);
     if (counted && may_be_empty(one)) {

@@ -32,7 +32,8 @@ class pattern_reader {
     at_ += point.size_bytes;
     return point.value;
   }
-  /// Takes the text up to `end`, and `end` itself. Returns nullopt without moving if there is none.
+  /// Takes the text before the next `end`, and `end` itself. Returns nullopt without moving if
+  /// there is no `end`.
   std::optional<std::string_view> take_until(char end) noexcept {
     const std::size_t found = pattern_.find(end, at_);
     if (found == std::string_view::npos) return std::nullopt;
@@ -55,7 +56,7 @@ struct escape {
 };
 
 /// Reads an escape sequence for characters, after its backslash.
-/// @throws pattern_error  it does not stand for characters, or is unknown
+/// @throws pattern_error  it does not represent characters, or is unknown
 /// @param in_class  inside a class, \w excludes U+00B2 and five more that it includes outside
 escape read_escape(pattern_reader& in, bool in_class);
 
@@ -64,7 +65,7 @@ escape read_escape(pattern_reader& in, bool in_class);
 /// @throws pattern_error
 code_point_set read_class(pattern_reader& in, bool ignores_case, std::size_t depth = 0);
 
-/// Adds the other forms of `point` under (?i).
+/// Adds the characters that match `point` under (?i).
 /// @throws pattern_error  they are not known for certain
 void add_cases(const pattern_reader& in, std::uint32_t point, code_point_set& set);
 

@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 /// Thrown for a regular expression that is invalid or not supported.
 class pattern_error : public error {
  public:
-  /// For a problem of the whole pattern.
+  /// Use this for a problem of the whole pattern.
   explicit pattern_error(const std::string& problem) : error(problem) {}
   /// @param offset  position of the problem in the pattern, in bytes
   pattern_error(std::size_t offset, const std::string& problem)
@@ -33,7 +33,7 @@ struct pattern_node {
     repeat,       ///< the child, `min` to `max` times
     atomic,       ///< the first match of the child, without backtracking
     look_ahead,   ///< the text after this place matches the child, or does not if negated
-    look_behind,  ///< same for the text before it; each child has a fixed length
+    look_behind,  ///< like look_ahead for the text before it; each child has a fixed length
     line_begin,   ///< sets[set] is the newline, also in line_end, text_end_or_last_newline
     line_end,
     text_begin,
@@ -58,14 +58,14 @@ struct pattern_tree {
   std::vector<code_point_set> sets;  ///< no two are equal
 };
 
-/// Number of characters that `node` matches, valid if it is the same for every match.
+/// Number of characters that `node` matches. Valid only if it is the same for every match.
 struct fixed_length {
   bool is_fixed;
   std::size_t count;
 };
 fixed_length length_of(const pattern_node& node);
 
-/// Whether `node` may match the empty string.
+/// True if `node` may match the empty string.
 bool may_be_empty(const pattern_node& node);
 
 }  // namespace millrace::tokenizer::detail

@@ -11,7 +11,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A pattern over bytes, compiled by PCRE2, to machine code if possible. Immutable; may be shared
+/// A pattern over bytes, compiled by PCRE2, if possible to machine code. Immutable; may be shared
 /// by threads.
 ///
 /// In a build without PCRE2 the constructor always throws.
@@ -19,7 +19,7 @@ class pcre2_pattern {
  public:
   enum class engine : std::uint8_t {
     fastest,
-    interpreter,  ///< used anyway if the process cannot or may not generate machine code
+    interpreter,  ///< also used if the process cannot or may not generate machine code
   };
 
   /// @param source  output of symbol_pattern()

@@ -53,7 +53,7 @@ auto value_of(const Table& table, std::string_view name) {
   return found == std::end(table) ? nullptr : &found->second;
 }
 
-// Normalizes a name: case, spaces, hyphens and underscores are not significant.
+// Normalizes a property name: case, spaces, hyphens and underscores are not significant.
 std::string plain_name(std::string_view name) {
   std::string plain;
   for (const char c : name) {
@@ -97,7 +97,7 @@ std::uint32_t hex_digit(std::uint32_t c) noexcept {
   return 16;
 }
 
-// Reads `least` to `limit` digits.
+// Reads a number of `least` to `limit` hexadecimal digits.
 std::uint32_t read_hex(pattern_reader& in, std::size_t least, std::size_t limit) {
   std::uint32_t value = 0;
   std::size_t count = 0;
@@ -193,7 +193,8 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std:
         last = end.point;
       }
       if (last < first) in.fail("a range whose end is before its begin");
-      // In Oniguruma, such a class loses the characters beyond ASCII when it is negated.
+      // In Oniguruma, a class with such a range loses the characters beyond ASCII when it is
+      // negated.
       if (depth > 0 && first == 0 && last >= 0x80) {
         in.fail("a range from U+0000 to beyond ASCII in a class of a class is not supported");
       }

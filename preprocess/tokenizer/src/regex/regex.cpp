@@ -20,7 +20,8 @@ regex_search::regex_search(const regex& pattern, std::string_view text, regex_me
   pattern.letters_.translate(text, memory.symbols);
 }
 
-// Skips an empty match that touches the previous one, advancing by a whole character.
+// Returns the next match. Skips an empty match that touches the previous match, and then continues
+// after the next whole character.
 std::optional<regex_search::match> regex_search::next() {
   using kind = pcre2_pattern::result::kind;
   const std::string_view symbols = memory_.symbols;
@@ -44,7 +45,8 @@ std::optional<regex_search::match> regex_search::next() {
   return std::nullopt;
 }
 
-// Continues from the last requested place, because matches come in order.
+// Converts an offset in symbols to an offset in bytes. Continues from the place of the previous
+// call, because matches come in order.
 std::size_t regex_search::bytes_before(std::size_t symbol) noexcept {
   if (memory_.symbols.size() == text_.size()) return symbol;
   while (place_ < symbol) {

@@ -41,10 +41,10 @@ class regex_search {
 
   /// @param pattern  must outlive this search
   /// @param text  valid UTF-8; must outlive this search
-  /// @param memory  used by no other search while this one lasts
+  /// @param memory  must not be used by another search during this search
   regex_search(const regex& pattern, std::string_view text, regex_memory& memory);
 
-  /// The next match after the last one. An empty match that touches the last one is skipped.
+  /// Returns the next match. Skips an empty match that touches the previous match.
   /// @throws unencodable_text  the engine gives up
   std::optional<match> next();
 

@@ -40,7 +40,7 @@ class writer {
  public:
   explicit writer(const alphabet& letters) : letters_(letters) {}
 
-  // Text of `node` that may stand in a sequence.
+  // Returns the text of `node`, in a form that may be part of a sequence.
   std::string text_of(const pattern_node& node) const {
     switch (node.what) {
       case node_kind::nothing:
@@ -80,7 +80,7 @@ class writer {
     return all;
   }
 
-  // Text of `node` that a quantifier may follow.
+  // Returns the text of `node`, in a form that a quantifier may follow.
   std::string unit(const pattern_node& node) const {
     const bool is_one = node.what == node_kind::characters || node.what == node_kind::alternation ||
                         node.what == node_kind::atomic;
@@ -97,7 +97,8 @@ class writer {
     return text;
   }
 
-  // No line begins after a newline at the end of the text, but `\Z` matches before such a newline.
+  // As in Oniguruma, no line begins after a newline at the end of the text, but `\Z` matches before
+  // such a newline.
   std::string place_of(const pattern_node& node) const {
     switch (node.what) {
       case node_kind::line_begin:

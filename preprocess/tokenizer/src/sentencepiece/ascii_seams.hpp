@@ -7,10 +7,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pairs of ASCII characters between which a text is cut, in a form for vectorized look-up.
-/// Each second character belongs to one of up to 7 groups. Each first character has the bits of the
-/// groups that it must not be cut from. Forming groups may lose a few cuts but never adds one.
-/// Immutable.
+/// The pairs of ASCII characters between which a text is cut, in a form for vectorized look-up. The
+/// second character of a pair belongs to one of up to 7 groups, each with its own bit. For the
+/// first character, a mask has the bits of all groups before which the text must not be cut. Groups
+/// of several characters may lose a few cuts but never add one. Immutable.
 class ascii_seams {
  public:
   static constexpr std::size_t max_groups = 7;
@@ -18,7 +18,8 @@ class ascii_seams {
 
   using characters = std::array<std::uint64_t, 2>;  // a set, one bit each
 
-  /// @param kept    for each second character: the first characters that it must not be cut from
+  /// @param kept    for each second character: the first characters from which it must not be cut
+  ///                off
   /// @param spaces  characters whose group() includes space_bit
   ascii_seams(std::array<characters, 128> kept, const characters& spaces);
 
@@ -26,9 +27,9 @@ class ascii_seams {
     return (before_[first] & group_[second]) == 0;
   }
 
-  /// By first character: the bits of the groups that it is not cut from.
+  /// For each first character: the bits of the groups before which the text is not cut.
   const std::array<std::uint8_t, 128>& before() const noexcept { return before_; }
-  /// By second character: the bit of its group, and space_bit.
+  /// For each second character: the bit of its group, and space_bit if the character is a space.
   const std::array<std::uint8_t, 128>& group() const noexcept { return group_; }
 
  private:

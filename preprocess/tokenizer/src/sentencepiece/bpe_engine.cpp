@@ -89,7 +89,7 @@ class bpe_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // The interface for encode_fragments.
+  // The interface that encode_fragments requires.
 
   using section_encoder::limit;
   void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
@@ -188,7 +188,8 @@ class bpe_encoder final : public section_encoder {
     }
   }
 
-  // Encodes a text without seams inside.
+  // Encodes a text that has no seams inside (places where a text can be cut without changing its
+  // ids).
   void encode_part(std::string_view text, id_buffer& ids) {
     if (text.size() > fragment_cache::max_overflow_bytes || !model_->front.is_its_own(text)) {
       ids.append(merge(text));
@@ -204,7 +205,7 @@ class bpe_encoder final : public section_encoder {
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
-  // The ids of a fragment, valid until the next call.
+  // Returns the ids of a fragment, valid until the next call.
   std::span<const std::int32_t> merge(std::string_view text) {
     if (symbols_.size() < text.size() || symbols_.size() > kept_symbols) {
       symbols_ = std::vector<piece_merger::symbol>(std::max<std::size_t>(text.size(), 64));
@@ -221,7 +222,7 @@ class bpe_encoder final : public section_encoder {
     return found_;
   }
 
-  // Writes the symbols that merging starts from to symbols_: characters and user-defined pieces.
+  // Writes the symbols with which merging starts to symbols_: characters and user-defined pieces.
   std::size_t symbols_of(std::string_view text) {
     std::size_t count = 0;
     for (std::size_t at = 0; at < text.size();) {
@@ -241,8 +242,8 @@ class bpe_encoder final : public section_encoder {
     return count;
   }
 
-  // Appends the ids of a symbol, whose text is at the front of `text`.
-  // @return the size of its text in bytes
+  // Appends the ids of a symbol. The text of the symbol is at the beginning of `text`.
+  // @return the size of the symbol's text in bytes
   std::size_t add_ids_of(piece_merger::symbol symbol, std::string_view text) {
     const std::int32_t id = model_->merges.id(symbol);
     if (id >= 0) {
@@ -261,7 +262,7 @@ class bpe_encoder final : public section_encoder {
     return size;
   }
 
-  // Scratch memory for more symbols than this is released before the next text.
+  // Scratch memory for more symbols than this is freed before the next text.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   const compiled* model_;
@@ -287,7 +288,8 @@ class bpe_engine final : public section_engine {
     return std::make_unique<bpe_encoder>(model_, cache_bytes);
   }
 
-  // Unknown characters become one id across any cut, so the character before it must be known.
+  // Adjacent unknown characters become one id, even across a cut. So the character before the cut
+  // must be known.
   bool may_cut(std::string_view text, std::size_t at) const override {
     if (model_.merges.has_unused() || !model_.front.may_cut(text, at)) return false;
     const std::uint32_t left = neighbours_at(text, at).left;

@@ -19,17 +19,17 @@ namespace millrace::tokenizer::detail {
 
 /// Encodes the fragments of a batch. Engine must provide:
 ///
-///   bool take(ids, count)                 The next `count` ids of fragments are already in the
-///                                         room of `ids`. Adds them and returns true. If it cannot
+///   bool take(ids, count)                 The batch has written the next `count` ids to the room
+///                                         of `ids`. Adds them and returns true. If it cannot
 ///                                         accept them without their fragments, returns false
 ///                                         without effect; encode_fragment is then called for each.
 ///   void encode_fragment(fragment, ids)   Encodes one raw fragment, whether the batch finds it or
 ///                                         not.
 ///   void expect_growth(ids)               Throws if all fragments together gave more ids than the
 ///                                         growth limit of the text.
-///   bool learn(text, first)               May cache the fragments of `text` that the batch does
-///                                         not find, from index `first` on. Returns false if it
-///                                         caches none.
+///   bool learn(text, first)               May cache those fragments of `text`, starting at index
+///                                         `first`, that the batch does not find. Returns false if
+///                                         it caches none.
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {
@@ -74,9 +74,10 @@ void encode_normalized_fragments(std::string_view text, const text_front& front,
 
 /// Encodes a raw text fragment by fragment.
 ///
-/// Engine must also provide encode_normalized(text, ids) for normalized text, which it may cut at
-/// any seam, and limit(), the growth_limit of the text.
-/// @param continues  `text` follows a cut that front.may_cut allows
+/// Engine must also provide limit(), the growth_limit of the text, and encode_normalized(text, ids)
+/// for normalized text. The latter may cut the text at any seam (a place where a text can be cut
+/// without changing its ids).
+/// @param continues  true if `text` follows a cut that front.may_cut allows
 /// @param buffer  scratch memory
 /// @pre front.takes_fragments(text)
 template <class Engine>
@@ -84,10 +85,10 @@ void encode_fragments(std::string_view text, bool continues, const text_front& f
                       word_batch& batch, Engine& engine, std::string& buffer, id_buffer& ids) {
   const fragment_cutter& cutter = front.cutter();
   text = front.without_end(text);
-  // What follows `limit` may be normalized to spaces and then stripped at the end of the text.
+  // The text after `limit` may be normalized to spaces and then stripped at the end of the text.
   std::size_t limit = front.sure_end(text);
-  // Find the first fragment that is not normalized to nothing: the dummy space precedes it. The
-  // fragments before it have no effect.
+  // Find the first fragment whose normalized form is not empty: the dummy space precedes this
+  // fragment. The fragments before it have no effect.
   std::string_view first;
   std::size_t at = 0;
   while (!continues && first.empty() && at < text.size()) {

@@ -15,7 +15,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// @throws config_error  the model has more pieces than there are ids in the cache tables
+/// Checks that the ids of the model fit in the cache tables.
+/// @throws config_error  the model has more pieces than there are ids in the tables
 inline void check_size(const sentencepiece_model& model) {
   constexpr auto most = static_cast<std::size_t>(word_batch::short_table::ids::max_id) + 1;
   if (model.pieces.size() > most) {
@@ -38,7 +39,8 @@ class fragment_cache {
   fragment_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, instruction_set set)
       : cache_(cache_bytes, shared, nullptr, set) {}
 
-  /// Looks up many fragments at a time. A fragment that it does not find may still be cached.
+  /// The batch looks up many fragments at a time. A fragment that it does not find may still be
+  /// cached.
   word_batch& batch() noexcept { return cache_.batch; }
 
   enum class answer : std::uint8_t {
@@ -53,7 +55,8 @@ class fragment_cache {
     return answer::special;
   }
 
-  /// Makes the front table hold the `i`th fragment of the batch. Returns false if it is not cached.
+  /// Copies the `i`th fragment of the batch to the front table, if it is not there yet. Returns
+  /// false if it is not cached.
   bool fetch(std::size_t i) noexcept {
     return is_short(i)
                ? cache_.shorts.find(cache_.batch.short_key(i), cache_.batch.short_key(i).hash()) !=

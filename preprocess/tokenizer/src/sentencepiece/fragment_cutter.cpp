@@ -25,7 +25,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// As code_point_at, but faster for characters of three bytes.
+// Like code_point_at, but faster for characters of three bytes.
 inline code_point point_at(std::string_view text, std::size_t at) {
   if (text.size() - at >= 4) {
     std::uint32_t bytes = 0;
@@ -43,9 +43,9 @@ inline code_point point_at(std::string_view text, std::size_t at) {
 constexpr std::uint32_t first_without_spaces = 0x2000;
 
 ascii_seams ascii_seams_of(const seam_table& seams, const raw_characters& characters) {
-  // Whether no piece has `c` next to another character (for a digit: to another digit). Such
-  // characters are cut off, because each is an id of its own and a fragment of several would have
-  // too many ids. In most models, control characters are alone, and digits in some.
+  // True if no piece contains `c` next to another character (for a digit: next to another digit).
+  // Such characters are cut off, because each is one id, and a fragment of several would have too
+  // many ids. In most models, control characters are alone, and in some also digits.
   const auto is_alone = [&](std::uint32_t c) {
     for (std::uint32_t other = 0; other < 128; ++other) {
       const bool counts = !is_digit(c) || is_digit(other);
@@ -78,7 +78,7 @@ fragment_cutter::fragment_cutter(const seam_table& seams, const raw_characters& 
                                  bool joins_spaces, instruction_set set)
     : seams_(&seams),
       characters_(&characters),
-      // No piece may join the remaining space to what precedes it.
+      // Cut inside a run only if no piece joins the run's last space to the character before it.
       cuts_spaces_(joins_spaces && seams.always_parts_before_space() && !seams.joined(' ', ' ')),
       set_(set),
       ascii_(ascii_seams_of(seams, characters)) {}
@@ -92,9 +92,10 @@ std::size_t fragment_cutter::next_ends(std::string_view text, std::size_t begin,
   return next_ends_portable(text, begin, ends);
 }
 
-// Whether to cut between `x` and `y`. At least one of them is not ASCII, and neither is odd.
+// True if a text is to be cut between `x` and `y`. At least one of them is not ASCII, and neither
+// is odd (raw_characters).
 bool fragment_cutter::cuts(std::uint32_t x, std::uint32_t y) const noexcept {
-  // Words of other scripts are cut only where they end.
+  // In other scripts that separate words with spaces, cut only at the ends of words.
   if (y < first_without_spaces && y >= 0x80 && (x >= 0x80 || is_letter(x))) return false;
   if (x < first_without_spaces && x >= 0x80 && is_letter(y)) return false;
   if (x < 0x80 && characters_->is_space(x)) return false;
@@ -108,7 +109,8 @@ struct fragment_cutter::latest {
   bool is_odd = false;
 };
 
-// Whether to cut before the character at `at`. The one before it begins at `begin` or later.
+// True if the text is to be cut before the character at `at`. The character before it begins at
+// `begin` or later.
 inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begin, std::size_t at,
                                          latest& last) const noexcept {
   const code_point y = point_at(text, at);
@@ -127,7 +129,8 @@ inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begi
   return cuts(left.value, right.value);
 }
 
-// Whether a rule may combine the character at `at` with the next one, which is never ASCII then.
+// True if a rule may combine the character at `at` with the next one. In that case, the next one is
+// never ASCII.
 bool fragment_cutter::may_change(std::string_view text, std::size_t at) const noexcept {
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   return next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80 &&
@@ -168,7 +171,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
   const __m512i before_high = _mm512_loadu_si512(ascii_.before().data() + width);
   const __m512i group_low = _mm512_loadu_si512(ascii_.group().data());
   const __m512i group_high = _mm512_loadu_si512(ascii_.group().data() + width);
-  // Byte 63 of the previous vector, then bytes 0 to 62 of this one.
+  // Indices that select byte 63 of the previous vector, then bytes 0 to 62 of this vector.
   alignas(64) std::array<std::uint8_t, width> shifted_by_one;
   for (std::size_t i = 0; i < width; ++i) shifted_by_one[i] = static_cast<std::uint8_t>(63 + i);
   const __m512i shift = _mm512_load_si512(shifted_by_one.data());
@@ -203,7 +206,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
       leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(0xC0)));
       const __mmask64 wide =
           _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(0xE2)));
-      // All places where cuts() may be true.
+      // Bits of all places where cuts() may be true.
       std::uint64_t asked = (leads & (wide | ~after_high)) | (~high & after_high & here);
       if (at == begin) asked &= ~std::uint64_t{1};
       for (; asked != 0; asked &= asked - 1) {

@@ -16,20 +16,22 @@ namespace millrace::tokenizer::detail {
 
 /// Cuts a raw text, before normalization, into fragments that encode independently.
 ///
-/// A cut is always between two characters that are not odd, so that the normalization of one side
-/// does not depend on the other. In addition, no piece contains the two characters side by side, so
-/// that nothing an engine looks at spans the cut. Of such places, it chooses those where words end:
-/// before spaces, between letters or digits and other characters, and among Chinese, Japanese and
-/// Korean characters. More cuts would only make more fragments, and it is whole words that recur.
+/// A cut is always between two characters that are not odd (raw_characters), so that the
+/// normalization of one side does not depend on the other. In addition, no piece contains the two
+/// characters side by side, so that nothing an engine looks at spans the cut. Of such places, it
+/// chooses the ends of words: before spaces, between letters or digits and other characters, and
+/// among Chinese, Japanese and Korean characters. More cuts would only make more fragments, whereas
+/// whole words recur.
 ///
 /// If runs of spaces become one space and no piece has a space after another character, it also
 /// cuts before the last space of a run. The spaces before that cut give no ids, so a word always
-/// follows exactly one space, whatever its indentation. The caller must normalize that part of the
-/// run to nothing. Immutable; may be shared by threads.
+/// follows exactly one space, however long the run of spaces is. The caller must normalize the
+/// spaces before the cut to nothing. Immutable; may be shared by threads.
 class fragment_cutter final : public word_splitter {
  public:
-  /// @param seams, characters  must outlive this object
-  /// @param joins_spaces  runs of spaces become one space
+  /// @param seams, characters  must outlive this object. Seams are places where a text can be cut
+  ///                           without changing its ids
+  /// @param joins_spaces  true if normalization replaces runs of spaces with one space
   /// @pre characters.is_known()
   fragment_cutter(const seam_table& seams, const raw_characters& characters, bool joins_spaces,
                   instruction_set set);

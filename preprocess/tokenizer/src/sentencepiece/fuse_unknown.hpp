@@ -9,7 +9,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Replaces consecutive ids of unknown characters with one id, across fragments too.
+/// Replaces consecutive ids of unknown characters with one id, even if the ids are from different
+/// fragments.
 ///
 /// @param begin       index of the first id to check; earlier ids are done
 /// @param text_begin  index of the text's first id; earlier ids belong to another text

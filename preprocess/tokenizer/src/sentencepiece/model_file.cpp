@@ -125,7 +125,7 @@ sentencepiece_model::piece read_piece(wire_reader reader) {
   return piece;
 }
 
-// The byte that a piece such as <0x0A> stands for, or -1.
+// The byte that a piece such as <0x0A> represents, or -1.
 int byte_of(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
   int value = 0;
@@ -184,7 +184,8 @@ class piece_checker {
   }
 
  private:
-  // A BPE model has one namespace. In other models, pieces that text can match have their own.
+  // In a BPE model, all pieces share one namespace. In other models, pieces that text can match
+  // have a separate one.
   bool has_text_id(piece_type type) const {
     const bool reserved =
         type == piece_type::unknown || type == piece_type::control || type == piece_type::byte;

@@ -16,7 +16,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Scratch memory for more links than this is released after the text that needed it.
+// Scratch memory for more links than this is freed after the text that needed it.
 constexpr std::size_t kept_text_links = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;
@@ -50,7 +50,7 @@ piece_merges::piece_merges(const std::vector<text_piece>& pieces)
   add_merging(merging);
   for (const text_piece& piece : pieces) {
     if (piece.type == piece_type::user_defined) {
-      // It is found before any merge and never merges.
+      // A user-defined piece is found before any merge and never merges.
       user_defined_.emplace(piece.id, add(piece.id, piece.text.size()));
     } else if (is_character(piece.text)) {
       // A character whose piece is unused is treated as one without a piece.
@@ -139,7 +139,7 @@ void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
     std::size_t at = home(mixed);
     while (slots_[at] != no_slot) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = rule;  // no pair occurs twice: its text is one piece
+    slots_[at] = rule;  // no pair occurs twice, because its text is one piece
   }
 }
 
@@ -223,7 +223,7 @@ void piece_merger::merge_together(std::span<short_word> words) const noexcept {
 }
 
 std::size_t piece_merger::merge_few(std::span<symbol> symbols) const noexcept {
-  // What each symbol and the next one merge to, and its rank.
+  // The merge result of each symbol and the next one, and the rank of that merge.
   std::array<symbol, short_word::max_bytes> pairs;
   std::array<std::uint32_t, short_word::max_bytes> ranks;
   std::size_t count = symbols.size();
@@ -265,8 +265,9 @@ void piece_merger::push(std::uint32_t left, std::uint32_t right, std::span<const
 }
 
 // Merges a long text one part at a time, as byte_merger::append does. It relies on the same fact: a
-// sequence of symbols is the merge result of its text if each two adjacent symbols are the merge
-// result of theirs. Ties do not matter: the leftmost place in a part is also leftmost in the whole.
+// sequence of symbols is the merge result of its text if every two adjacent symbols are the merge
+// result of their own text. Ties do not matter: the leftmost place in a part is also leftmost in
+// the whole.
 std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
   done_.clear();
   std::size_t wanted = part_symbols;
@@ -282,17 +283,17 @@ std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
     find_part(symbols, at, end);
     const std::size_t first_end = part_.size() > 1 ? part_[1].begin : end;
     if (!done_.empty() && !follows(symbols, done_.back().begin, at, first_end)) {
-      // Go back a few symbols, further with each failure, at last to the beginning.
+      // Drop a few symbols. After each failure, drop more of them, and finally all.
       const std::size_t back = std::min(done_.size(), wanted / part_symbols * 8);
       for (std::size_t i = 0; i < back; ++i) at = drop_last();
-      wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, to terminate
+      wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, so that the loop ends
       continue;
     }
     done_.insert(done_.end(), part_.begin(), part_.end());
     at = end;
     if (at == symbols.size()) break;
     wanted = part_symbols;
-    // Drop the last symbols: they are the least certain, as the part ended before the next ones.
+    // Drop the last symbols: the symbols after this part are the most likely to change these.
     const std::size_t dropped = std::min<std::size_t>(4, part_.size() / 4);
     for (std::size_t i = 0; i < dropped; ++i) at = drop_last();
   }
@@ -313,8 +314,8 @@ void piece_merger::find_part(std::span<const symbol> symbols, std::size_t begin,
   }
 }
 
-// Whether merging the symbols from `left` to `end` gives exactly two, which begin at `left` and
-// `right`.
+// True if merging the symbols from `left` to `end` gives exactly two symbols, which begin at `left`
+// and `right`.
 bool piece_merger::follows(std::span<const symbol> symbols, std::size_t left, std::size_t right,
                            std::size_t end) {
   scratch_.assign(symbols.begin() + static_cast<std::ptrdiff_t>(left),
@@ -332,7 +333,7 @@ std::size_t piece_merger::merge_long(std::span<symbol> symbols) {
                                   symbols.begin());
 }
 
-// A merge result replaces the first of its symbols; the others become `merged_away`.
+// A merge result replaces the first symbol of its pair; the second becomes `merged_away`.
 void piece_merger::merge_in_place(std::span<symbol> symbols) {
   const auto count = static_cast<std::uint32_t>(symbols.size());
   links_.resize(count);
@@ -354,8 +355,8 @@ void piece_merger::merge_in_place(std::span<symbol> symbols) {
     const auto rank = static_cast<std::uint32_t>(open_.back() >> 32);
     const auto left = static_cast<std::uint32_t>(open_.back());
     open_.pop_back();
-    // The entry is out of date if the left symbol is gone or is now the last, or if the pair has
-    // changed. (If the new pair has the same rank, it is in the heap too and is next in turn.)
+    // The entry is out of date if the left symbol is gone or is now the last symbol, or if the pair
+    // has changed. (If the new pair has the same rank, it also is in the heap and comes next.)
     if (symbols[left] == merged_away || links_[left].after == nobody) continue;
     const std::uint32_t right = links_[left].after;
     const symbol merged = merges_->find(symbols[left], symbols[right]);

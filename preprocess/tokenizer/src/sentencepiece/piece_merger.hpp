@@ -18,19 +18,19 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The merges of SentencePiece's BPE: which two symbols become which, the highest score first.
-/// Immutable; may be shared by threads.
+/// The merges of SentencePiece's BPE. Maps two adjacent symbols to the symbol that they merge to.
+/// The merge with the highest score comes first. Immutable; may be shared by threads.
 ///
-/// This table numbers its symbols itself: first the pieces of several characters, by descending
-/// score, then characters and user-defined pieces. `unknown`, the highest, stands for every
-/// character that is in no piece.
+/// This class assigns the numbers of its symbols: first the pieces of several characters, by
+/// descending score, then characters and user-defined pieces. `unknown`, the highest number,
+/// represents every character that is in no piece.
 class piece_merges {
  public:
   using symbol = std::uint32_t;
   static constexpr symbol none = 0x1FFFFF;
   static constexpr symbol unknown = 0x1FFFFE;
 
-  /// @param pieces  those that text can match
+  /// @param pieces  the pieces that text can match
   /// @throws config_error  there are more than 2 million symbols
   explicit piece_merges(const std::vector<text_piece>& pieces);
 
@@ -47,7 +47,7 @@ class piece_merges {
   symbol find(symbol left, symbol right) const noexcept {
     const std::uint64_t pair = key(left, right);
     const std::uint64_t mixed = mix(pair);
-    // Most pairs do not merge. The filter that shows this is small enough to stay in the cache.
+    // Most pairs do not merge. A filter shows this, and it is small enough to stay in the cache.
     if (!may_merge(mixed)) return none;
     for (std::size_t at = home(mixed);; at = (at + bucket_slots) & (slots_.size() - 1)) {
       // No branch per slot: the position of a pair in its bucket is unpredictable.
@@ -56,8 +56,8 @@ class piece_merges {
         const std::uint64_t slot = slots_[at + i];
         found = slot >> symbol_bits == pair ? static_cast<symbol>(slot & none) : found;
       }
-      // A bucket fills from the front and overflows into the next. At most half of all slots are
-      // used.
+      // A bucket fills from the front. If it is full, further pairs go to the next bucket. At most
+      // half of all slots are used.
       if (found != none || slots_[at + bucket_slots - 1] == no_slot) return found;
     }
   }
@@ -66,14 +66,14 @@ class piece_merges {
     const std::uint64_t mixed = mix(key(left, right));
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
-  /// Merges in the form that merge_short takes, with ASCII characters as bytes and
-  /// unknown_in_pairs() for `unknown`. Contains only merges that rank before the first two pieces
-  /// of equal score, so each result has its own rank. Null if the model is too large for it or has
-  /// unused pieces.
+  /// The merges in the form that merge_short takes. In it, ASCII characters are bytes, and
+  /// unknown_in_pairs() is used for `unknown`. Contains only the merges that rank before the first
+  /// two pieces of equal score, so each result has its own rank. Null if the model is too large for
+  /// this form or has unused pieces.
   const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
   symbol unknown_in_pairs() const noexcept { return static_cast<symbol>(ids_.size()); }
-  /// Whether `symbols` may merge further after all merges of pairs(). In real models, only runs of
-  /// spaces do.
+  /// True if `symbols` may merge further after all merges of pairs(). In real models, this happens
+  /// only with runs of spaces.
   bool merge_late(std::span<const symbol> symbols) const noexcept {
     for (const symbol s : symbols) {
       if (s < is_left_late_.size() && is_left_late_[s]) return true;
@@ -94,7 +94,7 @@ class piece_merges {
   std::size_t size_bytes(symbol s) const noexcept { return sizes_[s]; }
 
   bool is_unused(symbol s) const noexcept { return s < unused_.size() && unused_[s]; }
-  /// Whether any piece of two or more characters is unused. How such a piece is split again depends
+  /// True if any piece of two or more characters is unused. How such a piece is split again depends
   /// on the whole text.
   bool has_unused() const noexcept { return has_unused_; }
 
@@ -143,7 +143,7 @@ class piece_merges {
 class piece_merger {
  public:
   using symbol = piece_merges::symbol;
-  /// Longest text, in symbols: indexes are 31-bit.
+  /// Size of the longest text, in symbols: indices are 31-bit.
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
   /// @param merges  must outlive this object
@@ -156,9 +156,9 @@ class piece_merger {
   /// @return the number of remaining symbols, which are at the front.
   std::size_t merge(std::span<symbol> symbols);
 
-  /// Whether merge_together() supports this model.
+  /// True if merge_together() supports this model.
   bool merges_together() const noexcept { return merges_->pairs() != nullptr; }
-  /// Prepares a text without user-defined pieces.
+  /// Prepares a text without user-defined pieces for merge_together().
   /// @return false if the text must be merged with merge()
   /// @pre merges_together(), text is not empty
   bool start(std::string_view text, short_word& word) const noexcept;
@@ -209,7 +209,7 @@ class piece_merger {
   };
   std::vector<links> links_;
   std::vector<std::uint64_t> open_;  // rank << 32 | index of the left symbol; a min-heap
-  // By unused piece: the last pair looked up that merges to it.
+  // For each unused piece: the last pair looked up that merges to it.
   std::unordered_map<symbol, std::pair<symbol, symbol>> parts_;
 };
 

@@ -12,21 +12,22 @@
 
 namespace millrace::tokenizer::detail {
 
-/// How normalization affects single characters, so that a text can be cut next to some of them
-/// before it is normalized.
+/// Classifies characters by how normalization affects them, so that a text can be cut next to some
+/// of them before it is normalized.
 ///
-/// An ASCII character that becomes a space is a space. A character is odd if it changes in any
-/// other way, or if a rule may combine it with preceding characters. All others are plain. So no
-/// rule spans the boundary between two characters that are not odd, but a plain character may
-/// change if an odd one follows it. Immutable; may be shared by threads.
+/// Each character is in one of three classes. A space is an ASCII character that becomes a space. A
+/// character is odd if it changes in any other way, or if a rule may combine it with preceding
+/// characters. All others are plain. So no rule spans the boundary between two characters that are
+/// not odd, but a plain character may change if an odd one follows it. Immutable; may be shared by
+/// threads.
 class raw_characters {
  public:
   raw_characters() : raw_characters(charsmap(), false) {}
 
-  /// @param folds_symbol  U+2581 becomes a space
+  /// @param folds_symbol  true if U+2581 becomes a space
   raw_characters(const charsmap& rules, bool folds_symbol);
 
-  /// Whether the rules allow this classification at all.
+  /// False if the rules do not allow this classification.
   bool is_known() const noexcept { return known_; }
 
   bool is_space(std::uint32_t character) const noexcept {
@@ -39,10 +40,10 @@ class raw_characters {
         (std::size_t{pages_[page]} << page_bits) + (character & ((1U << page_bits) - 1));
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
-  /// Whether any rule replaces several characters together. Only the first of them may be ASCII.
+  /// True if any rule replaces several characters together. Only the first of these may be ASCII.
   bool has_sequences() const noexcept { return has_sequences_; }
 
-  /// Whether every character is plain or U+0020.
+  /// True if every character is plain or U+0020.
   bool all_plain(std::string_view text) const noexcept;
 
  private:

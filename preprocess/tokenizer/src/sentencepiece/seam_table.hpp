@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds seams, where a text may be cut without changing its ids: between two characters that no
-/// piece contains side by side. Immutable.
+/// Finds seams. Seams are places where a text can be cut without changing its ids: between two
+/// characters that no piece contains side by side. Immutable.
 ///
 /// While it encodes, a model looks only at single characters and at texts of pieces. Neither spans
 /// a seam, so both sides of a seam encode independently. (Unknown characters on both sides of a
@@ -22,7 +22,7 @@ class seam_table {
   /// @param pieces  all pieces that text can match, including user-defined ones; valid UTF-8
   explicit seam_table(std::span<const std::string_view> pieces);
 
-  /// Whether a piece contains `x` directly before `y`. Exact for ASCII; otherwise, false positives
+  /// True if a piece contains `x` directly before `y`. Exact for ASCII; otherwise, false positives
   /// are possible but rare.
   bool joined(std::uint32_t x, std::uint32_t y) const noexcept {
     if ((x | y) < 0x80) return (ascii_[x][y / 64] >> (y % 64) & 1) != 0;
@@ -30,7 +30,7 @@ class seam_table {
     return (bits_[h / 64] >> (h % 64) & 1) != 0;
   }
 
-  /// Whether no piece contains a space directly after another character, except after a space.
+  /// True if no piece contains a space directly after a character other than a space.
   bool always_parts_before_space() const noexcept { return always_parts_before_space_; }
 
   /// End of the fragment of `text` that begins at `begin`: the next seam, or the end of `text`.

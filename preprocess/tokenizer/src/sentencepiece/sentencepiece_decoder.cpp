@@ -23,7 +23,7 @@ sentencepiece_decoder::sentencepiece_decoder(const sentencepiece_model& model)
   }
 }
 
-// Appends `bytes` to `text` as characters, U+FFFD for invalid ones, and clears `bytes`.
+// Appends `bytes` to `text` as characters, with U+FFFD for invalid bytes, and clears `bytes`.
 void sentencepiece_decoder::append_bytes(std::string& bytes, std::string& text) {
   std::string_view rest = bytes;
   while (!rest.empty()) {

@@ -44,7 +44,7 @@ std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model
   throw config_error("a SentencePiece model of type CHAR is not supported, only BPE and UNIGRAM");
 }
 
-// Whether the model reduces two spaces to one. Megatron tests this in the same way.
+// True if the model reduces two spaces to one. Megatron tests this in the same way.
 bool drops_extra_spaces(const sentencepiece_model& model) {
   const seam_table seams;
   const text_front front(model, seams, instruction_set::portable);
@@ -53,7 +53,7 @@ bool drops_extra_spaces(const sentencepiece_model& model) {
   return front.normalize("x y", one) == front.normalize("x  y", two);
 }
 
-// Finds control pieces in texts. SentencePiece itself never recognizes them there.
+// Creates a finder for control pieces in texts. SentencePiece itself never recognizes them there.
 added_token_finder finder_of(const sentencepiece_model& model) {
   std::vector<added_token> tokens;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {

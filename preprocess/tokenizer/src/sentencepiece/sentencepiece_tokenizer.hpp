@@ -19,8 +19,8 @@ struct sentencepiece_options {
   special_tokens_in_text special_tokens = special_tokens_in_text::as_reference;
   /// False means Megatron's `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`.
   bool ignore_extra_whitespaces = true;
-  /// The end-of-document token: the name of a control piece (it has no text), or the text of
-  /// another token. Empty: the model's end-of-sentence piece.
+  /// The end-of-document token: the name of a control piece (which has no text), or the text of
+  /// another token. If empty, the end-of-document token is the model's end-of-sentence piece.
   std::string eod_token = {};
   engine_tuning tuning = {};
 };
@@ -43,7 +43,7 @@ std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::p
 std::unique_ptr<const section_engine> make_sentencepiece_bpe_engine(
     const sentencepiece_model& model, const engine_tuning& tuning = {});
 
-/// The same for models of type unigram.
+/// Like make_sentencepiece_bpe_engine, for models of type unigram.
 std::unique_ptr<const section_engine> make_sentencepiece_unigram_engine(
     const sentencepiece_model& model, const engine_tuning& tuning = {});
 

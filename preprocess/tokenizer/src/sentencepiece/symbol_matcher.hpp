@@ -34,7 +34,7 @@ class symbol_matcher {
     return longest;
   }
 
-  /// Whether a symbol begins with this byte.
+  /// True if a symbol begins with this byte.
   bool may_begin(unsigned char byte) const noexcept {
     return trie_.step(byte_trie::root, byte) != byte_trie::none;
   }

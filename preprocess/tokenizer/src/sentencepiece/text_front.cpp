@@ -22,8 +22,8 @@ symbol_matcher raw_symbols_of(const sentencepiece_model& model) {
   return symbol_matcher(byte_trie(std::move(symbols)));
 }
 
-// Whether normalization leaves the characters of all user-defined symbols alone anyway. Then the
-// seams between pieces already tell where symbols may not be cut.
+// True if normalization leaves the characters of all user-defined symbols unchanged anyway. Then no
+// cut at a seam (a place where a text can be cut without changing its ids) is inside a symbol.
 bool symbols_are_plain(const sentencepiece_model& model, const raw_characters& characters) {
   return std::ranges::all_of(model.pieces, [&](const sentencepiece_model::piece& piece) {
     return piece.type != piece_type::user_defined ||
@@ -48,7 +48,7 @@ std::vector<text_piece> text_pieces_of(const sentencepiece_model& model) {
     text_piece kept{std::string(piece.text), static_cast<std::int32_t>(id), piece.score,
                     piece.type};
     if (model.normalizer.escape_whitespaces) {
-      // Every space in the text that a model sees is U+2581, so this piece never matches.
+      // Models see every space in a text as U+2581, so this piece never matches.
       if (piece.text.find(' ') != std::string_view::npos) continue;
       kept.text.clear();
       for (std::size_t at = 0; at < piece.text.size(); ++at) {
@@ -97,8 +97,8 @@ text_front::text_front(const sentencepiece_model& model, const seam_table& seams
 
 bool text_front::may_cut(std::string_view text, std::size_t at) const noexcept {
   if (!cutter_) return false;
-  // The cutter also sees the character after the one at `at`, because a rule may combine the two.
-  // Whether it cuts between those two does not matter: only its first cut counts.
+  // Also pass the cutter the character after the one at `at`, because a rule may combine the two. A
+  // cut between these two does not matter, because only the first cut counts.
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   if (next == text.size()) return false;
   const std::size_t left = character_before(text, at);

@@ -28,31 +28,32 @@ struct text_piece {
 /// The pieces of a model that text can match.
 std::vector<text_piece> text_pieces_of(const sentencepiece_model& model);
 
-/// A matcher for the user-defined ones among `pieces`.
+/// Creates a matcher for the user-defined pieces among `pieces`.
 symbol_matcher user_symbols_of(const std::vector<text_piece>& pieces);
 
 seam_table seams_of(const std::vector<text_piece>& pieces);
 
-/// Prepares raw texts for an engine: normalizes them, as a whole or, if the model allows it,
+/// Prepares raw texts for an engine. It normalizes a text as a whole or, if the model allows it,
 /// fragment by fragment. Immutable; may be shared by threads.
 class text_front {
  public:
   using place = text_normalizer::place;
 
-  /// @param seams  the seams of the model's pieces; must outlive this object
+  /// @param seams  the seams of the model's pieces, which are places where a text can be cut
+  ///               without changing its ids; must outlive this object
   /// @throws format_error  the model's charsmap is malformed
   text_front(const sentencepiece_model& model, const seam_table& seams, instruction_set set);
 
   text_front(const text_front&) = delete;
   text_front& operator=(const text_front&) = delete;
 
-  /// Whether fragments of texts may be normalized independently, for nearly all texts.
+  /// True if, for nearly all texts, fragments may be normalized independently.
   bool cuts_raw_text() const noexcept { return cutter_.has_value(); }
   /// The cutter for texts that are already normalized.
   /// @pre !cuts_raw_text()
   const fragment_cutter& normalized_cutter() const noexcept { return *normalized_cutter_; }
 
-  /// Whether fragments of this text may be normalized independently.
+  /// True if fragments of this text may be normalized independently.
   bool takes_fragments(std::string_view text) const noexcept {
     return cutter_ && (plain_ || text.find('\0') == std::string_view::npos);
   }
@@ -60,22 +61,23 @@ class text_front {
   /// `text` without the spaces at its end that normalization drops.
   /// @pre takes_fragments(text)
   std::string_view without_end(std::string_view text) const noexcept;
-  /// Offset before which stripping the end of the text cannot affect its fragments: where the last
-  /// character begins that is not a space and cannot become one (0 if there is none). It is the end
-  /// of the text if that character is the last one, or if nothing is stripped.
+  /// Offset before which stripping the end of the text cannot affect its fragments. This is where
+  /// the last character begins that is not a space and cannot become one, or 0 if there is none. If
+  /// that character is the last one, or if nothing is stripped, this is the end of the text.
   std::size_t sure_end(std::string_view text) const noexcept;
 
   /// @pre takes_fragments(the text)
   const fragment_cutter& cutter() const noexcept { return *cutter_; }
 
-  /// @param part    a fragment, or several at the start of a text
+  /// @param part    a fragment, or several fragments at the start of a text
   /// @param buffer  may be overwritten; the result may point into it
   std::string_view normalize_part(std::string_view part, place where, std::string& buffer,
                                   growth_limit& limit) const {
     return normalizer_.normalize_part(part, where, buffer, limit);
   }
-  /// Whether any text that contains `text` may be cut at offset `at` of it: neither normalization
-  /// nor an engine looks across the cut, except that adjacent unknown characters become one id.
+  /// True if any text that contains `text` may be cut at offset `at` of `text`: neither
+  /// normalization nor an engine looks across the cut, except that adjacent unknown characters
+  /// become one id.
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 
   /// Normalizes a fragment that is neither the first nor the last of its text.
@@ -86,7 +88,8 @@ class text_front {
     return normalizer_.normalize(text, buffer);
   }
 
-  /// Whether a normalized fragment, or a part of one, would be unchanged as a raw fragment.
+  /// True if `normalized`, a normalized fragment or a part of one, would not change if it were
+  /// normalized again as a raw fragment.
   bool is_its_own(std::string_view normalized) const noexcept;
 
  private:

@@ -33,7 +33,7 @@ text_normalizer::text_normalizer(const normalizer_spec& spec, bool whitespace_as
   }
 }
 
-// Size of the longest prefix that does not change and has no spaces.
+// Size in bytes of the longest prefix that does not change and has no spaces.
 std::size_t text_normalizer::plain_run(std::string_view text) const noexcept {
   std::size_t size = 0;
   while (size < text.size() && plain_[static_cast<unsigned char>(text[size])]) ++size;

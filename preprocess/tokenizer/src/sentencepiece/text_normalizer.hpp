@@ -24,7 +24,7 @@ enum class space_form : unsigned char {
 class text_normalizer final : public normalizer {
  public:
   /// @param spec     charsmap_offset is the offset of its charsmap in the file
-  /// @param symbols  never changed in texts
+  /// @param symbols  user-defined symbols, which are never changed in texts
   /// @throws format_error  the charsmap is malformed
   text_normalizer(const normalizer_spec& spec, bool whitespace_as_suffix, symbol_matcher symbols,
                   space_form form);
@@ -33,13 +33,13 @@ class text_normalizer final : public normalizer {
   std::string_view normalize(std::string_view text, std::string& buffer,
                              growth_limit& limit) const override;
 
-  /// Whether a part is at the beginning or at the end of its text.
+  /// States whether a part is at the beginning of its text, and whether it is at the end.
   struct place {
     bool begins = false;
     bool ends = false;
   };
   /// Normalizes a part that fragment_cutter cut out. If runs of spaces become one space, a run that
-  /// continues after the end of the part adds nothing to it.
+  /// continues after the end of the part adds no space to the part.
   std::string_view normalize_part(std::string_view text, place where, std::string& buffer,
                                   growth_limit& limit) const;
 

@@ -68,13 +68,13 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // The interface for encode_fragments.
+  // The interface that encode_fragments requires.
 
   using section_encoder::limit;
   void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
 
-  // Ids from the batch apply to every score up to `steady`. Their scores are still added one by
-  // one, because a later fragment may depend on the exact bits of the sum.
+  // Ids from the batch are valid for every score up to `steady`. Their scores are still added one
+  // by one, because the ids of a later fragment may depend on the exact bits of the sum.
   bool take(id_buffer& ids, std::size_t count) {
     const std::int32_t* const found = ids.room(count);
     float score = score_;
@@ -134,8 +134,9 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // Paths that are best up to this |score| are stored where the batch finds them. Nearly all are;
-  // the others have a second path with nearly the same score.
+  // A path is stored in the tables of the batch if it is the best path for every |score| up to
+  // this. This is true for nearly all paths; the others have a second path with nearly the same
+  // score.
   static constexpr float steady = 98000;
 
   static encode_fault too_long(std::string_view text) {
@@ -156,7 +157,7 @@ class unigram_encoder final : public section_encoder {
     }
   }
 
-  // Encodes a normalized fragment whose cached ids, if any, do not apply.
+  // Encodes a normalized fragment that is not cached, or whose cached ids do not apply.
   void encode_anew(std::string_view text, id_buffer& ids) {
     if (text.size() <= fragment_cache::max_bytes) return search(text, ids);
     encode_by_seams(text, ids);
@@ -197,7 +198,8 @@ class unigram_encoder final : public section_encoder {
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
-  // If unknown characters end the previous part and begin this one, they share the earlier id.
+  // If unknown characters end the previous part and begin this part, they become one id: the
+  // earlier one.
   void fuse_with_part_before(id_buffer& ids) {
     if (model_->byte_fallback || ids.size() == start_) return;
     const auto found = ids.ids().subspan(start_);
@@ -208,7 +210,7 @@ class unigram_encoder final : public section_encoder {
     ids.truncate(ids.size() - 1);
   }
 
-  // Encodes in SentencePiece's own arithmetic, starting from the score so far.
+  // Encodes a text in SentencePiece's own arithmetic, starting from the score so far.
   void search(std::string_view text, id_buffer& ids) {
     const auto path = lattice_.best_path(text, score_);
     const std::size_t before = ids.size();
@@ -238,7 +240,7 @@ class unigram_encoder final : public section_encoder {
   std::string buffer_;
   std::vector<std::int32_t> found_;  // limit and ids, as stored in overflow()
   float score_ = 0;                  // of the path so far
-  bool ends_unknown_ = false;        // whether the path so far ends with an unknown character
+  bool ends_unknown_ = false;        // true if the path so far ends with an unknown character
   std::size_t start_ = 0;            // index of the text's first id
 };
 
@@ -254,7 +256,7 @@ class unigram_engine final : public section_engine {
   bool may_cut(std::string_view text, std::size_t at) const override {
     return model_.front.may_cut(text, at);
   }
-  // The score of everything before it decides between paths with nearly equal scores.
+  // The score of all text before a section decides between paths with nearly equal scores.
   bool continues_in_order() const noexcept override { return true; }
 
  private:

@@ -13,7 +13,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Scratch memory for more ends than this is released before the next text.
+// Scratch memory for more ends than this is freed before the next text.
 constexpr std::size_t kept_ends = std::size_t{1} << 20;
 
 byte_trie trie_of(const std::vector<text_piece>& pieces) {

@@ -15,9 +15,9 @@ namespace millrace::tokenizer::detail {
 /// The pieces of a Unigram model with their scores. Immutable; may be shared by threads.
 class unigram_pieces {
  public:
-  /// @param pieces         those that text can match; unused ones are ignored
+  /// @param pieces         the pieces that text can match; unused ones are ignored
   /// @param unknown_id     the id of a character that is not a piece
-  /// @param space_is_wide  a space stands for U+2581
+  /// @param space_is_wide  true if a space in these pieces represents U+2581
   unigram_pieces(const std::vector<text_piece>& pieces, std::int32_t unknown_id,
                  bool space_is_wide);
 
@@ -48,36 +48,36 @@ struct path_piece {
 };
 
 /// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: float32, with
-/// each path summed from the left, and the first of equal paths wins. Owns scratch memory; for one
-/// thread.
+/// each path summed from the left. Of equally good paths, the first wins. Owns scratch memory; for
+/// one thread.
 class unigram_lattice {
  public:
-  /// If the |score| of a path exceeds it, that score is subtracted from all open paths.
+  /// If the |score| of a path exceeds this value, that score is subtracted from all open paths.
   static constexpr float reset_threshold = 100000;
-  /// Longest text: offsets are 31-bit.
+  /// Size of the longest text: offsets are 31-bit.
   static constexpr std::size_t max_bytes = 0x7FFFFFFE;
 
   /// @param pieces  must outlive this object
   explicit unigram_lattice(const unigram_pieces& pieces) : pieces_(&pieces) {}
 
-  /// The best path through `text`, which continues a path with the given score. `score` becomes
-  /// the score of both together. Valid until the next call.
+  /// Returns the best path through `text`, which continues a path with the given score. Sets
+  /// `score` to the score of both paths together. Valid until the next call.
   std::span<const path_piece> best_path(std::string_view text, float& score);
 
-  /// The path through `text` that is best in exact arithmetic, and a limit: for every |score| up to
-  /// the limit, best_path() gives the same path and never exceeds the threshold. The limit is
-  /// negative if there is no such score.
+  /// Returns the path through `text` that is best in exact arithmetic, and a limit: for every
+  /// |score| up to the limit, best_path() gives the same path and never exceeds the threshold. The
+  /// limit is negative if there is no such score.
   ///
   /// Adding n pieces to a score s rounds n times, each time by at most u = 2^-24 of a sum whose
   /// magnitude is at most |s| + n * largest |piece score|. So the float score of any path is within
   /// e(s) = n * u * (|s| + n * largest) of its exact score. Rounding is monotonic: x <= y implies
-  /// x + p <= y + p. So the search ends with the highest float score of all paths, and its path has
-  /// that score. If the exact score of the best path exceeds that of the second best by more than
-  /// 2 * e(s), no other path reaches its float score, and the search finds it whatever the ties
-  /// along the way.
+  /// x + p <= y + p. So the search ends with the highest float score of all paths, and the path
+  /// that it returns has that score. If the exact score of the best path exceeds that of the second
+  /// best by more than 2 * e(s), no other path reaches the float score of the best path. The search
+  /// then finds the best path, however ties along the way are decided.
   ///
-  /// Exact scores are computed in double; the factor 2.1 amply covers the rounding of that.
-  /// Valid until the next call.
+  /// Exact scores are computed in double precision; the factor 2.1, instead of 2, amply covers the
+  /// rounding errors of double. Valid until the next call.
   struct settled {
     std::span<const path_piece> path;
     float limit;

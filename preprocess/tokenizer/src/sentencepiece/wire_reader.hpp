@@ -23,7 +23,7 @@ class wire_reader {
   explicit wire_reader(std::string_view bytes, std::uint64_t offset = 0) noexcept
       : bytes_(bytes), base_(offset) {}
 
-  /// Moves to the next field; false at the end of the message.
+  /// Moves to the next field. Returns false at the end of the message.
   /// @throws format_error  the field is truncated, or its tag is invalid
   bool next();
 

@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t max_vocab_size = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t max_digits = 4300;  // Python's limit on what int() converts
 
-// The value of Python's int() for a piece, or nothing if int() raises. Saturates, so that a long
-// number is too large but never wrong.
+// The value of Python's int() for a piece, or std::nullopt if int() raises an exception. The result
+// saturates: a number with many digits is too large for any vocabulary, but never wraps around.
 std::optional<std::int64_t> python_int(std::string_view piece) {
   std::size_t at = 0;
   const auto skip_space = [&] {

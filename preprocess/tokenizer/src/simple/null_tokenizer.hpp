@@ -30,7 +30,7 @@ class null_tokenizer final : public tokenizer {
   std::optional<std::int32_t> eod() const noexcept override;
   std::string decode(std::span<const std::int64_t> ids) const override;
   std::string fingerprint() const override;
-  /// Cuts before a space: the second part begins with it.
+  /// Returns an offset before a space: the second part begins with that space.
   std::size_t last_cut(std::string_view text) const override;
 
  private:

@@ -65,7 +65,7 @@ struct avx2 {
     return result;
   }
 
-  // Always two rounds: text rarely needs a third.
+  // Always does two rounds, because text rarely needs a third.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void write(mask bits, std::size_t at,
                                                                   std::size_t* out) noexcept {
     const auto number = static_cast<std::size_t>(_mm_popcnt_u64(bits));
@@ -112,8 +112,9 @@ struct avx2 {
     return top_bits({_mm256_cmpeq_epi8(bytes.low, all), _mm256_cmpeq_epi8(bytes.high, all)});
   }
 
-  // Part of a lookup in a table of 256, by shuffles of 16 entries. A row yields the kinds of bytes
-  // whose high nibble is `row`. For other bytes the sum has its top bit set, so it yields 0.
+  // One step of a look-up in a table of 256 entries, which uses one shuffle for every 16 entries.
+  // Returns the kinds of the bytes whose high nibble is `row`. For other bytes, the sum has its top
+  // bit set, so the shuffle returns 0.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i row_kinds(__m256i bytes,
                                                                          const kind_tables& tables,
                                                                          int row) noexcept {

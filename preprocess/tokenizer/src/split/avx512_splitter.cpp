@@ -101,8 +101,9 @@ struct avx512 {
     return result;
   }
 
-  // Always three stores, which suffice for most text, so there is no branch to mispredict.
-  // Masked forms with full masks, because GCC 12 reports uninitialized operands in the plain ones.
+  // Always does three stores, which suffice for most text, so there is no branch to mispredict.
+  // Uses masked forms with full masks, because GCC 12 reports uninitialized operands in the plain
+  // forms.
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write(
       mask bits, std::size_t at, std::size_t* out) noexcept {
     const __m512i packed = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(positions.data()));

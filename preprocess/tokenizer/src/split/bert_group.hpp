@@ -19,7 +19,7 @@ struct bert_cut_points {
 /// Built on the first call. Thread-safe.
 const bert_cut_points& bert_cuts() noexcept;
 
-/// What ends a unit besides white space.
+/// The characters that end a unit, in addition to white space.
 enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese };
 
 /// Splits raw text into units that BERT's normalizer and pre-tokenizer process independently. The
@@ -29,19 +29,20 @@ enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese 
 ///
 /// A space belongs to the unit after it, since white space produces no ids.
 ///
-/// Units are independent, whichever steps the normalizer has, for these reasons. Dropping controls,
-/// putting spaces around ideographs, dropping marks and lowercasing look at one character at a
-/// time. So does the pre-tokenizer, which drops white space and isolates punctuation. Decomposition
-/// looks only at runs of marks (with a nonzero combining class), and next to each cut is a
-/// character that is not such a mark: every step keeps the white space and punctuation used here
-/// unchanged, and an ideograph has spaces around it by then. Characters that clean_text drops are
-/// not cut points, because dropping one joins its neighbors.
+/// Units are independent, whichever steps the normalizer has, for these reasons. Four of its steps
+/// look at one character at a time: dropping controls, putting spaces around ideographs, dropping
+/// marks and lowercasing. The pre-tokenizer also looks at one character at a time: it drops white
+/// space and isolates punctuation. Decomposition looks only at runs of marks (with a nonzero
+/// combining class), and next to each cut is a character that is not such a mark: every step keeps
+/// the white space and punctuation used here unchanged, and an ideograph already has spaces around
+/// it at that step. Characters that clean_text drops are not cut points, because dropping one joins
+/// its neighbors.
 ///
-/// Units cut at white space only are independent for more normalizers and pre-tokenizers: for any
-/// normal form, since nothing composes with white space, and for every pre-tokenizer that drops
-/// white space, whatever else it does.
+/// Units that are cut only at white space are independent for more components: for any normal form,
+/// because nothing composes with white space, and for every pre-tokenizer that drops white space,
+/// whatever else it does.
 ///
-/// @tparam Apart  punctuation_and_chinese if handle_chinese_chars is on
+/// @tparam Apart  what ends a unit; punctuation_and_chinese if handle_chinese_chars is on
 template <apart Apart>
 struct bert_group {
   static constexpr unsigned used_kinds = word_kinds;
@@ -50,7 +51,7 @@ struct bert_group {
 
   static constexpr unsigned alone = kind::number;
 
-  /// One of space, alone and letter; letter is everything else.
+  /// The kind of a character: space, alone or, for all other characters, letter.
   static unsigned kinds(std::uint32_t point) noexcept {
     if (point < 0x80 && ((point | 0x20) - 'a' < 26 || point - '0' < 10)) return kind::letter;
     const bert_cut_points& cuts = bert_cuts();
@@ -60,7 +61,7 @@ struct bert_group {
     return ends.contains(point) ? alone : unsigned{kind::letter};
   }
 
-  /// Same contract as r50k_group::end.
+  /// Returns the end of the unit that begins at `begin`. Same contract as r50k_group::end.
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     const bool blank = text[begin] == ' ' && begin + 1 < text.size();
     const std::size_t body = blank ? begin + 1 : begin;

@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// BLOOM's pattern; text between matches is kept as pretokens
+/// BLOOM's pattern. Text between matches is kept as pretokens.
 ///
 ///    ?[^(\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+
 ///

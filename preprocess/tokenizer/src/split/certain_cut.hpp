@@ -10,13 +10,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// is_certain_cut for every pattern whose cuts are not local, except the patterns for BERT.
+/// Implements is_certain_cut for all patterns whose cuts are not local, except the patterns for
+/// BERT.
 ///
-/// Within a pretoken of any of these patterns, only letters, marks and a contraction follow a
-/// letter, and only numbers follow a number. Such a pretoken therefore ends at the next character
-/// of another class. Punctuation may be followed by newlines and letters, but not by a space. White
+/// Within a pretoken of any of these patterns, only letters, marks and a contraction can follow a
+/// letter, and only numbers can follow a number. So such a pretoken ends at the next character of
+/// another class. Punctuation may be followed by newlines and letters, but not by a space. White
 /// space is accepted only on the right, because cuts within it depend on its length. This function
-/// need not find every certain cut: it must never be wrong, and must find many in ordinary text.
+/// need not find every certain cut. It must never be wrong, and must find many cuts in ordinary
+/// text.
 inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   const auto is_ascii = [](std::uint32_t c) { return c < 0x80; };
   const unsigned before = flags_of(left);
@@ -41,8 +43,8 @@ inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   return !among_kana && (behind & char_flags::han) == 0 && (behind & char_flags::punctuation) != 0;
 }
 
-/// Whether a pretoken ends between `left` and `right` in every text where they are adjacent, and
-/// the text before the cut is split as if it ended there.
+/// True if, in every text where `left` and `right` are adjacent, a pretoken ends between them and
+/// the text before that cut is split as if it ended there.
 /// @pre `wanted` is not one of the patterns for BERT
 inline bool is_certain_cut(pattern wanted, std::uint32_t left, std::uint32_t right) noexcept {
   switch (wanted) {

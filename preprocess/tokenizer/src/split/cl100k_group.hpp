@@ -19,7 +19,7 @@ struct cl100k_rules {
   bool operator==(const cl100k_rules&) const = default;
 };
 
-/// The pattern of GPT-4 and its derivatives
+/// The pattern of GPT-4 and its derivatives:
 ///
 ///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
 ///   |\s*[\r\n]+|\s+(?!\S)|\s+
@@ -31,15 +31,15 @@ struct cl100k_group {
       Rules.contractions ? contraction_case::either : contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// With marks_are_letters, a mark is treated as a letter everywhere. That the pattern's prefix
-  /// may also be a mark changes nothing: a mark before letters is part of their run anyway.
+  /// With marks_are_letters, a mark is treated as a letter everywhere. The pattern's prefix may
+  /// also be a mark, but this changes nothing: a mark before letters is part of their run anyway.
   static unsigned kinds(std::uint32_t point) noexcept {
     const unsigned flags = flags_of(point);
     if (Rules.marks_are_letters && (flags & kind::mark) != 0) return kind::letter;
     return flags & 0xFF;
   }
 
-  /// Same contract as r50k_group::end.
+  /// Returns the end of the pretoken that begins at `begin`. Same contract as r50k_group::end.
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     if (Rules.contractions) {
       if (const std::size_t size = contraction_size(text, begin)) return begin + size;

@@ -29,7 +29,8 @@ struct deepseek_coder_group {
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// At most one of number, space, newline, letter and punctuation; east in addition.
+  /// A character has at most one of number, space, newline, letter and punctuation. It may also
+  /// have east.
   static unsigned kinds(std::uint32_t point) noexcept {
     static const code_point_set numbers(reference_set::numeric);
     const unsigned flags = flags_of(point);

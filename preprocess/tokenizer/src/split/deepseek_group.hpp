@@ -17,9 +17,9 @@ namespace millrace::tokenizer::detail {
 ///   A[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*
 ///     |\s*[\r\n]+|\s+(?!\S)|\s+      where A is any of the ASCII punctuation and symbols
 ///
-/// No alternative of the last split matches control characters, unassigned ones and the like on
-/// their own. Where no letter follows, they stay in the gaps. The text between two matches is one
-/// pretoken.
+/// Some characters, such as control characters and unassigned ones, match no alternative of the
+/// last split on their own. If no letter follows them, they stay in the text between two matches,
+/// which is one pretoken.
 struct deepseek_group {
   static constexpr unsigned symbol = kind::upper;  ///< \p{P} or \p{S}
   static constexpr unsigned cjk = kind::lower;     ///< in the ranges of the second split
@@ -27,10 +27,11 @@ struct deepseek_group {
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// At most one of number, space, letter and symbol; cjk in addition, and newline with space.
+  /// A character has at most one of number, space, letter and symbol. It may also have cjk, and a
+  /// space may also have newline.
   ///
-  /// A mark counts as a letter: it is in the class of the letter run, and as a prefix of letters it
-  /// belongs to their pretoken too.
+  /// A mark counts as a letter: it is in the class of the letter run, and if it is a prefix of
+  /// letters, it also belongs to their pretoken.
   static unsigned kinds(std::uint32_t point) noexcept {
     const unsigned flags = flags_of(point);
     if ((flags & kind::number) != 0) return kind::number;
@@ -42,7 +43,7 @@ struct deepseek_group {
     return (flags & (kind::space | kind::newline)) | side;
   }
 
-  /// Same contract as r50k_group::end.
+  /// Returns the end of the pretoken that begins at `begin`. Same contract as r50k_group::end.
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     const walked_char first = char_at<deepseek_group>(text, begin);
     const std::size_t second = begin + first.size_bytes;
@@ -95,8 +96,9 @@ struct deepseek_group {
     return at;
   }
 
-  /// End of the gap from `at`. It ends before the first character that some alternative matches,
-  /// even as a prefix of letters, or that is on the other side of the second split.
+  /// End of the gap (text between matches) that begins at `at`. It ends before the first character
+  /// that some alternative matches, even as a prefix of letters, or that is on the other side of
+  /// the second split.
   static std::size_t gap_end(std::string_view text, std::size_t at, unsigned side) noexcept {
     while (at < text.size()) {
       const walked_char c = char_at<deepseek_group>(text, at);

@@ -12,10 +12,10 @@ enum class instruction_set : std::uint8_t {
   avx512,    ///< AVX-512 with BW, DQ, VL, VBMI and VBMI2, BMI2 (Ice Lake, Zen 4 and later)
 };
 
-/// The widest one that this machine supports. Queries the CPU once. Thread-safe.
+/// The widest instruction set that this machine supports. Queries the CPU once. Thread-safe.
 instruction_set best_instruction_set() noexcept;
 
-/// Whether this machine, and this build, can run `set`.
+/// True if this machine and this build can run `set`.
 bool can_run(instruction_set set) noexcept;
 
 }  // namespace millrace::tokenizer::detail

@@ -7,7 +7,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A group's character kinds, by the first byte of a character.
+/// The kinds of characters in a group of patterns, by the first byte of a character.
 ///
 /// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
 /// kinds shared by all characters with that first byte, or to `varied` if they differ.

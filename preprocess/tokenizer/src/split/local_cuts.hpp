@@ -9,12 +9,12 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Shared by patterns whose cuts depend on only three characters, however long the pretoken is.
-/// Group::cuts_between, given the kinds of `a`, `b` and `c`, says whether there is a cut between
-/// `a` and `b` when `c` follows. `c` matters only if Group::joins(b): `b` may belong to the
-/// pretoken of `c`, as a space does to a word.
+/// Code for patterns whose cuts depend on only three characters, however long the pretoken is.
+/// Given the kinds of `a`, `b` and `c`, Group::cuts_between returns whether there is a cut between
+/// `a` and `b` when `c` follows. `c` matters only if Group::joins(b) is true: then `b` may belong
+/// to the pretoken of `c`, as a space does to a word.
 
-/// Same contract as r50k_group::end.
+/// Returns the end of the pretoken that begins at `begin`. Same contract as r50k_group::end.
 template <class Group>
 std::size_t local_end(std::string_view text, std::size_t begin) noexcept {
   const walked_char first = char_at<Group>(text, begin);

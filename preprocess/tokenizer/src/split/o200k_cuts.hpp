@@ -8,7 +8,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// `[\r\n/]*` after punctuation, which may itself contain slashes.
+/// The tails that `[\r\n/]*` matches after punctuation. The punctuation may itself contain slashes.
 struct slash_tail {
   mask tail;   ///< newlines and slashes in the tail; none of them begins punctuation
   mask other;  ///< punctuation outside the tail
@@ -16,7 +16,8 @@ struct slash_tail {
 
 [[gnu::always_inline]] inline slash_tail slash_tail_of(const window& w, mask other) noexcept {
   const mask either = w.newline | w.slash;
-  // In a run of both, the tail begins at the first slash or after punctuation: drop what precedes.
+  // In a run of newlines and slashes, a tail begins at the first slash, or at the start of the run
+  // if it follows punctuation. Drop the newlines before the tail.
   const mask free = either & ~(w.slash | (other << 1));
   const mask lead = flooded(free, free & ~(either << 1));
   const mask taken = either & ~lead;
@@ -25,7 +26,7 @@ struct slash_tail {
   return {taken & ~head, other & ~(taken & ~head)};
 }
 
-/// Where words begin inside a run of word characters, by repeated `[U]*[V]+|[U]+[V]*`.
+/// Finds where words begin inside a run of word characters, by repeated `[U]*[V]+|[U]+[V]*`.
 template <class Isa>
 [[gnu::always_inline]] inline mask case_starts(mask words, mask upper, mask lower) noexcept {
   const mask caseless = words & ~upper & ~lower;
@@ -39,8 +40,8 @@ template <class Isa>
 }
 
 /// Joins each contraction to the word before it, one per word.
-/// @return characters from which on nothing is decided, because the word after a contraction does
-///         not continue the word before it
+/// @return the first character for which nothing is decided, and all later ones, because the word
+///         after a contraction does not continue the word before it
 [[gnu::always_inline]] inline mask glue_contractions(const window& w, mask words, mask caseless,
                                                      mask& starts) noexcept {
   mask undecided = 0;
@@ -56,9 +57,9 @@ template <class Isa>
   return undecided;
 }
 
-/// Like resume_in, but the letter to resume at must also imply the case state of the word before
-/// it. A lower case letter does; a caseless one does if no lower case letter precedes it in the
-/// word. Marks that follow the letter are read again.
+/// Like resume_in, but the letter at which to resume must also imply the case state of the word
+/// before it. A lower case letter implies it. A caseless letter does if no lower case letter
+/// precedes it in the word. Marks that follow the letter are read again.
 [[gnu::always_inline]] inline mask resume_in_case(const window& w, mask words, mask letters,
                                                   mask upper, mask lower, mask starts,
                                                   mask decided) noexcept {
@@ -69,8 +70,9 @@ template <class Isa>
   return (letter & upper) != 0 || lower_before ? 0 : letter;
 }
 
-/// o200k_group::end for a whole window. Marks that do not follow a word, and Han characters that
-/// are not letters, are left to the walker, because they can play several roles.
+/// Like o200k_group::end, but finds the cuts of a whole window. Leaves marks that do not follow a
+/// word, and Han characters that are not letters, to the walker, because they can play several
+/// roles.
 template <class Isa, o200k_rules Rules>
 [[gnu::always_inline]] inline cuts cuts_of(o200k_group<Rules>, const window& w) noexcept {
   const mask letters = Rules.han_apart ? w.letter & ~w.han : w.letter;

@@ -18,7 +18,7 @@ struct o200k_rules {
   bool operator==(const o200k_rules&) const = default;
 };
 
-/// The pattern of GPT-4o and its derivatives
+/// The pattern of GPT-4o and its derivatives:
 ///
 ///   P?[U]*[V]+C?|P?[U]+[V]*C?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 ///
@@ -35,7 +35,7 @@ struct o200k_group {
 
   static unsigned kinds(std::uint32_t point) noexcept { return flags_of(point) & 0xFF; }
 
-  /// Same contract as r50k_group::end.
+  /// Returns the end of the pretoken that begins at `begin`. Same contract as r50k_group::end.
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     const walked_char first = char_at<o200k_group>(text, begin);
     const std::size_t second = begin + first.size_bytes;
@@ -63,8 +63,8 @@ struct o200k_group {
     return (kinds & (kind::letter | kind::mark)) != 0;
   }
 
-  /// End of the word from `begin`, without contraction, or 0. The order of attempts matters: a mark
-  /// can be either the prefix or part of the word.
+  /// End of the word that begins at `begin`, without contraction, or 0 if there is none. The order
+  /// of attempts matters: a mark can be either the prefix or part of the word.
   static std::size_t word_end(std::string_view text, std::size_t begin,
                               walked_char first) noexcept {
     const std::size_t second = begin + first.size_bytes;
@@ -79,8 +79,8 @@ struct o200k_group {
     return end;
   }
 
-  /// End of `[U]*[V]+` from `at`, or 0. Everything after the first lower case letter is [V]+;
-  /// without one, [U]* backtracks to the last caseless character.
+  /// End of `[U]*[V]+` from `at`, or 0 if it does not match. Everything after the first lower case
+  /// letter is [V]+. Without such a letter, [U]* backtracks to the last caseless character.
   static std::size_t mixed_end(std::string_view text, std::size_t at) noexcept {
     bool lower_seen = false;
     std::size_t end = 0;
@@ -98,7 +98,8 @@ struct o200k_group {
     return end;
   }
 
-  /// End of `[U]+` from `at`, or 0. [V]* after it is empty, or mixed_end would have matched.
+  /// End of `[U]+` from `at`, or 0 if it does not match. The [V]* after it is empty, because
+  /// otherwise mixed_end would have matched.
   static std::size_t upper_end(std::string_view text, std::size_t at) noexcept {
     const std::size_t begin = at;
     while (at < text.size()) {

@@ -34,7 +34,7 @@ constexpr named names[] = {
 
 // Spellings that both engines interpret alike.
 constexpr named spellings[] = {
-    // GPT-2's own, and tiktoken's from three years
+    // GPT-2's own spelling, and tiktoken's spellings from three years
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
      pattern::r50k},
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
@@ -42,7 +42,7 @@ constexpr named spellings[] = {
     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", pattern::r50k},
     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)",
      pattern::r50k},
-    // GPT-4's from 2022, which is also Llama 3's, and from 2023
+    // GPT-4's spellings: from 2022, which Llama 3 also uses, and from 2023
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
      R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
      pattern::llama3},
@@ -52,7 +52,7 @@ constexpr named spellings[] = {
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
      R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
      pattern::qwen2},
-    // Ling's
+    // Ling's spelling
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*)"
      R"(|\s*[\r\n]|\s+(?!\S)|\s+)",
      pattern::qwen2},
@@ -84,7 +84,8 @@ constexpr named spellings[] = {
     {" ?[^(\\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+", pattern::bloom},
 };
 
-// Spellings with this meaning in Rust's engines only: in Oniguruma a `+` after `{1,3}` repeats it.
+// Spellings that have this meaning only in Rust's engines. In Oniguruma, a `+` after `{1,3}`
+// repeats the group.
 constexpr named rust_spellings[] = {
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
      R"(|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",

@@ -6,7 +6,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// r50k_group::end for a whole window.
+/// Like r50k_group::end, but finds the cuts of a whole window.
 template <class Isa, bool NumbersApart, bool DigitsStage>
 [[gnu::always_inline]] inline cuts cuts_of(r50k_group<NumbersApart, DigitsStage>,
                                            const window& w) noexcept {

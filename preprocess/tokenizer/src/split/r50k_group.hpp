@@ -10,14 +10,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// GPT-2's pattern
+/// GPT-2's pattern:
 ///
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 ///
 /// @tparam NumbersApart  first isolate every number, one character each (StarCoder); the pattern
 ///                       then treats the place before a number as the end of the text
-/// @tparam DigitsStage   use the numbers of the pre-tokenizer Digits, which include some from a
-///                       later version of Unicode
+/// @tparam DigitsStage   recognize the numbers of the pre-tokenizer Digits, which include some from
+///                       a later version of Unicode
 template <bool NumbersApart, bool DigitsStage = false>
 struct r50k_group {
   static constexpr bool numbers_apart = NumbersApart;
@@ -32,7 +32,8 @@ struct r50k_group {
     return numbers.contains(point) ? unsigned{kind::number} : kinds & ~unsigned{kind::number};
   }
 
-  /// End of the pretoken that begins at `begin`. All walkers have this form.
+  /// Returns the end of the pretoken that begins at `begin`. The walkers of all groups have this
+  /// form.
   ///
   /// @param text  valid UTF-8; on invalid input the ends still advance and stay in bounds
   /// @pre begin < text.size(), and `begin` is 0 or the end of a pretoken

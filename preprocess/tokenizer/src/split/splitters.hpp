@@ -39,8 +39,8 @@ enum class pattern : std::uint8_t {
 /// tokenizers share has several names.
 std::optional<pattern> pattern_named(std::string_view name) noexcept;
 
-/// The engine that interprets a regex. The engines do not always agree: `\p{N}{1,3}+` matches at
-/// most three numbers in Rust, and arbitrarily many in Oniguruma.
+/// The engine for which a regex is written. The engines do not always agree: `\p{N}{1,3}+` matches
+/// at most three numbers in Rust, and arbitrarily many in Oniguruma.
 enum class regex_dialect : std::uint8_t {
   oniguruma,  ///< tokenizer.json
   rust,       ///< tiktoken

@@ -9,7 +9,8 @@
 #include "unicode/utf8.hpp"
 
 /// Code shared by the walkers of all patterns. A walker finds the end of one pretoken, one
-/// character at a time. It is the reference that the faster windows must match.
+/// character at a time. The faster splitters, which work on windows of 64 bytes, must give the same
+/// ends.
 ///
 /// Each group of patterns has a `kinds(point)`: eight bits per character, usually the low byte of
 /// its char_flags.
@@ -62,7 +63,7 @@ inline std::size_t skip_any(std::string_view text, std::size_t at, std::string_v
   return end == std::string_view::npos ? text.size() : end;
 }
 
-/// A run of white space, as the white space alternatives of a pattern see it.
+/// A run of white space, with the data that the white space alternatives of a pattern need.
 struct space_run {
   std::size_t begin;
   std::size_t end;
@@ -89,18 +90,19 @@ space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0)
   return run;
 }
 
-/// `\s+(?!\S)|\s+`: the whole run at the end of the text. Elsewhere, all but the last character,
-/// which joins the following characters or is a pretoken of its own.
+/// Matches `\s+(?!\S)|\s+`. At the end of the text, this is the whole run. Elsewhere, it is all but
+/// the last character, which joins the following characters or is a pretoken of its own.
 inline std::size_t plain_space_end(const space_run& run) noexcept {
   return run.at_end || run.last == run.begin ? run.end : run.last;
 }
 
-/// `\s*[\r\n]+|\s+(?!\S)|\s+`: through the last newline if there is one, else as plain_space_end.
+/// Matches `\s*[\r\n]+|\s+(?!\S)|\s+`: the run through its last newline; if there is no newline,
+/// like plain_space_end.
 inline std::size_t newline_space_end(const space_run& run) noexcept {
   return run.after_newline > run.begin ? run.after_newline : plain_space_end(run);
 }
 
-/// Length in bytes of 's 't 'm 'd 're 've 'll at `at`, or 0. Lower case only.
+/// Size in bytes of the contraction 's 't 'm 'd 're 've or 'll at `at`, or 0. Lower case only.
 inline std::size_t lower_contraction_size(std::string_view text, std::size_t at) noexcept {
   if (text.size() - at < 2 || text[at] != '\'') return 0;
   const char first = text[at + 1];

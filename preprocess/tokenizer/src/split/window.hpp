@@ -18,7 +18,7 @@ struct window {
   mask valid;   ///< the complete characters in the window; 0 if there is none
   bool at_end;  ///< the section ends after them, and they are fewer than 64: all runs end inside
 
-  // The kinds of the group; 0 for kinds that it does not use. Always subsets of `valid`.
+  // The kinds of the group, 0 for kinds that it does not use. Each mask is a subset of `valid`.
   mask letter;
   mask number;
   mask space;
@@ -54,7 +54,7 @@ struct cuts {
   return (bits - 1) & ~bits;
 }
 
-/// First character of the run of `bits` at the end of the window, or 0.
+/// First character of the run of `bits` that ends at the end of the window, or 0 if there is none.
 [[gnu::always_inline]] inline mask last_run(mask bits, mask valid) noexcept {
   const mask rest = valid & ~bits;
   const mask before = rest == 0 ? 0 : ~mask{0} >> std::countl_zero(rest);
@@ -78,12 +78,12 @@ struct cuts {
   return open ? words & last_of(w.valid, 1) : 0;
 }
 
-/// The part of each run of `bits` from its `from` bit on. A run has at most one `from` bit.
+/// The part of each run of `bits` that begins at its `from` bit. A run has at most one `from` bit.
 [[gnu::always_inline]] inline mask flooded(mask bits, mask from) noexcept {
   return ((bits + from) ^ bits) & bits;
 }
 
-/// Every third character of each run, from its first: where matches of `\p{N}{1,3}` begin.
+/// Every third character of each run, starting with its first. Matches of `\p{N}{1,3}` begin there.
 [[gnu::always_inline]] inline mask every_third(mask run) noexcept {
   mask third = run & ~(run << 1);
   mask reach = run & (run << 1) & (run << 2) & (run << 3);
@@ -99,17 +99,17 @@ struct cuts {
   return at_most == 1 ? number : every_third(number);
 }
 
-/// The bits of `from` whose run is followed by a `wanted` character or by nothing.
-/// `from` holds first characters of runs of `bits`. Each run has one end, in the same order.
+/// The bits of `from` whose run is followed by a `wanted` character or by nothing. `from` holds
+/// first characters of runs of `bits`. Each run has one end, and the ends are in the same order.
 template <class Isa>
 [[gnu::always_inline]] inline mask followed_by(mask bits, mask from, mask wanted) noexcept {
   const mask ends = (bits + from) & ~bits;
   return Isa::scatter(Isa::gather(ends & wanted, ends), from);
 }
 
-/// The cuts of a group of local_cuts.hpp, in a window that more text follows. All are decided,
-/// except a cut before the last character if that is one of `joins`. For these groups, a window may
-/// begin at any character.
+/// The cuts for a group of local_cuts.hpp, in a window that more text follows. All cuts are
+/// decided, except a cut before the last character if that character is one of `joins`. For these
+/// groups, a window may begin at any character.
 [[gnu::always_inline]] inline cuts local_cuts(mask starts, const window& w, mask joins) noexcept {
   const mask decided = w.valid & ~(joins & last_of(w.valid, 1));
   return {starts & w.valid, decided, false, highest(decided)};

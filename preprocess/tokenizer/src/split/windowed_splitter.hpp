@@ -21,7 +21,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A window as read by an instruction set.
+/// A window that was read with an instruction set.
 struct read_window {
   window chars;
   mask leads;          ///< bytes that begin a character
@@ -63,7 +63,7 @@ template <class Group>
   }
 }
 
-/// Converts masks from one bit per byte to one bit per character.
+/// Converts the masks of `w` from one bit per byte to one bit per character.
 template <class Isa, class Group>
 [[gnu::always_inline]] inline void gather_masks(window& w, mask leads) noexcept {
   constexpr unsigned used = Group::used_kinds;
@@ -89,21 +89,23 @@ template <class Group>
   return Group::end(section, at);
 }
 
-/// Splits a section one window at a time. Where a window decides no cut, the walker finds the next.
+/// Splits a section one window at a time. If a window decides no cut, the walker finds the next
+/// cut.
 ///
-/// Isa has
+/// Isa provides:
 ///   read<Group>(section, at, tables) -> read_window
 ///   write(bits, at, out): writes at + the position of each bit, in order. It may write extra
 ///                         values up to a multiple of 8, and always writes `least_room`.
 ///   gather(bits, mask), scatter(bits, mask): PEXT and PDEP
 ///
-/// Inlined, with all of Isa, into a function that is compiled for the instruction set.
+/// This function is inlined, with all of Isa, into a function that is compiled for the instruction
+/// set.
 template <class Isa, class Group>
 [[gnu::always_inline]] inline std::size_t windowed_ends(std::string_view section, std::size_t at,
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
   std::size_t count = 0;
-  std::size_t word = at;  // begin of the pretoken that the window begins at or in
+  std::size_t word = at;  // begin of the pretoken at or in which the window begins
   while (count < ends.size() && at < section.size()) {
     const read_window read = Isa::template read<Group>(section, at, tables);
     const cuts found = cuts_of<Isa>(Group{}, read.chars);

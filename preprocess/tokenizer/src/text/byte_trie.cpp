@@ -37,7 +37,7 @@ class byte_trie_builder {
     std::size_t depth;
   };
 
-  // Free places that are tried for a family before a new block is added.
+  // Number of free places that are tried for a family before a new block is added.
   static constexpr std::size_t max_tries = 512;
 
   void place(family f, std::vector<family>& open) {
@@ -81,7 +81,7 @@ class byte_trie_builder {
       const auto base = static_cast<std::uint32_t>(at) ^ bytes_.front();
       if (fits(base)) return base;
     }
-    // Abandon the first gaps, so that later families do not try all of them again.
+    // Do not try the first gaps again for later families.
     if (tries == max_tries) first_free_ += max_tries / 8;
     const auto base = static_cast<std::uint32_t>(taken_.size());
     grow();
@@ -89,7 +89,7 @@ class byte_trie_builder {
   }
 
   bool fits(std::uint32_t base) const {
-    // Base 0 stands for "no children".
+    // Base 0 means that there are no children.
     return base != 0 && !base_taken_[base] &&
            std::ranges::none_of(bytes_, [&](unsigned byte) { return taken_[base ^ byte]; });
   }

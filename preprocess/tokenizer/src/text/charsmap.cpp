@@ -9,7 +9,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// SentencePiece considers at most this many matching rules, the shortest ones.
+// SentencePiece considers at most this many matching rules, the shortest ones first.
 constexpr std::size_t max_candidates = 32;
 
 constexpr std::size_t size_bytes = sizeof(std::uint32_t);

@@ -43,20 +43,20 @@ class charsmap {
     bool begins_rule = false;
     std::optional<std::string_view> replacement;  ///< if a rule is just this character
   };
-  /// Calls `visit(character)` for every first character of a rule and for every later one; it may
-  /// visit some several times. It skips zero bytes, because the array alone does not show where
-  /// they lead.
-  /// @return false if the array needs too many steps or if a rule ends inside a character; then not
-  ///         all characters were visited
+  /// Calls `visit(character)` for each first character and each later character of a rule. It may
+  /// visit the same character several times. It skips zero bytes, because the array alone does not
+  /// show where they lead.
+  /// @return false if the array needs too many steps or if a rule ends inside a character; then
+  ///         some characters may not have been visited
   template <class Visit>
   bool for_each_character(Visit visit) const;
 
-  /// Whether `prefix` is a prefix of any rule's text, or equal to it.
+  /// True if `prefix` is a prefix of any rule's text, or equal to it.
   bool has_prefix(std::string_view prefix) const noexcept;
 
  private:
   // A unit of the array. Bits 0-7 and 31: the label, which equals no byte in a unit that holds a
-  // value. Bit 8: whether a rule ends there. The remaining bits: the distance to the children.
+  // value. Bit 8: set if a rule ends there. The remaining bits: the distance to the children.
   static constexpr std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000FF; }
   static constexpr bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
   static constexpr std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFF; }
@@ -64,14 +64,14 @@ class charsmap {
     return (unit >> 10) << ((unit & 0x200) >> 6);
   }
 
-  // A character, or its first bytes, and the place it leads to.
+  // A character, or its first bytes, and the place in the array that it leads to.
   struct step {
     std::uint32_t value;
     std::uint32_t place;  // child unit index = place ^ byte
     std::uint32_t missing_bytes;
     std::uint32_t unit;
   };
-  // Real maps need about 1% of this.
+  // Real charsmaps need about 1% of this.
   static constexpr std::size_t max_steps = std::size_t{1} << 22;
 
   // Calls `found(byte, place, unit)` for every byte from `first` to `last` with a child of `place`.

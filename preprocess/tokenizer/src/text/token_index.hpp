@@ -11,7 +11,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Hash of the `size` bytes at `data`: multiply and fold, eight bytes per step.
+/// Hash of the `size` bytes at `data`. Multiplies and folds eight bytes per step.
 inline std::uint64_t hash_of(const char* data, std::size_t size) noexcept {
   const auto load = [](const char* at, std::size_t bytes) {
     std::uint64_t value = 0;

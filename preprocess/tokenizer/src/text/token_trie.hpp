@@ -8,11 +8,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Maps bytes to tokens, for lookups that walk along a text: all tokens that are its prefixes, or
-/// the longest. Immutable once built; may then be shared by threads.
+/// Maps bytes to tokens, for look-ups that walk along a text. Finds all tokens that are prefixes of
+/// the text, or the longest of them. Immutable once built; may then be shared by threads.
 ///
 /// All edges are in one hash table from (node, byte) to node. This costs about 16 bytes per edge,
-/// whatever the alphabet of the vocabulary.
+/// regardless of the alphabet of the vocabulary.
 class token_trie {
  public:
   using node = std::uint32_t;

@@ -15,8 +15,9 @@ namespace millrace::tokenizer::detail {
 /// @param first_id  id of the token of rank 0
 /// @param end_id    only tokens with ids below this are read
 /// @param tokens    must be empty
-/// @throws format_error  the file is anything else, with the offset of the invalid entry or of the
-///                       byte where the text stops being JSON; or it has fewer tokens than ids.
+/// @throws format_error  the file has another form; the offset is that of the invalid entry or of
+///                       the byte where the text stops being JSON. Also thrown if the file has
+///                       fewer tokens than ids.
 void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int32_t end_id,
                           ranked_tokens& tokens);
 

@@ -15,7 +15,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Adds the token of one line. Returns what is wrong with the line, or an empty string.
+// Adds the token of one line. Returns a description of what is wrong with the line, or an empty
+// string.
 std::string add_line(std::string_view line, std::string& bytes, ranked_tokens& tokens) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) {

@@ -12,8 +12,8 @@ namespace millrace::tokenizer::detail {
 /// need not end in either. Empty lines are skipped.
 ///
 /// @param tokens  must be empty
-/// @throws format_error  a line is anything else, or repeats a rank or a token, with the offset of
-///                       the line; or the file has no token.
+/// @throws format_error  a line has another form, or repeats a rank or a token; the offset is that
+///                       of the line. Also thrown if the file has no token.
 void parse_rank_file(std::string_view text, ranked_tokens& tokens);
 
 }  // namespace millrace::tokenizer::detail

@@ -78,7 +78,7 @@ class deriver {
       const std::string_view bytes = tokens_->tokens.bytes(id);
       if (bytes.size() < 2) continue;
       // Nearly always, the merges of lower rank, which are already known, leave two pieces.
-      // Otherwise, others may still merge, and only the bytes show which.
+      // Otherwise, other merges may still apply. Only the bytes of the pieces show which.
       merge(bytes, [&](std::size_t i) { return pairs_.find(pieces_[i].id, pieces_[i + 1].id); });
       if (pieces_.size() > 2) merge(bytes, [&](std::size_t i) { return token_at(bytes, i); });
       if (pieces_.size() > 2) continue;
@@ -94,8 +94,8 @@ class deriver {
     return tokens_->find(bytes.substr(pieces_[i].begin, end - pieces_[i].begin)).value_or(none);
   }
 
-  // Merges `bytes` until no merge applies or two pieces are left, in pieces_. result_of(i) is what
-  // pieces i and i + 1 merge to.
+  // Merges `bytes` until no merge applies or two pieces are left. The result is in pieces_.
+  // result_of(i) is the token that pieces i and i + 1 merge to.
   template <class ResultOf>
   void merge(std::string_view bytes, ResultOf result_of) {
     pieces_.clear();

@@ -34,7 +34,7 @@ class ranked_tokens {
 
   /// Adds a token.
   /// @pre 0 <= id <= max_id, and the id is free
-  /// @return what is wrong with it, or an empty string.
+  /// @return a description of what is wrong with the token, or an empty string.
   std::string add(std::int32_t id, std::string_view bytes) {
     if (bytes.empty()) return "a token is empty";
     if (bytes.size() > max_token_bytes) {
@@ -56,8 +56,8 @@ class ranked_tokens {
     return id == token_index::none ? std::nullopt : std::optional(id);
   }
 
-  /// The token of each byte.
-  /// @param size_bytes  size of the file, the offset of an error
+  /// Returns the token of each byte.
+  /// @param size_bytes  size of the file, used as the offset of an error
   /// @throws format_error  a byte has no token.
   std::array<std::int32_t, 256> byte_ids(std::size_t size_bytes) const {
     std::array<std::int32_t, 256> ids{};
@@ -80,7 +80,8 @@ class ranked_tokens {
   }
 
  private:
-  // The index points to the bytes of the table. When these move as the table grows, it is rebuilt.
+  // The index points to the bytes of the table. If these move because the table grows, the index is
+  // rebuilt.
   void index_token(std::int32_t id) {
     if (tokens.count() == 1) first_ = id;
     const char* const bytes = tokens.bytes(first_).data();

@@ -18,7 +18,7 @@ class lister {
       tokens_.push_back({std::string(content), next_++});
     return *this;
   }
-  // <|PREFIXn|> for n in first .. last
+  // Adds <|PREFIXn|> for each n from first to last.
   lister& add_numbered(std::string_view prefix, int first, int last) {
     for (int n = first; n <= last; ++n) {
       tokens_.push_back({"<|" + std::string(prefix) + std::to_string(n) + "|>", next_++});
@@ -49,7 +49,7 @@ special_table o200k() {
   return {199998, list.tokens(), std::string(end_of_text)};
 }
 
-// In the package, `<|endofprompt|>` and `<|reserved_200018|>` share an id.
+// In the package tiktoken, `<|endofprompt|>` and `<|reserved_200018|>` share an id.
 special_table o200k_harmony() {
   lister list(199998);
   list.add({"<|startoftext|>", end_of_text}).add_numbered("reserved_", 200000, 200001);

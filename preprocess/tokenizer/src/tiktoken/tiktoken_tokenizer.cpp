@@ -34,7 +34,7 @@ namespace {
 // take many times its size in memory.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
-// The contents of either kind of file.
+// The contents of a file of either kind.
 struct vocabulary {
   ranked_tokens ranked;
   std::vector<special_token> specials;
@@ -147,8 +147,8 @@ bool become_ids(const vocabulary& v, special_tokens_in_text policy) {
   return policy != special_tokens_in_text::encode_as_text;
 }
 
-// Refuses special tokens that begin with another one: tiktoken matches whichever comes first in its
-// regex alternation, whose order is undefined.
+// Refuses special tokens that begin with another special token: tiktoken matches the one that comes
+// first in its regex alternation, but the order of the alternation is undefined.
 void refuse_prefixes(const std::vector<special_token>& specials) {
   std::vector<std::string_view> contents;
   contents.reserve(specials.size());
@@ -177,7 +177,8 @@ added_token_finder finder_of(const std::vector<special_token>& specials) {
   return added_token_finder(std::move(tokens));
 }
 
-// Everything that determines ids. Texts have a length prefix, so that no two lists look the same.
+// Returns everything that determines ids, as text. Strings have a length prefix, so that no two
+// lists look the same.
 std::string identity_of(const vocabulary& v, std::string_view file, bool finds_specials,
                         bool refuses_specials, std::optional<std::int32_t> eod) {
   std::string identity = "type TikTokenizer\nmodel " + formats::sha256_hex(file) + "\npattern " +

@@ -60,7 +60,7 @@ bool code_point_set::meets(std::uint32_t first, std::uint32_t last) const noexce
 
 std::vector<std::uint32_t> code_point_set::bounds() const {
   std::vector<std::uint32_t> found;
-  std::uint64_t last = 0;  // whether the code point before this word is a member
+  std::uint64_t last = 0;  // 1 if the code point before this word is a member
   for (std::size_t i = 0; i < words_.size(); ++i) {
     std::uint64_t changes = words_[i] ^ (words_[i] << 1 | last);
     last = words_[i] >> 63;

@@ -35,7 +35,7 @@ class code_point_set {
   bool contains(std::uint32_t point) const noexcept {
     return point < limit && (words_[point / 64] >> (point % 64) & 1) != 0;
   }
-  /// Whether any code point from `first` to `last`, inclusive, is a member.
+  /// True if any code point from `first` to `last`, inclusive, is a member.
   bool meets(std::uint32_t first, std::uint32_t last) const noexcept;
   /// The code points where membership changes, ascending, as in an inversion_list.
   std::vector<std::uint32_t> bounds() const;

@@ -52,8 +52,8 @@ inline grapheme_class grapheme_class_of(std::uint32_t point) noexcept {
 /// Finds where clusters begin, given the characters of a text in order.
 class grapheme_boundaries {
  public:
-  /// Whether a cluster begins before the next character, which is of class `next`. True for the
-  /// first character.
+  /// True if a cluster begins before the next character, which is of class `next`. Always true for
+  /// the first character.
   bool begins(grapheme_class next) noexcept;
 
  private:

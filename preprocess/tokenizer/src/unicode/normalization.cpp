@@ -88,7 +88,7 @@ void sort_marks(marked* begin, marked* end) {
   }
 }
 
-// Sorts the marks between two starters by their classes; equal ones keep their order.
+// Sorts the marks between two starters by their classes. Marks of equal class keep their order.
 void reorder(std::vector<marked>& points) {
   marked* const all = points.data();
   for (std::size_t begin = 0; begin < points.size();) {
@@ -99,7 +99,7 @@ void reorder(std::vector<marked>& points) {
   }
 }
 
-// The composition of two characters, or 0.
+// The character that two characters compose to, or 0.
 std::uint32_t composed(std::uint32_t first, std::uint32_t second) noexcept {
   if (first - lead_base < lead_count && second - vowel_base < vowel_count) {
     return syllable_base + ((first - lead_base) * vowel_count + (second - vowel_base)) * tail_count;
@@ -121,7 +121,8 @@ void compose(std::vector<marked>& points) {
   std::size_t starter = points.size();  // none yet
   for (const marked next : points) {
     if (starter < size) {
-      // Blocked by a mark of the same class or by a starter in between.
+      // A starter in between, or a mark in between whose class is not lower, blocks the
+      // composition.
       const std::uint32_t before = points[size - 1].combining_class;
       const bool adjacent = size - 1 == starter;
       const bool blocked = !adjacent && (before == 0 || before >= next.combining_class);
@@ -138,7 +139,7 @@ void compose(std::vector<marked>& points) {
   points.resize(size);
 }
 
-// Skips steps of 64 ASCII bytes. Returns where it stops. The compiler vectorizes this.
+// Skips ASCII bytes, 64 at a time. Returns the offset where it stops. The compiler vectorizes this.
 std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   constexpr std::size_t step = 64;
   for (; text.size() - at >= step; at += step) {
@@ -149,9 +150,10 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   return at;
 }
 
-// Whether the three bytes may begin a character that is not stable in NFC. Latin (to U+02FF),
+// True if the three bytes may begin a character that is not stable in NFC. Latin (to U+02FF),
 // Cyrillic (to U+047F), ideographs and most Hangul syllables are all stable, and continuation bytes
-// begin no character. For kana, punctuation and full-width forms, two more bytes decide.
+// begin no character. For kana, punctuation and full-width forms, the second and the third byte
+// decide.
 //
 // Bytes are signed, because every vector unit can compare signed bytes; ASCII is not negative. The
 // code has the form that compilers vectorize: no branches, and integers that hold 0 or -1.
@@ -192,7 +194,7 @@ std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
     }
     if (any != 0) break;
   }
-  // Back to the start of a character, because a step may end inside one.
+  // Go back to the start of a character, because a step may end inside one.
   while (end > at && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
     --end;
   }
@@ -200,7 +202,7 @@ std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
 }
 
 struct stretch_to_normalize {
-  std::size_t begin;  // of the last stable character, or of the scan
+  std::size_t begin;  // start of the last stable character, or of the scan
   std::size_t found;  // the first unstable character, or the end of the text
 };
 
@@ -216,8 +218,8 @@ stretch_to_normalize next_unstable(normal_form form, std::string_view text, std:
       last_class = 0;
       if (at == text.size()) break;
     }
-    // The next 256 bytes one character at a time, so that isolated non-ASCII characters do not
-    // each cost a scan of 64 bytes.
+    // Check the next 256 bytes one character at a time, so that isolated non-ASCII characters do
+    // not each cost a scan of 64 bytes.
     const std::size_t by_hand = at + std::min<std::size_t>(text.size() - at, 256);
     while (at < by_hand) {
       const code_point point = code_point_at(text, at);

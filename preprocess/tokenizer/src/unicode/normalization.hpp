@@ -15,7 +15,8 @@ enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
 /// Normalizes `text`. Returns `text` itself if it already is in the form, otherwise a view of
 /// `buffer`, which is overwritten.
 ///
-/// Text that is in the form is only scanned. Only the stretches that are not cost more.
+/// Text that is already in the form is only scanned. Only the stretches that are not in the form
+/// cost more.
 ///
 /// @param text  valid UTF-8, not in `buffer`
 /// @param made  called about every 4 KiB of output with the approximate number of bytes written so

@@ -36,9 +36,9 @@ extern const std::size_t compositions_size;
 extern const std::uint32_t combining_class_runs[];
 extern const std::size_t combining_class_runs_size;
 
-/// Flags of characters, in blocks of 128 code points. Bit f: form f does not change the character,
-/// and a stretch of text that begins with it is normalized independently. Bit 4 + f: form f does
-/// not change the character as long as marks are in the order of their classes.
+/// Flags of characters, in blocks of 128 code points. Bit f is set if form f does not change the
+/// character, and a stretch of text that begins with it is normalized independently. Bit 4 + f is
+/// set if form f does not change the character as long as marks are in the order of their classes.
 extern const std::uint8_t stable_block_of[];
 extern const std::size_t stable_block_of_size;
 extern const std::uint8_t stable_blocks[];

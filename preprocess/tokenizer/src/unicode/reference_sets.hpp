@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-/// Properties of code points as Hugging Face's tokenizers see them. There is one table for each of
-/// the libraries that they use, whose Unicode versions differ. scripts/normalization_tables
-/// generates the tables by querying that package.
+/// Properties of code points as Hugging Face's tokenizers see them. These tokenizers use several
+/// libraries, whose Unicode versions differ, so there is one table for each library.
+/// scripts/normalization_tables generates the tables by querying the tokenizers package.
 namespace millrace::tokenizer::detail {
 
 /// Code points where membership changes, ascending. U+0000 is a member only if the first is 0.
@@ -66,11 +66,12 @@ inline constexpr const char* category_names[] = {
     "Cc", "Cf", "Cn", "Co", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn", "Nd", "Nl", "No",
     "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Sc", "Sk", "Sm", "So", "Zl", "Zp", "Zs"};
 
-/// first code point << 8 | general category (index in category_names; surrogates: beyond them)
+/// first code point << 8 | general category (index in category_names; surrogates have a larger
+/// index)
 extern const std::uint32_t category_runs[];
 extern const std::size_t category_runs_size;
 
-/// first code point << 8 | number of the script in UnicodeScripts; 0 matches any script
+/// first code point << 8 | index of the script in UnicodeScripts; 0 matches any script
 extern const std::uint32_t script_runs[];
 extern const std::size_t script_runs_size;
 

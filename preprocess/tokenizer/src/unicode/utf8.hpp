@@ -8,7 +8,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// U+FFFD, which replaces anything that has no text.
+/// U+FFFD, the replacement for ids that have no text and for bytes that are not UTF-8.
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
 
 struct code_point {

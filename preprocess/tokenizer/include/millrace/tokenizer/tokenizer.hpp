@@ -14,7 +14,7 @@
 
 #include <millrace/tokenizer/detail/id_buffer.hpp>
 
-/// Text to ids and back. Engines implement these two interfaces.
+/// Converts text to ids and back. Engines implement two interfaces: encoder and tokenizer.
 ///
 ///     const auto tokenizer = millrace::tokenizer::make_tokenizer({});  // ByteLevelTokenizer
 ///     const auto encoder = tokenizer->make_encoder();
@@ -34,13 +34,13 @@
 
 namespace millrace::tokenizer {
 
-/// Why a text cannot be encoded, and the byte offset in the text.
+/// The reason why a text cannot be encoded, and the byte offset in the text.
 struct encode_fault {
   std::size_t offset_bytes = 0;
   std::string what;
 };
 
-/// Part of a text that was cut at tokenizer::last_cut. By default, a whole text.
+/// A part of a text that was cut at tokenizer::last_cut. The default flags describe a whole text.
 struct text_part {
   std::string_view text;
   bool is_first = true;  ///< the text begins with this part
@@ -49,7 +49,8 @@ struct text_part {
 
 /// Encodes texts on one thread. Owns scratch memory and caches.
 ///
-/// The tokenizer must outlive it. Equal texts give equal ids, whatever was encoded before.
+/// The tokenizer must outlive it. Equal texts give equal ids, regardless of the texts encoded
+/// before.
 class encoder {
  public:
   virtual ~encoder() = default;
@@ -57,23 +58,24 @@ class encoder {
   /// Appends the ids of `text` to `ids`.
   ///
   /// @param text  valid UTF-8
-  /// @return nothing, or why this text cannot be encoded (`ids` then has some of its ids).
+  /// @return std::nullopt on success. Otherwise the reason why this text cannot be encoded; `ids`
+  ///         then contains some of its ids.
   virtual std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) = 0;
 
-  /// Encodes a part. The ids of all parts of a text, in order, are the ids of the text.
+  /// Appends the ids of a part. The ids of all parts of a text, in order, are the ids of the text.
   ///
   /// @return as encode(); the offset is relative to the part.
   virtual std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) {
     return encode(part.text, ids);
   }
 
-  /// Sets a function that encode() and encode_part() call when a normalizer begins a step over a
-  /// text, and for each MiB that it makes. To interrupt them, `check` throws: the exception passes
-  /// through, and the encoder can be used again. An empty function disables the check. Encoders
-  /// that do not normalize never call it.
+  /// Sets a function that encode() and encode_part() call each time a normalizer begins a step over
+  /// a text, and again for each MiB that the step writes. To interrupt them, `check` throws: the
+  /// exception propagates to the caller, and the encoder can be used again. An empty function
+  /// disables the check. Encoders that do not normalize never call it.
   virtual void set_interrupt_check(std::function<void()> /*check*/) {}  // NOLINT: others keep it
 
-  /// Number of special tokens found in texts so far, without those that a template adds.
+  /// Number of special tokens found in texts so far, excluding those that a template adds.
   virtual std::int64_t special_tokens_found() const noexcept { return 0; }
 };
 
@@ -91,11 +93,11 @@ class tokenizer {
   ///                     up to 48 MiB that all encoders share.
   virtual std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
-  /// Number of ids, including added tokens: ids are from 0 to vocab_size() - 1. Decides the dtype
-  /// of a dataset.
+  /// Number of ids, including added tokens: ids are from 0 to vocab_size() - 1. This number
+  /// determines the dtype of a dataset.
   virtual std::int64_t vocab_size() const noexcept = 0;
 
-  /// The end-of-document id, or nothing if the vocabulary names none.
+  /// The end-of-document id, or std::nullopt if the vocabulary does not define one.
   virtual std::optional<std::int32_t> eod() const noexcept = 0;
 
   /// Decodes `ids`. Bytes that are not UTF-8 (a character cut in half) are kept as they are. Ids
@@ -103,16 +105,16 @@ class tokenizer {
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
 
   /// Finds the last place where a text can be cut, so that encoder::encode_part gives the text's
-  /// ids for both parts, whatever follows.
+  /// ids for both parts, regardless of the text that follows `text`.
   ///
-  /// @param text  valid UTF-8; the beginning of a text, or of its rest after such a cut
-  /// @return byte offset from 1 to text.size() - 1, or 0 if there is no known place
+  /// @param text  valid UTF-8; the beginning of a text, or of the rest of a text after such a cut
+  /// @return byte offset from 1 to text.size() - 1, or 0 if no such place is known
   virtual std::size_t last_cut(std::string_view text) const {
     static_cast<void>(text);
     return 0;
   }
-  /// True if one encoder must encode the parts of a text in order, without another text in between.
-  /// Otherwise any encoders may encode them in any order.
+  /// True if one encoder must encode the parts of a text in order, without encoding another text in
+  /// between. If false, any encoders may encode the parts in any order.
   virtual bool parts_in_order() const noexcept { return false; }
 
   /// Hexadecimal SHA-256 of the type, its options, its files and the version of its tables. Two
@@ -125,13 +127,13 @@ class tokenizer {
 
 /// How to treat special tokens that a text spells out, e.g. `</s>`.
 enum class special_tokens_in_text : std::uint8_t {
-  as_reference,    ///< as the reference program of the type
+  as_reference,    ///< treat them as the type's reference program does
   allow,           ///< encode them as their ids
   encode_as_text,  ///< encode them like any other text
   error,           ///< refuse the text
 };
 
-/// Megatron's tokenizer flags and some of our own, as given.
+/// The values of Megatron's tokenizer flags and of some flags of our own, as given by the user.
 struct tokenizer_options {
   std::string type = "ByteLevelTokenizer";      ///< `--tokenizer-type`
   std::filesystem::path model;                  ///< `--tokenizer-model`: a file or a folder
@@ -148,9 +150,9 @@ struct tokenizer_options {
   std::string tiktoken_pattern;                             ///< `--tiktoken-pattern`
   std::optional<std::int64_t> tiktoken_num_special_tokens;  ///< `--tiktoken-num-special-tokens`
   bool sentencepiece_legacy = false;                        ///< `--tokenizer-sentencepiece-legacy`
-  /// false: `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`
+  /// False for `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`.
   bool sentencepiece_ignore_extra_whitespaces = true;
-  /// false: `--tokenizer-hf-no-include-special-tokens`
+  /// False for `--tokenizer-hf-no-include-special-tokens`.
   bool hf_include_special_tokens = true;
   std::optional<std::int64_t> null_eod_id;  ///< `--null-tokenizer-eod-id`
   std::optional<std::int64_t> null_pad_id;  ///< `--null-tokenizer-pad-id`; unused
@@ -187,7 +189,7 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options);
 std::string missing_eod(const tokenizer_options& options);
 
 /// The optional parts of this build, for `--version`: "PCRE2 10.42" or "without PCRE2". Hugging
-/// Face tokenizers with uncommon regular expressions need it.
+/// Face tokenizers with uncommon regular expressions need PCRE2.
 std::string optional_parts();
 
 }  // namespace millrace::tokenizer

@@ -79,7 +79,7 @@ inline special_tokens_in_text special_tokens_policy(const std::string& word) {
                              ": expected allow, encode-as-text or error");
 }
 
-/// The options that the flags set, or nothing if no flag is given.
+/// The options that the flags set, or std::nullopt if no tokenizer flag is given.
 ///
 /// @throws usage_error  a flag is given without --tokenizer-type, or cannot be honoured.
 inline std::optional<tokenizer_options> tokenizer_options_of(
@@ -95,7 +95,7 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
         "is never run");
   }
   tokenizer_options options;
-  const char* other = nullptr;  // a flag besides --tokenizer-type
+  const char* other = nullptr;  // a given flag other than --tokenizer-type
   const auto take = [&]<class T, class To>(const char* flag, T, To& to) {
     const auto& value = given[flag];
     if (value.empty()) return false;
@@ -135,8 +135,8 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
                              " requires --tokenizer-type: " + types_and_files);
 }
 
-/// make_tokenizer() for a program: reports wrong flags as a usage error. Errors in the files pass
-/// through.
+/// Calls make_tokenizer() for a program. Reports wrong flags as a usage error. Does not change
+/// errors in the files.
 ///
 /// @throws usage_error              the type does not take a flag, or a required flag is missing.
 /// @throws io_error, format_error   as make_tokenizer

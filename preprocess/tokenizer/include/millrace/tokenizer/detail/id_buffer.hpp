@@ -31,7 +31,7 @@ class id_buffer {
     return data_.get() + size_;
   }
   /// Makes the first `count` ids written to room() part of the buffer.
-  /// @pre room(count) was called since the last change
+  /// @pre room() was called for at least `count` ids since the last change
   void add(std::size_t count) noexcept {
     assert(count <= capacity_ - size_);
     size_ += count;
@@ -53,8 +53,8 @@ class id_buffer {
   }
   void clear() noexcept { size_ = 0; }
 
-  /// Frees the memory if it has space for more than `kept` ids. Use it after an unusually long
-  /// text.
+  /// Frees the memory if the buffer is empty and its memory has space for more than `kept` ids. Use
+  /// it after an unusually long text.
   void shrink_to(std::size_t kept) {
     if (capacity_ <= kept || size_ != 0) return;
     data_.reset();
