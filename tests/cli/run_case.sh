@@ -5,27 +5,27 @@
 #
 # usage: tests/cli/run_case.sh [--update] CASE.sh...
 #
-# A case is a shell script, CASE.sh, with up to three neighbours that say what it must do:
+# A case is a shell script, CASE.sh, with up to three files next to it that hold what is expected:
 #
-#   CASE.out   what it writes to stdout, byte for byte         (no such file: nothing)
-#   CASE.err   what it writes to stderr, line by line;         (no such file: nothing)
-#              `*` stands for any part of a line, a line `...` for any number of lines
-#              (progress, "Processed ...", comes by the clock and is left out)
+#   CASE.out   its stdout, byte for byte                       (no such file: nothing)
+#   CASE.err   its stderr, line by line;                       (no such file: nothing)
+#              `*` matches any part of a line, a line `...` matches any number of lines
+#              (progress lines, "Processed ...", depend on time, so they are ignored)
 #   CASE.exit  its exit status                                 (no such file: 0)
 #
-# It is run by `bash -euo pipefail` in a fresh folder that is removed afterwards, with stdin empty,
-# LC_ALL=C, and
+# The script is run with `bash -euo pipefail` in a new folder that is removed afterwards, with an
+# empty stdin, LC_ALL=C, and
 #
-#   MILLRACE_BIN  the programs' folder, also first on PATH (default: build/bin)
-#   CASE_DIR      the folder that CASE.sh lies in
+#   MILLRACE_BIN  the folder of the programs, also first on PATH (default: build/bin)
+#   CASE_DIR      the folder of CASE.sh
 #   PATH          also finds tests/cli/commands, e.g. preprocess_bytes: preprocess_data with
 #                 --tokenizer-type ByteLevelTokenizer
 #
-# A case that cannot run here exits 77 after a line on stderr that says why; so does this runner
-# then (ctest: SKIP_RETURN_CODE 77). --update writes the neighbours anew from what happened, but
-# keeps a .err that still matches, for the sake of its `*`.
+# A case that cannot run here prints the reason to stderr and exits with 77. This runner then also
+# exits with 77 (ctest: SKIP_RETURN_CODE 77). --update rewrites the expected files from the actual
+# results, but keeps a .err that still matches, so that its `*` are not lost.
 #
-# Example 1, silence and success, needs no neighbour: keys/one_document.sh
+# Example 1, success without output, needs no expected files: keys/one_document.sh
 #
 #   echo '{"text": "a"}' > in.jsonl
 #   preprocess_bytes --input in.jsonl --output-prefix out --append-eod 2> log
@@ -43,11 +43,12 @@ export LC_ALL=C
 
 usage() { sed -n '/^# usage:/s/^# //p' "${BASH_SOURCE[0]}"; }
 
-# Both set by main and read by the functions below.
+# Set by main and read by the functions below.
 update=0
 scratch=
 
-# expected EXTENSION DEFAULT: the path of the neighbour, or of a file that holds the default.
+# expected EXTENSION DEFAULT: prints the path of the expected file, or of a file that holds the
+# default.
 expected() {
   if [[ -e $case_base.$1 ]]; then
     echo "$case_base.$1"
@@ -57,7 +58,8 @@ expected() {
   fi
 }
 
-# lines_match W F: do the lines of `found` from F on match the patterns of `wanted` from W on?
+# lines_match W F: succeeds if the lines of `found` from F on match the patterns of `wanted` from W
+# on.
 lines_match() {
   local w=$1 f=$2 later
   for (( ; w < ${#wanted[@]}; ++w, ++f)); do
@@ -74,22 +76,23 @@ lines_match() {
   ((f == ${#found[@]}))
 }
 
-# stderr_matches: does the case's stderr match CASE.err?
+# stderr_matches: succeeds if the case's stderr matches CASE.err.
 stderr_matches() {
   local wanted found
-  # Everything but `*` stands for itself, so everything but letters and digits is escaped.
+  # Every character except `*`, letters and digits is escaped, so that it is matched literally.
   mapfile -t wanted < <(sed 's/[^[:alnum:]*]/\\&/g' "$(expected err '')")
   mapfile -t found <"$scratch/err"
   lines_match 0 0
 }
 
-# keep EXTENSION DEFAULT: makes what happened the expectation; a default needs no file.
+# keep EXTENSION DEFAULT: saves the actual result as the expected file; a default result needs no
+# file.
 keep() {
   printf '%s' "$2" | cmp -s - "$scratch/$1" && { rm -f -- "$case_base.$1"; return; }
   cp -- "$scratch/$1" "$case_base.$1"
 }
 
-# run_case CASE.sh: 0 it did what it must, 1 it did not, 77 it cannot run here.
+# run_case CASE.sh: returns 0 if the case passes, 1 if it fails, 77 if it cannot run here.
 run_case() {
   local case_file=$1 case_base status=0 verdict=0
   if [[ $case_file != *.sh || ! -f $case_file ]]; then

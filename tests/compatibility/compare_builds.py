@@ -27,7 +27,7 @@ import tempfile
 import time
 
 PROGRAMS = ("preprocess_data", "merge_datasets", "inspect_dataset")
-# Texts about a run, not data.
+# Files with messages, not data.
 NOT_DATA = {".log", ".out"}
 
 
@@ -109,7 +109,7 @@ def cases(corpora, kinds):
     for corpus in corpora:
         stem = corpus.name.split(".")[0]
         for kind, flags in kinds.items():
-            eod = [] if "HuggingFaceTokenizer" in flags else ["--append-eod"]  # a file alone names no end
+            eod = [] if "HuggingFaceTokenizer" in flags else ["--append-eod"]  # the file names no eod
             yield f"{stem}-{kind}", [["preprocess_data", "--input", corpus.name, "--output-prefix", "p", *flags, *eod,
                                       "--workers", "2", "--on-bad-record", "quarantine"]]
     a, b = corpora[0].name, corpora[1].name

@@ -16,7 +16,7 @@
 
 #if __has_include(<millrace/dataset/instant_run.hpp>)
 #include <millrace/dataset/instant_run.hpp>
-#else  // where versions of November 2026 have it
+#else  // the path of this header in November 2026
 #include <millrace/dataset/run/instant_run.hpp>
 #endif
 #include <millrace/loader/batch_loader.hpp>
@@ -26,7 +26,7 @@ namespace loader = millrace::loader;
 
 namespace {
 
-// FNV-1a
+// Returns the FNV-1a hash of the batch.
 std::uint64_t checksum(const loader::batch& batch) {
   std::uint64_t hash = 14695981039346656037U;
   for (const std::byte byte : batch.bytes()) {

@@ -26,7 +26,7 @@ class declaration:
         self.path, self.names, self.exceptions, self.allowed, self.top = path, {}, {}, {}, []
         place, text = None, ""
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if line.startswith("    "):  # goes on with the line before
+            if line.startswith("    "):  # continues the line before
                 text += " " + line.strip()
                 continue
             if place:
@@ -79,7 +79,8 @@ class sources:
         if beside in self.known:
             return beside
         found = [f for f in self.by_name[included.rsplit("/", 1)[-1]] if f.endswith("/" + included)]
-        # Two libraries may have a private header of the same name: the including file means its own.
+        # Two libraries may have private headers of the same name. Then the including file means the
+        # one of its own library.
         return max(found, key=lambda f: common_parts(f, file), default=None)
 
     def arrows(self):

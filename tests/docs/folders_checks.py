@@ -25,7 +25,7 @@ FILES = {
     "loader/include/millrace/loader/batch.hpp": "",
     "loader/src/io/reader.hpp": "#include <string>\n\n#include <millrace/io/file.hpp>\n",
     "loader/src/batch.cpp": '#include <millrace/error.hpp>\n#include "io/reader.hpp"\n',
-    # A private header of the same name, of another library.
+    # A private header with the same name in another library.
     "dataset/src/io/reader.hpp": "",
 }
 checks = 0
@@ -58,12 +58,12 @@ check({"formats/include/millrace/error.hpp": "#include <millrace/io/file.hpp>\n"
       "in a cycle: formats -> formats/io -> formats\n"
       "  formats/include/millrace/error.hpp:1: includes formats/include/millrace/io/file.hpp\n"
       "  formats/include/millrace/io/file.hpp:1: includes formats/include/millrace/error.hpp")
-# A cycle that no two of its folders show.
+# A cycle of more than two folders.
 check({"formats/include/millrace/error.hpp": '// why\n#include "batch.cpp"\n',
        "loader/src/batch.cpp": '#include "io/reader.hpp"\n'},
       "in a cycle: formats -> loader -> loader/io -> formats/io -> formats\n"
       "  formats/include/millrace/error.hpp:2: includes loader/src/batch.cpp")
-# The headers and the sources of a library are the same folders.
+# The headers and the sources of a library count as the same folders.
 check({"loader/include/millrace/loader/io/range.hpp": "#include <millrace/loader/batch.hpp>\n"},
       "in a cycle: loader -> loader/io -> loader\n"
       "  loader/src/batch.cpp:2: includes loader/src/io/reader.hpp\n"
@@ -78,13 +78,13 @@ check({}, "bench is declared, and no folder has that name", FOLDERS + "bench: -\
 check({}, "formats is not declared", FOLDERS.replace("formats: -\n", ""))
 check({}, "tests/docs/folders.txt:8: expected 'NAME = PATH'", FOLDERS.replace("loader: ", "loader "))
 check({}, "formats is declared twice", FOLDERS + "formats: -\n")
-# An exception lets a cycle pass, and names one arrow of it only.
+# An exception allows a cycle; it names only one include of the cycle.
 excepted = (FOLDERS.replace("\n\n", "\n\nexcept formats -> formats/io: for a while\n\n")
             .replace("formats: -", "formats: formats/io"))
 back = {"formats/include/millrace/error.hpp": "#include <millrace/io/file.hpp>\n"}
 check(back, None, excepted)
 check({**back, "loader/src/io/reader.hpp": '#include "batch.cpp"\n'}, "in a cycle: loader -> loader/io -> loader", excepted)
-# --update declares new arrows, and no cycle.
+# --update declares new includes, but no cycles.
 head = FOLDERS[:FOLDERS.index("formats: -")]
 written = check({}, None, head, ["--update"])
 if check({}, None, written, ["--update"]) != written or not written.startswith(head + "formats: -\n"):

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A library prints nothing. Fails with the place of each line in an installed header that could.
+# A library must not print. This test lists each line of an installed header that could print, and
+# fails if there is one.
 #
 # usage: tests/docs/headers_are_silent.sh
 set -euo pipefail
@@ -10,7 +11,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
 folders=(formats/include dataset/include loader/include loader/cuda/include
   preprocess/tokenizer/include)
-# printf and its family; not snprintf and the like, which write into memory.
+# printf and related functions, except those like snprintf that write to memory.
 streams='std::(cout|cerr|clog)|<(iostream|print)>'
 calls='\b(v?printf|v?fprintf|v?dprintf|f?puts|putc|putchar|perror|(fmt|std)::v?print(ln)?)\b *\('
 
@@ -18,12 +19,12 @@ calls='\b(v?printf|v?fprintf|v?dprintf|f?puts|putc|putchar|perror|(fmt|std)::v?p
   echo "headers_are_silent.sh: there are no headers in $PWD" >&2
   exit 1
 }
-# grep ends with 1 if it finds nothing, and with 2 if it fails.
+# grep exits with 1 if it finds nothing, and with 2 if it fails.
 status=0
 found=$(grep -rnE --include='*.hpp' -- "$streams|$calls|\b(stdout|stderr)\b" "${folders[@]}") ||
   status=$?
 ((status <= 1)) || exit "$status"
-# Examples are comments, and may print.
+# Examples in comments may print.
 if grep -vE '^[^:]+:[0-9]+: *//' <<<"$found" | grep .; then
   echo 'headers_are_silent.sh: the lines above print, or include what does' >&2
   exit 1

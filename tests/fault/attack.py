@@ -22,15 +22,17 @@ import sys
 import tempfile
 import time
 
-# A run hangs if it takes longer than each of these, and then again, alone, ten times as long.
+# A run counts as hung if it exceeds the largest of these limits, and then exceeds ten times the
+# limit when it runs alone.
 LIMIT_S = 20
 UNDISTURBED_RUNS = 100
 PATIENCE = 10
-MOST_BYTES = 6 << 30  # of address space: what mutated sizes may make a program ask for
+MOST_BYTES = 6 << 30  # limit of address space, since mutated sizes may make a program request much
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
-# Blocks of a few lines and a checkpoint after each, as a large corpus would have.
+# Uses blocks of a few lines, and a checkpoint after each, so that a small corpus has as many as a
+# large one.
 HOOKS = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
-# What prepare-cache splits and samples of a few documents.
+# Flags for prepare-cache: the split and the samples of a few documents.
 SAMPLES = ["--split", "8,1,1", "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2"]
 CRASH = re.compile(r"terminate called|what\(\):|Assertion|Sanitizer|runtime error:|core dumped"
                    r"|Segmentation fault|Aborted|std::")
@@ -39,7 +41,7 @@ Result = collections.namedtuple("Result", "status out err seconds")
 
 _begin = time.monotonic()
 _patience = 1
-_end = None  # of this script, where the time is limited
+_end = None  # end of this script, if its time is limited
 
 
 class Hung(Exception):
@@ -59,7 +61,7 @@ def limit_of(undisturbed_s, least_s=LIMIT_S):
 def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
     """Runs a program in a session of its own. After the limit, kills all that is left of the session
     and raises Hung."""
-    # Leaks are the business of other tests, and MPI has some of its own.
+    # Other tests check for leaks, and MPI itself has some.
     environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0", **(more or {})}
     command = [str(part) for part in command]
     if limit_memory:
@@ -89,11 +91,11 @@ def kill_session(process):
             if session == process.pid:
                 os.kill(int(entry.name), signal.SIGKILL)
         except (OSError, ValueError):
-            pass  # it has ended
+            pass  # the process has ended
     try:
         process.communicate(timeout=5)
     except subprocess.TimeoutExpired:
-        process.stdout.close()  # somebody else has the other end
+        process.stdout.close()  # another process still has the other end
         process.stderr.close()
         process.poll()
 

@@ -106,7 +106,7 @@ class Drivers(unittest.TestCase):
             try:
                 if case == "slow":  # under load; alone, it takes a twentieth of the limit
                     attack.run(["sleep", "0.5" if attack._patience > 1 else "60"], limit_s=1)
-                elif case == "hangs":  # and so does a child that has left its process group
+                elif case == "hangs":  # a child that left its process group hangs too
                     attack.run(["sh", "-c", "setsid -f sleep 20; python3 -c 'import os, time; "
                                 "os.setpgid(0, 0); time.sleep(60)'"], limit_s=0.2)
             finally:

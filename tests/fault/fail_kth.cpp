@@ -4,16 +4,21 @@
 // program and libc. `fail_kth.py` drives it through the environment:
 //
 //   MILLRACE_FAIL_FOLDER  Only calls on files under this absolute path count. Required.
-//   MILLRACE_FAIL_BOARD   A file of `sizeof(board)` zero bytes. It receives the calls of each kind
-//                         and where the fault struck. It is mapped, so it survives SIGKILL.
-//   MILLRACE_FAIL_KTH     KIND:K:FAULT:once|on. Counts from 1. `on` repeats the fault in all later
-//                         calls of the kind. Without this variable calls are only counted.
-//   MILLRACE_FAIL_NAME    Only calls on files whose path ends so.
-//   MILLRACE_FAIL_RANK    Only in the MPI process of this rank.
+//   MILLRACE_FAIL_BOARD   A file of `sizeof(board)` zero bytes. It receives the number of calls
+//                         of each kind and the first call that failed. The library writes it
+//                         through a shared memory mapping, so it survives SIGKILL.
+//   MILLRACE_FAIL_KTH     KIND:K:FAULT:once|on. K counts from 1. `on` repeats the fault in all
+//                         later calls of the kind. Without this variable, the library only
+//                         counts.
+//   MILLRACE_FAIL_NAME    Only calls on files whose path ends with this text count.
+//   MILLRACE_FAIL_RANK    Only calls of the MPI process with this rank count.
 //
-// FAULT is an errno by name; `short`, which transfers half of what a read or write asks for;
-// `no-size`, which reports a file system of 0 blocks, as FUSE does for one without statfs;
-// `kill-before` or `kill-after`, which end the process by SIGKILL before or after the call.
+// FAULT is one of these:
+//   the name of an errno          the call fails with it
+//   short                         a read or write transfers half of the requested bytes
+//   no-size                       statfs and statvfs report 0 blocks, as for a FUSE file system
+//                                 without statfs
+//   kill-before, kill-after       SIGKILL ends the process before or after the call
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -31,8 +36,10 @@
 
 #include "fault/kth_call.hpp"
 
-// Stand-ins have names of their own here, and libc's names in the library: so they need not repeat
-// how the headers of libc declare those. With 64-bit offsets, open64 is open, and so on.
+// In this source, each replacement function has its own name (`fail_open`). In the library, its
+// symbol has the name of the libc function (`open`). So the replacements need not match the
+// declarations in the headers of libc. Offsets have 64 bits, so open64 is the same function as
+// open, and so on.
 #define MILLRACE_STAND_IN(result, name, parameters)        \
   extern "C" result fail_##name parameters __asm__(#name); \
   __attribute__((visibility("default"))) result fail_##name parameters
@@ -59,7 +66,7 @@ bool needs_mode(int flags) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-// The argument behind `last`, if flags say that there is one.
+// Reads the variadic argument `mode` that follows `last`, if `flags` require one.
 #define MILLRACE_MODE(flags, last) \
   ::mode_t mode = 0;               \
   if (needs_mode(flags)) {         \
@@ -79,7 +86,7 @@ int on_file(kind which, const char* function, int fd, Call&& call) {
   return attempt(is_tracked(fd), which, {function, fd}, -1, call);
 }
 
-// Of what tells its error by what it returns.
+// For functions that return their error code instead of setting errno.
 template <class Call>
 int advised(kind which, const char* function, int fd, Call&& call) {
   return attempt(is_tracked(fd), which, {function, fd}, given().code, call);
@@ -123,7 +130,7 @@ MILLRACE_STAND_IN(int, close, (int fd)) {
   MILLRACE_REAL(close);
   const bool ours = is_tracked(fd);
   track(fd, false);
-  // A close that fails has closed nevertheless.
+  // A close that fails must still close the descriptor, as on Linux.
   const int result = attempt(ours, kind::close, {"close", fd}, -1, [&] { return real(fd); });
   if (ours && result != 0) {
     const int code = errno;

@@ -65,8 +65,9 @@ FAULTS = {
     "list": ["EIO", "ENOMEM"],
     "close": ["EIO", "EINTR"],
 }
-# A program may repeat a call for as long as signals interrupt it, and wait for as long as another
-# process holds a lock, which is what EAGAIN means there: these faults strike only once.
+# These faults strike only once. A program may repeat a call for as long as signals interrupt it. It
+# may also wait for as long as another process holds a lock, which is the meaning of EAGAIN for
+# locks.
 ONCE_ONLY = {"EINTR", "kill-before", "kill-after"}
 
 
@@ -81,16 +82,16 @@ class Scenario:
     def __init__(self, name, program, command, *, begin=None, wanted=None, old=None, parts=None,
                  retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), least_limit_s=attack.LIMIT_S):
         self.name, self.program = name, program
-        self.command = command  # of the folder; `more` flags; what goes before each process
+        self.command = command  # function of (folder, more flags, prefix of each process)
         self.begin = begin or {}
         self.wanted = wanted
-        self.old = old or {}  # the output of an earlier run; it may stay if this run fails
-        self.parts = parts or {}  # finished datasets that are made on the way
-        self.retries = retries  # flags of the retries, the next only if the one before refuses
-        self.refuses = refuses  # what is there stays as it is, whatever happens
-        self.cost = cost  # of a sample, it gets one case where others get this many
+        self.old = old or {}  # output of an earlier run; it may stay if this run fails
+        self.parts = parts or {}  # finished datasets that the run makes on the way
+        self.retries = retries  # flags of the retries; each is tried only if the one before refuses
+        self.refuses = refuses  # existing files stay as they are, whatever happens
+        self.cost = cost  # in a random sample, this scenario gets 1 / cost as many cases
         self.hooks = attack.HOOKS if hooks is None else hooks
-        self.ranks = ranks  # of an MPI job, those which are attacked
+        self.ranks = ranks  # in an MPI job, the ranks that are attacked
         self.limit_s = least_limit_s  # count() finds out how long the run takes
 
 
@@ -348,7 +349,7 @@ def scenarios_in(root, programs, chance, mpiexec):
     giant = {**attack.HOOKS, "MILLRACE_TEST_GIANT_BYTES": "70"}
 
     def with_flag(command, flag):
-        # A retry of it with another such flag takes that instead.
+        # A retry passes its own flag in place of `flag`.
         return lambda folder, more, before: command(folder, more or (flag,), before)
 
     yield Scenario("preprocess", "preprocess_data", plain, retries=resumes)
@@ -375,7 +376,7 @@ def scenarios_in(root, programs, chance, mpiexec):
     task = lambda number: preprocessing(dirty.inputs, *keys, "--task", f"{number}/3")
     yield Scenario("preprocess --task", "preprocess_data", task(1), retries=resumes)
 
-    # Parts of one run, whose concatenation is the whole run.
+    # Parts of one run. Merged, they equal the whole run.
     parts = {}
     for number in range(3):
         parts.update(made(task(number)))
@@ -459,7 +460,7 @@ def main():
         root = pathlib.Path(stack.enter_context(attack.scratch_folder(given, "kth")))
         attacked = Attack(preloadable(given.library.resolve(), stack), root, given.name)
         attacked.probe(programs / "inspect_dataset")
-        # The corpus is always the same one, so that --plan replays a case whatever the seed was.
+        # The corpus is always the same, so that --plan replays a case whatever the seed was.
         scenarios = list(scenarios_in(root, programs, random.Random(1), given.mpiexec))
         names = [each.name for each in scenarios]
         if unknown := set(given.only or []) - set(names):

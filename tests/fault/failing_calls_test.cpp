@@ -16,7 +16,7 @@ using testing::Not;
 using FailingCallsOfMerge = test::merge_fault;
 using FailingCallsOfResume = test::resume_fault;
 
-// FUSE file systems without statfs report a size of 0 blocks, and so no free ones.
+// A FUSE file system without statfs reports a size of 0 blocks, so it also reports no free blocks.
 TEST_F(FailingCallsOfMerge, NeedsNoFileSystemThatReportsItsSize) {
   if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
   for (const test::strings& more : {test::strings{}, shuffled}) {
@@ -30,7 +30,7 @@ TEST_F(FailingCallsOfMerge, NeedsNoFileSystemThatReportsItsSize) {
   }
 }
 
-// Each look at the P.bad of a part, the one for its size included.
+// Every stat of a P.bad file of a part fails in turn, also the one that asks for its size.
 TEST_F(FailingCallsOfMerge, AreRefusedAtEveryLookAtASidecar) {
   if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
   constexpr int most = 100;
@@ -47,7 +47,7 @@ TEST_F(FailingCallsOfMerge, AreRefusedAtEveryLookAtASidecar) {
   EXPECT_LT(k, most);
 }
 
-// A run that did nothing keeps nothing, even if its journal cannot be looked at and so stays.
+// A run that did nothing leaves at most its journal. The journal stays if it cannot be examined.
 TEST_F(FailingCallsOfResume, KeepNothingOfARunThatDidNothing) {
   if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
   add("1.jsonl", "{broken\n");

@@ -16,7 +16,7 @@ OUT_HEADER = struct.Struct("<IiQ")
 ATTRIBUTES = struct.Struct("<6Q10I")
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE = 1, 2, 3, 14, 15, 17, 18
 FLUSH, INIT, OPENDIR, RELEASEDIR, INTERRUPT, DESTROY, BATCH_FORGET = 25, 26, 27, 29, 36, 38, 42
-DIRECT_IO = 1  # what is asked for here is what the program asks for
+DIRECT_IO = 1  # each read of the program reaches this file system unchanged
 ROOT = 1
 DETACH = 2
 
@@ -100,8 +100,9 @@ class FailingFileSystem:
         return ATTRIBUTES.pack(node, size, (size + 511) // 512, *[10**9] * 3, 0, 0, 0, mode, 1,
                                os.getuid(), os.getgid(), 0, 4096, 0)
 
-    # What lies before the bad place comes, as from a disk; not where pages are kept, as the kernel
-    # then takes a short answer for the end of the file, and asks for each page again.
+    # With direct I/O, a read returns the bytes before the bad place, as a disk does. With the page
+    # cache, it fails as a whole, because the kernel would take a short answer for the end of the
+    # file. The kernel then requests each page again.
     def _read(self, name, offset, size):
         end = self.bad.get(name, len(self.files[name]))
         last = offset if self.direct_io else offset + size - 1

@@ -27,8 +27,9 @@
 #include "support/child_process.hpp"
 #include "support/paths.hpp"
 
-// The kernel is the mock, save for what it cannot be made to do on demand: these stand before
-// libc's in this program, and pass on all calls unless a test has asked for a fault.
+// These tests use the real kernel. Only faults that the kernel cannot produce on demand are
+// simulated: in this program, the following functions replace those of libc. They pass on all calls
+// unless a test has requested a fault.
 namespace {
 std::atomic<int> failing_fsyncs = 0;
 std::atomic<int> interrupted_calls = 0;
@@ -65,7 +66,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// The errno of the io_error that `f` ends with, 0 if it ends well.
+/// Returns the errno of the io_error that `f` throws, or 0 if it throws none.
 int code_of(const std::function<void()>& f) {
   try {
     f();
@@ -86,7 +87,7 @@ TEST(IoFault, FullDeviceIsEnospc) {
   EXPECT_EQ(code_of([&] { pwrite_all(fd, bytes_of("abc"), 0, "/dev/full"); }), ENOSPC);
 }
 
-// A file system that really fills up, where this test may make one.
+// Uses a file system that really fills up. Skipped if this test may not mount one.
 TEST(IoFault, FullFileSystemLeavesTheOldFile) {
   const test::temp_folder folder;
   const int result = in_child([&] {
@@ -124,7 +125,7 @@ TEST(IoFault, FileSizeLimitIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-// The last call of a long run must not fail for a descriptor that somebody else holds.
+// The last call of a long run must not fail because all descriptors are in use.
 TEST(IoFault, CommitNeedsNoNewDescriptor) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -149,7 +150,7 @@ TEST(IoFault, MapsNoFolderAndNoDevice) {
   EXPECT_EQ(code_of([&] { const file_mapping m("/dev/null"); }), EINVAL);
 }
 
-// Opening a FIFO waits for a writer, for ever if there is none.
+// Opening a FIFO waits for a writer, forever if there is none.
 TEST(IoFault, RefusesAFifoWithoutWaiting) {
   const test::temp_folder folder;
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
@@ -174,8 +175,8 @@ TEST(IoFault, UnusableFoldersAreRefusedAtOnce) {
       ::chmod(folder.path().c_str(), 0700);
       return code == EACCES && fs::is_empty(folder.path());
     };
-    if (!refused_with_mode(0500)) return 1;  // no file can be made
-    if (!refused_with_mode(0300)) return 2;  // the folder could not be synced after the rename
+    if (!refused_with_mode(0500)) return 1;  // the folder does not allow new files
+    if (!refused_with_mode(0300)) return 2;  // the folder cannot be opened to sync it
     if (!refused_with_mode(0000)) return 3;
     return 0;
   });
@@ -183,7 +184,8 @@ TEST(IoFault, UnusableFoldersAreRefusedAtOnce) {
   EXPECT_EQ(result, 0);
 }
 
-// The lock must end with the process, and its left-over must be in nobody's way.
+// The lock must end with the process. The `.partial` file that the process leaves must not block
+// the next writer.
 TEST(IoFault, OneWriterAtATimeUntilItDies) {
   const test::temp_folder folder;
   std::array<int, 2> ready{};
@@ -212,7 +214,7 @@ TEST(IoFault, OneWriterAtATimeUntilItDies) {
   ::close(ready[1]);
 }
 
-// The order that preprocess_data relies on: an .idx only ever stands beside a finished .bin.
+// preprocess_data relies on this order: an .idx exists only next to a finished .bin.
 TEST(IoFault, KillBetweenTwoCommitsLeavesTheFirstOnly) {
   const test::temp_folder folder;
   EXPECT_EQ(in_child([&] {
@@ -232,7 +234,8 @@ TEST(IoFault, KillBetweenTwoCommitsLeavesTheFirstOnly) {
   EXPECT_FALSE(fs::exists(folder / "a.idx"));
 }
 
-// Many processes, one name: each commit is whole, and nobody's bytes end up in another's file.
+// Several processes write the same file name at the same time. Each committed file holds the bytes
+// of one process only.
 TEST(IoFault, RacingWritersNeverMix) {
   const test::temp_folder folder;
   std::array<pid_t, 4> children{};
@@ -268,7 +271,8 @@ TEST(IoFault, FailedRenameLeavesNothing) {
   EXPECT_FALSE(fs::exists(folder / "a.partial"));
 }
 
-// After a failed fsync the pages are marked clean: the next one succeeds, and the data are lost.
+// After a failed fsync, the kernel marks the pages clean: the next fsync succeeds, but the data are
+// lost.
 TEST(IoFault, FailedFsyncCannotBeRetriedIntoACommit) {
   const test::temp_folder folder;
   {
@@ -299,7 +303,7 @@ TEST(IoFault, InterruptedAndShortCallsAreFinished) {
   EXPECT_EQ(test::read_text(folder / "a"), text);
 }
 
-// pwrite may answer 0 where it can neither write nor fail; a loop would wait for ever.
+// pwrite may return 0 without an error. A loop that retries would never end.
 TEST(IoFault, WriteThatTakesNothingIsAnError) {
   const test::temp_folder folder;
   atomic_file file(folder / "a");

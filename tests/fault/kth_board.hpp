@@ -7,11 +7,12 @@
 
 namespace millrace::test {
 
-/// Where the preloaded library reports: a file that it maps. fail_kth.py has the same layout.
+/// The report of the preloaded library, in a file that it maps into memory. fail_kth.py uses the
+/// same layout.
 struct board {
   std::array<std::atomic<std::uint64_t>, 32> calls;
-  std::atomic<std::uint64_t> fired;  // how many calls the fault struck
-  std::array<char, 768> first;       // the first of them: function and path
+  std::atomic<std::uint64_t> fired;  // number of calls that the fault struck
+  std::array<char, 768> first;       // the first of these calls: function and path
 };
 
 }  // namespace millrace::test

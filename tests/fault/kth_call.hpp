@@ -22,7 +22,7 @@
 
 #include "fault/kth_board.hpp"
 
-/// Which calls count, which of them fails, and how.
+/// Decides which calls count, which of them fails, and how.
 namespace millrace::test {
 
 enum class kind : std::uint8_t {
@@ -89,7 +89,7 @@ Function* libc(const char* name) {
 
 struct settings {
   std::string_view folder;
-  std::string_view ending;  // of the names of files that count
+  std::string_view ending;  // only paths with this ending count
   board* to = nullptr;
   std::size_t of = kind_names.size();  // index of the kind that fails
   std::uint64_t k = 0;
@@ -155,7 +155,7 @@ inline const settings& given() {
   return all;
 }
 
-// Files that count, by descriptor.
+// Whether calls on a descriptor count, indexed by the descriptor.
 inline std::array<std::atomic<bool>, 1 << 16> tracked;
 
 inline bool is_tracked(int fd) {
@@ -181,7 +181,7 @@ inline bool is_ours(int folder, const char* path) {
   return ::getcwd(here.data(), here.size()) != nullptr && is_under_folder(here.data());
 }
 
-/// What a call is about, for the report.
+/// The function and the file of a call, for the report.
 struct subject {
   const char* function;
   int fd = -1;
@@ -207,14 +207,14 @@ inline void report(const subject& of) {
                       name_of(of).data());
 }
 
-// Counts a call, and says what is to become of it.
+// Counts a call and returns the fault that it gets.
 inline action next(kind which, const subject& of) {
   const settings& all = given();
   if (!all.ending.empty() && !std::string_view(name_of(of).data()).ends_with(all.ending)) {
     return action::none;
   }
   const auto index = static_cast<std::size_t>(which);
-  static std::array<std::atomic<std::uint64_t>, kind_names.size()> counts;  // of this process
+  static std::array<std::atomic<std::uint64_t>, kind_names.size()> counts;  // in this process
   const std::uint64_t k = ++counts[index];
   if (all.to != nullptr) ++all.to->calls[index];
   if (index != all.of || k < all.k || (k > all.k && !all.goes_on)) return action::none;
@@ -227,8 +227,8 @@ inline action next(kind which, const subject& of) {
   for (;;) (void)::pause();
 }
 
-/// A call that returns `failed` if it is to fail, and says why in errno.
-/// @param no_size  called if the call is to report that a file system has no size
+/// Runs a call. If the call is to fail, sets errno and returns `failed` instead.
+/// @param no_size  called if the call is to report a file system without a size
 template <class Result, class Call, class NoSize = void (*)()>
 Result attempt(
     bool ours, kind which, const subject& of, Result failed, Call&& call,
@@ -251,7 +251,7 @@ Result attempt(
   }
 }
 
-/// A call that reports the size of a file system in `to`.
+/// Runs a call that stores the size of a file system in `to`.
 template <class Report, class Call>
 int report_size(bool ours, const subject& of, Report* to, Call&& call) {
   bool empty = false;
@@ -260,7 +260,7 @@ int report_size(bool ours, const subject& of, Report* to, Call&& call) {
   return result;
 }
 
-/// A call that transfers up to `size` bytes.
+/// Runs a call that transfers up to `size` bytes.
 template <class Call>
 ::ssize_t transfer(bool ours, kind which, const subject& of, std::size_t size, Call&& call) {
   if (!ours) return call(size);
@@ -280,7 +280,7 @@ template <class Call>
   }
 }
 
-/// The first bytes of some buffers.
+/// The first `size` bytes of the given buffers.
 class cut_vectors {
  public:
   cut_vectors(const ::iovec* parts, int count, std::size_t size) {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // loader_allocations makes the k-th allocation of the loader fail, for many k, in a child process
-// for each k. Afterwards memory is there again. What must hold:
+// for each k. After that, allocations succeed again. The program checks these rules:
 //
-// - every call either succeeds or throws; no child crashes, terminates or hangs
-// - every batch is right, and none is skipped; a loader that stops early has thrown before
-// - the same loader resumes from a state, and a new loader serves everything
-// - the same reader fills the same requests
+// - Every call either succeeds or throws. No child crashes, terminates or hangs.
+// - Every batch has the right contents, and none is skipped. A loader that stops early has thrown
+//   an error before.
+// - Afterwards, the same loader resumes from a state, and a new loader serves all batches.
+// - Afterwards, the same reader fills the same requests.
 //
-// It prints a line per failure, then a table. It exits with 0 if all of this held, with 1 if not or
-// if nothing was tried, and with 77 if this machine or this build has none of the readers.
+// It prints a line per failure, then a table. It exits with 0 if all rules held; with 1 if a rule
+// was broken or no case was tried; and with 77 if this machine or this build has none of the
+// readers.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,14 +61,14 @@ using namespace millrace;  // NOLINT: a program
 
 constexpr std::int64_t rows_of_batch = 2;
 constexpr std::int64_t never = test::fail_kth_allocation::never;
-constexpr int most_errors = 4;  // of one loader, until the harness stops asking it
+constexpr int most_errors = 4;  // errors of one loader until the harness stops using it
 
-// A rule that was broken. What the loader throws is no such thing.
+// A broken rule of the list above. Errors that the loader throws have other types.
 struct broken_rule : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// What a child is told and what it tells its parent, in memory that they share.
+// The task of a child and its report to the parent, in shared memory.
 struct child_report {
   test::fail_kth_allocation what;
   std::atomic<std::int64_t> allocations;
@@ -78,7 +80,7 @@ void tell(child_report& report, const std::string& text) {
   std::snprintf(report.text, sizeof report.text, "%s", text.c_str());
 }
 
-// Counts an error, which has to be of a type that callers expect, and say something.
+// Counts an error. It must have a message and one of the types that callers expect.
 void count_error(child_report& report, const std::exception& e) {
   const test::exempt_allocations own;
   ++report.errors;
@@ -89,7 +91,7 @@ void count_error(child_report& report, const std::exception& e) {
   if (!expected) throw broken_rule(std::string("an error of an unexpected type: ") + e.what());
 }
 
-// Calls f. False, and an error counted, if it throws.
+// Calls f. If f throws an error, counts it and returns false.
 template <class F>
 bool try_to(child_report& report, const F& f) {
   try {
@@ -133,7 +135,7 @@ class small_runs {
   }
 
  private:
-  // Made once, before any child.
+  // Creates a run at its first use, in the parent, before it starts the children that use the run.
   const test::any_run& run_of(const std::string& order) {
     std::optional<test::any_run>& run = order == "instant"  ? instant_
                                         : order == "packed" ? packed_
@@ -164,8 +166,8 @@ loader::loader_options options_with(const test::reader_kind& kind) {
   return options;
 }
 
-// Takes batches from number `at` on, up to `end`, and compares them. Returns where it stopped.
-// `errors` are those of this loader so far.
+// Takes batches from index `at` up to `end`, and compares them. Returns the index at which it
+// stopped. `errors` counts the errors of this loader so far.
 std::int64_t serve(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
                    std::int64_t end, int& errors, child_report& report) {
   const int most = errors + most_errors;
@@ -199,7 +201,7 @@ std::int64_t serve(loader::batch_loader& from, const expected_batches& expected,
   return at;
 }
 
-// With all memory there is: no error is left over.
+// Serves all batches while every allocation succeeds. No error may come up.
 void serve_all(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
                const char* who) {
   child_report fresh{};
@@ -230,9 +232,9 @@ void use_loader(const make_loader& make, const expected_batches& expected,
   const auto end = static_cast<std::int64_t>(expected.size());
   std::unique_ptr<loader::batch_loader> kept;
   int errors_before = 0;
-  int errors = 0;  // of the one that is kept
+  int errors = 0;  // errors of `kept`
   test::arm(report.what);
-  // One that ends while memory is short.
+  // This loader is destroyed while allocations still fail.
   try_to(report, [&] { serve(*make(), expected, 0, 3, errors_before, report); });
   if (try_to(report, [&] { kept = make(); })) {
     serve(*kept, expected, 0, end / 2, errors, report);
@@ -247,14 +249,14 @@ void use_loader(const make_loader& make, const expected_batches& expected,
   }
   report.allocations = test::disarm();
 
-  const auto fresh = make();  // beside the other one, with which it shares files and threads
+  const auto fresh = make();  // created while `kept` exists; both share files and threads
   serve_all(*fresh, expected, 0, "a new loader");
   if (!kept) return;
   bool is_described = true;
   try {
     (void)kept->state();
   } catch (const std::bad_alloc&) {
-    is_described = false;  // found out once, when the loader is made: `state` keeps throwing that
+    is_described = false;  // the error arose when the loader was created; `state` keeps throwing it
   }
   if (is_described) {
     kept->load_state(state);
@@ -263,8 +265,7 @@ void use_loader(const make_loader& make, const expected_batches& expected,
   if (report.errors == 0 && !is_described) throw broken_rule("state() alone knows of an error");
 }
 
-// ---------------------------------------------------------------------------------------------
-// Readers on their own.
+// Readers without a loader.
 
 class ranges_of_files {
  public:
@@ -275,7 +276,7 @@ class ranges_of_files {
       test::write_bytes(folder_ / name, all);
       files_.push_back({folder_ / name, all.size()});
     }
-    // Small ones, a large one that threads share, and small ones again.
+    // Rounds 3 and 6 have ranges so large that threads share the work; the other ranges are small.
     for (int round = 0; round < 8; ++round) {
       auto& ranges = rounds_.emplace_back();
       const bool is_large = round == 3 || round == 6;
@@ -290,7 +291,8 @@ class ranges_of_files {
   const std::vector<loader::data_file>& files() const { return files_; }
   std::size_t rounds() const { return rounds_.size(); }
 
-  // Prefetches the next round and gathers this one, once more after each error. True: it has.
+  // Prefetches the next round and gathers this one. Retries after each error, up to `most_errors`
+  // times. Returns whether it succeeded.
   bool gather(loader::range_reader& reader, std::size_t round, child_report& report) const {
     std::vector<std::byte> memory;
     std::vector<loader::read_request> requests;
@@ -337,7 +339,7 @@ class ranges_of_files {
   std::vector<std::vector<loader::file_range>> rounds_;
 };
 
-// Calls f on a thread of its own; what it throws is thrown here.
+// Calls f on another thread. Rethrows on this thread what f throws.
 template <class F>
 void on_another_thread(const F& f) {
   std::exception_ptr failure;
@@ -360,7 +362,7 @@ void use_reader(const test::reader_kind& kind, const ranges_of_files& ranges,
                 child_report& report) {
   std::unique_ptr<loader::range_reader> reader;
   test::arm(report.what);
-  try_to(report, [&] {  // one that ends while memory is short
+  try_to(report, [&] {  // this reader is destroyed while allocations still fail
     const auto first = kind.make(ranges.files(), {});
     ranges.gather(*first, 0, report);
   });
@@ -397,7 +399,7 @@ struct line_of_table {
 };
 
 constexpr int broke_a_rule = 3;
-constexpr int is_skipped = 77;  // as ctest knows it
+constexpr int is_skipped = 77;  // the exit status that ctest counts as skipped
 
 using steady = std::chrono::steady_clock;
 
@@ -411,7 +413,7 @@ class harness {
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)) child_report{}),
         lines_left_(uses * args.least_bytes.size() * args.failures.size()) {}
 
-  // Runs `use` in a child for each k, and adds a line to the table.
+  // Runs `use` in a child for each k, and prints a line of the table.
   void run(const std::string& name, const std::function<void(child_report&)>& use) {
     for (const std::size_t least : args_.least_bytes) {
       line_of_table counting;
@@ -443,7 +445,7 @@ class harness {
   bool all_good() const { return cases_ > 0 && wrong_ == 0; }
 
  private:
-  // Of --seconds, each line of the table gets as much as the others.
+  // Divides the time left of --seconds evenly among the lines of the table that are left.
   steady::time_point end_of_line() {
     const auto left = static_cast<std::int64_t>(lines_left_--);
     if (args_.seconds == never) return steady::time_point::max();
@@ -451,8 +453,8 @@ class harness {
     return now + (begin_ + std::chrono::seconds(args_.seconds) - now) / left;
   }
 
-  // Those from --first to --last; of more than --most, so many of them by chance, the first and
-  // the last included.
+  // The allocations to fail: all from --first to --last. If there are more than --most, a random
+  // sample of --most.
   std::vector<std::int64_t> chosen(std::int64_t allocations) {
     std::vector<std::int64_t> all;
     for (std::int64_t k = args_.first; k <= std::min(allocations, args_.last); ++k) {
@@ -464,11 +466,11 @@ class harness {
       std::ranges::sample(all, std::back_inserter(some), args_.most, random_);
       all = std::move(some);
     }
-    if (args_.seconds != never) std::ranges::shuffle(all, random_);  // the time may not do for all
+    if (args_.seconds != never) std::ranges::shuffle(all, random_);  // time may not suffice for all
     return all;
   }
 
-  // The status of one child.
+  // Runs one child and returns its wait status.
   int status_of(const test::fail_kth_allocation& what,
                 const std::function<void(child_report&)>& use, unsigned limit_s) {
     report_->what = what;
@@ -477,7 +479,7 @@ class harness {
     report_->text[0] = '\0';
     const ::pid_t child = ::fork();
     if (child == 0) {
-      (void)::alarm(limit_s);  // its end, if it hangs
+      (void)::alarm(limit_s);  // ends the child if it hangs
       int status = 0;
       try {
         use(*report_);
@@ -493,14 +495,14 @@ class harness {
     return status;
   }
 
-  // One case. False: it was no success.
+  // Runs one case. Returns whether no rule was broken.
   bool one(const std::string& name, const test::fail_kth_allocation& what,
            const std::function<void(child_report&)>& use, line_of_table& line) {
     const auto hangs = [](int status) {
       return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     };
     int status = status_of(what, use, args_.limit_s);
-    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // or was it the load?
+    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // or is it busy?
     ++line.runs;
     if (what.k != never) ++cases_;
     const bool is_killed = WIFSIGNALED(status);
@@ -623,9 +625,9 @@ void expect_known(const char* flag, const std::set<std::string>& asked,
   }
 }
 
-// The readers that are asked for and that there are. Names the others.
+// The requested readers that this machine has. Prints the names of the others.
 std::vector<test::reader_kind> readers_of(const arguments& args) {
-  std::set<std::string> absent = {"io_uring", "io_uring_small"};  // in a build without liburing
+  std::set<std::string> absent = {"io_uring", "io_uring_small"};  // if built without liburing
   std::set<std::string> known = absent;
   std::vector<test::reader_kind> kinds;
   for (const auto& kind : test::reader_kinds()) {

@@ -35,7 +35,8 @@ TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
       ++failed;
       EXPECT_EQ(result.status, 1);
       EXPECT_TRUE(files_of(out()).empty());
-      // stderr is a file, too: it can say something only below the limit.
+      // stderr is also a file with this limit, so it can hold the message only if the limit is high
+      // enough.
       if (limit > 600) expect_refusal(result, std::generic_category().message(EFBIG));
       if (HasFailure()) return;
     }
@@ -44,7 +45,7 @@ TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
   }
 }
 
-// As many parts as a real run has would not fit into a limit if each of them took a descriptor.
+// With one open descriptor for each part, the parts of a real run would exceed the limit.
 TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -65,7 +66,7 @@ TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
       const auto fewer = test::run_program(command(more), options);
       if (fewer.status == 0) {
         expect_files(wanted);
-      } else if (limit < 8) {  // the dynamic linker may be who says it
+      } else if (limit < 8) {  // the dynamic linker may fail first, with its own message
         EXPECT_TRUE(files_of(out()).empty());
       } else {
         expect_refusal(fewer, std::generic_category().message(EMFILE));
@@ -101,8 +102,9 @@ TEST_F(MergeLimits, PartsThatMayNotBeReadAreTold) {
   }
 }
 
-// Any amount of room: by bytes it is refused before anything is copied, or enough. By inodes a lack
-// is met as late as at the last sidecar, and nothing is left either.
+// Tries disks of growing sizes, until the merge fits. If bytes are missing, the merge refuses
+// before it copies anything. If inodes are missing, it may fail as late as at the last sidecar, and
+// leaves no files either.
 TEST_F(MergeLimits, AFullDiskLeavesNothing) {
   const int status = test::in_child([&] {
     if (!test::enter_mount_namespace()) return test::cannot_try;
@@ -110,7 +112,7 @@ TEST_F(MergeLimits, AFullDiskLeavesNothing) {
       const file_set wanted = undisturbed(more);
       std::uintmax_t total = 0;
       for (const auto& [name, bytes] : wanted) total += bytes.size();
-      if (!more.empty()) total *= 2;  // it takes as much space again while it shuffles
+      if (!more.empty()) total *= 2;  // a shuffle temporarily needs the space twice
       int failed = 0;
       const auto try_disk = [&](const std::string& limits, const std::string& sentence,
                                 bool& fits) {
@@ -129,12 +131,13 @@ TEST_F(MergeLimits, AFullDiskLeavesNothing) {
         return HasFailure() ? 1 : 0;
       };
       bool fits = false;
-      // From what the headers of P.sum and P.src take; near the end every page.
+      // Starts with the space for the headers of P.sum and P.src. Near the total size, tries every
+      // number of pages.
       for (std::uintmax_t size = 8192; !fits;
            size += size < total * 95 / 100 && size > 40'960 ? 409'600 : 4096) {
         const std::string limits = "size=" + std::to_string(size);
         if (const int problem = try_disk(limits, "bytes are needed, ", fits)) return problem;
-        if (size > total * 15 / 10) return 3;  // that would do
+        if (size > total * 15 / 10) return 3;  // this space must be enough
       }
       fits = false;
       for (int inodes = 1; !fits; ++inodes) {

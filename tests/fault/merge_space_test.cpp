@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two parts of 400 kB of tokens together, one of which may turn out damaged when its tokens are
-/// read.
+/// Two parts with 400 kB of tokens together. A test may damage the tokens of one part; a merge
+/// notices this only when it reads them.
 class MergeSpace : public testing::Test {
  protected:
   MergeSpace() {
@@ -45,8 +45,8 @@ class MergeSpace : public testing::Test {
     test::write_sums(folder_ / "in" / name);
   }
 
-  /// What `work` is refused with on a disk of so many bytes, "" for nothing; with no disk to try
-  /// it on, ends this process, a child.
+  /// Runs `work` on a disk of the given size, in a child process. Returns the message of its error,
+  /// or "" if it succeeds. Exits if no such disk can be mounted.
   std::string refusal(const std::string& size,
                       const std::function<void(const merge_options&)>& work) {
     const fs::path out = folder_ / "out";
@@ -66,11 +66,11 @@ class MergeSpace : public testing::Test {
 
   static std::string size_of(std::uint64_t bytes) { return std::to_string(bytes / 1024) + "k"; }
 
-  // Tokens are read after the check of the disk: so a refusal that comes before the damage is told
-  // comes before anything is copied.
+  // The merge reads tokens only after it has checked the disk space. So if it reports missing space
+  // instead of the damaged tokens, it has not copied anything.
   //
-  // @param needed  bytes, rounded to pages
-  // @param begun   of these, in headers that are written before the disk is checked
+  // @param needed  bytes that the merge needs, rounded up to pages
+  // @param begun   the part of `needed` that headers take before the disk space is checked
   void expect_told_first(const std::string& what, std::uint64_t needed, std::uint64_t begun,
                          const std::function<void(const merge_options&)>& work) {
     const int status = test::in_child([&] {
@@ -100,14 +100,16 @@ class MergeSpace : public testing::Test {
   test::temp_folder folder_;
 };
 
-// Pages of 4096 bytes: 98 of tokens; one each for the index of 2490 bytes and the checksums.
+// Counted in pages of 4096 bytes: 98 for the tokens, one for the index of 2490 bytes, and one for
+// the checksums.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsCopied) {
   expect_told_first("the merged dataset", 100 * 4096, 0,
                     [](const merge_options& options) { (void)merge(options); });
 }
 
-// As above, and 98 for the documents set aside: each with a header of 64 bytes and the lengths of
-// its sequences. P.sum has its header already.
+// The pages of the test above, and 98 for the temporary copy of the documents. In the copy, each
+// document has a header of 64 bytes and the lengths of its sequences. The header of P.sum is
+// written before the check.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsShuffled) {
   expect_told_first("the shuffled dataset and the temporary copy of the documents", 198 * 4096,
                     4096, [](const merge_options& options) { (void)merge_shuffled(options, 7); });

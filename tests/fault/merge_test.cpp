@@ -16,7 +16,8 @@ using test::strings;
 
 class MergeKill : public test::merge_fault {
  protected:
-  // Runs again after a kill: what was published before it is whole, and is to be replaced by name.
+  // Runs the merge again after a kill. Files that the killed merge published are whole, so the new
+  // merge needs --overwrite to replace them.
   void expect_run_again(const file_set& wanted, const strings& more) {
     auto result = run(more);
     if (result.status == 1) {
@@ -56,13 +57,13 @@ TEST_F(MergeKill, AtAnyStepOfAShuffleHarmsNothing) {
   kill_at_each_step(shuffled, {});
 }
 
-// Under the final names: the old dataset, the new one, or no index.
+// At each step, the final names hold the old dataset, the new dataset, or no index.
 TEST_F(MergeKill, AtAnyStepOfAReplacementLeavesOldNewOrNone) {
   const file_set old = undisturbed(shuffled);
   kill_at_each_step({}, old);
 }
 
-// MILLRACE_KILLS says how many, as for preprocess_data.
+// MILLRACE_KILLS sets the number of kills, as for preprocess_data.
 TEST_F(MergeKill, AtAnyTimeHarmsNothing) {
   const char* given = std::getenv("MILLRACE_KILLS");
   const int wanted_kills = given != nullptr ? std::atoi(given) : 15;
@@ -90,7 +91,8 @@ TEST_F(MergeKill, AtAnyTimeHarmsNothing) {
   }
 }
 
-// A shuffle that was killed leaves a file as large as the data, which nobody would look for.
+// A killed shuffle leaves a temporary file as large as the data. The next merge removes it, even if
+// it does not shuffle.
 TEST_F(MergeKill, AShuffleIsForgottenByAMergeWithoutOne) {
   ASSERT_EQ(run(shuffled, {"MILLRACE_TEST_KILL_AT=sync:1"}).status, killed);
   ASSERT_TRUE(fs::exists(out() / "whole.shuffle.partial"));
@@ -121,7 +123,7 @@ TEST_F(MergeKill, TwoAtATimeDoNotMix) {
 
 class MergeDamage : public test::merge_fault {
  protected:
-  // Told in a sentence that names the file; nothing is left; and mended, it works.
+  // Expects an error message that names the damaged file, and no output files. Restores the file.
   void expect_told(const std::string& name, const std::string& damaged) {
     SCOPED_TRACE(name);
     const std::string good = test::read_text(parts() / name);
@@ -144,7 +146,7 @@ TEST_F(MergeDamage, TruncatedPartsAreTold) {
     for (const std::size_t size :
          {std::size_t{0}, std::size_t{9}, good.size() / 2, good.size() - 1}) {
       SCOPED_TRACE(size);
-      // A .meta may end without its line end.
+      // A .meta without its last newline is valid.
       if (size + 1 == good.size() && end == std::string(".meta")) continue;
       expect_told(part(end), good.substr(0, size));
     }
@@ -153,8 +155,8 @@ TEST_F(MergeDamage, TruncatedPartsAreTold) {
   expect_files(wanted);
 }
 
-// Of the right size, so that only the checksums can tell: a byte anywhere in the tokens, the index
-// or the checksums themselves.
+// Changes one bit of the tokens, the index or the checksums. The sizes stay right, so only the
+// checksums can reveal the damage.
 TEST_F(MergeDamage, PartsThatAreNotWhatTheirSumSaysAreTold) {
   for (const char* end : {".bin", ".idx", ".sum"}) {
     const std::string good = test::read_text(parts() / part(end));
@@ -168,7 +170,7 @@ TEST_F(MergeDamage, PartsThatAreNotWhatTheirSumSaysAreTold) {
   }
 }
 
-// Each is sound by itself, but not of this part.
+// Each file is valid, but belongs to another part.
 TEST_F(MergeDamage, SidecarsOfAnotherPartAreTold) {
   for (const char* end : {".sum", ".src", ".meta"}) {
     expect_told(part(end), test::read_text(parts() / (part_name(2) + end)));

@@ -42,7 +42,7 @@ def mutated(data, chance):
     data = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
         at = chance.randrange(len(data) + 1)
-        # Headers are small, and most of the checks are of them.
+        # Headers are small, but most checks apply to them. So they are damaged more often.
         if chance.random() < 0.4:
             at = min(at, chance.randrange(64))
         size = chance.choice([1, 1, 2, 4, 8, 64])
@@ -74,7 +74,7 @@ class Damage:
         self.command, self.out, self.err = command, printed(result, folder), result.err
         self.wanted_out, self.wanted = target.undamaged[target.commands.index(command)]
         self.found = contents(folder)
-        if not target.is_output and self.found.get(name) == data:  # it may be read alone
+        if not target.is_output and self.found.get(name) == data:  # the command may only read it
             self.found[name] = self.wanted[name]
         self.differing = {each for each in self.found.keys() | self.wanted.keys()
                           if self.found.get(each) != self.wanted.get(each)}
@@ -126,8 +126,8 @@ class Target:
         self.name, self.files, self.commands = name, files, commands
         self.rule, self.is_output, self.found_by_verify = rule, is_output, found_by_verify
         self.prints_progress = prints_progress
-        self.undamaged = []  # what each command prints and leaves, which control() finds out
-        self.limit_s = 0  # and how long the commands take
+        self.undamaged = []  # output and files of each command, which control() finds out
+        self.limit_s = 0  # time limit, from the durations that control() measures
         self.names = [each for each in files if each.endswith(endings)]
         if not self.names:
             sys.exit(f"{name}: no file to damage")

@@ -128,7 +128,7 @@ def try_loss(corpus, number, what, left, old, new):
     try:
         done = corpus.run(folder, "--resume")
         if done.returncode == 1 and old and b"exists; pass --overwrite" in done.stderr:
-            # Nothing of the new run was safe, so the old pair is what there is.
+            # No data of the new run were safe, so the old pair must be whole.
             now = contents(folder)
             if any(now.get(name) != data for name, data in old.items() if name.endswith(
                     (b".bin", b".idx"))):

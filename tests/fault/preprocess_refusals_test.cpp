@@ -9,7 +9,7 @@
 #include "support/compressed.hpp"
 #include "support/preprocess_fault.hpp"
 
-/// Outputs that cannot be, and inputs that are damaged: each is named, the first one first.
+/// Outputs that cannot be created, and damaged inputs. The error message names the first problem.
 namespace millrace::preprocess {
 namespace {
 
@@ -33,7 +33,7 @@ TEST_F(PreprocessRefusals, NamesAnOutputFolderThatIsNone) {
 
 TEST_F(PreprocessRefusals, NamesAnOutputFolderThatRefuses) {
   auto arguments = command(add("in.jsonl", records(1, "a")));
-  arguments[4] = "/proc/out";  // nobody makes files there, root neither
+  arguments[4] = "/proc/out";  // nobody can create files there, not even root
   expect_sentence(test::run_program(arguments), "/proc/out");
 }
 
@@ -47,7 +47,7 @@ TEST_F(PreprocessRefusals, NamesAnOutputFolderThatMayNotBeWritten) {
   expect_sentence(result, path("locked"));
 }
 
-// What such a folder holds would be missing from the dataset, and nobody would know.
+// Without an error, the files in such a folder would be missing from the dataset unnoticed.
 TEST_F(PreprocessRefusals, NamesAPatternThatMeetsAFolderThatMayNotBeRead) {
   for (const char* name : {"g", "g/1", "g/2", "g/3"}) fs::create_directory(folder_ / name);
   for (const char* name : {"g/1/x.jsonl", "g/2/x.jsonl", "g/3/x.jsonl"}) add(name, records(1, "a"));
@@ -83,8 +83,8 @@ TEST_F(PreprocessRefusals, TellsThatDescriptorsRanOut) {
   EXPECT_TRUE(outputs().empty());
 }
 
-// Eight bad records over ten blocks and seven workers: the one that is named does not depend on
-// who is quickest.
+// Eight bad records are spread over ten blocks, for seven workers. The message always names the
+// first bad record, whichever worker is the fastest.
 TEST_F(PreprocessRefusals, NamesTheFirstBadRecordEveryTime) {
   std::string text = records(30'000, "good");
   text += "{\"text\": \"good\"}\n[\"first\"]\n";
@@ -100,7 +100,7 @@ TEST_F(PreprocessRefusals, NamesTheFirstBadRecordEveryTime) {
   }
 }
 
-// As one thread would: what comes first in the input is told first.
+// The message names the first problem in the input, as with one thread.
 TEST_F(PreprocessRefusals, NamesABadRecordBeforeADamagedPlaceBehindIt) {
   const std::string compressed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
   const std::string input = add("in.jsonl.gz", compressed.substr(0, compressed.size() - 1000));
@@ -122,7 +122,7 @@ TEST_F(PreprocessRefusals, NamesADamagedPlaceBeforeABadRecordBehindIt) {
   }
 }
 
-// Bad records may be skipped; half a file may not.
+// `--on-bad-record=skip` skips bad records, but not the rest of a damaged file.
 TEST_F(PreprocessRefusals, SkipsNoDamagedFile) {
   const std::string compressed = test::zstd(random_records(50'000));
   const std::string cut = add("in.zst", compressed.substr(0, compressed.size() / 2));

@@ -27,8 +27,9 @@ using testing::HasSubstr;
 using clock = std::chrono::steady_clock;
 using PreprocessFault = test::preprocess_fault;
 
-// The promise of --overwrite. A third of the kills come as soon as the old index is gone, which is
-// the one dangerous moment; the others at any time.
+// --overwrite must leave the old pair of files, the new pair, or no pair. The dangerous moment is
+// right after the old index is removed. A third of the kills hit it; the others come at random
+// times.
 TEST_F(PreprocessFault, AKillLeavesTheOldPairTheNewPairOrNone) {
   const std::string old_input = add("old.jsonl", records(500, "old"));
   const std::string new_input = add("new.jsonl", records(3000, "new"));
@@ -74,8 +75,8 @@ TEST_F(PreprocessFault, AKillLeavesTheOldPairTheNewPairOrNone) {
   EXPECT_GE(killed, 10);
 }
 
-// A full disk, in the middle of the tokens, and again where only the index does not fit. Once there
-// is room, the run goes on.
+// The disk fills up while the tokens are written, or when only the index no longer fits. The run
+// resumes when there is space.
 TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "{\"text\": \"ab\"}\n";
@@ -104,7 +105,7 @@ TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
   }
 }
 
-// A script that asked for the answer and cannot have it must not go on as if it had.
+// A script that requests JSON output must see a failure if the output cannot be written.
 TEST_F(PreprocessFault, FailsIfTheAnswerCannotBeWritten) {
   const std::string input = add("in.jsonl", records(10, "a"));
   const auto result = test::run_program(command(input, {"--json"}), full_stdout());
@@ -121,7 +122,7 @@ TEST_F(PreprocessFault, FailsIfTheHelpCannotBeWritten) {
   }
 }
 
-// What cannot be told is lost, and nothing else: neither the work nor the exit code may hang on it.
+// Messages that cannot be written are lost. This must affect neither the output nor the exit code.
 TEST_F(PreprocessFault, EndsAlikeIfNobodyCanBeTold) {
   test::program_options full;
   full.stderr_path = "/dev/full";
@@ -132,7 +133,8 @@ TEST_F(PreprocessFault, EndsAlikeIfNobodyCanBeTold) {
   EXPECT_EQ(test::run_program(command(good, {"--nonsense"}), full).status, 2);
 }
 
-// A file that is opened then may get the number of stderr, and what is told lands in it.
+// If stderr is closed, a file that is opened may get its descriptor number. Messages must not go
+// into this file.
 TEST_F(PreprocessFault, WritesNoMessageIntoAFileWhereStreamsAreClosed) {
   const std::string input = add("in.jsonl", "bad\n" + records(10, "a") + "bad\n");
   ASSERT_EQ(test::run_program(command(input, {"--on-bad-record=skip"})).status, 0);
@@ -147,12 +149,12 @@ TEST_F(PreprocessFault, WritesNoMessageIntoAFileWhereStreamsAreClosed) {
   EXPECT_EQ(test::run_program(with_answer, closed).status, 1) << "nobody got the answer";
 }
 
-// Whoever starts the same job twice by mistake must not get two halves of two jobs.
+// If a user starts the same job twice by mistake, the output must not mix the two runs.
 TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   const std::string input = add("in.jsonl", records(10, "second"));
   test::running_program first(command(path("fifo")));
-  std::ofstream feed(path("fifo"));  // opens when the first run reads
+  std::ofstream feed(path("fifo"));  // blocks until the first run opens the FIFO
   feed << records(5, "first") << std::flush;
   const auto give_up = clock::now() + std::chrono::seconds(30);
   while (!fs::exists(bin().string() + ".partial") && clock::now() < give_up) {
@@ -168,7 +170,8 @@ TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   EXPECT_THAT(test::read_text(bin()), HasSubstr(std::string("f\0i\0r\0s\0t\0", 10)));
 }
 
-// What `program <(decompressor)` and `decompressor > fifo &` give: every byte of it counts.
+// `program <(decompressor)` and `decompressor > fifo &` read from FIFOs. The run must read every
+// byte.
 TEST_F(PreprocessFault, ReadsAFifo) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   const std::string text = records(5000, "piped");
@@ -180,7 +183,8 @@ TEST_F(PreprocessFault, ReadsAFifo) {
   EXPECT_TRUE(test::read_dataset(prefix()) == wanted);
 }
 
-// Tasks are killed, any number of times, and given again; the merge knows nothing of it.
+// Tasks are killed several times and run again with --resume. The merge of their outputs equals the
+// output of one process.
 TEST_F(PreprocessFault, KilledTasksGoOnAndMergeIntoWhatOneProcessWrites) {
   const std::string input = add("in.jsonl", records(2000, "word") + "no JSON\n");
   const std::string policy = "--on-bad-record=quarantine";

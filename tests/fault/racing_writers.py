@@ -39,8 +39,8 @@ class Race:
 
     def __init__(self, name, program, begins, commands, *, side_by_side=False, waits=False):
         self.name, self.program, self.begins, self.commands = name, program, begins, commands
-        self.side_by_side = side_by_side  # commands may make different files
-        self.waits = waits  # for the others, and so each must succeed
+        self.side_by_side = side_by_side  # the commands may make different files
+        self.waits = waits  # commands wait for each other, so each must succeed
 
     def right(self, begin, done):
         """What may be there in the end: one of these."""
@@ -63,7 +63,7 @@ class Races:
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.problems = []
-        self.limit_s = 0  # made() finds out how long the runs take
+        self.limit_s = 0  # made() measures the duration of the runs
         self.table = attack.Table(("race", "begins with"), ("one done", "more done", "none done",
                                                             "wrong", "hangs"))
         chance = random.Random(1)
@@ -199,7 +199,7 @@ class Races:
                 return "wrong", "refused, and was to wait for the others"
         found = attack.contents(folder)
         if not done:
-            if found != begin:  # a race for locks may stop all, but not harm what there was
+            if found != begin:  # commands may all fail, but not change existing files
                 return "wrong", f"all refused, and {attack.difference(found, begin)}"
             return "none done", None
         right = race.right(begin, done)

@@ -18,7 +18,7 @@ from failing_file_system import FailingFileSystem, NoFuse
 
 PAGE = 4096
 BYTES = 3 << 20
-BAD = 2 << 20  # from here on
+BAD = 2 << 20  # reads from this byte on fail
 
 
 def content():
@@ -39,7 +39,8 @@ def check(program, disk, path):
         if (of_range, of_page, retries) != ("ok", "ok", "0"):
             sys.exit(f"{name}, undisturbed: {of_range}, {of_page}, {retries} retries")
     disk.bad = {path.name: BAD}
-    # From before the place into it; behind it; and before it, where nothing is wrong.
+    # One range reaches from before the bad place into it. One is after it. One is before it and
+    # must be read.
     for offset, size, is_bad in ((BAD - 5000, 9000, True), (BYTES - 10, 10, True), (BAD - 9000, 9000, False)):
         lines = results(program, path, offset, size)
         for name, of_range, of_page, retries in lines:
@@ -55,7 +56,7 @@ def main():
     parser.add_argument("--program", required=True)
     program = parser.parse_args().program
     with tempfile.TemporaryDirectory() as scratch:
-        for direct_io in (True, False):  # without maps, and with them
+        for direct_io in (True, False):  # with direct I/O, mmap is not possible
             folder = pathlib.Path(scratch) / f"disk_{direct_io}"
             folder.mkdir()
             try:

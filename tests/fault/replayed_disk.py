@@ -123,7 +123,7 @@ class Disk:
 
     def start_process(self):
         self.open = {}
-        for file in self.names.values():  # line numbers begin again
+        for file in self.names.values():  # the next trace counts its lines from 0
             file.log = [(-1, *op[1:]) for op in file.log]
         self.log = [(-1, *op[1:]) for op in self.log]
 
@@ -163,7 +163,7 @@ class Disk:
         elif name == "ftruncate":
             target.log.append((call.end, "size", at[1], b""))
         elif name == "fallocate":
-            return False  # KEEP_SIZE: nothing that can be seen
+            return False  # with KEEP_SIZE, it has no visible effect
         else:
             sys.exit(f"{name} on an output: not known how to replay it")
         return True

@@ -12,14 +12,15 @@ namespace fs = std::filesystem;
 using test::file_set;
 using test::strings;
 
-/// Inputs that are cut off or get more while a run reads them. They are longer than what is read
-/// ahead, in several parts, so that a cut between two of these leaves a file that is sound.
+/// Inputs that shrink or grow while a run reads them. They are longer than the read-ahead. They
+/// consist of several parts (members or frames of a compressed file), and a file cut between two
+/// parts is valid.
 class ResumeChanges : public test::resume_fault {
  protected:
   static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB, compressed to about half of it
   static constexpr std::size_t parts_of_file = 12;
 
-  // The same numbers give the same lines, and no compression makes little of them.
+  // Lines of a part, always the same for the same `part`. Their random digits do not compress well.
   std::string lines(unsigned part) const {
     std::mt19937_64 random(part);
     std::string text;
@@ -29,7 +30,7 @@ class ResumeChanges : public test::resume_fault {
     return text;
   }
 
-  // Stops a run that has begun to read, changes the file, and lets it go on.
+  // Pauses a run that has begun to read, changes the file, and lets the run continue.
   test::program_result changed_while_read(const std::function<void()>& change) {
     test::program_options options;
     options.environment = test::small_blocks(8192);
@@ -53,7 +54,7 @@ class ResumeChanges : public test::resume_fault {
     expect_files(wanted);
   }
 
-  /// @param compress  one part of the file
+  /// @param compress  returns the contents of one part of the file for its text
   void expect_changes_told(const std::string& name,
                            const std::function<std::string(const std::string&)>& compress) {
     SCOPED_TRACE(name);
@@ -72,7 +73,8 @@ class ResumeChanges : public test::resume_fault {
       test::write_text(input, whole);
       expect_goes_on(wanted);
     }
-    // It is read to the old end, where that was known before, or the new one is told.
+    // If the run knows where the file ended at the start, it reads up to there. Otherwise it
+    // reports that the file grew.
     const auto grown = changed_while_read([&] { test::write_text(input, whole + more); });
     if (grown.status == 0) {
       expect_files(wanted);
@@ -95,7 +97,8 @@ TEST_F(ResumeChanges, OfZstdInFramesAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) { return test::zstd(text); });
 }
 
-// Frames that do not tell their size, as `zstd` makes of a pipe, are read from the front.
+// Frames without a content size, such as `zstd` writes for a pipe, are read from the front of the
+// file.
 TEST_F(ResumeChanges, OfZstdFromItsFrontAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) {
     return test::compress_with({"zstd", "-q", "-1", "--no-content-size"}, text);

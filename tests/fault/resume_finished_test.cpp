@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/resume_fault.hpp"
 
-/// --resume of a run that is done: it says so only where that is true.
+/// --resume of a finished run reports "already complete" only if that is true.
 namespace millrace::preprocess {
 namespace {
 
@@ -12,7 +12,7 @@ using test::strings;
 
 class ResumeFinished : public test::resume_fault {
  protected:
-  /// A run over all kinds of files, finished well after these were written.
+  /// Finishes a run over all kinds of input files. Returns the expected outputs.
   file_set finish() {
     add_dirty_inputs();
     const file_set wanted = undisturbed();
@@ -39,7 +39,8 @@ TEST_F(ResumeFinished, ReadsOnlyInputsThatAreNewer) {
   expect_files(wanted);
 }
 
-// On Linux a name is any bytes. JSON has those that are not UTF-8 as lone surrogates.
+// On Linux, a file name may hold any bytes. JSON files hold bytes that are not UTF-8 as lone
+// surrogates.
 TEST_F(ResumeFinished, KnowsInputsWhoseNamesAreNotUtf8) {
   add("caf\xE9 \xC3\xA9.jsonl", good_lines(0, 5) + "bad\n");
   flags_ = {"--on-bad-record", "quarantine"};
@@ -54,7 +55,7 @@ TEST_F(ResumeFinished, KnowsInputsWhoseNamesAreNotUtf8) {
   EXPECT_THAT(again.err, testing::HasSubstr("already complete"));
   expect_files(wanted);
 
-  // A .meta of an earlier version, which had U+FFFD there.
+  // An earlier version wrote U+FFFD for these bytes into the .meta.
   const fs::path meta = out() / "x_text_document.meta";
   std::string older = wanted.at("x_text_document.meta");
   older.replace(older.find("\\udce9"), 6, "\xEF\xBF\xBD");
@@ -82,7 +83,8 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
     expect_files(wanted);
   }
   add("a.jsonl", plain);
-  // Whose text has the same size, and of which only reading tells.
+  // Compressed files whose text may have the same size as before. A run notices the change only if
+  // it reads them.
   const std::string compressed = test::read_text(folder_ / "in" / "b.jsonl.gz");
   for (const std::string& other : {test::gzip(changed), test::gzip(plain + plain)}) {
     add("b.jsonl.gz", other);
@@ -92,7 +94,8 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
   expect_resumed(wanted);
 }
 
-// As cp -p, mv and a link give it: of the same size, and older than what was made of the first.
+// Replaces the input by a link to, and then by, a file of the same size with an older modification
+// time, as `cp -p`, `mv` or `ln` may do.
 TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
   const file_set wanted = finish();
   const fs::path input = folder_ / "in" / "a.jsonl";
@@ -115,7 +118,8 @@ TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
   expect_resumed(wanted);
 }
 
-// With a clock that was set back, what came later has an older date.
+// If the clock was set back after the run, an input that changed later may have an older date than
+// the output.
 TEST_F(ResumeFinished, TrustsNoDateThatIsToCome) {
   finish();
   const fs::path input = folder_ / "in" / "a.jsonl";
@@ -142,7 +146,7 @@ TEST_F(ResumeFinished, MissesFilesThatShouldBeThere) {
   expect_sentence(run({"--resume"}), "exists");
 }
 
-// They are written where they are wanted, and nobody asks for them then.
+// --resume expects only the sidecars that the flags of the run requested.
 TEST_F(ResumeFinished, NeedsNoSidecarThatWasNotWanted) {
   add("1.jsonl", good_lines(0, 9));
   flags_ = {"--no-checksums", "--no-provenance"};
@@ -151,7 +155,8 @@ TEST_F(ResumeFinished, NeedsNoSidecarThatWasNotWanted) {
   expect_resumed(wanted);
 }
 
-// Tasks begin and end within a file, where another one's bytes follow.
+// The range of a task may begin and end within a file. --resume must compare only the bytes in this
+// range.
 TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   std::string text = good_lines(0, 300);
   add("1.jsonl", text);
@@ -168,7 +173,8 @@ TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   EXPECT_EQ(run({"--task", "2/3", "--resume"}).status, 0);
 }
 
-// An archive that is mended between two tasks gets another size, and so whole files another task.
+// If an archive is replaced between two tasks, its size changes. Then whole files move to another
+// task.
 TEST_F(ResumeFinished, RefusesTasksThatShareOtherInputs) {
   for (const char* name : {"a.gz", "b.gz", "c.gz", "d.gz"}) {
     add(name, test::gzip(good_lines(0, 50)));

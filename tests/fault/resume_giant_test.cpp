@@ -13,10 +13,10 @@ namespace fs = std::filesystem;
 using test::file_set;
 using test::good_lines;
 
-/// 20 lines, one of 64 MB, and 20 more.
+/// Inputs of 20 short lines, one line of 64 MB, and 20 more short lines.
 class ResumeGiant : public test::resume_fault {
  protected:
-  static constexpr std::uintmax_t some_of_it = 2'000'000;  // more than all before it gives
+  static constexpr std::uintmax_t some_of_it = 2'000'000;  // more than the lines before it give
 
   ResumeGiant() {
     std::string words;
@@ -38,7 +38,7 @@ class ResumeGiant : public test::resume_fault {
     return none ? 0 : bytes;
   }
 
-  // Sends SIGTERM when `due`. A run may be done before that is seen: then it is tried again.
+  // Sends SIGTERM when `due` returns true. Tries again if the run ends before the signal.
   test::program_result stopped_when(const std::function<bool()>& due) {
     for (int attempt = 0; attempt < 20; ++attempt) {
       empty_out();
@@ -58,7 +58,7 @@ class ResumeGiant : public test::resume_fault {
     const file_set wanted = undisturbed();
     const auto result = stopped_when([this] { return written() > some_of_it; });
     EXPECT_EQ(result.status, test::stopped) << "the line was never given up";
-    EXPECT_LT(written(), some_of_it);  // nothing of it is kept
+    EXPECT_LT(written(), some_of_it);  // no tokens of the long line are kept
     const auto again = run({"--resume"}, {});
     ASSERT_EQ(again.status, 0) << again.err;
     expect_files(wanted);
@@ -72,7 +72,8 @@ TEST_F(ResumeGiant, ASignalDoesNotWaitForTheEndOfALine) {
   expect_left_to_the_next_run();
 }
 
-// They are committed, so that the next run does not tell them.
+// The stopped run commits bad records that come before the long line, so the next run does not
+// report them. The stopped run must report them.
 TEST_F(ResumeGiant, BadRecordsBeforeItAreToldAllTheSame) {
   add("a.jsonl", good_lines(0, 20) + "{broken\n" + giant_ + "\n");
   flags_ = {"--json-keys", "text", "title", "--on-bad-record", "skip"};
@@ -91,7 +92,8 @@ TEST_F(ResumeGiant, NorForAnElementOfAnArray) {
   expect_left_to_the_next_run();
 }
 
-// At any moment: while its end is looked for, while it is judged, while it is encoded.
+// The signals come at different moments: while the run looks for the end of the long line, checks
+// the line, or encodes it.
 TEST_F(ResumeGiant, SignalsAtAnyTimeLoseNothing) {
   add("a.jsonl", as_lines());
   const auto start = std::chrono::steady_clock::now();
@@ -104,7 +106,7 @@ TEST_F(ResumeGiant, SignalsAtAnyTimeLoseNothing) {
       test::running_program program(command());
       std::this_thread::sleep_for(whole_run * round / 6);
       program.send(SIGUSR1);
-      // The first moments are before a signal is looked for.
+      // In its first moments, the program does not handle signals yet.
       const int status = program.wait().status;
       EXPECT_TRUE(status == test::stopped || status == 0 || status == 128 + SIGUSR1) << status;
       expect_nothing_half(wanted);

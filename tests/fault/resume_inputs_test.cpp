@@ -39,14 +39,14 @@ TEST_F(ResumeInputs, RefusesInputsThatAreOthersNow) {
   expect_resumed(wanted);
 }
 
-// Logs grow. Whole lines may come behind those that were read.
+// Logs grow: whole lines may be appended after the lines that the run has read.
 TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
   add("1.jsonl", good_lines(0, 30));
   leave_unfinished("journal:15");
   add("1.jsonl", good_lines(0, 50));
   expect_resumed(undisturbed());
 
-  // All of the file was read, and a damaged one behind it ended the run.
+  // The run read all of 1.jsonl, then failed at the damaged file after it.
   const std::string last = good_lines(0, 5) + "{\"text\": \"last\"}";
   const std::string next = test::gzip(good_lines(9, 12));
   const auto resume_with = [&](const std::string& before, const std::string& after) {
@@ -64,7 +64,7 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
     EXPECT_EQ(result.status, 0) << result.err;
     expect_files(undisturbed());
   }
-  // What was taken for a whole line is none now.
+  // The last line that the run read is now only part of a line.
   const char* refusal = "1.jsonl has changed since the run read it";
   expect_sentence(resume_with(last, last + "\n" + good_lines(6, 9)), refusal);
   expect_sentence(resume_with(last, last + " \n"), refusal);
@@ -101,7 +101,8 @@ TEST_F(ResumeInputs, ComparesAnInputWithAnotherChangeTimeOnce) {
   const file_set wanted = undisturbed();
   const auto comparison = testing::HasSubstr("to compare its checksum");
   const auto renew_change_time = [&] {
-    // By another mode, and back: the clock of change times is coarse.
+    // Changing the mode and restoring it updates the change time. The clock of change times is
+    // coarse.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     fs::permissions(input, fs::perms::owner_read);
     fs::permissions(input, fs::perms::owner_read | fs::perms::owner_write);
@@ -125,7 +126,7 @@ TEST_F(ResumeInputs, ComparesAnInputWithAnotherChangeTimeOnce) {
   expect_files(wanted);
 }
 
-// Journals of version 3 have stamps of two numbers.
+// Journals of version 3 store no change times for inputs, only sizes and modification times.
 TEST_F(ResumeInputs, ComparesAllInputsOfAnOlderJournal) {
   const std::string text = good_lines(0, 30);
   const fs::path input = add("1.jsonl", text);
@@ -298,7 +299,7 @@ TEST_F(ResumeInputs, BeginsAnewWithAMendedFileWhoseTextWasWrong) {
     add(name, bad);
     expect_sentence(run(), name + ": ");
     expect_nothing_half({});
-    expect_sentence(run({"--resume"}), name + ": ");  // it is as damaged as before
+    expect_sentence(run({"--resume"}), name + ": ");  // the file is still damaged
     add(name, mended);
     const auto result = run({"--resume"});
     EXPECT_EQ(result.status, 0) << result.err;
@@ -307,16 +308,18 @@ TEST_F(ResumeInputs, BeginsAnewWithAMendedFileWhoseTextWasWrong) {
     expect_files(wanted);
   };
   flags_ = {"--json-keys", "text", "title"};
-  expect_mended("1.jsonl.gz", files.bad_gzip, files.gzip);  // the first: nothing is left of the run
+  expect_mended("1.jsonl.gz", files.bad_gzip, files.gzip);  // the first input: nothing is kept
   add("2.jsonl", good_lines(0, 20));
   expect_mended("3.jsonl.zst", files.bad_zstd, files.zstd);
-  // A frame out of several is proven before any of its text comes out.
+  // In a file of several frames, each frame is checked before its text is used. So there is no
+  // wrong text to read again.
   expect_mended("4.jsonl.zst", files.zstd + files.bad_zstd, files.zstd + files.zstd, false);
   add("5.jsonl", good_lines(90, 99));
   expect_mended("3.jsonl.zst", files.bad_zstd, files.zstd);
 }
 
-// What was read before the damage cannot have changed, and a kill may come at any step.
+// The inputs before the damaged one must not have changed. The resumed run may be killed at any
+// step.
 TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
   const std::string first = good_lines(0, 20);
   const damage files;
@@ -367,7 +370,8 @@ TEST_F(ResumeInputs, BeginsAnewWhenKilledWithADamagedFirstInput) {
   expect_restarts("1.jsonl.zst");
 }
 
-// A run that goes on over the damage proves nothing of the text before it: not if it is killed.
+// The resumed run reads past the place of the damage, but is killed before it reaches the checksum.
+// So it has not verified the text before that place.
 TEST_F(ResumeInputs, BeginsAnewAfterAKillBehindTheDamage) {
   const damage files;
   const std::string more = good_lines(0, 200);

@@ -19,7 +19,8 @@ using test::strings;
 
 class ResumeLimits : public test::resume_fault {};
 
-// What a run that cannot go on finds must still be there for one that can.
+// If a run fails to resume for lack of descriptors, it must leave everything that a later run needs
+// to resume.
 TEST_F(ResumeLimits, AFewDescriptorsLoseNothing) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -78,7 +79,8 @@ TEST_F(ResumeLimits, AFileSizeLimitLosesNothing) {
     if (result.status == 0) break;
     ++failed;
     EXPECT_EQ(result.status, 1);
-    // stderr is a file, too: it can say something only below the limit.
+    // stderr is also a file with this limit, so it can hold the message only if the limit is high
+    // enough.
     if (limit > 400) expect_sentence(result, std::generic_category().message(EFBIG));
     expect_nothing_half({});
     expect_resumed(wanted);
@@ -104,14 +106,15 @@ TEST_F(ResumeLimits, AFolderThatMayNotBeWrittenLosesNothing) {
 }
 
 struct full_disk {
-  const char* unit;  // of what there is little
+  const char* unit;  // mount option of the scarce resource
   int factor;
   strings environment;
 };
 
 class ResumeFullDisk : public ResumeLimits {
  protected:
-  // A run on a disk of so much, and its resumption on a larger one; an exit code.
+  // Runs on a disk with `limits`, and resumes on a larger disk if it did not fit. Returns an exit
+  // code.
   int try_disk(const std::string& limits, const full_disk& disk, const file_set& wanted,
                bool& fits) {
     SCOPED_TRACE(limits);
@@ -130,7 +133,8 @@ class ResumeFullDisk : public ResumeLimits {
   }
 };
 
-// No room for the journal, the tokens, the index, P.meta: more each time, until there is enough.
+// The disks lack space for the journal, the tokens, the index or P.meta. They grow until a run
+// fits.
 TEST_F(ResumeFullDisk, LosesNothing) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
@@ -154,7 +158,7 @@ TEST_F(ResumeFullDisk, LosesNothing) {
   EXPECT_EQ(status, 0);
 }
 
-// The kernel's answer to a system call of the program, changed by strace.
+// Tests in which strace changes the result of a system call of the program.
 class ResumeInjected : public ResumeLimits {
  protected:
   void SetUp() override {
@@ -167,7 +171,7 @@ class ResumeInjected : public ResumeLimits {
     }
   }
 
-  // strace counts the calls of each thread; a checkpoint is a thread of its own.
+  // Note that strace counts calls per thread, and each checkpoint runs on its own thread.
   test::program_result run_injected(const std::string& what, const fs::path& path,
                                     strings environment) const {
     strings all = {strace_, "-f", "-o", "/dev/null", "-e", "inject=" + what, "-P", path.string()};
@@ -175,7 +179,7 @@ class ResumeInjected : public ResumeLimits {
     all.insert(all.end(), inner.begin(), inner.end());
     test::program_options options;
     options.environment = std::move(environment);
-    options.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");  // it cannot under strace
+    options.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");  // does not work with strace
     return test::run_program(all, options);
   }
 
@@ -201,8 +205,8 @@ TEST_F(ResumeInjected, ADiskThatCannotBeReadLosesNothing) {
   }
 }
 
-// An fsync that fails has lost what it was to keep, and the next one says that all is well. So
-// nothing may be taken for safe after it.
+// A failed fsync may lose data, and the next fsync still reports success. So after a failure, the
+// run must not treat any of the data as safe.
 TEST_F(ResumeInjected, WhatAFailedSyncLostIsWrittenAgain) {
   add_dirty_inputs();
   const file_set wanted = undisturbed();

@@ -50,8 +50,8 @@ TEST_F(ResumeFault, AKillAtAnyStepLeavesWhatGoesOn) {
   EXPECT_GT(kills, 80);
 }
 
-// Each partition is a file of its own until the end, which can be stopped as all before it can.
-// The same of the inputs that are read in other ways.
+// Inputs that are read in special ways: arrays, archives and lines that count as giants. A run over
+// them may be killed at any step.
 TEST_F(ResumeFault, AKillAtAnyStepOfRareInputsLeavesWhatGoesOn) {
   flags_ = {"--json-keys", "text", "title", "--on-bad-record", "skip"};
   add_rare_inputs(30);
@@ -79,7 +79,7 @@ TEST_F(ResumeFault, AKillAtAnyStepOfPartitionsLeavesWhatGoesOn) {
   add_dirty_inputs(8);
   flags_.insert(flags_.end(), {"--partitions", "3"});
   const file_set wanted = undisturbed();
-  ASSERT_EQ(wanted.size(), 12U);  // no partition is left
+  ASSERT_EQ(wanted.size(), 12U);  // no files of partitions are left
   int kills = 0;
   for (const auto& [name, stride] :
        std::map<std::string, int>{{"journal", 7}, {"publish", 1}, {"sync", 97}}) {
@@ -99,7 +99,7 @@ TEST_F(ResumeFault, AKillAtAnyStepOfPartitionsLeavesWhatGoesOn) {
   EXPECT_GT(kills, 60);
 }
 
-// Whoever starts again may want fewer of them, or none.
+// A user who starts again may request fewer partitions, or none.
 TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
   add_dirty_inputs(8);
   const strings usual = flags_;
@@ -116,7 +116,8 @@ TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
   }
 }
 
-// The same run, killed again and again, with other workers and other blocks each time.
+// Kills and resumes one run many times, each time with another number of workers and another block
+// size.
 TEST_F(ResumeFault, ARunThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
@@ -135,12 +136,12 @@ TEST_F(ResumeFault, ARunThatIsKilledManyTimesComesToItsEnd) {
   expect_files(wanted);
 }
 
-// MILLRACE_KILLS says how many; ctest has a slow test of 200.
+// MILLRACE_KILLS sets the number of kills; a slow test in ctest sets 200.
 TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
   const char* given = std::getenv("MILLRACE_KILLS");
   const int wanted_kills = given != nullptr ? std::atoi(given) : 15;
   add_dirty_inputs(150);
-  // Frames of a mebibyte, so that it is decompressed in pieces.
+  // Frames of more than 1 MiB, so that they are decompressed in pieces.
   std::string frames;
   for (int frame = 0; frame < 3; ++frame) {
     std::string text;
@@ -149,7 +150,8 @@ TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
   }
   add("f.jsonl.zst", frames);
   add_rare_inputs(40);
-  // A giant that is quarantined is named, not kept: what is one has to be the same to all.
+  // A bad line that counts as a giant is quarantined without its text. So all runs, also this one,
+  // must use the same size limit for giants.
   const file_set wanted = undisturbed({giant_environment});
   const strings environment = {"MILLRACE_TEST_BLOCK_BYTES=512", "MILLRACE_TEST_CHECKPOINT_MS=1",
                                giant_environment};
@@ -201,7 +203,7 @@ TEST_F(ResumeFault, ASignalKeepsWhatWasDone) {
   }
 }
 
-// As under nohup, or in the background of a shell script.
+// A program under nohup, or in the background of a shell script, starts with ignored signals.
 TEST_F(ResumeFault, ASignalThatWasIgnoredAtTheStartStaysIgnored) {
   add_dirty_inputs(1500);
   const file_set wanted = undisturbed();
@@ -233,7 +235,8 @@ TEST_F(ResumeFault, ASignalBeforeAnythingWasDoneLeavesNothing) {
   EXPECT_TRUE(files_of(out()).empty());
 }
 
-// Whoever said --overwrite need not say it again, not even if nothing had been done.
+// --resume of a run with --overwrite does not need --overwrite again, even if the run had done
+// nothing.
 TEST_F(ResumeFault, AnOverwriteThatDidNothingIsGoneOnWith) {
   const std::string fifo = (folder_ / "in/fifo").string();
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -274,12 +277,12 @@ TEST_F(ResumeFault, TellsWhatIsUnfinishedAndWhatIsDone) {
   EXPECT_TRUE(files_of(out()) == left);
   expect_resumed(wanted);
   const auto written = fs::last_write_time(out() / "x_text_document.bin");
-  expect_resumed(wanted);  // done before
+  expect_resumed(wanted);  // the run is already complete
   EXPECT_EQ(fs::last_write_time(out() / "x_text_document.bin"), written);
   expect_sentence(run(), "exists");
   expect_files(wanted);
   empty_out();
-  expect_resumed(wanted);  // nothing begun
+  expect_resumed(wanted);  // there is no run to resume
 }
 
 TEST_F(ResumeFault, OneThatStillRunsIsNotGoneOnWith) {
@@ -333,8 +336,8 @@ TEST_F(ResumeFault, RefusesToGoOnOtherwiseThanItBegan) {
   expect_resumed(wanted);
 }
 
-// Whoever starts again means it: a kill then must not bring to light a state that is of files that
-// are there no more.
+// After --overwrite, a kill must not bring back the state of the earlier run, whose files no longer
+// exist.
 TEST_F(ResumeFault, AKillWhileStartingAgainLeavesOldNewOrNone) {
   add_dirty_inputs(8);
   const file_set wanted = undisturbed();
@@ -354,7 +357,7 @@ TEST_F(ResumeFault, AKillWhileStartingAgainLeavesOldNewOrNone) {
   }
 }
 
-// Whoever starts again may do so for other keys, which have other names.
+// A user who starts again may pass other keys, so the outputs have other names.
 TEST_F(ResumeFault, StartingAgainRemovesWhatOnlyTheFirstRunHad) {
   add("1.jsonl", good_lines(0, 90));
   const file_set wanted = undisturbed();

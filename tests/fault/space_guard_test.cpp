@@ -15,7 +15,7 @@ using test::file_set;
 using test::files_of;
 using testing::HasSubstr;
 
-/// 6 MB of text, and so 12 MB of ids, of which 200 kB are bad records.
+/// The input has 6 MB of text, which gives 12 MB of ids; 200 kB of the text are bad records.
 class SpaceGuard : public test::resume_fault {
  protected:
   SpaceGuard() {
@@ -42,7 +42,8 @@ class SpaceGuard : public test::resume_fault {
   }
 };
 
-// After one of the six mebibytes, and not when the disk is full.
+// The run reports the missing space after about 1 MiB of its 6 MB of input, not when the disk is
+// full.
 TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   const file_set wanted = undisturbed();
   expect_in_child([&] {
@@ -52,7 +53,7 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
     EXPECT_THAT(result.err, testing::ContainsRegex(
                                 "[0-9]+ bytes are needed, [0-9]+ are free, [0-9]+ are missing; "
                                 "free disk space, then run the command again with --resume"));
-    EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // some blocks are more than the sample
+    EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // a few blocks more than the sample
     EXPECT_GT(fs::space(out()).available, 500'000U) << "it was full";
     ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
     const auto again = run({"--resume"}, {});
@@ -62,7 +63,8 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   });
 }
 
-// What is set aside must not be what makes a disk too small; and it is given back.
+// Space that a run reserves must not make it refuse a disk that is large enough. The run must free
+// what it does not use.
 TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
   for (const char* partitions : {"1", "3"}) {
     flags_ = {"--on-bad-record", "quarantine", "--partitions", partitions};
@@ -72,7 +74,7 @@ TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
     const std::uintmax_t copies = *partitions == '1' ? 1 : 2;
     expect_in_child([&] {
       const std::uintmax_t enough =
-          copies * bytes / 1024 + 500;  // the journal and what is put aside
+          copies * bytes / 1024 + 500;  // for the journal and reserved space
       for (std::uintmax_t kib = enough; kib < enough + 4000; kib += 1300) {
         SCOPED_TRACE(kib);
         ASSERT_TRUE(test::mount_memory(out(), free_kib(kib)));
@@ -86,8 +88,8 @@ TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
   }
 }
 
-// The parts fit, the whole does not: however little is missing, it is known before the first byte
-// of the whole is written.
+// The partitions fit, but the joined dataset does not. However little space is missing, the run
+// must report it before it writes the first byte of the joined dataset.
 TEST_F(SpaceGuard, TellsBeforePartitionsAreJoinedThatTheWholeDoesNotFit) {
   flags_ = {"--on-bad-record", "quarantine", "--partitions", "3"};
   const file_set wanted = undisturbed();
@@ -147,7 +149,8 @@ TEST_F(SpaceGuard, ComparesAJobOfManyTasksWithWhatIsFree) {
         return e.what();
       }
     };
-    // Of 1 MB now and 3 MB more: 3 MB of parts, and 4 MB of the whole.
+    // There is 1 MB of output now, and 3 MB more will come: 3 MB more parts, and a merged dataset
+    // of 4 MB.
     EXPECT_EQ(refusal(1'000'000, 3), "");
     EXPECT_THAT(refusal(1'000'000, 5),
                 HasSubstr("dataset merged from them): 11000000 bytes are needed, "));

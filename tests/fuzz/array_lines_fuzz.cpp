@@ -16,7 +16,7 @@ namespace {
 
 using namespace millrace;
 
-// What is made of a text, and where it is refused.
+// Returns the converted text and, if the text is refused, the byte offset of the error.
 std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string& text,
                                                               std::size_t step) {
   preprocess::array_lines lines(std::make_unique<test::text_source>(text, step), "text");
@@ -28,7 +28,7 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
     }
   } catch (const format_error& e) {
     return {made, e.offset()};
-  } catch (const config_error&) {  // another encoding, told by the first bytes
+  } catch (const config_error&) {  // the first bytes show another encoding
     return {made, 0};
   }
   return {made, std::nullopt};
@@ -36,7 +36,8 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
 
 }  // namespace
 
-/// However a text comes, the same is made of it: as many bytes, or all before the fault.
+/// The result must not depend on the sizes of reads. It has as many bytes as the text, or as many
+/// as come before the error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto whole = convert(text, SIZE_MAX);

@@ -7,8 +7,8 @@
 
 #include "normalize/normalizers.hpp"
 
-/// Whatever a charsmap holds, it is refused with a sentence or texts are normalized with it: some,
-/// and the charsmap's own bytes.
+/// Each charsmap is either refused with a library error or can normalize texts, including its own
+/// bytes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   const std::string blob(reinterpret_cast<const char*>(data), size);

@@ -4,8 +4,8 @@
 
 #include "tiktoken/megatron_vocab.hpp"
 
-/// What is read has exactly the ids that were asked for; what is refused is refused inside the
-/// file.
+/// A vocabulary that is accepted has exactly the requested ids. For one that is refused, the error
+/// offset lies within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   const std::int32_t wanted = size % 2 == 0 ? 2 : 260;

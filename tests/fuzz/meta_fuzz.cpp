@@ -5,7 +5,7 @@
 #include <millrace/error.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
-/// However it was put, a meta means the same after our writer has written it.
+/// A .meta that is accepted has the same meaning after the library has written it again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const dataset_meta read = parse_meta({reinterpret_cast<const char*>(data), size});

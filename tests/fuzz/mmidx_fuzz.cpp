@@ -4,7 +4,7 @@
 
 #include <millrace/formats/detail/mmidx_verify.hpp>
 
-/// Whatever is sound in full must be what our writer makes of it.
+/// A file that passes the full check must equal what the library writes for its contents.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const auto file = std::as_bytes(std::span(data, size));

@@ -4,7 +4,8 @@
 
 #include <millrace/formats/npy.hpp>
 
-/// However its header was put, a file means the same after our writer has written it.
+/// A file that is accepted, with any form of header, has the same meaning after the library has
+/// written it again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const npy_view read = parse_npy(std::as_bytes(std::span(data, size)));

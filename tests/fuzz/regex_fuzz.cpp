@@ -37,10 +37,10 @@ std::optional<std::vector<std::size_t>> places(std::string_view pattern, std::st
 
 }  // namespace
 
-/// A regular expression, a newline, and a text: whatever they are, the expression is refused with
-/// a sentence or finds the same as machine code and interpreted.
+/// The input is a regular expression, a newline, and a text. Each expression is either refused with
+/// a library error, or finds the same matches as machine code and in the interpreter.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::size_t longest_text = 32;  // on longer ones a bad pattern takes seconds
+  constexpr std::size_t longest_text = 32;  // a bad pattern takes seconds on longer texts
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::size_t newline = std::min(input.find('\n'), size);
   const std::string_view pattern = input.substr(0, newline);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives a fuzz target where there is no libFuzzer: replays inputs, then mutates them.
+// Runs a fuzz target without libFuzzer: replays inputs, then runs mutations of them.
 //
 // usage: NAME_fuzz [--mutate N] [--seed S] [--first I] PATH...
 //
-// Each PATH is an input, or a folder of inputs. Mutation I of seed S depends on nothing else but
-// the inputs, so `--first I --mutate 1` repeats a failure; its bytes are left in ./crash-NAME_fuzz.
+// Each PATH is an input, or a folder of inputs. Mutation I of seed S depends only on I, S and the
+// inputs, so `--seed S --first I --mutate 1` repeats a failure. The bytes of a failing input are
+// written to ./crash-NAME_fuzz.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,14 +26,14 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-// There only under a sanitizer: its findings end the program without a signal.
+// Defined only with a sanitizer. A sanitizer ends the program without a signal.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*)());
 
 namespace {
 
 using input = std::vector<std::uint8_t>;
 
-// What is being run, for the handler of a crash, which may call nothing that allocates.
+// The current input, stored for the crash handler, which must not allocate.
 struct {
   std::string label;
   std::string file;
@@ -57,7 +58,7 @@ void on_signal(int number) {
 }
 
 void run(const input& bytes, std::string label) {
-  // A fresh allocation of exactly this size, so that ASan sees a read of one byte more.
+  // A new allocation of exactly this size, so that ASan reports reads beyond the input.
   const auto exact = std::make_unique<std::uint8_t[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), exact.get());
   current.label = std::move(label);
@@ -66,7 +67,7 @@ void run(const input& bytes, std::string label) {
   LLVMFuzzerTestOneInput(current.data, current.size);
 }
 
-/// Changes a random input a little, several times over.
+/// Makes a mutation: applies one to eight small changes to a random input.
 class mutator {
  public:
   mutator(const std::vector<input>& corpus, std::uint64_t seed)
@@ -84,7 +85,7 @@ class mutator {
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   const input& any_input() { return corpus_[below(corpus_.size())]; }
 
-  // A range [begin, end) of an input, short ones more often.
+  // Returns a random range [begin, end) of an input. Short ranges are more likely.
   std::pair<std::size_t, std::size_t> range_of(const input& bytes) {
     const std::size_t begin = below(bytes.size() + 1);
     const std::size_t longest =
@@ -169,7 +170,7 @@ int main(int argc, char** argv) {
       paths.emplace_back(argument);
     }
   }
-  std::sort(paths.begin(), paths.end());  // folders list their files in any order
+  std::sort(paths.begin(), paths.end());  // folders list files in arbitrary order
   if (paths.empty()) {
     std::fprintf(stderr, "usage: %s [--mutate N] [--seed S] [--first I] PATH...\n", argv[0]);
     return 2;
@@ -186,7 +187,7 @@ int main(int argc, char** argv) {
     run(corpus.back(), path.string());
   }
   for (std::uint64_t i = first; i < first + mutations; ++i) {
-    // Seeds and numbers of mutations are small: together they are distinct in 64 bits.
+    // Seeds and indices of mutations are small, so each pair gives a distinct 64-bit number.
     run(mutator(corpus, (seed << 40) + i).make(),
         "--seed " + std::to_string(seed) + " --first " + std::to_string(i) + " --mutate 1");
   }

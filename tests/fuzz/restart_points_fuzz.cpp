@@ -20,7 +20,7 @@ namespace {
 using namespace millrace;
 using preprocess::restart_point;
 
-// The text between two points, or nothing if it is refused.
+// Returns the text between two restart points, or nothing if the file is refused.
 std::optional<std::string> read(const preprocess::input_file& file, restart_point from,
                                 std::span<const restart_point> later) try {
   const std::uint64_t size =
@@ -34,7 +34,7 @@ std::optional<std::string> read(const preprocess::input_file& file, restart_poin
 
 }  // namespace
 
-/// Whatever a compressed file holds, its pieces are its text: none is more, less or other.
+/// For any compressed file, the pieces between its restart points add up to its whole text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   preprocess::input_file file;

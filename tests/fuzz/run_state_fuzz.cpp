@@ -5,7 +5,7 @@
 #include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
-/// Whatever is taken for a state is written and read again as the same.
+/// A state that is accepted must stay the same when it is written and read again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace millrace;
   try {

@@ -8,7 +8,7 @@
 
 #include "support/encode_sidecars.hpp"
 
-/// Whatever is sound in all its groups must be what our writer makes of it.
+/// A file whose groups are all valid must equal what the library writes for its contents.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const auto file = std::as_bytes(std::span(data, size));

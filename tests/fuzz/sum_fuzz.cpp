@@ -7,8 +7,8 @@
 
 #include "support/encode_sidecars.hpp"
 
-/// Whatever is sound must be what our writer makes of it. As no mutation hits on the right root,
-/// the bytes are tried once more with that in its place.
+/// A file that is valid must equal what the library writes for its contents. Since mutations hardly
+/// ever have the right root, each input is also tried with its root corrected.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace millrace::formats;
   const auto try_one = [](std::span<const std::byte> file) {

@@ -7,7 +7,8 @@
 #include "tiktoken/rank_file.hpp"
 #include "tiktoken/rank_merges.hpp"
 
-/// Of what is read, every merge makes its token; what is refused is refused inside the file.
+/// In a file that is accepted, the two parts of every merge form its token. For one that is
+/// refused, the error offset lies within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   ranked_tokens ranked;

@@ -8,7 +8,7 @@
 
 #include "hugging_face/tokenizer_file.hpp"
 
-/// Whatever a tokenizer.json holds, it is refused with a sentence or it encodes and decodes.
+/// Each tokenizer.json is either refused with a library error, or can encode and decode.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer;
   detail::tokenizer_file file({reinterpret_cast<const char*>(data), size});

@@ -31,7 +31,7 @@ std::unique_ptr<tokenizer::tokenizer> gpt2_in(const std::filesystem::path& folde
   return tokenizer::make_tokenizer(options);
 }
 
-// Text through the gate both ways.
+// Encodes a text and decodes its ids.
 void expect_ids(const tokenizer::tokenizer& tokenizer, tokenizer::encoder& encoder,
                 std::string_view text, const ids_list& expected) {
   EXPECT_EQ(encode(encoder, text), expected);
@@ -39,7 +39,7 @@ void expect_ids(const tokenizer::tokenizer& tokenizer, tokenizer::encoder& encod
   EXPECT_EQ(tokenizer.decode(wide), text);
 }
 
-std::string with_newlines(std::string_view text) {  // "\n" stands for a newline in these cases
+std::string with_newlines(std::string_view text) {  // in these cases, "\n" means a newline
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool escaped = text.substr(i, 2) == "\\n";
@@ -49,7 +49,7 @@ std::string with_newlines(std::string_view text) {  // "\n" stands for a newline
   return result;
 }
 
-// The vocabulary of the project's own: the cases that run everywhere.
+// The vocabulary of this project, for cases that run everywhere.
 TEST(Gpt2Tokens, OfTheTinyVocabularyAreThoseOfTheReference) {
   const auto tokenizer = gpt2_in(golden("tiny_bpe"));
   const auto encoder = tokenizer->make_encoder();
@@ -68,7 +68,7 @@ TEST(Gpt2Tokens, OfTheTinyVocabularyAreThoseOfTheReference) {
   EXPECT_GT(cases, 100U);
 }
 
-// Everything below needs GPT-2's own vocabulary, which is not ours to keep here.
+// All tests below need the vocabulary of GPT-2, which this project may not distribute.
 class Gpt2TokensShared : public testing::Test {
  protected:
   void SetUp() override {
@@ -94,7 +94,8 @@ TEST_F(Gpt2TokensShared, OfSmallCasesAreThoseOfTheReference) {
   ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SCOPED_TRACE(texts[i]);
-    // Its makers' harness turned "\s" at the end of this line into a space before encoding it.
+    // The harness of the reference turned "\s" at the end of this line into a space before encoding
+    // it.
     std::string text = with_newlines(texts[i]);
     if (text.ends_with("\\s")) {
       text.resize(text.size() - 2);
@@ -129,7 +130,7 @@ TEST_F(Gpt2TokensShared, OfLlamaCppCasesAreThoseOfTheReference) {
   }
 }
 
-// 80 MB of books, code, 500 languages and every code point there is.
+// 80 MB of books, code, texts in 500 languages, and all Unicode code points.
 class Gpt2TokensOfCorpus : public Gpt2TokensShared,
                            public testing::WithParamInterface<const char*> {};
 

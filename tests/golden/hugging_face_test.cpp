@@ -20,7 +20,7 @@ namespace {
 
 using ids_list = std::vector<std::int32_t>;
 
-// The vocabularies are not ours to keep here.
+// Loads a vocabulary of the shared folder. This project may not distribute these vocabularies.
 std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const std::filesystem::path& file) {
   return tokenizer::detail::make_hugging_face_tokenizer(file, {.include_special_tokens = false});
 }
@@ -32,7 +32,8 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-// 80 MB of books, code, 500 languages and every code point there is, for each real tokenizer.
+// 80 MB of books, code, texts in 500 languages, and all Unicode code points, for each real
+// tokenizer.
 class HuggingFaceTokensOfCorpus
     : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
@@ -55,10 +56,10 @@ INSTANTIATE_TEST_SUITE_P(
       return replaced(std::string(std::get<0>(each.param)) + std::get<1>(each.param), "_", "");
     });
 
-// Small cases of others' making: lines, and one file of odd characters.
+// Small test cases of other projects: lines, and one file with unusual characters.
 struct small_cases {
-  const char* name;    // of the tokenizer's folder
-  const char* suffix;  // of the files of ids
+  const char* name;    // folder of the tokenizer
+  const char* suffix;  // suffix of the files with the expected ids
 };
 
 class HuggingFaceTokensOfSmallCases : public testing::TestWithParam<small_cases> {};
@@ -75,7 +76,8 @@ TEST_P(HuggingFaceTokensOfSmallCases, AreThoseOfTheReference) {
   ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SCOPED_TRACE(texts[i]);
-    // Their makers' harness turned "\s" at the end of a line into a space before encoding it.
+    // The harness of the reference turned "\s" at the end of a line into a space before encoding
+    // it.
     std::string text = replaced(texts[i], "\\n", "\n");
     if (text.ends_with("\\s")) text = text.substr(0, text.size() - 2) + " ";
     EXPECT_EQ(encode(*encoder, text), numbers_in(expected[i]));

@@ -15,7 +15,7 @@
 #include "support/paths.hpp"
 #include "support/sanitized.hpp"
 
-// What a tokenizer takes while its file is read, and afterwards.
+// Tests the peak memory of loading a tokenizer.
 namespace millrace::test {
 namespace {
 
@@ -29,7 +29,7 @@ std::size_t bytes_of(std::string_view field) {
 }
 
 struct vocabulary_file {
-  std::string_view path;  ///< in the folder of real tokenizers
+  std::string_view path;  ///< relative to the folder of real tokenizers
   std::string_view type;
   std::string_view pattern = {};
 };
@@ -51,13 +51,13 @@ TEST_P(LoadMemory, IsASmallMultipleOfTheFile) {
   options.type = type;
   options.model = shared / "tokenizers" / path;
   options.tiktoken_pattern = pattern;
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
   const std::size_t before = bytes_of("VmRSS:");
   ASSERT_LT(bytes_of("VmHWM:"), before + (std::size_t{1} << 20));
   const auto tokenizer = tokenizer::make_tokenizer(options);
   const std::size_t taken = std::max(bytes_of("VmHWM:"), before) - before;
   constexpr std::size_t times = 10;
-  constexpr std::size_t tables = std::size_t{4} << 20;  // of characters, and what any file takes
+  constexpr std::size_t tables = std::size_t{4} << 20;  // for character tables and fixed costs
   EXPECT_LE(taken, times * std::filesystem::file_size(options.model) + tables);
   RecordProperty("bytes", std::to_string(taken));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs in Megatron's order through the loader: the samples that come out are those of
-// megatron-core.
+// Tests that the loader serves the samples of megatron-core in Megatron's order.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cstddef>
@@ -26,7 +25,7 @@ using tokens = std::vector<std::int64_t>;
 
 namespace dom = simdjson::dom;
 
-/// Row 0 of the batch, by the field names of Megatron.
+/// Compares row 0 of the batch with a sample. The keys are the field names of Megatron.
 void expect_sample(const batch& batch, dom::element expected, const std::string& which) {
   SCOPED_TRACE(which);
   EXPECT_EQ(tokens(batch.tokens().begin(), batch.tokens().end()),
@@ -50,8 +49,8 @@ loader_options megatron_options() {
   return options;
 }
 
-// The whole way of a Megatron run: its order built here, its samples as GPTDataset gave them, the
-// last one partial where it is so.
+// Tests a whole Megatron run: the loader builds the order itself and must serve the samples of
+// GPTDataset, including a partial last sample.
 TEST(LoaderOfMegatronsRuns, ServesTheSamplesThatMegatronServed) {
   if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
   const test::megatron_golden golden;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole datasets through the loader: the tokens that come out are those of the `.bin`.
+// Tests that the loader serves the tokens of the `.bin` for whole datasets.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using tokens = std::vector<std::int64_t>;
 
-/// The `.bin` as ids, without any of our own reading of it.
+/// Reads the ids of the `.bin` without the code of the library.
 template <class T>
 tokens read_bin(std::filesystem::path prefix) {
   const std::vector<std::byte> bytes = test::read_bytes(prefix += ".bin");
@@ -34,8 +34,8 @@ tokens read_bin(std::filesystem::path prefix) {
   return {stored.begin(), stored.end()};
 }
 
-/// Everything that the ranks serve, in the order of samples; checks that labels are the tokens one
-/// further on.
+/// Returns all tokens that the ranks serve, in the order of samples. Checks that the labels are the
+/// tokens shifted by one.
 tokens stream(const dataset::indexed_dataset& data, loader_options options, const tokens& bin) {
   tokens all;
   std::vector<tokens> rows;
@@ -76,7 +76,7 @@ using Integers = testing::Types<std::uint8_t, std::int8_t, std::int16_t, std::ui
                                 std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(LoaderGolden, Integers);
 
-// Files by Megatron itself; they hold the ends of each type's range.
+// Megatron wrote these files. They contain the smallest and largest value of each type.
 TYPED_TEST(LoaderGolden, StreamsWhatMegatronWrote) {
   const auto name = std::string(formats::name(formats::dtype_of<TypeParam>()));
   const auto prefix = test::golden("megatron/all_dtypes") / name;
@@ -84,7 +84,7 @@ TYPED_TEST(LoaderGolden, StreamsWhatMegatronWrote) {
   const auto most = static_cast<std::int64_t>(bin.size()) - 1;
   const auto fits = [](std::int64_t id) { return id == static_cast<std::int32_t>(id); };
   if (!std::ranges::all_of(bin, fits)) {
-    // Batches hold ids of 32 bits: one that needs more is refused, and nothing is cut off.
+    // Batches hold 32-bit ids. The loader must refuse larger ids instead of truncating them.
     const dataset::indexed_dataset data(prefix);
     batch_loader loader(data, {.seq_len = most});
     EXPECT_THROW((void)loader.next(), format_error);
@@ -96,7 +96,7 @@ TYPED_TEST(LoaderGolden, StreamsWhatMegatronWrote) {
   expect_bin(prefix, bin, {.batch_size = 2, .seq_len = 1, .world_size = 2});
 }
 
-// The whole way: the sample corpus, its bytes as tokens, batches.
+// Tests the whole pipeline: the sample corpus, its bytes as tokens, and the batches.
 TEST(LoaderOfTheSample, StreamsWhatPreprocessDataWrote) {
   const test::temp_folder folder;
   const auto tokenizer = tokenizer::make_tokenizer({});
@@ -105,7 +105,7 @@ TEST(LoaderOfTheSample, StreamsWhatPreprocessDataWrote) {
                          {.inputs = {}, .output_prefix = folder / "sample", .append_eod = true});
   const auto prefix = folder / "sample_text_document";
   const tokens bin = read_bin<std::uint16_t>(prefix);
-  ASSERT_EQ(bin.size(), 73267);  // golden/megatron/sample_sha256.json
+  ASSERT_EQ(bin.size(), 73267);  // the count in golden/megatron/sample_sha256.json
 
   expect_bin(prefix, bin, {.batch_size = 4, .seq_len = 256});
   expect_bin(prefix, bin, {.batch_size = 8, .seq_len = 64, .look_ahead = 5});

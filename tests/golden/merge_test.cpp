@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Megatron's add_index joined the parts that the manifest names; our folder holds copies of them
-// whose names sort in that order.
+// Megatron's add_index merged the parts that the manifest lists. This test copies them to names
+// that sort in the same order.
 TEST(MergeGolden, GivesMegatronsBytes) {
   simdjson::dom::parser parser;
   const simdjson::dom::object manifest =
@@ -50,7 +50,7 @@ TEST(MergeGolden, GivesMegatronsBytes) {
   EXPECT_EQ(merges, 3);
 }
 
-// And what its development branch made of two datasets and an empty one between them.
+// Megatron's development branch merged two datasets with an empty one between them.
 TEST(MergeGolden, GivesTheBytesOfTheDevelopmentBranch) {
   if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
   const test::megatron_golden golden;

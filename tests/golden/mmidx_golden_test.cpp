@@ -13,7 +13,8 @@
 namespace millrace::formats {
 namespace {
 
-// Every .idx that Megatron wrote is sound, fits its .bin, and is what we write for its contents.
+// Every .idx that Megatron wrote must be valid and fit its .bin. Encoding its contents again must
+// give the same bytes.
 TEST(MmidxGolden, EveryFileIsVerifiedAndEncodedAlike) {
   std::size_t files = 0;
   for (const auto& entry :
@@ -32,7 +33,7 @@ TEST(MmidxGolden, EveryFileIsVerifiedAndEncodedAlike) {
   EXPECT_GE(files, 13U);
 }
 
-// The contents of these are known, and not read by our own reader.
+// The contents of these files are listed here, not read by the library.
 TEST(MmidxGolden, KnownContentsGiveMegatronsBytes) {
   struct dataset {
     const char* name;

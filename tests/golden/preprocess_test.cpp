@@ -27,8 +27,8 @@ std::unique_ptr<tokenizer::tokenizer> tokenizer_named(std::string_view name) {
   throw std::runtime_error("no tokenizer is named " + std::string(name));
 }
 
-// Runs `check(options, prefix)` for each way to cut the work and share it out, which must not show
-// in a single byte.
+// Runs `check(options, prefix)` with several numbers of workers and block sizes. They must not
+// change a single byte of the output.
 template <class Check>
 void for_each_way(bool append_eod, const Check& check) {
   for (const int workers : {1, 2, 7}) {
@@ -45,7 +45,7 @@ void for_each_way(bool append_eod, const Check& check) {
   }
 }
 
-// What Megatron's own builder wrote for the same lines and the same tokenizer.
+// Compares the output with what Megatron's builder wrote for the same lines and the same tokenizer.
 TEST(PreprocessGolden, GivesMegatronsBytes) {
   simdjson::dom::parser parser;
   const simdjson::dom::object manifest =
@@ -71,7 +71,7 @@ TEST(PreprocessGolden, GivesMegatronsBytes) {
   EXPECT_EQ(runs, 3);
 }
 
-// The corpus that the quickstart uses, by two tokenizers.
+// Compares the corpus of the quickstart, with two tokenizers.
 TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
   simdjson::dom::parser parser;
   const simdjson::dom::object sums =
@@ -79,7 +79,7 @@ TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
   const std::string corpus = (test::source_folder() / "scripts/sample/corpus.jsonl").string();
   int runs = 0;
   for (const auto [name, sum] : sums) {
-    const simdjson::dom::element wanted = sum;  // a binding cannot be captured
+    const simdjson::dom::element wanted = sum;  // a lambda cannot capture a structured binding
     SCOPED_TRACE(std::string(name));
     ++runs;
     const bool append_eod = name.ends_with("_eod");
@@ -99,8 +99,8 @@ TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
   EXPECT_EQ(runs, 4);
 }
 
-// What `--partitions 2` of Megatron's program makes of five lines, one of which holds three texts:
-// lines 0, 2, 4, 1, 3.
+// Megatron's program with `--partitions 2` writes five lines in the order 0, 2, 4, 1, 3. One of the
+// lines holds three texts.
 TEST(PreprocessGolden, GivesMegatronsOrderOfPartitions) {
   const test::temp_folder folder;
   const std::string path = (folder / "in.jsonl").string();

@@ -30,7 +30,7 @@ std::unique_ptr<tokenizer::tokenizer> model_at(const std::filesystem::path& file
   return tokenizer::make_tokenizer(options);
 }
 
-// A text of a corpus with a lone surrogate, which is no text, as U+FFFD.
+// Replaces lone surrogates, which are not valid text, by U+FFFD in a line of a corpus.
 std::string with_lone_surrogates_replaced(std::string line) {
   const auto hex = [&](std::size_t at) {
     return line.compare(at, 2, "\\u") == 0 ? std::stoul(line.substr(at + 2, 4), nullptr, 16) : 0UL;
@@ -81,9 +81,9 @@ TEST(SentencePiece, EndOfDocumentIsTheModelsEndOfSentence) {
   EXPECT_EQ(model_at(golden("tiny_sentencepiece/suffix.model"))->eod(), std::nullopt);
 }
 
-// Everything below needs models that are not ours to keep here.
+// All tests below need models that this project may not distribute.
 struct shared_model {
-  const char* name;  // in tokenizers.json
+  const char* name;  // key in tokenizers.json
   const char* file;
   std::int64_t vocab_size;
 };
@@ -95,8 +95,8 @@ constexpr shared_model shared_models[] = {
     {"sp_test_ja", "tokenizers/sp_test/test_ja_model.model", 8000},
 };
 
-// Control characters that the rules drop, each in a fragment of its own. To look at all of them for
-// each of them would take an hour here.
+// 300,000 control characters, each in its own fragment. The normalization drops them. An algorithm
+// of quadratic time would take an hour here.
 TEST(SentencePieceShared, NothingComesOfManyFragmentsAtTheBegin) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
@@ -116,7 +116,7 @@ TEST(SentencePieceShared, VocabulariesAreThoseOfTheModels) {
   EXPECT_EQ(model_at(shared / shared_models[0].file)->eod(), 2);
 }
 
-// The cases' name for a model, and its file.
+// Parameters: the name of a model in the file names of the cases, and the path of the model.
 class SentencePieceOfCases : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(SentencePieceOfCases, IdsAreThoseOfTheReference) {
@@ -133,13 +133,14 @@ TEST_P(SentencePieceOfCases, IdsAreThoseOfTheReference) {
   ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SCOPED_TRACE(texts[i]);
-    std::string text;  // "\n" stands for a newline in these cases
+    std::string text;  // in these cases, "\n" means a newline
     for (std::size_t at = 0; at < texts[i].size(); ++at) {
       const bool escaped = texts[i].compare(at, 2, "\\n") == 0;
       text += escaped ? '\n' : texts[i][at];
       at += escaped;
     }
-    // Its makers' harness turned "\s" at the end of a line into a space before encoding it.
+    // The harness of the reference turned "\s" at the end of a line into a space before encoding
+    // it.
     if (text.ends_with("\\s")) text.replace(text.size() - 2, 2, " ");
     EXPECT_EQ(encode(*engine, text), numbers_in(expected[i]));
   }
@@ -180,7 +181,7 @@ TEST(SentencePieceShared, IdsOfLlamaCppCasesAreThoseOfTheReference) {
   }
 }
 
-// 80 MB of books, code, 500 languages and every code point there is.
+// 80 MB of books, code, texts in 500 languages, and all Unicode code points.
 class SentencePieceOfCorpus : public testing::TestWithParam<std::tuple<shared_model, const char*>> {
 };
 

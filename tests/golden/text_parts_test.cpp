@@ -19,7 +19,7 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// Texts that are cut where a tokenizer allows it, in all families of tokenizers.
+// Tests that texts encoded in parts give the same ids, for all families of tokenizers.
 namespace millrace::test {
 namespace {
 
@@ -73,8 +73,9 @@ TEST(TextParts, OfTinySentencePieceModels) {
   expect_parts_give_the_whole(bpe, 4000);
   bpe.in_text = tokenizer::special_tokens_in_text::allow;
   expect_parts_give_the_whole(bpe, 2000);
-  // What normalization does to the user-defined symbols of the one, and to the end of the other,
-  // no part can know.
+  // Texts for these models are never cut, because a part does not show how it would be normalized.
+  // In `unigram`, normalization may affect the user-defined symbols; in `suffix`, it changes the
+  // end of the text.
   for (const char* name : {"unigram", "suffix"}) {
     SCOPED_TRACE(name);
     expect_parts_give_the_whole(
@@ -98,7 +99,7 @@ TEST(TextParts, OfIds) {
   EXPECT_EQ(fault->offset_bytes, 3U);
 }
 
-// With what a tokenizer.json may have around its model.
+// Variants of a tokenizer.json with added tokens, normalizers and a prefix space.
 TEST(TextParts, OfVariantsOfATokenizerJson) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
@@ -142,7 +143,7 @@ TEST(TextParts, OfVariantsOfATokenizerJson) {
   }
 }
 
-// The real ones, by the file below `tokenizers`.
+// A real tokenizer. `file` is relative to the folder `tokenizers`.
 struct real_tokenizer {
   const char* type;
   const char* file;
@@ -175,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
         real_tokenizer{"HuggingFaceTokenizer", "o200k_base/tokenizer.json", "", true},
         real_tokenizer{"HuggingFaceTokenizer", "deepseek_v3/tokenizer.json", "", true},
         real_tokenizer{"HuggingFaceTokenizer", "bert_base_cased/tokenizer.json", "", true},
-        // All of a text is one word.
+        // This tokenizer treats the whole text as one word.
         real_tokenizer{"HuggingFaceTokenizer", "llama2/tokenizer.json", "", false},
         real_tokenizer{"TikTokenizer", "cl100k_base/cl100k_base.tiktoken", "cl100k", true},
         real_tokenizer{"TikTokenizer", "o200k_base/o200k_base.tiktoken", "o200k", true},

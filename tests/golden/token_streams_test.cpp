@@ -19,8 +19,8 @@
 #include "support/encode.hpp"
 #include "support/paths.hpp"
 
-// Ids through the flags of preprocess_data, against what the reference engines gave. Real
-// vocabularies are not ours to keep here: most of this needs the folder of them.
+// Compares the ids that the flags of preprocess_data give with those of reference tokenizers. Most
+// tests need the shared folder, since this project may not distribute real vocabularies.
 namespace millrace::test {
 namespace {
 
@@ -28,11 +28,11 @@ using tokenizer::special_tokens_in_text;
 using tokenizer::tokenizer_options;
 using ids_list = std::vector<std::int32_t>;
 
-/// A real vocabulary, and the flags that name it.
+/// A real vocabulary, and the flags that select it.
 struct vocabulary {
-  std::string_view name;   ///< in golden/tokenizers.json
+  std::string_view name;   ///< key in golden/tokenizers.json
   std::string_view type;   ///< --tokenizer-type
-  std::string_view model;  ///< --tokenizer-model, in tokenizers/
+  std::string_view model;  ///< --tokenizer-model, relative to tokenizers/
   std::string_view pattern = {};
   std::int64_t size = 0;
   std::int32_t eod = -1;
@@ -59,7 +59,7 @@ constexpr vocabulary llama3 = {"llama3", "TikTokenizer", "llama3/llama3.tiktoken
                                "llama3", 128256,         128001};
 constexpr vocabulary tekken = {"tekken", "TikTokenizer", "tekken/tekken.vocab.json", "", 131072, 2};
 
-// The vocabularies of the project's own: the cases that run everywhere.
+// Tests the vocabularies of this project, with cases that run everywhere.
 void expect_cases(const tokenizer_options& options, std::string_view file) {
   const auto tokenizer = make_tokenizer(options);
   const auto encoder = tokenizer->make_encoder();
@@ -138,7 +138,7 @@ constexpr vocabulary hugging_face(std::string_view name, std::string_view model,
   return {name, "HuggingFaceTokenizer", model, "", size, eod};
 }
 
-// A corpus each: the loaders have golden tests of their own.
+// One corpus for each tokenizer is enough here, since other golden tests cover these loaders.
 INSTANTIATE_TEST_SUITE_P(
     OfTokenizerJson, TokenStreamOfCorpus,
     testing::Combine(
@@ -173,13 +173,13 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values("multi_udhr")),
     name_of);
 
-/// Small cases: texts and the ids that the reference gave.
+/// Small cases: texts and the ids of the reference.
 struct cases {
   std::vector<std::string> texts;
   std::vector<ids_list> ids;
 };
 
-ids_list numbers_in(std::string text) {  // with anything else between them
+ids_list numbers_in(std::string text) {  // any other characters separate them
   std::ranges::replace_if(
       text, [](char c) { return c < '0' || c > '9'; }, ' ');
   ids_list ids;
@@ -199,7 +199,8 @@ std::vector<std::string> split(const std::string& text, std::string_view separat
   return parts;
 }
 
-// In these "\n" stands for a newline. Their makers' harness made a space of "\s" at a line's end.
+// In these cases, "\n" means a newline. The harness of the reference turned "\s" at the end of a
+// line into a space.
 cases kitoken_cases(const std::filesystem::path& shared, const std::string& small,
                     const std::string& whole) {
   const auto folder = shared / "golden/tokenizer_cases/kitoken";
@@ -252,8 +253,8 @@ TEST_F(TokenStreams, OfKitokenCasesAreThoseOfTheReference) {
   }
 }
 
-// Mistral's ids are ranks behind 1000 special tokens, as Megatron's, and its special tokens in
-// texts are text.
+// In Mistral's and Megatron's tokenizers, an id is the rank plus 1000, since 1000 special tokens
+// come first. Mistral encodes special tokens in texts as normal text.
 TEST_F(TokenStreams, OfTekkenCasesAreThoseOfMistral) {
   tokenizer_options options = tekken.options(shared_);
   options.in_text = special_tokens_in_text::encode_as_text;

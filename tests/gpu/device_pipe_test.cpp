@@ -27,7 +27,8 @@ const cuda_api& api() {
   return *runtime_api();
 }
 
-// A batch, brought back: on the consumer's stream, so that it comes behind the kernel.
+// Copies the arrays of a batch to the host. The copies are on the consumer's stream, so they run
+// after the kernel.
 struct brought_back {
   explicit brought_back(const device_batch& batch, stream on)
       : rows(batch.rows()), seq_len(batch.seq_len()), entries(batch.cu_seqlens_size()) {
@@ -54,7 +55,8 @@ struct brought_back {
   batch_work work;
 };
 
-// Every rule, both widths, rows of one token and of many tiles; more batches than slots.
+// Tests all rules, both token widths, rows from one token to many tiles, and more batches than
+// slots.
 TEST(DevicePipeOnGpu, MakesWhatDatasetMakesOnTheHost) {
   std::mt19937_64 random(test::seed(20261122));
   const owned_stream stream = make_stream(api());

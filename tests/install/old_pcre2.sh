@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What is said of a PCRE2 that is too old, absent or new enough when the build is configured.
+# Tests the messages of the configure step about a PCRE2 that is too old, missing or new enough.
 #
 # usage: tests/install/old_pcre2.sh CMAKE
 set -euo pipefail
@@ -17,7 +17,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 touch "$scratch/libpcre2-8.so"
 
-# expect STATUS PATTERN VERSION SETTING: what configuring with these gives and says.
+# expect STATUS PATTERN VERSION SETTING: configures with VERSION and SETTING, and expects STATUS and
+# a message that matches PATTERN.
 expect() {
   local status=0
   printf '#define PCRE2_MAJOR           %s\n#define PCRE2_MINOR           %s\n' \

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs a finished build into a scratch folder and has a foreign project use it: find_package,
-# every installed header in two sources, links, and reads a dataset through the loader. Three times:
-# with the static libraries, with shared ones, and header-only. The project is compiled with flags
-# that let a compiler contract products and sums; blends stay those of Megatron all the same.
+# Installs a finished build into a temporary folder and uses it from a separate project. The project
+# finds the package, includes every installed header in two sources, links, and reads a dataset with
+# the loader. This runs three times: with the static libraries, with shared ones, and header-only.
+# The project is compiled with flags that let a compiler fuse products and sums. Even then, blends
+# must equal those of Megatron.
 #
 # usage: tests/install/run.sh BUILD_DIR
 set -euo pipefail
@@ -19,10 +20,10 @@ build=$(realpath -- "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 
-# cached NAME: what the build was configured with.
+# cached NAME: prints the value of NAME in the CMake cache of the build.
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 
-# quietly COMMAND...: its output only where it fails.
+# quietly COMMAND...: runs a command, and prints its output only if it fails.
 quietly() {
   "$@" >"$scratch/log" 2>&1 || {
     cat "$scratch/log"
@@ -30,7 +31,7 @@ quietly() {
   }
 }
 
-# Built like the library itself, so that a sanitizer or coverage build links.
+# The same flags as the library, so that a sanitizer or coverage build links.
 flags=$(cached CMAKE_CXX_FLAGS)
 alike=(-G "$(cached CMAKE_GENERATOR)" -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)"
   -DCMAKE_CXX_COMPILER_LAUNCHER="$(cached CMAKE_CXX_COMPILER_LAUNCHER)")
@@ -38,13 +39,14 @@ contracting=
 if grep -qw fma /proc/cpuinfo; then contracting=' -mfma -ffp-contract=fast'; fi
 
 quietly cmake --install "$build" --prefix "$scratch/static"
-# Beside the other build: so ccache sees the same relative paths, and has the objects already.
+# The shared build is next to the other build. So ccache sees the same relative paths and already
+# has the objects.
 quietly cmake -C "$root/scripts/presets/release.cmake" -S "$root" -B "$build-shared" "${alike[@]}" \
   -DCMAKE_CXX_FLAGS="$flags" -DBUILD_SHARED_LIBS=ON -DMILLRACE_DEV=OFF
 quietly cmake --build "$build-shared"
 quietly cmake --install "$build-shared" --prefix "$scratch/shared"
 
-# Tokens of the byte-level tokenizer: the bytes of the text, then its end.
+# Tokens of the byte-level tokenizer: the bytes of the text, then the end-of-document token.
 printf '{"text": "%s"}\n' 'To be, or not to be' 'that is the question' >"$scratch/in.jsonl"
 quietly "$scratch/static/bin/preprocess_data" --input "$scratch/in.jsonl" \
   --output-prefix "$scratch/data" --tokenizer-type ByteLevelTokenizer --append-eod
@@ -68,7 +70,7 @@ else
   echo 'without ../shared: blends are not compared'
 fi
 
-# expect LINE: what the program must have printed.
+# expect LINE: fails unless the program has printed this line.
 expect() {
   grep -qx -- "$1" "$scratch/printed" || {
     echo "run.sh: $form: expected \"$1\"" >&2
@@ -88,7 +90,7 @@ for form in static shared header_only; do
   quietly cmake --build "$scratch/$form.build"
   printf '%s:\n' "$form"
   "$scratch/$form.build/consumer" "$scratch/data_text_document" "${blends[@]}" | tee "$scratch/printed"
-  # "To be, o": eight tokens, as the program asks for.
+  # "To be, o": the program requests eight tokens.
   expect 'first window: 84 111 32 98 101 44 32 111'
   expect 'caught: config_error'
   expect 'caught: io_error 2'
@@ -109,7 +111,7 @@ for library in dataset loader; do
   }
 done
 
-# What a shared library shows is what is marked: nothing of its own sources' helpers.
+# A shared library exports only marked symbols, and no helpers of its own sources.
 quietly nm -D --defined-only -C "$scratch"/shared/lib*/libmillrace_{dataset,loader}.so
 cp "$scratch/log" "$scratch/shown"
 for name in 'batch_loader::next' 'indexed_dataset::indexed_dataset'; do
@@ -123,7 +125,7 @@ if grep -E 'state_reader|on_lost_page|copy_armed' "$scratch/shown"; then
   exit 1
 fi
 
-# A component that does not exist is refused by its name.
+# A component that does not exist is refused, and the message names it.
 printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(none LANGUAGES CXX)' \
   'find_package(millrace REQUIRED COMPONENTS no_such_part)' >"$scratch/CMakeLists.txt"
 if cmake -S "$scratch" -B "$scratch/none" "${alike[@]}" -DCMAKE_PREFIX_PATH="$scratch/static" \

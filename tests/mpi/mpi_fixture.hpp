@@ -5,10 +5,10 @@
 
 #include "support/resume_fault.hpp"
 
-/// Jobs of preprocess_data_mpi, all of whose ranks are on this machine.
+/// Runs jobs of preprocess_data_mpi with all ranks on this machine.
 namespace millrace::test {
 
-/// A rank that is told something of its own by the environment.
+/// A rank with an environment variable that the other ranks do not have.
 struct special_rank {
   int rank = 0;
   std::string environment = {};  ///< NAME=VALUE
@@ -16,17 +16,16 @@ struct special_rank {
 
 class mpi_job : public resume_fault {
  protected:
-  // As many ranks as wanted, whatever the cores; and as root, in containers. Open MPI's, and
-  // harmless to others.
+  // Variables for Open MPI; other versions of MPI ignore them. They allow more ranks than cores,
+  // and root in containers.
   static strings environment_of(int tasks, strings more = {}) {
-    strings all = {
-        "OMPI_MCA_rmaps_base_oversubscribe=1",
-        "OMPI_ALLOW_RUN_AS_ROOT=1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-        "OMPI_MCA_mpi_yield_when_idle=1",
-        "OMPI_MCA_odls_base_sigkill_timeout=0",  // what the other ranks get when one dies
-        "ASAN_OPTIONS=detect_leaks=0",           // MPI's own
-        "MILLRACE_TEST_TASKS=" + std::to_string(tasks)};
+    strings all = {"OMPI_MCA_rmaps_base_oversubscribe=1",
+                   "OMPI_ALLOW_RUN_AS_ROOT=1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                   "OMPI_MCA_mpi_yield_when_idle=1",
+                   "OMPI_MCA_odls_base_sigkill_timeout=0",  // seconds to end after one rank dies
+                   "ASAN_OPTIONS=detect_leaks=0",           // MPI itself leaks
+                   "MILLRACE_TEST_TASKS=" + std::to_string(tasks)};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -60,7 +59,8 @@ class mpi_job : public resume_fault {
     return run_program(job_of(ranks, more, special), options);
   }
 
-  // Under the final names is nothing but what is wanted there; parts of tasks are no final names.
+  // Expects that each file under a final name is one of the `wanted` files. Outputs of tasks
+  // (`-of-`) are ignored.
   void expect_no_half_outputs(const file_set& wanted) const {
     for (const auto& [name, bytes] : files_of(out())) {
       if (name.ends_with(".partial") || name.ends_with(".journal")) continue;
@@ -69,7 +69,7 @@ class mpi_job : public resume_fault {
     }
   }
 
-  // The one line of the program among those of mpirun.
+  // Returns the single line of the program among the messages of mpirun.
   static std::string sentence_of(const program_result& result) {
     const std::string start = "preprocess_data_mpi: ";
     const std::size_t begin = result.err.find(start);

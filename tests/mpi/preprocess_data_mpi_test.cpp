@@ -23,7 +23,7 @@ using testing::StartsWith;
 class MpiJob : public test::mpi_job {};
 using test::program;
 
-// The invariant. Bytes are compared, which is more than their SHA-256.
+// The main invariant: any number of ranks writes the same bytes as one process.
 TEST_F(MpiJob, AnyNumberOfRanksWritesTheBytesOfOneProcess) {
   add_dirty_inputs(40);
   const file_set wanted = undisturbed();
@@ -53,7 +53,8 @@ TEST_F(MpiJob, AnyNumberOfTasksGivesTheBytesOfOneProcess) {
   }
 }
 
-// Blocks of P.sum that many parts share, and such that one part fills.
+// The parts are of such sizes that some blocks of P.sum cover many parts, and one part fills some
+// blocks.
 TEST_F(MpiJob, LargePartsAreSummedAsOneProcessSumsThem) {
   std::string text;
   for (int i = 0; i < 6000; ++i) {
@@ -80,7 +81,7 @@ TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
   expect_files(wanted);
 }
 
-// Without the test's hook: an input this small is one task.
+// Runs without MILLRACE_TEST_TASKS. An input this small then is one task.
 TEST_F(MpiJob, MoreRanksThanTasksDoNoHarm) {
   add("a.jsonl", test::good_lines(0, 50));
   const file_set wanted = undisturbed();
@@ -99,7 +100,8 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
   const file_set wanted = undisturbed();
   int kills = 0;
   int round = 0;
-  // While it works, makes safe, completes a part, puts parts together, renames, and removes parts.
+  // The rank is killed while it works, syncs files, completes a part, joins parts, renames files,
+  // or removes parts.
   for (const auto& [rank, step] : std::vector<std::pair<int, std::string>>{{0, "journal:1"},
                                                                            {1, "sync:2"},
                                                                            {2, "sync:9"},
@@ -116,7 +118,7 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
     empty_out();
     const auto result =
         run_job(3, 7, {}, {rank, "MILLRACE_TEST_KILL_AT=" + step}, test::small_blocks(300));
-    // Which tasks a rank takes is a matter of time, so that it may not come to that step.
+    // Which tasks a rank takes depends on timing, so it may never reach that step.
     if (result.status == 0) {
       std::cout << "not met: rank " << rank << " at " << step << '\n';
       expect_files(wanted);
@@ -133,7 +135,7 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
   EXPECT_GE(kills, 6);
 }
 
-// Each rank dies at that step of its own, if it gets there before another one dies.
+// Each rank dies when it reaches this step, unless another rank dies first.
 TEST_F(MpiJob, AJobThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
@@ -175,7 +177,7 @@ TEST_F(MpiJob, AFailureBeforeAnythingWasDoneLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(out()));
 }
 
-// Each task has fewer of them than are allowed.
+// Each task alone stays below the limit for bad records.
 TEST_F(MpiJob, BadRecordsOfAllTasksCountTogether) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += test::good_lines(0, 9) + "{broken\n";
@@ -207,7 +209,8 @@ TEST_F(MpiJob, AFolderThatRefusesIsTold) {
   EXPECT_TRUE(fs::is_empty(out()));
 }
 
-// The parts fit, the whole does not: told before it is put together, and gone on with later.
+// The parts fit on the disk, but the merged dataset does not. The job must report this before it
+// starts to merge. It can be resumed later.
 TEST_F(MpiJob, ADiskTooSmallForTheWholeIsToldBeforeItIsWritten) {
   std::string lines;
   for (int i = 0; i < 400; ++i) lines += "{\"text\": \"" + std::string(1000, 'a') + "\"}\n";
@@ -241,7 +244,7 @@ TEST_F(MpiJob, ADiskTooSmallForTheWholeIsToldBeforeItIsWritten) {
 TEST_F(MpiJob, AFailingRankAloneEndsTheJob) {
   add_dirty_inputs(40);
   const file_set wanted = undisturbed();
-  // Rank 1 alone may write no more than a few bytes to a file, as on a full disk of its own.
+  // Only rank 2 has a limit on file sizes, which acts like a full disk of its own.
   const auto rank_command = command({"--workers", "1"});
   std::string line = "ulimit -f 1; exec " + program("preprocess_data_mpi").string();
   for (std::size_t i = 1; i < rank_command.size(); ++i) line += " '" + rank_command[i] + "'";
@@ -267,7 +270,7 @@ TEST_F(MpiJob, ASignalKeepsWhatWasDone) {
   while (!job.ended() && !(fs::file_size(part, none) > 4000 && !none)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  job.send(SIGUSR1);  // mpirun hands it on
+  job.send(SIGUSR1);  // mpirun forwards it to the ranks
   const auto result = job.wait();
   EXPECT_EQ(result.status, test::stopped) << result.err;
   EXPECT_THAT(sentence_of(result), HasSubstr("pass --resume to continue"));
@@ -277,7 +280,7 @@ TEST_F(MpiJob, ASignalKeepsWhatWasDone) {
   expect_files(wanted);
 }
 
-// A rank whose terminal is closed: the others stop, too.
+// One rank gets SIGHUP, as when its terminal closes. The other ranks must stop, too.
 TEST_F(MpiJob, AHangupOfOneRankKeepsWhatWasDone) {
   add_dirty_inputs(3000);
   const file_set wanted = undisturbed();
@@ -318,7 +321,7 @@ TEST_F(MpiJob, WhatIsThereIsRespected) {
   const auto done = run_job(2, 3, {"--resume"});
   EXPECT_EQ(done.status, 0);
   EXPECT_THAT(done.err, HasSubstr("already complete"));
-  // One that was begun and is to be started again, in another number of tasks.
+  // An unfinished job must be started again to use another number of tasks.
   empty_out();
   ASSERT_NE(run_job(2, 7, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}).status, 0);
   const auto unfinished = run_job(2, 7);
@@ -332,7 +335,7 @@ TEST_F(MpiJob, WhatIsThereIsRespected) {
   expect_files(wanted);
 }
 
-// Tasks that are done are not read again, unless a file was touched.
+// Inputs of complete tasks are not read again, unless the modification time of a file has changed.
 TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   const std::string text = test::good_lines(0, 900);
   const std::string path = add("a.jsonl", text);
@@ -357,7 +360,8 @@ TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   expect_files(wanted);
 }
 
-// Of the same size, and older than the parts that were made of the first.
+// The other input has the same size. It is older than the parts that the job made of the first
+// input.
 TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   const std::string text = test::good_lines(0, 900);
   const std::string path = add("a.jsonl", text);
@@ -369,7 +373,7 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   };
   std::string changed = text;
   changed[20] = 'X';
-  // Once when all parts are done, and once when all wholes are.
+  // First the job is killed when all parts are complete, then when all final outputs are complete.
   for (const char* step : {"place:1", "parts:1"}) {
     empty_out();
     put(text, std::chrono::hours(2));
@@ -387,7 +391,7 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   }
 }
 
-// The inputs are compared when the dataset has its final names.
+// The job compares the inputs after the dataset has its final names.
 TEST_F(MpiJob, ASignalWhileInputsAreComparedSaysThatTheOutputIsComplete) {
   const std::string text = test::good_lines(0, 900);
   const std::string path = add("a.jsonl", text);
@@ -408,7 +412,8 @@ TEST_F(MpiJob, ASignalWhileInputsAreComparedSaysThatTheOutputIsComplete) {
   expect_files(wanted);
 }
 
-// Which had other flags, keys and text, but as many tasks, and was done but for its wholes.
+// The first job has other flags, keys and texts, but the same number of tasks. It is killed after
+// its parts are complete and before the final outputs are.
 TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
   add("a.jsonl", test::good_lines(100, 999));
   for (const int step : {2, 6, 9, 0}) {
@@ -422,7 +427,7 @@ TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
     const std::string kill = step == 0 ? "place:1" : "parts:" + std::to_string(step);
     ASSERT_NE(run_job(2, 5, {"--overwrite"}, {0, "MILLRACE_TEST_KILL_AT=" + kill}).status, 0);
     const auto resumed = run_job(2, 5, {"--resume"});
-    if (step != 0) {  // the journal still spoke of the first one
+    if (step != 0) {  // the journal still describes the first job
       EXPECT_EQ(resumed.status, 1) << resumed.err;
       EXPECT_THAT(sentence_of(resumed), HasSubstr("had other settings"));
       const auto again = run_job(2, 5, {"--overwrite"});
@@ -435,7 +440,7 @@ TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
   }
 }
 
-// x with the key a_text writes what x_a with the key text does.
+// The prefix x with the key a_text gives the same output names as the prefix x_a with the key text.
 TEST_F(MpiJob, ADatasetOfAnUnfinishedRunUnderAnotherPrefixIsLeftAlone) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "{\"text\": \"one\", \"a_text\": \"two\"}\n";
@@ -484,7 +489,7 @@ TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {
   EXPECT_TRUE(fs::is_empty(out()));
 }
 
-// Else the last sample would take the place of what was just made.
+// Otherwise, the last metrics sample would overwrite an output file.
 TEST_F(MpiJob, MetricsDoNotGoIntoWhatTheJobWrites) {
   add("a.jsonl", test::good_lines(0, 30));
   for (const char* name : {"x_text_document.bin", "x_text_document.meta", "x.journal",

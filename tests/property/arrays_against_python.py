@@ -104,7 +104,7 @@ def main():
     for first in range(options.first, options.first + options.cases, BATCH):
         cases = range(first, min(first + BATCH, options.first + options.cases))
         texts = [array(random.Random(options.seed << 40 | case)) for case in cases]
-        # What does not begin with a bracket is no array, and none of this test's matter.
+        # A text that does not begin with a bracket is not an array, so this test replaces it.
         texts = [text if text.lstrip(b" \t\r\n").startswith(b"[") else b"[]" for text in texts]
         for step in STEPS:
             for case, text, made in zip(cases, texts, run_driver(options.driver, step, texts), strict=True):

@@ -44,7 +44,7 @@ def any_point(rng):
     while True:
         point = rng.choice((rng.randrange(0x80), rng.randrange(0x800), rng.randrange(0x3400), rng.randrange(0x10000),
                             rng.randrange(0x33000), rng.randrange(0x110000)))
-        if not 0xD800 <= point < 0xE000:  # surrogates are no text
+        if not 0xD800 <= point < 0xE000:  # surrogates are not valid text
             return chr(point)
 
 
@@ -54,7 +54,7 @@ def text_of(rng):
     if kind == 0:  # long words and long runs of marks or spaces
         few = [rng.choice(rng.choice(pools)) for _ in range(rng.randrange(1, 4))]
         return "".join(rng.choice(few) for _ in range(rng.choice((30, 99, 100, 101, 130, 400))))
-    if kind == 1:  # a case at some place in the windows
+    if kind == 1:  # text at a random place in the windows
         return rng.choice(("x", " ", "y ", "!", "\u4e2d", "\u00e9")) * rng.randrange(128) + "".join(
             rng.choice(rng.choice(pools)) for _ in range(rng.randrange(1, 8)))
     if kind == 2:  # sizes of words about those of keys
@@ -74,7 +74,8 @@ def small_vocabulary(rng):
     letters = [c for c in PLAIN + PUNCTUATION + ODD + MARKS if len(c) == 1 and c not in "\r\n" and rng.random() < 0.8]
     words = ["".join(rng.choice("aabceinorstZI\u00e9\u0301") for _ in range(rng.randrange(1, 6))) for _ in range(300)]
     tokens = letters + ["##" + c for c in letters if rng.random() < 0.8] + words + ["##" + word for word in words[:150]]
-    # A vocab.txt ends lines at CR and LF alone, and is decomposed there as little as here.
+    # Tokens without CR and LF, which would end a line of vocab.txt. The tokens are not normalized,
+    # neither there nor here.
     return SPECIALS + [token for token in dict.fromkeys(tokens) if token not in SPECIALS]
 
 

@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// To which stage the work of a run is attributed.
+// Tests to which stage a run attributes its work.
 class BusyStages : public testing::Test {
  protected:
   stage_times busy(const std::string& text, std::size_t giant_bytes) const {
@@ -40,7 +40,7 @@ TEST_F(BusyStages, OfAFileThatCanBeCutWorkersRead) {
   EXPECT_LT(times.read, times.read_spans + times.encode);
 }
 
-// All work on a giant line happens while its place in the outputs waits for it.
+// A giant line is read, encoded and written while its place in the outputs waits for it.
 TEST_F(BusyStages, AGiantLineIsReadEncodedAndWritten) {
   const stage_times small = busy("{\"text\": \"a\"}\n", 1000);
   const stage_times giant =

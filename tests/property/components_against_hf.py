@@ -128,14 +128,16 @@ class Reference:
         for text in texts:
             try:
                 changed = normal.normalize_str(text) if normal else text
-                # A text that is empty may come as an empty piece, which no model makes anything of.
+                # The pre-tokenizer may return an empty text as an empty piece. No model gives
+                # tokens for it.
                 pieces = [p for p, _ in pre.pre_tokenize_str(changed) if p] if pre else [changed]
-                # Both at once, which keeps places in the text: every piece is one token of this model.
+                # Runs both at once, which keeps offsets in the text. With this model, every piece
+                # is one token.
                 if pre and len(tokenizer.encode(text).ids) != len(pieces):
                     print(f"the whole differs from its parts there: {charsmaps.shown(components)} {text!a}")
                     pieces = "cannot be told"
                 yield pieces
-            except BaseException as e:  # its panics are no Exception
+            except BaseException as e:  # its panics do not derive from Exception
                 if "Panic" not in type(e).__name__:
                     raise
                 yield None
@@ -186,7 +188,7 @@ class Comparison:
             if expected is None:
                 self.panics += 1
                 died += 1
-                if died == 3:  # each may take it seconds
+                if died == 3:  # each case may take seconds
                     return
             elif ours is None:
                 self.given_up += 1
@@ -257,7 +259,8 @@ def every_code_point(comparison, only):
         print(charsmaps.shown(case), comparison.texts, "texts,", comparison.differences, "differ", flush=True)
 
 
-# What may take characters away so that nothing is at the start of the text to a Metaspace, which has to be refused.
+# Components that may remove characters, so that a Metaspace may get a text without its start. Such
+# a text has to be refused.
 MOVING = ("StripAccents", "BertNormalizer", "Nmt", "Strip", '"content": ""')
 
 

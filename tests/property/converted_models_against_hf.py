@@ -100,7 +100,7 @@ def texts_of(every):
         with gzip.open(corpus, "rt") as lines:
             for number, line in enumerate(lines):
                 if number % every == 0:
-                    # A lone surrogate is no text to either.
+                    # A lone surrogate is not valid text for either program.
                     yield json.loads(line)["text"].encode(errors="replace").decode()
     yield from ("", " ", "  ", "\n", "a<extra_id_1> b", " <mask> x", "</s>", "e\u0301 E\u0301 \ufb01\u2460\r\n x  ",
                 "\u0915\u094d\u0915\u0301 \u1100\u1161\u11a8 \u00a9\u200d\u00a9\u0301 \U0001f1e6\U0001f1e7", SPACE * 3)

@@ -28,7 +28,7 @@ from hugging_face_against_reference import REFUSED, ask_driver, text_of, tokeniz
 
 TEXTS = 12
 NAMES = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
-# Those of class_tokens.cpp, some that are refused, and some that nobody knows.
+# The classes of class_tokens.cpp, some that are refused, and some unknown ones.
 STEMS = """Bert ConvBert DPRContextEncoder DPRQuestionEncoder DPRReader DistilBert Electra LayoutLM LayoutLMv2 Lxmert MobileBert Realm
     RetriBert Splinter SqueezeBert Deberta DebertaV2 Albert RemBert FNet BigBird Bart Barthez Blenderbot Camembert LED LayoutLMv3
     LayoutXLM Longformer MarkupLM Mvp Roberta XLMRoberta MPNet Funnel XLNet T5 Udop Pegasus Reformer OpenAIGPT Llama
@@ -41,7 +41,7 @@ MODEL_TYPES = """albert yoso bart bert ernie megatron-bert nezha qdqbert big_bir
     nemotron qwen2 qwen2_5_vl qwen2_moe qwen2_vl qwen3 qwen3_moe qwen3_next rembert data2vec-text ibert roberta roberta-prelayernorm
     switch_transformers t5 xlm-roberta xmod xlnet llama mistral falcon""".split()
 
-# What some class calls one of its tokens where no file does.
+# Names that some class gives its special tokens if no file does.
 USUAL = ["<s>", "</s>", "<unk>", "<pad>", "<mask>", "[CLS]", "[SEP]", "[UNK]", "[PAD]", "[MASK]", "<cls>", "<sep>", "<bos>", "<eos>",
          "<|endoftext|>", "<|padding|>", "<|startoftext|>", "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>", "<UNK>", "<SEP>", "<PAD>", "<CLS>",
          "<MASK_TOKEN>", "<eop>", "<eod>", "<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED", "<mask_1>", "<mask_2>",
@@ -104,7 +104,7 @@ def files_of(rng, described):
         if rng.random() < 0.08:
             config[key] = rng.choice(values)
     files = {"tokenizer_config.json": config}
-    if "tokenizer_class" not in config:  # then the model's counts, if it has any
+    if "tokenizer_class" not in config:  # then the class of the model counts, if any
         files["config.json"] = {"model_type": rng.choice(MODEL_TYPES)}
         if rng.random() < 0.2:
             files["config.json"]["tokenizer_class"] = rng.choice(CLASSES)
@@ -179,7 +179,7 @@ def answer(job):
             ids.append(tokenizer(text, add_special_tokens=job["specials"]).input_ids)
             if not job["specials"]:
                 respelled += tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text)) != ids[-1]
-        except BaseException as e:  # a panic is no Exception
+        except BaseException as e:  # a panic does not derive from Exception
             if isinstance(e, KeyboardInterrupt):
                 raise
             ids.append(REFUSED)
@@ -189,7 +189,7 @@ def answer(job):
 def serve():
     """A job a line in, an answer a line out."""
     replies = os.fdopen(os.dup(1), "w")
-    for fd in (1, 2):  # what the packages say is long
+    for fd in (1, 2):  # the packages print much
         os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
     os.environ.update(TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
     import transformers
@@ -248,7 +248,7 @@ class Tally:
             self.counts["on which they differ"] += 1
             self.undecided[name] += 1
         for i, ids in enumerate(older["ids"]):
-            if ids == newer["ids"][i] == REFUSED:  # and what it takes amiss is nothing to us
+            if ids == newer["ids"][i] == REFUSED:  # why it was refused does not matter
                 ours["ids"][i] = REFUSED
         if ours in (older, newer):
             return

@@ -45,7 +45,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         small = measure(options, pathlib.Path(folder), short)
         large = measure(options, pathlib.Path(folder), long)
-    # The space at the end is a token, and elsewhere a part of one.
+    # The last space is a token. Any other space is part of a token.
     if (small["tokens"] - 1) * long != (large["tokens"] - 1) * short:
         sys.exit("tokens do not grow with the line")
     if large["peak_mb"] > small["peak_mb"] + 32:

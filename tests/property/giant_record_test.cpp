@@ -85,7 +85,8 @@ class file_of_line {
   std::size_t size_ = 0;
 };
 
-/// Encodes lines as giants and as usual. Keeps its encoders, because they are slow to create.
+/// Encodes lines both as giant lines and as normal lines. Keeps its encoders, because they are slow
+/// to create.
 class both_ways {
  public:
   /// @param eod          appended to each document, if given
@@ -286,7 +287,8 @@ TEST(GiantRecord, CutsATextIntoChunksOfTheUsualSize) {
   expect_same(ways.giant(line, ways.options(2)), ways.usual(line), "long text");
 }
 
-// With and without an end-of-document token, which counts as a token of the sequence that it ends.
+// Tests sequences with and without an end-of-document token. The token counts toward the length of
+// the sequence that it ends.
 TEST(GiantRecord, SequencesHaveTheLimitThatABlockHas) {
   const auto tokenizer = test::byte_tokenizer();
   const auto expect_lengths = [&](both_ways& ways, const std::string& line,
@@ -346,9 +348,9 @@ TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
   }
 }
 
-// A text that is never in memory as a whole is split into the same sentences as one that is. Tests
-// chunks from a few bytes on, all kinds of stops and abbreviations, and white space and line ends
-// around them.
+// A giant text is never in memory as a whole, but must be split into the same sentences as a normal
+// text. Tests chunks from a few bytes on, all kinds of stops and abbreviations, and white space and
+// line ends around them.
 TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   if (icu_version().empty()) GTEST_SKIP() << "this build has no ICU";
   const auto tokenizer = test::byte_tokenizer();
@@ -364,7 +366,7 @@ TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
                           "\u0301", "; ",    "U.S. ",  "lower. ",   "\\u00e9", "\\ud800",  "A. "});
       for (int i = 0; i < 300; ++i) {
         std::string line = lines.next();
-        if (line.ends_with('\r')) line.pop_back();  // for a block, it would be part of the line end
+        if (line.ends_with('\r')) line.pop_back();  // in a block, it would belong to the line end
         giant_options options = both.options(1 + i % 3);
         options.window_bytes = 16 + random() % 60;
         options.chunk_bytes = 1 + random() % 200;
@@ -390,7 +392,7 @@ class stopping_sink final : public id_sink {
   std::atomic<int>& stop_;
 };
 
-// A line of gigabytes takes longer than a user who stops a run will wait.
+// Encoding a line of gigabytes takes long. A run that is stopped must give it up soon.
 TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
   const file_of_line file(R"({"text":")" + std::string(std::size_t{8} << 20, 'a') + "\"}");
   const auto tokenizer = test::byte_tokenizer();
@@ -415,7 +417,8 @@ TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
       });
     };
     EXPECT_THROW(encode(), line_abandoned);
-    // Only chunks in flight, each of which may exceed its size by one window.
+    // After the stop, only the ids of chunks in flight arrive. Each chunk may exceed its size by
+    // one window.
     EXPECT_LE(sink.ids, at_once ? 0 : (2 + 2 + 1) * std::size_t{8192});
   }
 }

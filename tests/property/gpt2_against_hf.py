@@ -18,8 +18,8 @@ import sys
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
 SPECIAL = "<|endoftext|>"
 
-# Each of these has once been treated wrongly by some tokenizer: marks, title case and caseless
-# letters, numbers that are no digits, white space that Python or an engine disagrees about,
+# Some tokenizer has treated each of these wrongly at some time: marks, title case and caseless
+# letters, numbers that are not digits, white space on which Python or an engine disagrees,
 # characters that were unassigned until recently, and the ends of the tables.
 ODD = [chr(c) for c in (
     0x00, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1C, 0x1F, 0x7F, 0x80, 0x85, 0xA0, 0xAA, 0xAD, 0xB2, 0xBD,
@@ -39,13 +39,13 @@ def any_point(rng):
     while True:
         point = rng.choice((rng.randrange(0x80), rng.randrange(0x800), rng.randrange(0x3400),
                             rng.randrange(0x10000), rng.randrange(0x33000), rng.randrange(0x110000)))
-        if not 0xD800 <= point < 0xE000:  # surrogates are no text
+        if not 0xD800 <= point < 0xE000:  # surrogates are not valid text
             return chr(point)
 
 
 def text_of(rng):
     kind = rng.randrange(20)
-    if kind == 0:  # a run that only the long merge path sees
+    if kind == 0:  # a long run, which takes the long merge path
         few = [rng.choice(PIECES + ODD) for _ in range(rng.randrange(1, 4))]
         return "".join(rng.choice(few) for _ in range(rng.randrange(60, 400)))
     if kind == 1:  # letters without a break: many merges that compete

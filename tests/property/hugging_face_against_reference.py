@@ -74,7 +74,7 @@ def merges_over(rng, symbols, count, prefix=""):
             vocab.append(merged)
         merges.append([left, right])
     if rng.random() < 0.2 and merges:
-        merges.append(rng.choice(merges))  # the later counts
+        merges.append(rng.choice(merges))  # the later one counts
     if rng.random() < 0.3 and not any(" " in part for merge in merges for part in merge):
         merges = [" ".join(merge) for merge in merges]
     return vocab, merges
@@ -225,7 +225,8 @@ def byte_level_pre_tokenizer(rng):
     draw = rng.random()
     if draw < 0.5:
         return last
-    # Those that a walker is chosen for by the text of their regexes, and Digits alone.
+    # The pre-tokenizers that have a specialized splitter, chosen by their regexes, and Digits
+    # alone.
     steps = [DIGITS] if draw < 0.6 else rng.choice([splits for splits, readers in PATTERNS.values() if "hf" in readers])
     if draw < 0.9:
         last["use_regex"] = False
@@ -346,7 +347,7 @@ class Reference:
     def answer(self, text):
         try:
             ids = self.tokenizer.encode(text, add_special_tokens=self.specials).ids
-        except BaseException as e:  # a panic is no Exception
+        except BaseException as e:  # a panic does not derive from Exception
             if isinstance(e, KeyboardInterrupt):
                 raise
             return REFUSED, None
@@ -438,7 +439,7 @@ def main():
         print("skipped: needs the Python package tokenizers")
         sys.exit(77)
     print(f"seed {options.seed}, tokenizers {tokenizers.__version__}", flush=True)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # its panics are many and long
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # it prints many long panics
     rng = random.Random(options.seed)
     tally = Tally(options.verbose)
     done = 0

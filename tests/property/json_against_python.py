@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 
-# Each key is a path: one key of the record alone, or one within another.
+# Each key is a path: a key of the record, or a key inside another key.
 KEY_SETS = [[["text"]], [["text"], ["caf\u00e9 \U0001f600"]], [[""], ["text"], ["a\\b\"c"]],
             [["meta", "text"]], [["a", "b", "c"], ["a", "d"], ["text"]],
             [["x", "x", "x"], ["x", "y"], ["caf\u00e9 \U0001f600", "text"]]]
@@ -161,7 +161,7 @@ class Lines:
                                  (self.wanted_value() if rng.random() < 0.5 else self.value(2)))
                 if rng.random() < 0.3:
                     rng.shuffle(parts)
-                else:  # what comes last counts
+                else:  # the last value counts
                     parts.reverse()
                 return "{" + ",".join(self.space() + part + self.space() for part in parts) + "}"
         return (json.dumps(path[0], ensure_ascii=rng.random() < 0.5) + self.space() + ":" +
@@ -284,7 +284,7 @@ def set_limit():
     lines may be where the two can be compared."""
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(4300)
-    if sys.version_info[:2] != (3, 11):  # others count the scanner's calls in another way
+    if sys.version_info[:2] != (3, 11):  # others count calls of the scanner differently
         return LIMIT - 100
     sys.setrecursionlimit(1000)
     accepted = 900
@@ -299,7 +299,7 @@ def run_driver(driver, options, keys, lines):
     records = b"".join(struct.pack("<I", len(line)) + line for line in lines)
     done = subprocess.run([driver, *options, *keys], input=records, stdout=subprocess.PIPE, check=False)
     out = done.stdout.decode().split("\n")[:-1]
-    if done.returncode != 0:  # it stopped within the line after the last that it printed
+    if done.returncode != 0:  # it stopped in the line after the last printed line
         out = out[:len(lines) - 1] + [f"exit code {done.returncode}"]
     return out
 

@@ -70,7 +70,7 @@ def tiktoken_reference(file, pattern):
             ranks[base64.b64decode(token)] = int(rank)
     encoding = tiktoken.Encoding("long", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={})
     tokens = [token.decode(errors="ignore") for token in ranks]
-    # With a special token of its own a file may be another vocabulary than the pattern's.
+    # If a file lists a special token itself, its vocabulary may differ from that of the pattern.
     return tokens, lambda texts: encoding.encode_ordinary_batch(texts, num_threads=1), [
         "--tokenizer-type", "TikTokenizer", "--tiktoken-pattern", pattern, "--tokenizer-model", file,
         "--tokenizer-special-tokens", "<|endoftext|>"]

@@ -21,7 +21,8 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// P partitions give the same output as one partition with the lines reordered accordingly.
+// Tests that P partitions give the same output as one partition with the lines reordered
+// accordingly.
 
 namespace millrace::preprocess {
 namespace {
@@ -73,8 +74,8 @@ std::string compressed(generator& random, const std::string& text) {
   }
 }
 
-/// Runs to the end, stopped at random and resumed.
-/// @return how often it was stopped
+/// Runs to the end, with stops at random times and resumptions.
+/// @return number of stops
 int run_in_pieces(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
                   bool stops) {
   preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
@@ -100,7 +101,7 @@ int run_in_pieces(const tokenizer::tokenizer& tokenizer, run_options options, ge
   }
 }
 
-/// The file name and source place of each document of a dataset.
+/// Returns the file name and the source place of each document of a dataset.
 std::vector<std::pair<std::string, formats::source_place>> places_of(const fs::path& prefix) {
   const std::string file = test::read_text(prefix.string() + ".src");
   const auto view = formats::parse_src(std::as_bytes(std::span(file)));
@@ -130,7 +131,8 @@ class PartitionInvariance : public testing::Test {
     }
   }
 
-  // The lines in the order of Megatron's partitions, which get them in turns.
+  // Returns the lines in the order of Megatron's partitions: partition k gets every line whose
+  // index is k modulo the number of partitions.
   std::string reordered(std::size_t partitions) const {
     std::vector<std::string> hands(partitions);
     for (std::size_t i = 0; i < lines_.size(); ++i) hands[i % partitions] += lines_[i] + '\n';

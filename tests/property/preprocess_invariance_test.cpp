@@ -101,7 +101,7 @@ std::string random_bad_record(generator& random) {
     case 3:
       return "{\"text\": 1, \"title\": \"b\"}";
     case 4:
-      return "\"text, title\"";  // not a list: a file that begins with one is an array
+      return "\"text, title\"";  // not a list, since a file that begins with one is an array
     case 5:
       return "{\"text\": \"\xFF\", \"title\": \"\"}";
     default:
@@ -285,7 +285,7 @@ class PreprocessInvariance : public testing::Test {
   model_result model_;
 };
 
-// Neither threads nor block boundaries nor compression may affect what a trainer reads.
+// The number of threads, block boundaries and compression must not affect the output.
 TEST_F(PreprocessInvariance, EqualsTheSequentialModel) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes
@@ -318,8 +318,8 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) 
   }
 }
 
-// The user repairs the reported record and tries again, so it must always be the first bad one. Or
-// the user chooses to skip bad records and resumes.
+// The user may repair the reported record and try again, so it must always be the first bad one.
+// The user may also choose to skip bad records and resume.
 TEST_F(PreprocessInvariance, FailsWithTheFirstBadRecordAndGoesOnWithoutIt) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes

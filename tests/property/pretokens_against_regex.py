@@ -30,8 +30,8 @@ def without_han(words):
 
 
 R50K = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-DIGITS = None  # the pre-tokenizer Digits, numbers one by one
-# Each pattern: the splits, one within the other; then who reads them.
+DIGITS = None  # the pre-tokenizer Digits, with individual digits
+# For each pattern: the splits, nested one in the other, and the programs that read them.
 PATTERNS = {
     "r50k": ([R50K], "hf,tiktoken,regex"),
     "cl100k": ([r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
@@ -57,7 +57,7 @@ PATTERNS = {
     "deepseek_coder": (["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", DIGITS], "hf"),
     "bloom": ([" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"], "hf"),
 }
-SPELLINGS = {  # the same pattern in other words: also read, to know that they are the same
+SPELLINGS = {  # other spellings of the same pattern, which must be recognized
     "qwen2": [r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"],
     "r50k": [r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
              r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
@@ -66,7 +66,7 @@ SPELLINGS = {  # the same pattern in other words: also read, to know that they a
                r"|\s*[\r\n]|\s+(?!\S)|\s+"],
 }
 
-# One character or more of each kind that some pattern tells apart, the common ones more often.
+# One or more characters of each kind that a pattern distinguishes. Common kinds occur more often.
 ALPHABET = ["a", "s", "S", "t", "d", "m", "r", "e", "v", "l", "L", "E", "\u017f", "'", "'", "'", "A", "B",
             "\u01c5", "\u02b0", "\u05d0", "\u4e00", "\u4e2d", "\u3042", "\u30a2", "\u30fc", "\u3005",
             "\u0301", "\u0903", "\u20dd", "1", "2", "\u00b2", "\u2167", "\u3007", " ", " ", " ", "\t", "\n",
@@ -86,10 +86,10 @@ def text_of(rng):
     if kind < 7:
         few = rng.choice(FEW)
         return "".join(rng.choice(few) for _ in range(rng.randrange(1, 90)))
-    if kind < 8:  # runs that go round the 64 bytes of a window
+    if kind < 8:  # runs across the end of a 64-byte window
         return "".join(rng.choice(ALPHABET) * rng.choice((1, 1, 2, 3, 20, 31, 62, 63, 64, 65))
                        for _ in range(rng.randrange(1, 7)))
-    if kind < 9:  # what is found where depends on where it stands in its window
+    if kind < 9:  # matches whose place in their window matters
         return ("x" * rng.randrange(130) + " " * rng.randrange(2) +
                 "".join(rng.choice(ALPHABET) for _ in range(rng.randrange(1, 90))))
     words = ["the", " of", " It's", " we'LL", "\n\n", "\n    ", " 1234", "(x)", " //", "fooBar", "HTTPServer",
@@ -100,7 +100,7 @@ def text_of(rng):
 def code_points(rng, step):
     """Each one of `step`, assigned or not, between neighbours that are drawn."""
     for point in range(rng.randrange(step), 0x110000, step):
-        if not 0xD800 <= point < 0xE000:  # surrogates are no text
+        if not 0xD800 <= point < 0xE000:  # surrogates are not valid text
             yield rng.choice(NEIGHBOURS) + chr(point) + rng.choice(NEIGHBOURS)
 
 

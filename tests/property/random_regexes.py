@@ -19,7 +19,8 @@ ODD = [chr(p) for p in (
 PLAIN = ["a", "A", "e", "Z", "s", "t", "f", "i", "0", "1", "42", " ", " ", " ", "  ", "\n", "\r\n", "\t", "!", "...",
          "-", "--", "_", "'", "'s", "'S", "'ll", "don't", "the", " the", ",", "(", "\u2581", "\u2581\u2581", "x_y", "ab"]
 
-# What ends a grapheme cluster or goes on with it, and bases short enough for clusters of less than six bytes.
+# Characters that end or continue a grapheme cluster, and bases that give clusters of less than six
+# bytes.
 CLUSTERS = ["a", "b", "E", "\u00e9", "\u0627", "\r", "\n", "\r\n", "\0", "\u00ad", "\u200b", "\u2028", "\U000e0001",
             "\u0300", "\u0301", "\u0327", "\u0483", "\u05b0", "\u064b", "\u07eb", "\u20dd", "\ufe0f", "\u0897", "\u1acf",
             "\U0001f3fd", "\U000e0100", "\u200c", "\u200d", "\u200d", "\u0903", "\u093e", "\u0e33", "\U0001d166",
@@ -29,7 +30,7 @@ CLUSTERS = ["a", "b", "E", "\u00e9", "\u0627", "\r", "\n", "\r\n", "\0", "\u00ad
             "\u1175", "\ud7b0", "\u11a8", "\ud7cb", "\uac00", "\uac01", "\U00016d63", "\u0378", " ", "\u3000"]
 
 
-# All but those of planes that nothing is in.
+# All code points except those of empty planes.
 POINTS = [*range(0xD800), *range(0xE000, 0x33500), *range(0xE0000, 0xE0200), *range(0x10FF00, 0x110000)]
 
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 CALL = re.compile(r"(?<![\w.>:])(?:record|wait|wait_on_host|drain)\(")
-# What stream_order.hpp alone may ask of the runtime.
+# Calls of the runtime that only stream_order.hpp may make.
 BARE = re.compile(r"(?:\.|->)(?:record_event|wait_event|synchronize_\w+)\(")
 SECONDS = 120
 

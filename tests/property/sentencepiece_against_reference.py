@@ -20,7 +20,8 @@ import tempfile
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 SPACE = "\u2581"
-# Spaces of all sorts, characters that normalization joins, widens, takes apart or drops, and some that no model has.
+# All kinds of spaces, characters that normalization joins, widens, decomposes or drops, and some
+# that no model has.
 ODD = [chr(c) for c in (
     0x00, 0x01, 0x09, 0x0A, 0x0D, 0x1F, 0x7F, 0x85, 0xA0, 0xAD, 0xC5, 0xDF, 0xE9, 0x130, 0x131, 0x1C4, 0x300, 0x301,
     0x308, 0x323, 0x3C2, 0x3C3, 0x401, 0x410, 0x430, 0x5D0, 0x627, 0x64B, 0x915, 0x93C, 0xE33, 0x1100, 0x1161, 0x11A8,
@@ -33,7 +34,7 @@ def any_point(rng):
     while True:
         point = rng.choice((rng.randrange(0x80), rng.randrange(0x800), rng.randrange(0x3400), rng.randrange(0x10000),
                             rng.randrange(0x110000)))
-        if not 0xD800 <= point < 0xE000:  # surrogates are no text
+        if not 0xD800 <= point < 0xE000:  # surrogates are not valid text
             return chr(point)
 
 
@@ -96,12 +97,12 @@ def edit(rng, data, proto_class):
     proto = proto_class()
     proto.ParseFromString(data)
     plain = [p for p in proto.pieces if p.type == NORMAL]
-    if rng.random() < 0.3 and plain:  # ties, among other pieces too, and both zeros
+    if rng.random() < 0.3 and plain:  # equal scores, also among other pieces, and both zeros
         values = [rng.choice((-1.0, -2.0, -2.5, 0.0, -0.0, 1.0)) for _ in range(rng.randrange(1, 4))]
         for piece in plain:
             if rng.random() < 0.7:
                 piece.score = rng.choice(values)
-    if rng.random() < 0.2 and plain:  # scores that pass the threshold of SentencePiece's sums
+    if rng.random() < 0.2 and plain:  # scores beyond the threshold of SentencePiece's sums
         factor = rng.choice((-1.0, 50.0, 3000.0, 90000.0))
         for piece in plain:
             piece.score *= factor
@@ -224,7 +225,7 @@ def main():
                     file.write(edit(rng, trained, sentencepiece_model_pb2.ModelProto) if rng.random() < 0.7 else trained)
             try:
                 processor = sentencepiece.SentencePieceProcessor(model_file=path)
-            except RuntimeError:  # edited into one that it refuses
+            except RuntimeError:  # the edit made the model invalid
                 continue
             found = compare(rng, options.driver, path, processor, options.cases)
             if found and options.keep:

@@ -18,7 +18,8 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// The merged parts of N tasks equal the output of one process: every file, byte for byte.
+// Tests that the merged parts of N tasks equal the output of one process: every file, byte for
+// byte.
 
 namespace millrace::preprocess {
 namespace {
@@ -72,7 +73,7 @@ std::string random_array(generator& random) {
   return text + "]\n";
 }
 
-// Compresses into members or frames. All but the last are large enough for a reader to begin at.
+// Compresses into members or frames. All but the last are so large that a reader may start at them.
 template <class Compress>
 std::string compressed_in_parts(generator& random, std::string_view text, Compress&& compress) {
   std::string compressed;
@@ -109,8 +110,8 @@ std::string random_task_input(generator& random) {
   }
 }
 
-/// Runs a task to its end, stopped at random and resumed.
-/// @return how often it was stopped
+/// Runs a task to its end, with stops at random times and resumptions.
+/// @return number of stops
 int run_task(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
              bool stops) {
   preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);

@@ -92,21 +92,21 @@ def spoiled(rng, tokens):
     tokens = list(tokens)
     for _ in range(rng.randrange(4)):
         kind = rng.randrange(4)
-        if kind == 0 and tokens:  # a part is gone
+        if kind == 0 and tokens:  # some parts of other tokens are missing
             for _ in range(rng.randrange(1, 1 + len(tokens) // 4 + 1)):
                 tokens.pop(rng.randrange(len(tokens)))
                 if not tokens:
                     break
-        elif kind == 1:  # wholes before their parts
+        elif kind == 1:  # some tokens come before their parts
             part = tokens[:]
             rng.shuffle(part)
             cut = rng.randrange(len(part) + 1)
             tokens = part if rng.random() < 0.3 else tokens[:cut] + sorted(
                 tokens[cut:], key=lambda t: -len(t))
-        elif kind == 2:  # from nowhere
+        elif kind == 2:  # a token that no merge gives
             tokens.insert(rng.randrange(len(tokens) + 1),
                           "".join(rng.choice(FRAGMENTS) for _ in range(rng.randrange(2, 6))).encode())
-        else:  # one end more on something that is there
+        else:  # an existing token with another one appended
             base = rng.choice(tokens) if tokens else b"a"
             tokens.append(base + rng.choice(tokens or [b"b"]))
     return [t for t in dict.fromkeys(tokens) if len(t) > 1]
@@ -205,7 +205,7 @@ def round_of_megatron(comparison, rng, driver, folder, names, count):
     named = usual + rng.sample(["<|x|>", "[INST]", "\u00e9\u00e9", "  <"], rng.randrange(4))
     rng.shuffle(named)
     number = rng.choice((len(named), 100, 1000))
-    kept = rng.randrange(256, len(tokens) + 1)  # Megatron leaves out what is behind
+    kept = rng.randrange(256, len(tokens) + 1)  # Megatron leaves out the tokens after these
     name = rng.choice(names)
     theirs = TikTokenTokenizer(str(path), special_tokens=named, num_special_tokens=number,
                                pattern=name, vocab_size=number + kept)

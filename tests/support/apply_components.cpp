@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies a normalizer and a pre-tokenizer to texts that come on stdin, for the scripts of
-// property/. Requests follow each other; sizes and counts are little-endian uint32:
+// Applies a normalizer and a pre-tokenizer to texts from stdin, for the scripts of property/. The
+// input is a sequence of requests. Sizes and counts are little-endian uint32.
 //
-// in:  size, {"normalizer": ..., "pre_tokenizer": ...}; count, and for each text its size, text
-// out: 0 and for each text the number of its pieces, for each piece its size, piece
-//      (without a pre-tokenizer one piece: the normalized text; 0xFFFFFFFF and no pieces where the
-//      text is refused)
-//  or  1, size, why there is no such component
+// Request: size and bytes of {"normalizer": ..., "pre_tokenizer": ...}; number of texts; size and
+//          bytes of each text
+// Answer:  0; then for each text the number of its pieces, and the size and bytes of each piece.
+//          Without a pre-tokenizer, the normalized text is the only piece. If a text cannot be
+//          encoded, its number of pieces is 0xFFFFFFFF, and no pieces follow.
+//          Or, if a component is invalid: 1; size and bytes of the error message
 #include <cstdint>
 #include <exception>
 #include <iostream>
@@ -61,7 +62,7 @@ struct components {
 components read_components(const std::string& json) {
   const detail::json_document document(json);
   const detail::json_node root(document);
-  const auto normal = root.find("normalizer");  // nothing where it is null
+  const auto normal = root.find("normalizer");  // empty if the value is null
   const auto pre = root.find("pre_tokenizer");
   return {normal ? detail::read_normalizer(*normal) : nullptr,
           pre ? detail::read_pre_tokenizer(*pre) : nullptr};

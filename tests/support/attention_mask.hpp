@@ -8,15 +8,15 @@
 
 namespace millrace::test {
 
-/// Which tokens of a sample see which, as Megatron's attention mask says it. The product gives a
+/// Megatron's attention mask: which tokens of a sample may attend to which. The loader gives a
 /// trainer `cu_seqlens` or positions instead; tests compare those with this mask.
 class attention_mask {
  public:
-  /// Each token sees itself and all before it.
+  /// A causal mask: each token sees itself and all tokens before it.
   explicit attention_mask(std::int64_t seq_len) : starts_(static_cast<std::size_t>(seq_len)) {}
 
-  /// With `reset_attention_mask`: nothing up to an eod is seen from behind it. The eod belongs to
-  /// the document that it ends.
+  /// The mask with `reset_attention_mask`: tokens after an eod do not see the eod or any token
+  /// before it. The eod belongs to the document that it ends.
   template <class Token>
   static attention_mask by_eod(std::span<const Token> tokens, std::int64_t eod) {
     attention_mask mask(static_cast<std::int64_t>(tokens.size()));
@@ -28,7 +28,7 @@ class attention_mask {
     return mask;
   }
 
-  /// Between documents: nothing is seen across an entry of `cu_seqlens`, which ascend from 0 to
+  /// A mask in which no token sees across an entry of `cu_seqlens`. The entries ascend from 0 to
   /// seq_len.
   static attention_mask by_cu_seqlens(std::span<const std::int32_t> cu_seqlens) {
     attention_mask mask(cu_seqlens.back());
@@ -40,7 +40,7 @@ class attention_mask {
     return mask;
   }
 
-  /// Whether token j is hidden from token i: Megatron's polarity.
+  /// Returns whether token j is hidden from token i. As in Megatron, true means hidden.
   ///
   /// @pre 0 <= i, j < seq_len
   bool operator()(std::int64_t i, std::int64_t j) const noexcept {
@@ -48,7 +48,7 @@ class attention_mask {
   }
 
  private:
-  std::vector<std::int64_t> starts_;  // [seq_len]: the first token that each one sees
+  std::vector<std::int64_t> starts_;  // [seq_len]: the first token that each token sees
 };
 
 }  // namespace millrace::test

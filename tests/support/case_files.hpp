@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// Reads files of cases for tokenizers: a text or a list of ids a line.
+/// Reads files of tokenizer test cases. Each line holds a text or a list of ids.
 namespace millrace::test {
 
 inline std::vector<std::string> lines_of(const std::string& text) {
@@ -16,7 +16,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Numbers with anything else between them.
+/// Returns the numbers in `text`. Any characters that are not digits separate them.
 inline std::vector<std::int32_t> numbers_in(std::string text) {
   for (char& c : text) {
     if (c < '0' || c > '9') c = ' ';

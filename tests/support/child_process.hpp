@@ -9,13 +9,14 @@
 
 #include <functional>
 
-/// Processes of their own for what a test does to itself: limits, signals and lost rights.
+/// Runs code in child processes. A test uses them for changes that would affect its own process:
+/// limits, signals and lost rights.
 namespace millrace::test {
 
-/// What a child ends with if this machine does not allow the fault.
+/// Exit status of a child if this machine does not allow the fault.
 inline constexpr int cannot_try = 77;
 
-/// Runs `f` in a process of its own, so that limits and signals end with it.
+/// Runs `f` in a child process, so that its limits and signals affect only the child.
 inline ::pid_t start_child(const std::function<int()>& f) {
   const ::pid_t child = ::fork();
   if (child != 0) return child;
@@ -27,7 +28,7 @@ inline ::pid_t start_child(const std::function<int()>& f) {
   ::_exit(result);
 }
 
-/// Its exit status, or 1000 + the signal that killed it.
+/// Waits for a child. Returns its exit status, or 1000 + the signal that killed it.
 inline int end_of(::pid_t child) {
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -38,15 +39,16 @@ inline int in_child(const std::function<int()>& f) {
   return end_of(start_child(f));
 }
 
-/// From here on permissions hold for this process and for what it executes, root or not: root is
-/// refused nothing only by its capabilities. Its files stay its own, so nothing need be given away.
-/// Of use in a child only; system calls alone, as a child of a process with threads may make them.
+/// Makes file permissions apply to this process and to the programs that it executes, even if it
+/// runs as root. For this, it drops only the capabilities that override permissions. It keeps its
+/// user id, so its files need no new owner. Call it only in a child. It only makes system calls, as
+/// required in the child of a process with threads.
 ///
-/// @return whether it worked: root of some containers may not.
+/// @return whether it worked; root in some containers may not drop capabilities.
 inline bool become_ordinary_user() noexcept {
   if (::geteuid() != 0) return true;
   for (const int right : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {
-    // Else execve would give it back.
+    // Otherwise, execve would restore the capability.
     if (::prctl(PR_CAPBSET_READ, right, 0, 0, 0) == 1 &&
         ::prctl(PR_CAPBSET_DROP, right, 0, 0, 0) != 0)
       return false;

@@ -11,9 +11,11 @@
 
 namespace millrace::test {
 
-/// What a program makes of a text: compress_with({"xz", "-6"}, text). It is given `-c` and a file.
+/// Compresses a text with a program, e.g. compress_with({"xz", "-6"}, text). The program is called
+/// with `-c` and a file name.
 ///
-/// @throws std::runtime_error  it failed, or is not installed (scripts/setup --dev installs them).
+/// @throws std::runtime_error  the program failed, or is not installed (scripts/setup --dev
+///         installs it).
 inline std::string compress_with(const std::vector<std::string>& program, std::string_view text) {
   const temp_folder folder;
   write_text(folder / "text", text);

@@ -12,8 +12,8 @@
 #include <boost/iostreams/filter/zlib.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
 
-/// Compressed files, made piece by piece. Headers and checksums of gzip are written here by the
-/// letter of RFC 1952, not by the library that reads them.
+/// Builds compressed files piece by piece. The headers and checksums of gzip are written as RFC
+/// 1952 defines them, without the library that the reader uses.
 namespace millrace::test {
 
 inline std::uint32_t crc32(std::string_view text) {
@@ -44,7 +44,7 @@ inline std::string raw_deflate(std::string_view text) {
   return out;
 }
 
-/// Optional parts of a gzip header; an empty string leaves a part out.
+/// Optional fields of a gzip header. A field that is an empty string is omitted.
 struct gzip_header {
   std::string_view extra = {};
   std::string_view name = {};
@@ -60,8 +60,8 @@ inline std::string gzip(std::string_view text, const gzip_header& header = {}) {
   if (!header.comment.empty()) flags |= 16;
   std::string out = "\x1F\x8B\x08";
   out += static_cast<char>(flags);
-  out += std::string(5, '\0');  // no time, nothing said about speed
-  out += '\xFF';                // no operating system
+  out += std::string(5, '\0');  // no modification time, no extra flags
+  out += '\xFF';                // unknown operating system
   if (!header.extra.empty()) {
     out += little_endian(static_cast<std::uint32_t>(header.extra.size()), 2);
     out += header.extra;
@@ -75,7 +75,7 @@ inline std::string gzip(std::string_view text, const gzip_header& header = {}) {
   return out;
 }
 
-/// One zstd frame with a checksum, as the zstd program writes.
+/// Returns one zstd frame with a checksum, such as the zstd program writes.
 inline std::string zstd(std::string_view text) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
@@ -88,7 +88,7 @@ inline std::string zstd(std::string_view text) {
   return out;
 }
 
-/// A frame that a reader must pass over.
+/// Returns a skippable frame, which a reader must ignore.
 inline std::string zstd_skippable(std::string_view payload) {
   return little_endian(0x184D2A50, 4) +
          little_endian(static_cast<std::uint32_t>(payload.size()), 4) + std::string(payload);

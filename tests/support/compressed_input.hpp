@@ -15,10 +15,11 @@
 #include "input/byte_source.hpp"
 #include "support/paths.hpp"
 
-/// Files of some bytes, and what a byte_source makes of them.
+/// Writes files with given bytes and reads them through a byte_source.
 namespace millrace::test {
 
-// Little repeats in it, so it has bytes of every kind of deflate block and zstd literal.
+// Returns text that repeats in part, so that its compressed form has all kinds of deflate blocks
+// and zstd literals.
 inline std::string some_text(std::size_t size, unsigned seed = 7) {
   std::mt19937 random(seed);
   std::string text;
@@ -32,7 +33,8 @@ inline std::string some_text(std::size_t size, unsigned seed = 7) {
 
 class compressed_input : public testing::Test {
  protected:
-  // What comes out of a file of these bytes, read `step` bytes at a time.
+  // Writes `file` to a file and returns the bytes that its byte_source reads, at most `step` bytes
+  // at a time.
   std::string read(std::string_view file, preprocess::compression compressed_with,
                    std::size_t step = 4096) const {
     write_text(path(), file);
@@ -50,7 +52,8 @@ class compressed_input : public testing::Test {
     return all;
   }
 
-  // The text, or nothing if the file is refused by the error that a damaged file must give.
+  // As read(). Returns nothing if the byte_source throws format_error, as required for a damaged
+  // file.
   std::optional<std::string> read_or_refuse(std::string_view file,
                                             preprocess::compression compressed_with) const {
     try {

@@ -7,7 +7,7 @@
 
 namespace millrace::test {
 
-/// What `attempt` says when it refuses with a config_error; "accepted" where it does not.
+/// Returns the message of the config_error that `attempt` throws, or "accepted" if it throws none.
 template <class F>
 std::string config_refusal(const F& attempt) {
   try {

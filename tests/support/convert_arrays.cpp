@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes lines of JSON arrays as preprocess_data does, for tests that compare them with what another
-// program makes of the arrays:
+// Converts JSON arrays to JSON lines as preprocess_data does, for tests that compare the lines with
+// those of another program:
 //
 //   convert_arrays STEP < TEXTS
 //
-// A text is its size, as four bytes in little-endian order, and its bytes; it is read STEP bytes at
-// a time. Each gives what it becomes, in the same form, or four bytes 0xFF if it is refused.
+// Each text is given as its size, four bytes in little-endian order, and its bytes. The program
+// reads the bytes at most STEP at a time. It writes the lines of each text in the same format, or
+// four bytes 0xFF if the text is invalid.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

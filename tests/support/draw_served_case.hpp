@@ -14,7 +14,7 @@
 
 namespace millrace::test {
 
-/// A case with its files and its run.
+/// A served case with its dataset files and its run.
 struct drawn_case {
   temp_folder folder{quick_folder()};
   served_case config;
@@ -95,12 +95,13 @@ inline case_edit draw_edit(split_mix& random, const served_case& c, std::int64_t
   return e;
 }
 
-/// Edits and the place to start from, which depend on how many samples the run has.
+/// Draws the edits and the consumed samples to start from. They depend on the number of samples of
+/// the run.
 inline void draw_place(split_mix& random, drawn_case& drawn) {
   served_case& c = drawn.config;
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
   const std::int64_t whole = drawn.run->end();
-  const std::int64_t end = std::min<std::int64_t>(whole, 160);  // of an endless run, so far
+  const std::int64_t end = std::min<std::int64_t>(whole, 160);  // of an endless run, use 160
   if (whole == no_end) c.most_batches = end / c.width() + 1;
   if (c.sampler == loader::sampler_type::cyclic) {
     const std::int64_t per_pass = std::max<std::int64_t>(1, whole / c.width());
@@ -127,7 +128,7 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
   std::int64_t left = 0;
   try {
     left = samples();
-  } catch (const config_error&) {  // a replay was over when its edit was made
+  } catch (const config_error&) {  // a replay had ended before its edit was made
     for (case_edit& each : c.edits) each.change.since = 0;
     left = samples();
   }
@@ -140,9 +141,9 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
 
 }  // namespace detail
 
-/// Draws a case that a loader accepts; gives up on drawings that no run can be made of.
+/// Draws a case that a loader accepts. Discards drawn cases for which no run can be built.
 ///
-/// @param order  which order it has
+/// @param order  order of the case
 inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order) {
   for (;;) {
     served_case c;
@@ -180,7 +181,7 @@ inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order
       if (end < c.width() || (end > 2000 && c.samples >= 0)) continue;
       detail::draw_place(random, *drawn);
       return drawn;
-    } catch (const config_error&) {  // e.g. a part of the split without a sample
+    } catch (const config_error&) {  // e.g. the part of the split has no sample
       continue;
     }
   }

@@ -10,8 +10,8 @@
 
 namespace millrace::test {
 
-/// The ids of `text`.
-/// @throws std::runtime_error  it cannot be encoded.
+/// Returns the ids of `text`.
+/// @throws std::runtime_error  the text cannot be encoded.
 inline std::vector<std::int32_t> encode(tokenizer::encoder& encoder, std::string_view text) {
   tokenizer::id_buffer ids;
   if (const auto fault = encoder.encode(text, ids)) throw std::runtime_error(fault->what);

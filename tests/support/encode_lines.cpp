@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes texts that come on stdin, for the scripts of property/:
+// Encodes texts from stdin, for the scripts of property/:
 //
-//   encode_lines <the tokenizer flags of preprocess_data>
+//     encode_lines <the tokenizer flags of preprocess_data>
 //
 // in:  for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
 // out: for each text the number of its ids, then the ids, as little-endian uint32

@@ -13,17 +13,19 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
-/// Texts that are encoded part by part, cut where their tokenizer allows it.
+/// Encodes texts part by part. A tokenizer decides at which places a text may be cut so that the
+/// ids stay the same.
 namespace millrace::test {
 
-/// Cuts texts after a few bytes, as often as can be.
+/// Encodes each text in as many parts as possible.
 class part_encoder {
  public:
   explicit part_encoder(const tokenizer::tokenizer& tokenizer) : tokenizer_(tokenizer) {
     for (auto& each : encoders_) each = tokenizer.make_encoder();
   }
 
-  /// The ids of `text`. What tokenizer::last_cut is asked for ends after `least` bytes or more.
+  /// Returns the ids of `text`. Each prefix that is passed to tokenizer::last_cut has at least
+  /// `least` bytes.
   std::vector<std::int32_t> encode(std::string_view text, std::size_t least) {
     tokenizer::id_buffer ids;
     bool first = true;
@@ -41,7 +43,7 @@ class part_encoder {
     }
   }
 
-  /// Made so far.
+  /// Number of cuts made so far.
   std::size_t cuts() const noexcept { return cuts_; }
 
  private:
@@ -57,7 +59,7 @@ class part_encoder {
     return 0;
   }
 
-  // Another one for each part, if that is allowed.
+  // Alternates between encoders from part to part, if the tokenizer allows it.
   tokenizer::encoder& encoder() {
     if (!tokenizer_.parts_in_order()) next_ = (next_ + 1) % encoders_.size();
     return *encoders_[next_];
@@ -69,7 +71,7 @@ class part_encoder {
   std::size_t cuts_ = 0;
 };
 
-/// Texts of what tokenizers treat in ways of their own.
+/// Generates texts with characters that tokenizers treat in special ways.
 class odd_texts {
  public:
   explicit odd_texts(std::uint64_t seed) : random_(seed) {}

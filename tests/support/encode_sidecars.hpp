@@ -12,11 +12,11 @@
 #include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/formats/sum.hpp>
 
-/// Whole sidecars in memory, where programs stream them.
+/// Encodes whole sidecars in memory. The programs write them piece by piece.
 namespace millrace::test {
 
-/// A whole `.sum`.
-/// @pre the blocks are as many as the sizes ask for.
+/// Encodes a whole `.sum`.
+/// @pre the numbers of blocks match the sizes.
 inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
                                          std::span<const std::uint32_t> bin_blocks,
                                          std::uint64_t idx_bytes,
@@ -32,8 +32,9 @@ inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
   return writer.take();
 }
 
-/// A whole `.src`.
-/// @pre as src_encoder::append; for a sound one, each place's input is one of `names`
+/// Encodes a whole `.src`.
+/// @pre as for src_encoder::append; in a valid `.src`, the input of each place is an index into
+///         `names`
 inline std::vector<std::byte> encode_src(std::span<const formats::source_place> places,
                                          std::span<const std::string> names) {
   formats::src_encoder encoder;

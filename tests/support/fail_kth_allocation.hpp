@@ -13,19 +13,19 @@ namespace millrace::test {
 struct fail_kth_allocation {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  std::int64_t k = never;       ///< the first counted allocation that fails, from 1 on
-  std::int64_t failures = 1;    ///< how many fail, one after another
+  std::int64_t k = never;       ///< index of the first allocation that fails, counted from 1
+  std::int64_t failures = 1;    ///< number of allocations that fail, one after another
   std::size_t least_bytes = 1;  ///< smaller allocations are not counted
 };
 
-/// Starts counting at 0. Nothing else of the process may allocate meanwhile.
+/// Starts counting allocations at 0. No other thread may allocate during this call.
 void arm(const fail_kth_allocation& what) noexcept;
 
-/// Allocations succeed from now on.
-/// @return how many were counted
+/// Lets allocations succeed again.
+/// @return number of allocations counted since arm()
 std::int64_t disarm() noexcept;
 
-/// While one lives, allocations of its thread succeed and are not counted.
+/// While an object of this class exists, allocations of its thread succeed and are not counted.
 class exempt_allocations {
  public:
   exempt_allocations() noexcept;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A library that stands in for libcuda.so.1 and libcufile.so.0, so that a machine without a GPU
-/// runs the code that calls them: reads are pread(2). What it does is told by the environment:
+/// A library that replaces libcuda.so.1 and libcufile.so.0, so that the code which calls them runs
+/// on a machine without a GPU. It reads the file with ordinary reads. Environment variables control
+/// it:
 ///
-///   FAKE_CUDA     devices there are, 1 unless set; "broken": cuInit fails
-///   FAKE_CUFILE   words of: no_start, no_handles, no_reads (-5030 from the second on), short (at
-///   most
-///                 a third of what is asked for), errno (EIO), module, p2p
+///   FAKE_CUDA     number of devices (default: 1), or "broken": cuInit fails
+///   FAKE_CUFILE   a list of these words:
+///                 no_start    the driver does not open
+///                 no_handles  no file can be registered
+///                 no_reads    all reads from the second on return -5030
+///                 short       a read returns about a third of the requested bytes
+///                 errno       reads fail with EIO
+///                 module      the kernel module is present
+///                 p2p         peer-to-peer transfers are supported
 #include <unistd.h>
 
 #include <atomic>
@@ -58,7 +64,7 @@ cufile_abi::error cuFileDriverOpen() {
 }
 
 cufile_abi::error cuFileDriverClose_v2() {  // NOLINT: its name
-  if (handles != 0) std::abort();           // handles outlive the driver
+  if (handles != 0) std::abort();           // a handle was still registered
   return {0, 0};
 }
 
@@ -72,7 +78,7 @@ cufile_abi::error cuFileDriverGetProperties(cufile_abi::driver_properties* prope
 cufile_abi::error cuFileHandleRegister(cufile_abi::handle* handle,
                                        cufile_abi::descriptor* descriptor) {
   if (told("no_handles") || descriptor->type != cufile_abi::is_descriptor) return {5008, 0};
-  // As a C library does: without operator new, which tests make fail.
+  // Uses malloc, as a C library does, because tests make operator new fail.
   auto* const known = static_cast<known_file*>(std::malloc(sizeof(known_file)));  // NOLINT
   if (known == nullptr) return {5011, 0};
   known->fd = descriptor->file.fd;
@@ -94,7 +100,8 @@ void cuFileHandleDeregister(cufile_abi::handle handle) {
   }
   if (told("no_reads") && ++reads > 1) return -5030;
   const std::size_t most = told("short") ? bytes / 3 + 1 : bytes;
-  // Through memory of our own: the descriptor is one for direct reads, and `base` is anywhere.
+  // Opens the file again for buffered reads. The given descriptor is for direct reads, and `base`
+  // may be unaligned.
   char again[32];  // NOLINT
   (void)std::snprintf(again, sizeof again, "/proc/self/fd/%d",
                       static_cast<known_file*>(handle)->fd);

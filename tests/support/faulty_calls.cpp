@@ -16,7 +16,7 @@ namespace {
 
 using namespace millrace::test;  // NOLINT: this file is theirs
 
-// The first bytes of what was asked for: no kernel promises more.
+// Reads at most `longest_read` bytes. The kernel, too, may return fewer bytes than requested.
 ::ssize_t short_read(int fd, const ::iovec* parts, int count, off_t offset, int flags) {
   std::vector<::iovec> fewer;
   std::size_t left = longest_read;
@@ -69,7 +69,8 @@ int fstatfs(int fd, struct statfs* status) {
 
 int statfs(const char* path, struct statfs* status) {
   const auto result = static_cast<int>(::syscall(SYS_statfs, path, status));
-  // Of a name that is not there the kernel says nothing; here its folder is asked.
+  // If the path does not exist, the kernel reports nothing; this function reports the pretended
+  // type even then.
   if (pretended_magic != 0) status->f_type = pretended_magic;
   return pretended_magic != 0 ? 0 : result;
 }

@@ -8,19 +8,19 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Faults of system calls that the kernel cannot be made to have on demand. The calls themselves
-/// are in faulty_calls.cpp, which stands before libc in the programs that link it, and passes on
-/// all of them as long as no fault is set.
+/// Simulates faults of system calls that the kernel cannot produce on demand. faulty_calls.cpp
+/// replaces the functions of libc in the programs that link it. It passes on all calls while no
+/// fault is set.
 namespace millrace::test {
 
-/// Which calls of one kind fail, and with what.
+/// Selects the calls of one kind that fail, and their error code.
 struct call_fault {
-  std::atomic<int> code{0};     ///< 0: none
-  std::atomic<int> passing{0};  ///< calls that go well before
-  std::atomic<int> failing{0};  ///< calls that fail then
-  std::atomic<int> failed{0};   ///< that have
+  std::atomic<int> code{0};     ///< errno; 0: no fault
+  std::atomic<int> passing{0};  ///< calls that still succeed first
+  std::atomic<int> failing{0};  ///< calls that fail after those
+  std::atomic<int> failed{0};   ///< calls that have failed
 
-  /// Whether this call is to fail.
+  /// Counts a call and returns whether it must fail.
   bool strikes() noexcept {
     if (code == 0) return false;
     if (passing.load() > 0 && passing.fetch_sub(1) > 0) return false;
@@ -31,15 +31,15 @@ struct call_fault {
 };
 
 inline call_fault open_fault;
-inline call_fault read_fault;  ///< of preadv2, without RWF_NOWAIT
-inline call_fault map_fault;   ///< of mmap of files
+inline call_fault read_fault;  ///< for preadv2 without RWF_NOWAIT
+inline call_fault map_fault;   ///< for mmap of files
 inline call_fault flock_fault;
 inline std::atomic<int> nowait_code{
-    0};  ///< of preadv2 with RWF_NOWAIT; 0: the kernel's own; -1: it reads nothing
+    0};  ///< for preadv2 with RWF_NOWAIT; 0: no fault; -1: it reads nothing
 inline std::atomic<std::size_t> longest_read{SIZE_MAX};
-inline std::atomic<std::int64_t> pretended_magic{0};  ///< of every file system; 0: its own
+inline std::atomic<std::int64_t> pretended_magic{0};  ///< type of all file systems; 0: the real one
 
-/// A fault for a scope; at its end there is none of any kind.
+/// Sets a fault for a scope. At the end of the scope, clears all faults of all kinds.
 class fault_scope {
  public:
   fault_scope() = default;

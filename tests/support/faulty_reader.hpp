@@ -11,8 +11,8 @@
 
 namespace millrace::test {
 
-/// A reader that gathers as another does, after whatever `before(n)` does at its n-th gather, from
-/// 0 on: throw, wait, count.
+/// Wraps a reader. Calls `before(n)` before the n-th gather, counted from 0; it may throw, wait or
+/// count.
 class faulty_reader final : public loader::range_reader {
  public:
   faulty_reader(std::unique_ptr<loader::range_reader> reader,

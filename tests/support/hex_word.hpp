@@ -7,7 +7,8 @@
 
 namespace millrace::test {
 
-/// The bytes that pairs of hexadecimal digits are: words of any kind in a line of words.
+/// Decodes pairs of hexadecimal digits to bytes. This encoding allows words with any bytes in a
+/// line of words.
 inline std::string word_of(const std::string& hex) {
   std::string word;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {

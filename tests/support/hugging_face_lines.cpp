@@ -3,12 +3,17 @@
 //
 //   hugging_face_lines
 //
-// in:  for each tokenizer a line "FILE_OR_FOLDER\tSPECIALS\tIN_TEXT\tTEXTS\n", SPECIALS yes or no,
-//      IN_TEXT allow, text or error (FILE may be a vocab.txt of BERT, *.uncased.txt lower case);
-//      then TEXTS texts, each its size in bytes as a little-endian uint32 and then itself (UTF-8)
-// out: for each tokenizer a line "ok VOCAB_SIZE EOD\n" (EOD -1: none) or "refused MESSAGE\n"; after
-//      ok, for each text a uint32 number of ids (2^32 - 1: refused) and the ids, then the uint32
-//      size of what they decode to, and that
+// in:  for each tokenizer, a line "FILE_OR_FOLDER\tSPECIALS\tIN_TEXT\tTEXTS\n":
+//        FILE_OR_FOLDER  tokenizer.json, its folder, or a vocab.txt of BERT (*.uncased.txt:
+//                        lower case)
+//        SPECIALS        yes or no: whether to add special tokens
+//        IN_TEXT         allow, text or error: how to treat special tokens in texts
+//        TEXTS           number of texts
+//      Then for each text its size in bytes as a little-endian uint32, and the text (UTF-8).
+// out: for each tokenizer, a line "ok VOCAB_SIZE EOD\n" (EOD -1: none) or "refused MESSAGE\n".
+//      After ok, for each text a uint32 number of ids and the ids, then the uint32 size of the
+//      decoded text, and the decoded text. For a text that cannot be encoded: the number 2^32 - 1,
+//      then the size 0.
 #include <cstdint>
 #include <iostream>
 #include <sstream>

@@ -5,7 +5,8 @@
 
 namespace millrace::test {
 
-/// All that there is code for; which of them run here, `can_run` tells.
+/// All instruction sets that the tokenizers have code for. `can_run` returns whether this machine
+/// has one.
 inline constexpr tokenizer::detail::instruction_set instruction_sets[] = {
     tokenizer::detail::instruction_set::portable, tokenizer::detail::instruction_set::avx2,
     tokenizer::detail::instruction_set::avx512};

@@ -10,7 +10,7 @@
 #include "unit/dataset/run/stored_run.hpp"
 #include "unit/loader/served_rows.hpp"
 
-/// Small runs of every kind over datasets of random documents.
+/// Builds small runs of every kind over datasets of random documents.
 namespace millrace::test {
 
 enum class run_kind { megatron, instant, packed };
@@ -29,7 +29,7 @@ inline const char* name_of(run_kind kind) {
   return names[static_cast<int>(kind)];
 }
 
-/// Three datasets, `a`, `b` and `c`.
+/// Writes three datasets, `a`, `b` and `c`, and returns their prefixes.
 inline std::vector<std::filesystem::path> store_three(const temp_folder& folder,
                                                       std::uint64_t seed) {
   std::mt19937 random(static_cast<std::mt19937::result_type>(seed));

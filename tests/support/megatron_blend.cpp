@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers the cases of property/dataset/blends_against_reference.py, a line of stdin each with tabs
-// between fields, by a line of JSON on stdout. Words are in hexadecimal, as they may hold anything.
+// Answers the cases of property/dataset/blends_against_reference.py. Each line of stdin is a case,
+// with tabs between its fields. The answer is a line of JSON on stdout. Each WORD is encoded as
+// hexadecimal digits, since it may hold any bytes.
 //
-//   greedy SIZE WEIGHT ...            MD5 of both columns, rounded twice, then fused; of the
-//   weights,
-//                                     normalised twice
-//   exhaustive LENGTH ...             MD5 of both columns
-//   randperm SEED N                   MD5 of the permutation as int64
-//   float WORD                        as repr() of what float() gives, or null
-//   data SIZE SIZE SIZE FLAG N WORD*N ...  what is built of which datasets, and the blends; a
-//   dataset
-//                                     of prefix P has len(P) * 7 samples an epoch
+//   greedy SIZE WEIGHT ...    MD5 of both columns of the blend, computed with two roundings; the
+//                             same with one rounding (fused); MD5 of the weights, normalized twice
+//   exhaustive LENGTH ...     MD5 of both columns of the exhaustive blend
+//   randperm SEED N           MD5 of the permutation as int64
+//   float WORD                repr(float(WORD)) of Python, or null
+//   data SIZE SIZE SIZE FLAG N WORD*N ...
+//                             the datasets of each part, and the blends. A dataset of prefix P has
+//                             len(P) * 7 samples per epoch
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +55,8 @@ std::string columns_md5(const blend_columns& columns) {
   return md5_of(columns.dataset_index) + md5_of(columns.dataset_sample_index);
 }
 
-/// By every kernel that this processor has; they must agree.
+/// Returns the MD5 of both columns, or "the kernels differ". Runs every kernel that this processor
+/// supports.
 std::string blended(const std::vector<double>& weights, const std::vector<std::int64_t>& limits,
                     std::int64_t size, blend_rounding rounding) {
   blend_columns columns(size);
@@ -98,7 +99,7 @@ std::string randperm(std::span<const std::string> field) {
   return '"' + md5_of(order) + '"';
 }
 
-/// As the stub of a dataset in the script has it.
+/// Samples of a dataset, computed as for the stub datasets of the script.
 std::int64_t length_of(const planned_dataset& each) {
   const auto epoch = static_cast<std::int64_t>(each.prefix.size()) * 7;
   const std::int64_t wanted = each.num_samples.value_or(1);

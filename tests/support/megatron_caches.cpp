@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers the cases of property/dataset/blend_caches_against_reference.py, a line of stdin each
-// with tabs between fields, by a line of JSON on stdout: sees to it that the caches of a run are in
-// a folder, as `inspect_dataset prepare-cache` does, and looks at some samples through them.
+// Answers the cases of property/dataset/blend_caches_against_reference.py. Each line of stdin is a
+// case, with tabs between its fields. The answer is a line of JSON on stdout. For each case, the
+// program writes the missing caches of a run to a folder, as `inspect_dataset prepare-cache` does,
+// and reads some samples through the caches.
 //
-// A case: FOLDER, three numbers of samples (- for one epoch), sequence length, seed, extra token
-// (0, 1), drop the last partial sample (0, 1), wide sample index (0, 1), wide shuffle index (0, 1),
-// threads, tokenizer as JSON, then the flags of data, each FLAG N WORD*N with words in hexadecimal.
-// The wide types are taken where they are asked for: sizes that need them do not fit a test.
+// The fields of a case: FOLDER, three numbers of samples (- for one epoch), sequence length, seed,
+// extra token (0, 1), drop the last partial sample (0, 1), wide sample index (0, 1), wide shuffle
+// index (0, 1), threads, tokenizer as JSON, then the data flags, each as FLAG N WORD*N with words
+// in hexadecimal. The case requests the wide types, because datasets that need them would be too
+// large for a test.
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -74,7 +76,8 @@ question question_of(const std::vector<std::string>& field) {
   return q;
 }
 
-/// prepare_gpt_cache, of types that it would take for more tokens than a test can have.
+/// The same as prepare_gpt_cache, but with wide index types, which it would choose only for more
+/// tokens than a test can have.
 std::optional<prepared_gpt_cache> prepare_wide(const question& q, const planned_dataset& each,
                                                split_part part) {
   const gpt_cache_options& o = q.options;
@@ -110,7 +113,7 @@ python_json of_dataset(const prepared_gpt_cache& one) {
   return out;
 }
 
-/// Some positions of a run that takes its indices from the caches.
+/// Returns some samples of a run that uses the caches.
 python_json shown_of(const question& q, const part_plan& plan, split_part part) {
   const gpt_cache_options& o = q.options;
   const gpt_request request{
@@ -163,7 +166,7 @@ python_json of_part(const question& q, const part_plan& plan, split_part part) {
   python_json shown = python_json::array();
   if (plan.blended || plan.datasets.size() == 1) {
     shown.push_back(shown_of(q, plan, part));
-  } else {  // sets of validation data, each a run of its own
+  } else {  // several validation sets: a run for each
     for (const planned_dataset& each : plan.datasets) {
       shown.push_back(shown_of(q, {.datasets = {each}}, part));
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers the cases of property/dataset/megatron_against_reference.py: for each line of stdin,
-// builds the caches of a dataset and says what came of it, as JSON on one line of stdout.
+// Answers the cases of property/dataset/megatron_against_reference.py. For each line of stdin, the
+// program builds the caches of a dataset and prints a line of JSON about them to stdout.
 //
-// A case: PREFIX, FOLDER, split (- for none), part (0 to 2), sequence length, samples (- for one
-// epoch), seed, extra token (0, 1), drop the last partial sample (0, 1), wide sample index (0, 1),
-// wide shuffle index (0, 1), threads, tokenizer as JSON; with tabs between. The wide types are
-// taken where they are asked for, as the sizes from which they are needed do not fit a test.
+// The fields of a case, with tabs between them: PREFIX, FOLDER, split (- for none), part (0 to 2),
+// sequence length, samples (- for one epoch), seed, extra token (0, 1), drop the last partial
+// sample (0, 1), wide sample index (0, 1), wide shuffle index (0, 1), threads, tokenizer as JSON.
+// The case requests the wide types, because datasets that need them would be too large for a test.
 #include <array>
 #include <cstdint>
 #include <exception>
@@ -46,7 +46,7 @@ void print_sample(const gpt_order& order, std::int64_t k) {
   }
   std::cout << "], \"with\": [";
   comma = "";
-  for (const piece& p : pieces) {  // those that hold the first token of the sample, too
+  for (const piece& p : pieces) {  // prints the samples with the first token of this one
     if (p.tokens == 0) continue;
     for (const std::int64_t other : order.samples_with(p.sequence, p.first)) {
       std::cout << comma << other;

@@ -11,20 +11,21 @@
 
 #include <millrace/dataset/detail/run/batch_steps.hpp>
 
-/// Megatron's samplers as its loops read, statement by statement: a model, which shares no code
-/// with the library (spec: megatron/legacy/data/data_samplers.py, num_microbatches_calculator.py).
+/// A model of Megatron's samplers. It follows their loops statement by statement and shares no code
+/// with the library. Reference: megatron/legacy/data/data_samplers.py,
+/// num_microbatches_calculator.py.
 namespace millrace::test {
 
 using index_batch = std::vector<std::int64_t>;
 
-/// data[first : last] of Python.
+/// Returns data[first : last] as Python does.
 inline index_batch python_slice(const index_batch& data, std::size_t first, std::size_t last) {
   index_batch slice;
   for (std::size_t i = first; i < last && i < data.size(); ++i) slice.push_back(data[i]);
   return slice;
 }
 
-/// MegatronPretrainingSampler.__iter__ of a rank.
+/// Returns the batches of a rank, as MegatronPretrainingSampler.__iter__ does.
 inline std::vector<index_batch> megatron_single(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size, std::int64_t ranks,
@@ -44,7 +45,8 @@ inline std::vector<index_batch> megatron_single(std::int64_t total_samples,
   return yielded;
 }
 
-/// The loop of hybrid context parallelism: the rank's shares of all micro-batches of a step in one.
+/// The loop of hybrid context parallelism. Each returned batch holds what the rank gets of all
+/// micro-batches of a step.
 inline std::vector<index_batch> megatron_hybrid(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size,
@@ -69,7 +71,7 @@ inline std::vector<index_batch> megatron_hybrid(std::int64_t total_samples,
   return yielded;
 }
 
-/// torch.randperm(n, generator seeded with `seed`) on a CPU, of small n.
+/// Returns torch.randperm(n), with a generator seeded with `seed`, as on a CPU. For small n only.
 inline index_batch naive_randperm(std::uint32_t seed, std::int64_t n) {
   std::mt19937 random(seed);
   index_batch a(static_cast<std::size_t>(n));
@@ -81,9 +83,9 @@ inline index_batch naive_randperm(std::uint32_t seed, std::int64_t n) {
   return a;
 }
 
-/// The first `count` batches of MegatronPretrainingRandomSampler, iterated over and over.
+/// Returns the first `count` batches of MegatronPretrainingRandomSampler, iterated repeatedly.
 ///
-/// @param epochs  the epoch of each batch, if asked for
+/// @param epochs  receives the epoch of each batch if it is not null
 inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size, std::int64_t ranks,
@@ -123,7 +125,8 @@ inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
   }
 }
 
-/// MegatronFullValidationSampler, iterated over and over for as many batches as the first rank has.
+/// Returns the batches of MegatronFullValidationSampler, iterated repeatedly. Every rank gets as
+/// many batches as the first rank has in one pass.
 inline std::vector<index_batch> megatron_full_validation(std::int64_t total_samples,
                                                          std::int64_t ranks, std::int64_t rank) {
   std::vector<index_batch> yielded;
@@ -137,7 +140,8 @@ inline std::vector<index_batch> megatron_full_validation(std::int64_t total_samp
   }
 }
 
-/// RampupBatchsizeNumMicroBatchesCalculator: the global batch once so much is consumed.
+/// Returns the global batch size after `consumed_samples`, as
+/// RampupBatchsizeNumMicroBatchesCalculator does.
 inline std::int64_t megatron_global_batch(std::int64_t consumed_samples,
                                           std::int64_t global_batch_size,
                                           const std::optional<dataset::rampup_batch>& rampup) {

@@ -12,10 +12,10 @@
 
 #include "support/resume_fault.hpp"
 
-/// Runs of merge_datasets that something goes wrong with.
+/// Runs merge_datasets under faults.
 namespace millrace::test {
 
-/// Parts in parts/, made by tasks, with all sidecars; the whole in out/whole.*.
+/// Tasks write the parts to parts/, with all sidecars. A merge writes out/whole.*.
 class merge_fault : public testing::Test {
  protected:
   merge_fault() : folder_(quick_folder()), random_(seed(55)) {
@@ -89,7 +89,8 @@ class merge_fault : public testing::Test {
     for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.at(name) == bytes) << name;
   }
 
-  // No file under its own name but whole ones; and an index only with the tokens that belong to it.
+  // Expects that each file under a final name is whole, and that an index has the tokens that
+  // belong to it.
   void expect_nothing_half(const file_set& wanted, const file_set& old) const {
     const file_set found = files_of(out());
     const auto is = [](const file_set& of, const std::string& name, const std::string& bytes) {

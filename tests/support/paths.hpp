@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-/// Where tests find their data, and where they leave their own.
+/// Paths of test data and temporary folders.
 namespace millrace::test {
 
 /// The source tree, and the build that the test belongs to. Defined in paths.cpp, the only source
-/// that is compiled with these paths: every other object is the same in every checkout, for ccache.
+/// that contains these paths. So ccache can share all other objects between checkouts.
 std::filesystem::path source_folder();
 std::filesystem::path build_folder();
 
@@ -32,16 +32,17 @@ inline std::filesystem::path program(std::string_view name) {
   return build_folder() / "bin" / name;
 }
 
-/// The library that stands in for NVIDIA's libcufile in tests.
+/// The library that replaces NVIDIA's libcufile in tests.
 inline std::filesystem::path fake_cufile() {
   return build_folder() / "tests/libfake_cufile.so";
 }
 
-/// The folder of large vocabularies and corpora that lies beside a checkout, or an empty path.
-/// `MILLRACE_SHARED` names another place. Tests that need it skip where it is absent:
+/// The folder with large vocabularies and corpora, or an empty path if there is none. It is the
+/// folder `shared` next to the source tree, or the folder that `MILLRACE_SHARED` names. Tests that
+/// need it are skipped if it does not exist:
 ///
-///   const auto shared = shared_folder();
-///   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
+///     const auto shared = shared_folder();
+///     if (shared.empty()) GTEST_SKIP() << no_shared_folder;
 inline std::filesystem::path shared_folder() {
   const char* given = std::getenv("MILLRACE_SHARED");
   const std::filesystem::path folder =
@@ -51,12 +52,12 @@ inline std::filesystem::path shared_folder() {
 inline constexpr const char* no_shared_folder =
     "needs vocabularies and corpora in ../shared (or $MILLRACE_SHARED), which is absent";
 
-/// A folder in memory where there is one: what syncs a lot is quicker there.
+/// A folder in memory if the machine has one. It is faster for tests that sync often.
 inline std::filesystem::path quick_folder() {
   return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
-/// A fresh folder, removed with all in it at the end of the scope.
+/// A new folder. It is removed with its contents at the end of the scope.
 class temp_folder {
  public:
   explicit temp_folder(

@@ -11,11 +11,11 @@
 
 #include <millrace/dataset/detail/megatron/greedy_blend.hpp>
 
-/// The greedy blend as its definition reads: every dataset, every sample. What ours are compared
-/// with, in results and in time.
+/// The greedy blend, computed directly from its definition: every dataset for every sample. Tests
+/// and benchmarks compare the optimized versions with it.
 namespace millrace::test {
 
-/// A blend's two columns.
+/// The two columns of a blend.
 struct blend_columns {
   std::vector<std::int16_t> dataset_index;
   std::vector<std::int64_t> dataset_sample_index;
@@ -27,7 +27,7 @@ struct blend_columns {
   bool operator==(const blend_columns&) const = default;
 };
 
-/// Two roundings, whatever the compiler would like to make of it.
+/// Rounds the product and the difference. `volatile` keeps the compiler from fusing them.
 inline double error_rounded_twice(double weight, double position, double count) {
   volatile double product = weight * position;
   return product - count;
@@ -37,7 +37,7 @@ inline double error_rounded_once(double weight, double position, double count) {
   return std::fma(weight, position, -count);
 }
 
-/// @param limits  samples of each dataset, or empty: without limit
+/// @param limits  maximum number of samples of each dataset; empty: no limits
 template <class Error>
 void fill_plain_blend(std::span<const double> weights, std::span<const std::int64_t> limits,
                       dataset::blend_index_span out, Error error) {

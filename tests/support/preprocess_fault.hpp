@@ -13,7 +13,7 @@
 #include "support/paths.hpp"
 #include "support/run_program.hpp"
 
-/// Runs of preprocess_data that something goes wrong with.
+/// Runs preprocess_data under faults.
 namespace millrace::test {
 
 inline std::string records(std::size_t count, const std::string& word) {
@@ -25,7 +25,8 @@ inline std::string records(std::size_t count, const std::string& word) {
   return text;
 }
 
-// Cannot be compressed to less than a third, so a damaged place lies where it is wanted.
+// Records with little redundancy: they compress to no less than a third of their size. So a damaged
+// byte in the compressed file is close to the intended place in the text.
 inline std::string random_records(std::size_t count) {
   std::mt19937_64 random(3);
   std::string text;
@@ -72,8 +73,8 @@ class preprocess_fault : public testing::Test {
   std::filesystem::path bin() const { return folder_ / "out_text_document.bin"; }
   std::filesystem::path idx() const { return folder_ / "out_text_document.idx"; }
 
-  // One line that names the program first: a sentence, not a trace or silence. Before it may come
-  // the word that what was done is kept.
+  // Expects an error message of one line that starts with the name of the program and contains
+  // `part`. A line about finished work that was kept may come before it.
   static void expect_sentence(const program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
     std::string said = result.err;
@@ -97,7 +98,7 @@ class preprocess_fault : public testing::Test {
     return names;
   }
 
-  temp_folder folder_{quick_folder()};  // runs sync all that they write
+  temp_folder folder_{quick_folder()};  // runs sync all files that they write
 };
 
 }  // namespace millrace::test

@@ -10,10 +10,10 @@
 #include "support/paths.hpp"
 #include "watch/progress.hpp"
 
-/// Runs of preprocess_data without the program.
+/// Preprocesses files in this process, without the program preprocess_data.
 namespace millrace::test {
 
-/// A `.bin` and its `.idx`.
+/// The bytes of a `.bin` and its `.idx`.
 struct dataset_bytes {
   std::string bin;
   std::string idx;
@@ -25,7 +25,7 @@ inline dataset_bytes read_dataset(const std::filesystem::path& prefix) {
   return {read_text(prefix.string() + ".bin"), read_text(prefix.string() + ".idx")};
 }
 
-/// Silent but for notes of skipped records.
+/// Prints nothing except notes about skipped records.
 inline preprocess::run_summary preprocess_files(const tokenizer::tokenizer& tokenizer,
                                                 const std::vector<std::string>& inputs,
                                                 preprocess::run_options options) {

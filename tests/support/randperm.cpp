@@ -2,8 +2,8 @@
 //
 // usage: randperm SEED SIZE ...
 //
-// For each size: itself, the first four numbers and the MD5 of torch's permutation, as
-// tests/golden/dataset/torch/generate.py --wide prints them.
+// Prints for each size: the size, then the first four numbers and the MD5 of torch's permutation.
+// tests/golden/dataset/torch/generate.py --wide prints the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

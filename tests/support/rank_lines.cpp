@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks for scripts: a question a line on stdin, an answer a line of JSON on stdout, or "refused: "
-// and why.
+// Computes parallel ranks for scripts. Each line of stdin is a question. The answer is a line of
+// JSON on stdout, or "refused: " and the reason.
 //
 //   groups TP CP EP DP PP ORDER OFFSET AXES    -> groups of ranks
-//   place WORLD TP CP PP EP ETP ORDER RANK     -> where the rank is, and what it does about data
-//   slice SEQ_LEN CP RANK ROWS                 -> what it has of rows of 0, 1, 2, ..., and their
-//                                                 first tokens and lengths to be read
+//   place WORLD TP CP PP EP ETP ORDER RANK     -> place of the rank on each axis, and which data it
+//                                                 needs and reads
+//   slice SEQ_LEN CP RANK ROWS                 -> the rank's slice of ROWS rows that hold 0, 1, 2,
+//                                                 ..., and the first token and length of each range
+//                                                 that it reads of a row
 
 #include <cstdint>
 #include <iostream>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-/// Vocabularies of ranks, written by hand.
+/// Builds vocabularies of token ranks for tests.
 namespace millrace::test {
 
 inline std::string base64(std::string_view bytes) {
@@ -26,7 +26,7 @@ inline std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// The 256 bytes, byte b with rank b, then tokens of the test's.
+/// A vocabulary of the 256 bytes, where byte b has rank b, and further tokens of the test.
 class rank_vocabulary {
  public:
   explicit rank_vocabulary(const std::vector<std::string>& more) {
@@ -34,7 +34,7 @@ class rank_vocabulary {
     tokens_.insert(tokens_.end(), more.begin(), more.end());
   }
 
-  /// As a `.tiktoken` file.
+  /// Contents of the vocabulary as a `.tiktoken` file.
   std::string rank_file() const {
     std::string text;
     for (std::size_t rank = 0; rank < tokens_.size(); ++rank) {
@@ -43,7 +43,7 @@ class rank_vocabulary {
     return text;
   }
 
-  /// As a `.vocab.json` of Megatron's.
+  /// Contents of the vocabulary as Megatron's `.vocab.json`.
   std::string megatron_json() const {
     std::string text;
     for (std::size_t rank = 0; rank < tokens_.size(); ++rank) {

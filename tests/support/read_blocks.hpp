@@ -12,7 +12,7 @@
 #include "record/record_parser.hpp"
 #include "support/paths.hpp"
 
-/// Inputs in blocks of some size.
+/// Reads inputs in blocks of a given size.
 namespace millrace::test {
 
 struct piece {
@@ -30,7 +30,7 @@ class read_blocks : public testing::Test {
     paths_.push_back(path.string());
   }
 
-  // All blocks that are not empty, each checked for what holds of every block.
+  // Returns all blocks that are not empty. Checks the rules that every block must keep.
   std::vector<piece> read(std::size_t block_bytes) const {
     const std::vector<preprocess::input_file> inputs = preprocess::plan_inputs(paths_);
     return read(inputs, {.end = {inputs.size(), 0}}, block_bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A dataset as our reader sees it, as the JSON that golden/megatron/read_with_megatron.py prints.
+// Reads a dataset with millrace and prints it in the JSON format of
+// golden/megatron/read_with_megatron.py.
 //
 //   read_dataset PREFIX [--multimodal]
 

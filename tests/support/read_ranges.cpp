@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_ranges FILE OFFSET BYTES: by every reader there is, a range of a file, and then its first
-// page, which shows that the reader goes on. A line of each: its name, what the range gave, what
-// the page gave; "ok", where the bytes are those of `byte_at`, "other bytes", or the error.
+// read_ranges FILE OFFSET BYTES
+//
+// With every available reader, reads a range of a file. Then it reads the first page of the file,
+// to show that the reader still works. It prints a line for each reader, with tabs: its name, the
+// result for the range, the result for the page, the number of retries. A result is "ok" if the
+// bytes are those of `byte_at`, "other bytes" if not, or the error.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +22,7 @@ namespace {
 
 using namespace millrace;  // NOLINT: a program
 
-// As in read_errors.py: no page is like another.
+// The same bytes as in read_errors.py. Each page differs from the others.
 std::byte byte_at(std::uint64_t i) {
   return static_cast<std::byte>((i * 7 + i / 4096) & 0xff);
 }
@@ -51,7 +54,7 @@ int main(int argc, char** argv) {
     for (const test::reader_kind& kind : test::reader_kinds()) {
       loader::reader_options options;
       options.files = std::make_shared<loader::open_files>();
-      options.populate = false;  // which would itself meet the fault, at a time of its own
+      options.populate = false;  // populating would hit the fault at an unpredictable time
       options.retry = {.attempts = 2, .first_wait = std::chrono::milliseconds(1)};
       const auto reader = kind.make({{path, size}}, options);
       const std::string of_range = result_of(*reader, range);

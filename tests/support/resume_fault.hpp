@@ -26,7 +26,7 @@
 #include "support/run_program.hpp"
 #include "support/seed.hpp"
 
-/// Runs of preprocess_data that are stopped and gone on with.
+/// Runs preprocess_data, stops it and resumes it.
 namespace millrace::test {
 
 using strings = std::vector<std::string>;
@@ -34,7 +34,7 @@ using strings = std::vector<std::string>;
 inline constexpr int killed = 128 + SIGKILL;
 inline constexpr int stopped = 3;
 
-/// Files by name.
+/// Contents of files by name.
 using file_set = std::map<std::string, std::string>;
 
 inline file_set files_of(const std::filesystem::path& folder) {
@@ -51,7 +51,7 @@ inline strings names_of(const file_set& files) {
   return names;
 }
 
-/// Lines of all kinds, good and bad, with line ends of all kinds.
+/// Good and bad lines of all kinds, with all kinds of line terminators.
 inline std::string dirty_lines(std::mt19937_64& random, int count) {
   std::string text;
   for (int i = 0; i < count; ++i) {
@@ -86,13 +86,12 @@ inline std::string good_lines(int from, int to) {
   return text;
 }
 
-/// How a run of the test is cut up: blocks of a few lines, and a checkpoint after each.
+/// Environment of a run with small blocks of a few lines, and a checkpoint after each block.
 inline strings small_blocks(int bytes = 150) {
   return {"MILLRACE_TEST_BLOCK_BYTES=" + std::to_string(bytes), "MILLRACE_TEST_CHECKPOINT_MS=0"};
 }
 
-/// Rewrites a journal as version 3 of the program would have written it: stamps without change
-/// times.
+/// Rewrites a journal to the format of version 3, whose stamps of inputs have no change times.
 inline void turn_into_version_3(const std::filesystem::path& path) {
   const std::string journal = read_text(path);
   const auto u32_at = [&](std::size_t at) {
@@ -103,7 +102,8 @@ inline void turn_into_version_3(const std::filesystem::path& path) {
   const auto as_bytes = [](const auto& value) {
     return std::string(reinterpret_cast<const char*>(&value), sizeof value);
   };
-  // The first record: its head, its kind, its version, names and values, and the stamps.
+  // The first record consists of its head, its kind, the version, names and values, and the stamps
+  // of the inputs.
   constexpr std::size_t head_bytes = 8;
   constexpr std::size_t stamp_bytes = 24;
   const std::size_t payload_bytes = u32_at(0);
@@ -131,7 +131,8 @@ inline void turn_into_version_3(const std::filesystem::path& path) {
              as_bytes(old_size) + as_bytes(crc) + old + journal.substr(head_bytes + payload_bytes));
 }
 
-/// Inputs in in/, outputs in out/x_*, and what is to become of them.
+/// The inputs are in the folder in/, the outputs are out/x_*. Runs are stopped and resumed; their
+/// outputs are compared with those of an undisturbed run.
 class resume_fault : public testing::Test {
  protected:
   resume_fault() : folder_(quick_folder()), random_(seed(77)) {
@@ -154,7 +155,7 @@ class resume_fault : public testing::Test {
     return path.string();
   }
 
-  // A file of each kind, with bad records in them.
+  // Adds a file of each common kind, with bad records in them.
   void add_dirty_inputs(int lines = 12) {
     add("a.jsonl", dirty_lines(random_, lines));
     add("b.jsonl.gz", gzip(dirty_lines(random_, lines)));
@@ -165,8 +166,8 @@ class resume_fault : public testing::Test {
     flags_ = {"--json-keys", "text", "title", "--on-bad-record", "quarantine"};
   }
 
-  // Kinds that are read otherwise: an array, archives that cannot be entered in the middle, lines
-  // that are giants to a run with `giant_environment`, some of them bad.
+  // Adds inputs that are read in special ways: an array, archives that cannot be read from the
+  // middle, and lines that count as giants in a run with `giant_environment`, some of them bad.
   void add_rare_inputs(int lines) {
     std::string array = "[";
     for (int i = 0; i < lines; ++i) {
@@ -212,7 +213,7 @@ class resume_fault : public testing::Test {
     return all;
   }
 
-  // What a run makes of the inputs that nobody disturbs, in usual blocks.
+  // Returns the outputs of an undisturbed run with normal block sizes.
   file_set undisturbed(const strings& environment = {}) const {
     const std::filesystem::path clean = folder_ / "clean";
     std::filesystem::remove_all(clean);
@@ -240,7 +241,7 @@ class resume_fault : public testing::Test {
     return run(more, environment);
   }
 
-  // Leaves a run that was killed after some checkpoints.
+  // Starts a run and kills it after some checkpoints.
   void leave_unfinished(const std::string& step = "journal:9") {
     empty_out();
     ASSERT_EQ(run_killed_at(step).status, killed);
@@ -260,7 +261,8 @@ class resume_fault : public testing::Test {
     for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.at(name) == bytes) << name;
   }
 
-  // One line that names the program, behind what else is noted.
+  // Expects that the messages end with one line that starts with the name of the program and
+  // contains `part`.
   static void expect_sentence(const program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
     EXPECT_EQ(result.out, "");
@@ -271,7 +273,8 @@ class resume_fault : public testing::Test {
     EXPECT_EQ(said.find('\n'), said.size() - 1) << result.err;
   }
 
-  // No index without the tokens that belong to it, and none at all unless it is `wanted`.
+  // Expects that each file under a final name is one of the `wanted` files. Files of unfinished
+  // runs (.partial, .journal) are ignored.
   void expect_nothing_half(const file_set& wanted) const {
     for (const auto& [name, bytes] : files_of(out())) {
       if (name.ends_with(".partial") || name.ends_with(".journal")) continue;

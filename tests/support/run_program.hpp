@@ -21,30 +21,30 @@
 #include "support/child_process.hpp"
 #include "support/paths.hpp"
 
-/// Runs programs of this build as a user does, under what the kernel can do to them.
+/// Runs programs of this build as a user would, with limits and signals that make them fail.
 namespace millrace::test {
 
 struct program_options {
   std::optional<::rlim_t> file_size;     ///< RLIMIT_FSIZE, bytes
   std::optional<::rlim_t> descriptors;   ///< RLIMIT_NOFILE
-  std::vector<std::string> environment;  ///< NAME=VALUE, before what this process has
-  std::string stdout_path;               ///< instead of being kept
-  std::string stderr_path;               ///< instead of being kept
-  bool ordinary_user = false;            ///< see become_ordinary_user; or ends as cannot_become
-  std::vector<int> ignored_signals;      ///< as `nohup` has it; others have their usual effect
-  bool closed_streams = false;  ///< stdin, stdout and stderr are closed, as some daemons do
+  std::vector<std::string> environment;  ///< overrides the variables of this process
+  std::string stdout_path;               ///< file for stdout; empty: returned in `out`
+  std::string stderr_path;               ///< file for stderr; empty: returned in `err`
+  bool ordinary_user = false;            ///< call become_ordinary_user; else exit cannot_become
+  std::vector<int> ignored_signals;      ///< as with `nohup`; others have default effects
+  bool closed_streams = false;           ///< close stdin, stdout and stderr, as some daemons do
 };
 
-/// The status of a program that was to run as an ordinary user, where that cannot be.
+/// Exit status of a program that should run as an ordinary user, if that is impossible.
 inline constexpr int cannot_become = 125;
 
 struct program_result {
   int status = 0;  ///< exit status, or 128 + the signal that killed it
   std::string out;
-  std::string err;  ///< without lines of progress
+  std::string err;  ///< without progress lines
 };
 
-/// A running program. stdin is empty; the destructor kills.
+/// A running program. Its stdin is empty. The destructor kills it.
 class running_program {
  public:
   explicit running_program(std::vector<std::string> arguments,
@@ -66,7 +66,7 @@ class running_program {
     pid_ = ::fork();
     if (pid_ < 0) throw std::runtime_error("fork failed");
     if (pid_ > 0) return;
-    // Only what a child of a process with threads may do.
+    // From here on, only calls that are allowed in the child of a process with threads.
     const bool ready = redirect(0, "/dev/null", O_RDONLY) &&
                        redirect(1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
                        redirect(2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
@@ -75,7 +75,7 @@ class running_program {
     if (options.closed_streams) {
       for (const int fd : {0, 1, 2}) (void)::close(fd);
     }
-    // This process may itself have been started with some of them ignored.
+    // This process may have been started with some of these signals ignored.
     for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) (void)::signal(signal, SIG_DFL);
     for (const int signal : options.ignored_signals) (void)::signal(signal, SIG_IGN);
     if (options.ordinary_user && !become_ordinary_user()) ::_exit(cannot_become);
@@ -93,7 +93,7 @@ class running_program {
   void send(int signal) const noexcept {
     if (pid_ > 0) (void)::kill(pid_, signal);
   }
-  /// Whether it has ended, without waiting. wait() may still be called.
+  /// Returns whether the program has ended, without waiting. wait() may still be called.
   bool ended() const noexcept {
     ::siginfo_t info{};
     return ::waitid(P_PID, static_cast<::id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -115,7 +115,8 @@ class running_program {
   }
 
  private:
-  // Progress comes once a second: a busy machine says it where an idle one is done before.
+  // Removes progress lines. A program prints them once a second, so they depend on the speed of the
+  // machine.
   static std::string without_progress(const std::string& said) {
     std::string rest;
     for (std::size_t at = 0; at < said.size();) {

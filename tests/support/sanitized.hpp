@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a build's sanitizers cannot do, for tests that are skipped for them. GCC has macros for
-/// that, Clang a question.
+/// The sanitizers of this build, for tests that must be skipped with them. GCC defines macros for
+/// them; Clang has __has_feature.
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif

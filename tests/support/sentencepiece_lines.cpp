@@ -5,11 +5,11 @@
 //
 // encode in:   for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
 // encode out:  for each text the number of its ids, then the ids, as little-endian uint32
-// decode:      the other way round
-// encode-extra as encode, with extra white space kept as Megatron keeps it
+// decode:      swaps the two formats: ids in, text out
+// encode-extra as encode, but keeps extra white space as Megatron does
 //
-// Each text is encoded several times, with caches that are cold, warm and next to nothing, and on
-// each instruction set that this machine has; the program fails where that makes a difference.
+// The program encodes each text several times: with cold and warm caches, with almost no cache, and
+// with each instruction set that this machine has. It fails if the ids differ.
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -23,7 +23,7 @@
 
 namespace {
 
-using namespace millrace::tokenizer;  // a program of one page
+using namespace millrace::tokenizer;  // a small program
 
 bool read(std::uint32_t& value) {
   return static_cast<bool>(std::cin.read(reinterpret_cast<char*>(&value), sizeof value));

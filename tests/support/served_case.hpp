@@ -28,8 +28,9 @@
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
-/// One configuration of a run as a line of text, and what a loader serves for it. The text says all
-/// that decides the rows: datasets come from a generator that is defined here, not by the library.
+/// A line of text that describes one run, and the rows that a loader serves for it. The text holds
+/// everything that decides the rows. The datasets come from a generator that is defined here, not
+/// in the library.
 namespace millrace::test {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every platform.
@@ -43,7 +44,7 @@ class split_mix {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31);
   }
-  /// A number from `least` to `most`, both included.
+  /// Returns a number from `least` to `most`, both included.
   std::int64_t from_to(std::int64_t least, std::int64_t most) noexcept {
     const auto choices = static_cast<std::uint64_t>(most - least) + 1;
     return least + static_cast<std::int64_t>((*this)() % choices);
@@ -61,12 +62,12 @@ struct case_dataset {
   std::uint64_t seed = 0;
   std::int64_t documents = 0;
   bool wide = false;          ///< stored as int32, not uint16
-  std::int64_t same_as = -1;  ///< no dataset of its own, but once more the files of this entry
+  std::int64_t same_as = -1;  ///< if >= 0, uses the files of this entry again
 
   friend bool operator==(const case_dataset&, const case_dataset&) = default;
 };
 
-/// Weights that hold from a step on, one for each dataset. 0: the dataset is not served.
+/// Weights from a step on, one for each dataset. A dataset with weight 0 is not served.
 struct case_segment {
   std::int64_t first_step = 0;
   std::vector<std::int64_t> weights;
@@ -74,7 +75,7 @@ struct case_segment {
   friend bool operator==(const case_segment&, const case_segment&) = default;
 };
 
-/// An edit; `source` is the number of a dataset where `change` blocks documents, else -1.
+/// An edit. `source` is the index of the dataset if `change` blocks documents, otherwise -1.
 struct case_edit {
   dataset::edit change;
   std::int64_t source = -1;
@@ -86,19 +87,19 @@ struct served_case {
   case_order order = case_order::stored;
   std::vector<case_dataset> data;
   std::vector<case_segment>
-      blend;  ///< no weights: one dataset; or, for megatron, blended by length
+      blend;  ///< empty: one dataset, equal weights, or (megatron) blended by length
   std::int64_t seed = 1234;
   std::int64_t seq_len = 8;
-  std::int64_t samples = -1;  ///< that the order is asked for; -1: one epoch, or no end for instant
+  std::int64_t samples = -1;  ///< number of samples; -1: one epoch, or no end for instant
 
   // megatron
-  std::string split = "none";  ///< --split, or none: the part has data of its own
-  std::int64_t part = 0;       ///< train, valid, test
+  std::string split = "none";  ///< --split; none: data for one part only
+  std::int64_t part = 0;       ///< 0: train, 1: valid, 2: test
   bool extra_token = true;
   bool keep_partial = false;  ///< the last sample of a valid part may be short
-  bool fused = false;         ///< how the blend is rounded
+  bool fused = false;         ///< round the blend error once, not twice
 
-  std::int64_t pad_documents_to = 1;  ///< packed
+  std::int64_t pad_documents_to = 1;  ///< for packed
 
   std::int64_t batch_size = 1;
   std::int64_t world_size = 1;
@@ -110,7 +111,7 @@ struct served_case {
   std::int64_t consumed_samples = 0;
   std::vector<case_edit> edits;
 
-  std::int64_t most_batches = 1000;  ///< micro-batches that each rank takes, if there are so many
+  std::int64_t most_batches = 1000;  ///< maximum number of micro-batches for each rank
 
   std::int64_t width() const { return batch_size * world_size; }
   std::int64_t step_samples() const { return global_batch_size == 0 ? width() : global_batch_size; }
@@ -150,7 +151,7 @@ std::size_t number_of(const char* const (&names)[N], const std::string& name) {
 
 }  // namespace detail
 
-/// The case as `key=value` words, all keys in a fixed order.
+/// Returns the case as `key=value` words, with all keys in a fixed order.
 inline std::string case_text(const served_case& c) {
   using std::to_string;
   std::ostringstream out;
@@ -261,10 +262,11 @@ inline served_case parse_case(const std::string& line) {
 
 // --- data and runs --------------------------------------------------------------------------
 
-/// Writes the dataset that `of` describes. Draws, in this order, from `split_mix(of.seed)`: for
-/// each document r % 4 sequences; for each sequence r % 26 tokens, or 4 * (r % 26) where a draw
-/// before it is r % 16 = 0; for each token its id, r % 50000, or r % 200000 where it is wide. A
-/// last document has four tokens 1 2 3 4, so that no dataset is empty.
+/// Writes the dataset that `of` describes. Draws random numbers r from `split_mix(of.seed)` in this
+/// order: for each document, the number of sequences, r % 4; for each sequence, r % 16, and then
+/// its number of tokens, r % 26, which is multiplied by 4 if r % 16 was 0; for each token, its id,
+/// r % 50000, or r % 200000 if `of.wide`. The last document has the four tokens 1 2 3 4, so that no
+/// dataset is empty.
 inline void write_case_dataset(const std::filesystem::path& prefix, const case_dataset& of) {
   const auto write = [&]<class T>(T, std::uint64_t ids) {
     split_mix random(of.seed);
@@ -289,7 +291,8 @@ inline void write_case_dataset(const std::filesystem::path& prefix, const case_d
   }
 }
 
-/// Dataset i is FOLDER/di, but for one that has the files of another.
+/// Writes dataset i to FOLDER/di, unless it uses the files of another dataset. Returns the
+/// prefixes.
 inline std::vector<std::filesystem::path> write_case_data(const served_case& c,
                                                           const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> prefixes;
@@ -312,7 +315,8 @@ inline dataset::batch_steps steps_of(const served_case& c) {
 
 namespace detail {
 
-/// Blends of megatron are built with a surplus of 0.5, so that none has too few samples.
+/// Builds the megatron run of a case. Blends get a surplus of 0.5, so that no dataset has too few
+/// samples.
 inline dataset::megatron_run megatron_case_run(const served_case& c,
                                                const std::vector<std::filesystem::path>& prefixes) {
   dataset::blend_list list;
@@ -346,7 +350,8 @@ inline dataset::megatron_run megatron_case_run(const served_case& c,
 
 }  // namespace detail
 
-/// Sources of the order instant are named s0, s1, ...: their order depends on their names.
+/// Builds the run of a case. In the instant and packed orders, the sources are named s0, s1, ...,
+/// since the order depends on their names.
 inline case_run run_of_case(const served_case& c,
                             const std::vector<std::filesystem::path>& prefixes) {
   if (c.order == case_order::stored) {
@@ -400,7 +405,8 @@ inline std::vector<dataset::edit> edits_of(const served_case& c,
   return edits;
 }
 
-/// The options of a rank. How far it works ahead, and on how many threads, changes no row.
+/// Returns the loader options of a rank. The look-ahead and the number of threads vary with the
+/// rank; they do not affect the rows.
 inline loader::loader_options options_of(const served_case& c,
                                          const std::vector<std::filesystem::path>& prefixes,
                                          std::int64_t rank) {
@@ -429,13 +435,13 @@ inline std::unique_ptr<loader::batch_loader> loader_of(const case_run& run,
 
 // --- what is served -------------------------------------------------------------------------
 
-/// A row, and where it was served.
+/// A served row, and its place in the run.
 struct case_row {
   std::int64_t step = 0;
   std::int64_t micro_batch = 0;
   std::int64_t row = 0;
   std::int64_t sample = 0;    ///< served sample, counted over all ranks from the start of the run
-  std::int64_t position = 0;  ///< of the run without edits
+  std::int64_t position = 0;  ///< position in the run without edits
   std::int64_t source = 0;
   std::int64_t real = 0;
   std::vector<std::int64_t> text;
@@ -488,7 +494,7 @@ inline case_row row_of(const loader::batch& batch, std::size_t r) {
 
 }  // namespace detail
 
-/// All that a rank is served, up to `most_batches`.
+/// Returns the batches that a rank is served, at most `most_batches`.
 inline std::vector<case_batch> serve(const served_case& c, const case_run& run,
                                      const std::vector<std::filesystem::path>& prefixes,
                                      std::int64_t rank) {

@@ -16,7 +16,8 @@
 
 namespace millrace::test {
 
-/// A GPT-2 vocabulary written by hand: the 256 bytes, byte b with id b, then tokens of the test's.
+/// A GPT-2 vocabulary for tests: the 256 bytes, where byte b has id b, and further tokens of the
+/// test.
 class small_vocabulary {
  public:
   using tokens = std::vector<std::pair<std::string, std::int64_t>>;
@@ -30,7 +31,7 @@ class small_vocabulary {
     return all;
   }
 
-  /// Bytes, then `more` from id 256 on.
+  /// Returns the 256 bytes and then the tokens `more`, from id 256 on.
   static tokens bytes_and(const std::vector<std::string>& more) {
     tokens all = bytes();
     for (const std::string& token : more) {
@@ -53,7 +54,7 @@ class small_vocabulary {
     return text + "}";
   }
 
-  /// Writes both files, as they are given.
+  /// Writes both files with the given contents.
   small_vocabulary(std::string_view vocab_json, std::string_view merges_txt) {
     write_text(folder_ / "vocab.json", vocab_json);
     write_text(folder_ / "merges.txt", merges_txt);

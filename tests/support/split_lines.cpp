@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts texts that come on stdin into pretokens, for the scripts of property/:
+// Splits texts from stdin into pretokens, for the scripts of property/:
 //
 //   split_lines PATTERN [portable|avx2|avx512] [BATCH]
 //
 // in:  for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
-// out: for each text the number of its pretokens, then the end of each, as little-endian uint32
+// out: for each text the number of its pretokens, then the byte offset of the end of each, as
+//      little-endian uint32
 //
-// BATCH is how many ends are asked for at a time. Exits 77 if the machine lacks the instructions.
+// BATCH is the number of ends that are requested at a time. The program exits with 77 if the
+// machine lacks the instruction set.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -35,7 +37,7 @@ int split_all(const detail::word_splitter& splitter, std::size_t batch) {
   std::vector<std::size_t> ends(batch);
   std::vector<std::uint32_t> all;
   for (std::uint32_t size = 0; read(size);) {
-    // Exactly as large as the text, so that a sanitizer sees a read behind it.
+    // A buffer of exactly the size of the text, so that a sanitizer reports reads beyond it.
     const std::vector<char> text = [&] {
       std::vector<char> bytes(size);
       std::cin.read(bytes.data(), size);

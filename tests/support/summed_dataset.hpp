@@ -22,7 +22,7 @@
 
 namespace millrace::test {
 
-/// Writes PREFIX.sum for what PREFIX.bin and PREFIX.idx are now.
+/// Writes PREFIX.sum for the current contents of PREFIX.bin and PREFIX.idx.
 inline void write_sums(const std::filesystem::path& prefix) {
   const auto blocks_of = [](const std::vector<std::byte>& bytes) {
     std::vector<std::uint32_t> blocks;
@@ -37,7 +37,7 @@ inline void write_sums(const std::filesystem::path& prefix) {
               encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx)));
 }
 
-/// Turns one bit of a file round, in place.
+/// Flips one bit of the byte at offset `byte`, in place.
 inline void flip_bit(const std::filesystem::path& path, std::uint64_t byte) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   unsigned char c = 0;
@@ -49,7 +49,8 @@ inline void flip_bit(const std::filesystem::path& path, std::uint64_t byte) {
   if (!done) throw std::runtime_error("cannot change " + path.string());
 }
 
-/// A dataset with its `.sum`, on disk, of documents of `document_tokens` each.
+/// A dataset on disk with its `.sum`. Each document has `document_tokens` tokens, the last one
+/// maybe fewer.
 template <class T>
 class summed_dataset {
  public:

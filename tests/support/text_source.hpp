@@ -10,7 +10,7 @@
 
 namespace millrace::test {
 
-/// A text as a source, at most `step` bytes a read.
+/// A byte source that returns the bytes of a text, at most `step` bytes per read.
 class text_source final : public preprocess::byte_source {
  public:
   explicit text_source(std::string text, std::size_t step = SIZE_MAX)

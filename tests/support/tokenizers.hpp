@@ -8,7 +8,7 @@
 
 #include "support/paths.hpp"
 
-/// The tokenizers that tests have without files from elsewhere.
+/// Tokenizers for tests that need no external files.
 namespace millrace::test {
 
 inline std::unique_ptr<tokenizer::tokenizer> byte_tokenizer() {

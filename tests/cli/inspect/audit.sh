@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Both orders, whole runs and some steps, blends; rows add up to the tokens.
+# Audits both orders: whole runs, some of their steps, and blends. The counts of rows must add up to
+# the tokens.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 for end in bin idx; do cp preprocess_lines.$end other.$end; done
 ranks=(--ranks 2 --micro-batch-size 1 --global-batch-size 4)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What edits drop and replay has its rows, and the run is sound with them; a state of another run.
+# Audits runs with edits: the report has rows for dropped and replayed samples, and still finds no
+# problem. Also passes states of other runs.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 state() {
   echo '{"millrace_state": 1, "order": "'"$1"'", "seq_len": 10, "global_batch": 4, "edits": [

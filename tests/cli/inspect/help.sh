@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Help is an answer, and fits a screen.
+# Help goes to stdout and fits on a screen.
 for what in '' info verify show prepare-cache where audit simulate; do
   # shellcheck disable=SC2086  # nothing, or a verb
   inspect_dataset $what --help > text

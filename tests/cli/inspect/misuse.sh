@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Each line is a command line that is wrong: a sentence, then the usage.
+# Each line is an invalid command line. The program prints an error message, then the usage.
 while read -r line; do
   # shellcheck disable=SC2086  # the words of a command line
   inspect_dataset $line 2> err || echo "$?: $(head -n 1 err)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A user who gives the --output-prefix of preprocess_data as PREFIX is told the dataset's name.
+# If PREFIX is the --output-prefix of preprocess_data, the error message names the dataset.
 echo '{"text": "abc", "title": "x"}' > in.jsonl
 mkdir out
 preprocess_bytes --input in.jsonl --output-prefix out/m7 2> log
@@ -16,6 +16,6 @@ cd out
 fails show m7 --doc 0
 for key in 1 2 3; do cp m7_text_document.idx m7_$key.idx; done
 fails show m7 --doc 0
-# Nothing to suggest.
+# There is no dataset to suggest.
 fails info m8
 fails info nowhere/m8

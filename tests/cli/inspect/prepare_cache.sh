@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Names by MD5 of the description, found the second time, built again where a file was cut off.
+# File names contain the MD5 of the description. The second run finds the cache. A truncated file is
+# built again.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 echo '{"class": "a.Tokenizer", "vocab_size": "300"}' > tokenizer.json
 prepare() {
@@ -14,7 +15,7 @@ for file in cache/*-train-sample_index.npy; do truncate -s -1 "$file"; done
 prepare --split 1,1,0 --train-samples 50 --valid-samples 5
 cat cache/*-valid-description.txt
 echo
-# The default split and its spaces; parts with data of their own.
+# The default split contains spaces. Parts may have separate data.
 prepare --train-samples 3 | sed 's/;.*//'
 inspect_dataset prepare-cache --train-data-path preprocess_lines --valid-data-path preprocess_lines \
     --valid-samples 7 --full-validation --seq-length 4 --data-cache-path cache --threads 1 \

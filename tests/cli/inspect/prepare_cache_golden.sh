@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The files that megatron-core makes, to the byte.
+# Compares the cache files with those of megatron-core, byte by byte.
 golden=$CASE_DIR/../../golden
 cp "$golden"/megatron/idx_int32.{bin,idx} .
 inspect_dataset prepare-cache --data-path idx_int32 --split 1,0,0 --seq-length 2 --train-samples 6 \

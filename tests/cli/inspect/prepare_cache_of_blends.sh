@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Blends by weight and by length, out of flags and files; sets of validation data are not blended.
+# Blends by weight and by length, from flags and files. Several validation sets are not blended.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines_eod.bin e.bin
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines_eod.idx e.idx

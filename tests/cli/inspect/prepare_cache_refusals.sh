@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cannot be prepared: a sentence each.
+# Each cache that cannot be prepared gives an error message.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 echo '{}' > tokenizer.json
 echo '[]' > list.json
@@ -28,7 +28,7 @@ done << 'LINES'
 --split 1 --train-data-path preprocess_lines --seq-length 4 --data-cache-path c --tokenizer-description tokenizer.json
 preprocess_lines --seq-length 4 --data-cache-path c --tokenizer-description tokenizer.json
 LINES
-# Other data under the same path.
+# Other data with the same path.
 prepare() {
   inspect_dataset prepare-cache --data-path preprocess_lines --split 1 --seq-length 4 \
       --data-cache-path cache --tokenizer-description tokenizer.json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a cache is that is found: whole, damaged in one number, or with another extra token.
+# Verifies existing caches: a whole one, one with a damaged entry, and one for another extra-token
+# setting.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines_eod.bin e.bin
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines_eod.idx e.idx
@@ -15,7 +16,7 @@ one --verify
 one --verify --json
 shuffle=$(ls cache/*-shuffle_index.npy)
 cp "$shuffle" whole
-# Sample 499 is the one that sample 498 is.
+# Entry 499 becomes a copy of entry 498.
 dd if=whole of="$shuffle" bs=1 count=4 skip=$((128 + 4 * 498)) seek=$((128 + 4 * 499)) conv=notrunc 2> err
 one
 one --verify || echo "exit $?"
@@ -23,7 +24,7 @@ cp whole "$shuffle"
 one --no-extra-token || echo "exit $?"
 prepare --data-path preprocess_lines --split 1 --train-samples 500 --data-cache-path without --no-extra-token
 prepare --data-path preprocess_lines --split 1 --train-samples 500 --data-cache-path without || echo "exit $?"
-# A blend of which one entry was altered is built again.
+# A blend in which one entry was changed is built again.
 blend() {
   prepare --train-data-path 0.3 preprocess_lines 0.7 e --train-samples 50 --data-cache-path blend "$@" |
       grep 'of the blend'
@@ -34,7 +35,7 @@ sample=$(ls blend/*-dataset_sample_index.npy)
 printf '\001' | dd of="$sample" bs=1 seek=$((128 + 8 * 20)) conv=notrunc 2> err
 blend
 blend --verify
-# One epoch of a part that has less than a sample.
+# A request for one epoch of a part that is shorter than a sample.
 inspect_dataset prepare-cache --data-path preprocess_lines --split 30,70,0 --seq-length 150 \
     --tokenizer-description tokenizer.json --data-cache-path cache || echo "exit $?"
 prepare --data-path preprocess_lines --data-cache-path '' 2>&1 | head -n 1 || true

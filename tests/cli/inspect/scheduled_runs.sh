@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# where and audit of runs whose blend changes at a step, as their states say it.
+# Runs where and audit with a blend that changes at certain steps, as the state describes.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 for end in bin idx; do cp preprocess_lines.$end other.$end; done
-# The first alone for two steps of four, then both, then the other alone.
+# Steps 0 and 1 serve the first dataset, steps 2 and 3 both, and the later steps the second.
 data='"data": [{"prefix": "preprocess_lines"}, {"prefix": "other"}],'
 state() {
   echo '{"millrace_state": 1, "order": "instant", "seq_len": 10, "global_batch": 4, '"${1-$data}"'
@@ -19,7 +19,8 @@ done
 inspect_dataset where "${run[@]}" --document 12 --of other
 inspect_dataset where "${run[@]}" --document 12 --of preprocess_lines --json
 inspect_dataset audit "${run[@]}"
-# An edit on top of it: what comes behind is served earlier, and steps of the schedule are those of the run.
+# With an edit in addition, the samples after it are served earlier. The schedule still counts the
+# steps of the run.
 state "$data"'"edits": [{"skip_steps": [1, 2], "why": "spike"}],'
 inspect_dataset where "${run[@]}" --step 1 --rank 0 --slot 0 --json
 inspect_dataset audit "${run[@]}" --last-step 5
@@ -29,7 +30,7 @@ echo '{"millrace_state": 1, "seq_len": 40, "packing": "best_fit", "extra_token":
                {"first_step": 3, "sources": [0, 1], "weights": [0.5, 0.5]}]}' > state.json
 inspect_dataset audit --data-path preprocess_lines other --order instant --packing best_fit --seq-length 40 \
   --ranks 2 --train-samples 12 --state state.json
-# Names that are not those of the files.
+# The names of the sources differ from the file names.
 named='"data": [{"prefix": "a", "name": "web", "tokens": TOKENS}, {"prefix": "b", "name": "code", "tokens": TOKENS}],'
 tokens=$(inspect_dataset info preprocess_lines --json | sed 's/.*"tokens": *\([0-9]*\).*/\1/')
 state "${named//TOKENS/$tokens}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One sequence of 300 tokens, which is 0x12c, by hand.
+# Writes an index by hand: one sequence of 300 tokens (0x12c).
 eight() { printf '%b' "\x$1\x$2\0\0\0\0\0\0"; }
 {
   printf 'MMIDIDX\0\0'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a dataset was made of and where a document comes from, beside Megatron's own files.
+# info and show report the inputs of a dataset and the source of a document, from the files next to
+# Megatron's.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 cp "$CASE_DIR"/../../golden/sidecars/preprocess_lines.{meta,src} .
 inspect_dataset info preprocess_lines

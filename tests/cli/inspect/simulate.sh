@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A run served to ranks that only take time. Times differ from run to run, so they become N; checksums
-# do not, whatever reads and however slowly, as threads or as processes.
+# Simulates ranks that only wait. Times differ between runs, so they are replaced by N. The
+# checksums must be the same for each reader and speed, for threads and for processes.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 run=(--order instant --seq-length 10 --train-samples 200 --ranks 2)
 short=(--steps 20 --full-speed-steps 10 --compute-ms 0.5)

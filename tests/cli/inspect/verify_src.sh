@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# With what lies beside it, and then with a place that another line would have.
+# Verifies a .src with different sidecars next to it, and then with the source place of one document
+# changed.
 golden=$CASE_DIR/../../golden
 cp "$golden"/megatron/preprocess_lines.{bin,idx} .
 cp "$golden"/sidecars/preprocess_lines.src .

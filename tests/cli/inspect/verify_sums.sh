@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whole, then a bit of the .bin is another, where no entry of the .idx shows it; then no checksums.
+# First the dataset is whole. Then a bit of the .bin differs, which no entry of the .idx shows. Then
+# there are no checksums.
 cp "$CASE_DIR"/../../golden/megatron/idx_uint16_3docs.{bin,idx} .
 cp "$CASE_DIR"/../../golden/sidecars/idx_uint16_3docs.sum .
 inspect_dataset verify idx_uint16_3docs

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A slot to documents and their lines, a document to slots; without a .src; blends.
+# Looks up the documents and lines of a slot, and the slots of a document. Also without a .src, and
+# for blends.
 golden=$CASE_DIR/../../golden
 cp "$golden"/megatron/preprocess_lines.{bin,idx} .
 cp "$golden"/sidecars/preprocess_lines.src .
@@ -14,7 +15,7 @@ for order in instant megatron; do
   inspect_dataset where --data-path 0.7 preprocess_lines 0.3 other "${run[@]}" --train-samples 40 \
       --document 12 --of other
 done
-# There and back.
+# The slots of a document must contain that document.
 inspect_dataset where other --order instant --seq-length 40 --document 12 | tail -n +2 |
     sed 's/^step \([0-9]*\),.*/\1/' | while read -r step; do
   inspect_dataset where other --order instant --seq-length 40 --step "$step" | grep 'document 12,'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# where prints all slots of a rank, and of all ranks; says what it assumes; takes iterations.
+# where prints all slots of a rank or of all ranks, names its assumptions, and accepts Megatron's
+# iterations.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 run=(preprocess_lines --order megatron --seq-length 20 --ranks 2 --micro-batch-size 2
   --global-batch-size 8 --seed 1234)
@@ -7,22 +8,22 @@ where() { inspect_dataset where "${run[@]}" "$@"; }
 where --step 0 --rank 1
 where --step 0 2> log | grep '^step'
 where --step 0 --slot 2 2> log | grep '^step'
-# One slot is one JSON object, and the same object is one of those under "slots".
+# The output for one slot is a JSON object. The same object is one of the list "slots".
 where --step 0 --rank 1 --slot 3 --json 2> log > one
 where --step 0 --json 2> log > all
 grep -o '"rank": [01], "slot": [0-9]' all
 grep -cF -- "$(cat one)" all
 head -c 11 all; echo
-# Iterations count from 1; --train-iters asks for the samples of so many steps.
+# Iterations count from 1. --train-iters requests the samples of so many steps.
 where --train-samples 24 --step 2 > by_step
 where --train-samples 24 --iteration 3 | cmp - by_step
 where --train-iters 3 --iteration 3 | cmp - by_step
 where --train-iters 5 --part valid --valid-samples 8 --step 0 | grep -c '^step 0'
-# The last step may be served in part.
+# The last step may be incomplete.
 where --step 1 | grep '^step'
 where --train-samples 20 --step 2 --no-drop-last | grep '^step'
 where --train-samples 24 --consumed-samples 4 --step 0 | grep '^step'
-# What is assumed.
+# where prints its assumptions.
 inspect_dataset where preprocess_lines --order instant --seq-length 20 --step 0 | grep '^step'
 inspect_dataset where preprocess_lines --order instant --seq-length 20 --document 12 | grep '^step'
 inspect_dataset where preprocess_lines --order stored --seq-length 20 --iteration 1 | grep '^step'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A state's edits: what a slot serves then, where a blocked document went, and states of other runs.
+# With a state that has edits, where reports the samples that a slot then serves, and the places of
+# a blocked document. Also passes states of other runs.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 state() {
   echo '{"millrace_state": 1, "order": "'"$1"'", "seq_len": 40, "global_batch": 4, "edits": [
@@ -28,7 +29,8 @@ echo '{"millrace_state": 1' > state.json
 inspect_dataset where preprocess_lines --order instant "${run[@]}" || echo "exit $?"
 echo '{"millrace_state": 1, "rampup_batch": [1, 1, 10]}' > state.json
 inspect_dataset where preprocess_lines --order instant "${run[@]}" || echo "exit $?"
-# A state that a loader has written names its data: then the whole order has to be that of the flags.
+# A state written by a loader lists its data. Then the order in the state must match the order of
+# the flags.
 full() {
   echo '{"millrace_state": 1, "seq_len": 40, "global_batch": 4,
     "data": [{"prefix": "elsewhere/preprocess_lines", "weight": 1.0, "tokens": 7}], '"$1"'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What some part has and the whole does not get is told, with the part that lacks it.
+# If a sidecar is dropped because a part lacks it, the message names the sidecar and the part.
 preprocess() { preprocess_bytes "$@" 2> log; }
 printf '{"text": "a"}\nno JSON\n' > 1.jsonl
 printf '{"text": "b"}\nno JSON\n' > 2.jsonl
@@ -14,6 +14,6 @@ merge
 preprocess --input 2.jsonl --output-prefix parts/2 --on-bad-record quarantine --overwrite
 rm parts/1_text_document.meta
 merge
-# What no part has is not missed.
+# Sidecars that no part has are not reported.
 rm parts/*.{meta,sum,src,bad}
 merge

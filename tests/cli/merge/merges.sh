@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A folder of pairs becomes one pair, in the order of the names; the answer says which.
+# A folder of datasets becomes one dataset, in the order of the names. The output lists them.
 golden=$CASE_DIR/../../golden/megatron
 mkdir parts
 for suffix in bin idx; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Each names what is wrong, exits 1 and writes nothing.
+# Each refusal names the problem, exits with 1 and writes nothing.
 golden=$CASE_DIR/../../golden/megatron
 fails() {
   local status=0

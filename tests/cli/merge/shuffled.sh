@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The same documents, each once, in another order; where each comes from goes along.
+# The output has the same documents, each once, in another order. The source places move with the
+# documents.
 for part in 1 2; do
   for i in 1 2 3 4 5 6 7 8; do printf '{"text": "text %s of part %s"}\n' "$i" "$part"; done > $part.jsonl
   mkdir -p parts
@@ -17,7 +18,7 @@ inspect_dataset verify mixed
 show() { for d in $(seq 0 15); do inspect_dataset show "$1" --doc "$d" | grep -v -e ', document' -e '^sequence'; done; }
 test "$(show mixed | sort)" = "$(show plain | sort)"
 grep -o '"shuffle_documents": "7"' mixed.meta
-# A seed is a number, and a damaged part is found.
+# The seed must be a number. A damaged part is reported.
 status=0
 merge_datasets --input parts --output-prefix out --shuffle-documents x || status=$?
 echo "= $status" >&2

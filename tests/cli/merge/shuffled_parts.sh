@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A .src that is of another dataset is told; what was shuffled can be merged, and shuffled, again.
+# A .src of another dataset is reported. A shuffled dataset can be merged and shuffled again.
 for i in 1 2 3 4; do printf '{"text": "text %s"}\n' "$i"; done > 1.jsonl
 cat 1.jsonl 1.jsonl > 2.jsonl
 mkdir parts again

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Megatron's tools/merge_datasets.py asserts that every file of its folder belongs to a dataset: a
-# name without its last suffix must be that of a .bin and of an .idx. What lies beside ours passes.
+# Megatron's tools/merge_datasets.py asserts that every file in its folder belongs to a dataset: for
+# each name without its last suffix, there must be a .bin and an .idx. The sidecars satisfy this.
 command -v python3 > /dev/null || { echo 'no python3 to state the rule in' >&2; exit 77; }
 printf '{"text": "a", "title": "b"}\nno JSON\n{"text": "cd", "title": "e"}\n' > in.jsonl
 mkdir parts
@@ -22,6 +22,6 @@ for prefix in prefixes:
 print(*prefixes)
 PYTHON
 python3 megatron_prefixes.py parts
-# So it would refuse a name with one suffix more.
+# A name with one more suffix would not satisfy it.
 cp parts/v1.2_text_document.meta parts/v1.2_text_document.meta.json
 python3 megatron_prefixes.py parts

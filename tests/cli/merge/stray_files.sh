@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What does not belong to a whole dataset is named: a shard less must not go unnoticed.
+# Files that do not belong to a whole dataset are reported, so that a missing shard is noticed.
 preprocess() { preprocess_bytes --input in.jsonl --output-prefix "$1" 2> /dev/null; }
 echo '{"text": "a"}' > in.jsonl
 for folder in link left hidden; do mkdir $folder && preprocess $folder/x; done
@@ -10,6 +10,6 @@ for folder in link left hidden; do
   merge_datasets --input $folder --output-prefix merged 2> err && echo "$folder: merged"
   sed 's/link\/c\.[a-z]*/link\/c.*/' err
 done
-# A prefix without a file name would make hidden files.
+# A prefix without a file name would give hidden files.
 merge_datasets --input link --output-prefix "$PWD/" 2> /dev/null || echo "= $?"
 test ! -e merged.bin

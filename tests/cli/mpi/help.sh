@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Asked for, help and version are answers, and come once, whatever the number of processes.
+# Help and version go to stdout, and are printed once, whatever the number of processes.
 command -v preprocess_data_mpi > found || { echo "this build has no MPI" >&2; exit 77; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0
 export OMPI_MCA_rmaps_base_oversubscribe=1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The body of the example for Slurm, without Slurm: mpirun starts the processes.
+# Runs the example for Slurm without Slurm: mpirun starts the processes.
 command -v preprocess_data_mpi > found || { echo "this build has no MPI" >&2; exit 77; }
 script=$CASE_DIR/../../../scripts/slurm/preprocess_mpi.sbatch
 for i in $(seq 2000); do echo "{\"text\": \"$i\"}"; done > in.jsonl
@@ -8,7 +8,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 MILLRACE_TEST_TASKS=5
 export INPUT=in.jsonl OUTPUT=out/web \
   FLAGS='--append-eod --tokenizer-type ByteLevelTokenizer' SLURM_CPUS_PER_TASK=1
 LAUNCH='mpirun -n 3' bash "$script" 2> log
-LAUNCH='mpirun -n 2' bash "$script" 2> log  # once more: nothing to do
+LAUNCH='mpirun -n 2' bash "$script" 2> log  # again: nothing is left to do
 grep -c 'already complete' log
 preprocess_bytes --input in.jsonl --output-prefix whole --append-eod 2> log
 for suffix in bin idx meta sum src; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Elements are lines to every message; offsets are those of the file.
+# Messages count the elements of an array as lines. Byte offsets are those in the file.
 cat > in.json <<'END'
 [
   {"text": "a"},

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# The byte counts from the start of the file, so a byte order mark counts as well.
+# Byte offsets count from the start of the file, including a byte order mark.
 printf '\xef\xbb\xbf{"text": "a"}\n[]\n' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix out

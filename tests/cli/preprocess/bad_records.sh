@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Each kind of bad record: the line counts from 1, the byte from 0, both in the decompressed file.
+# Reports each kind of bad record. Lines count from 1, bytes from 0, both in the decompressed file.
 fails() {
   local status=0
   printf '{"text": "a"}\r\n\n%b\n{"text": "b"}\n' "$1" > in.jsonl

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# gzip and zstd are told by their bytes, whatever the names say.
+# gzip and zstd files are recognized by their contents, not by their names.
 command -v zstd > found || { echo 'no zstd program' >&2; exit 77; }
 printf '{"text": "a"}\n{"text": "bc"}\n' > plain
 (head -n 1 plain | gzip; tail -n 1 plain | gzip) > members

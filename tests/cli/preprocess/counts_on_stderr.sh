@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# What was passed over, filled in or left empty is told, also in a run that went well.
+# A successful run also reports skipped blank lines, replaced surrogates and empty documents.
 printf '\n{"text": ""}\n{"text": "\\ud800"}\n \n' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix out

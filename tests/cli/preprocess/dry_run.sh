@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is small is counted exactly; nothing is written.
+# A small input is counted exactly. Nothing is written.
 printf '%s\n' '{"text": "ab", "b": "x"}' '{"text": "c", "b": ""}' bad > in.jsonl
 run() { preprocess_bytes --input in.jsonl --output-prefix out --json-keys text b --dry-run "$@"; }
 run | sed -E '/^(time|memory)/d; s/exact; .*/exact/'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Hours of work are replaced on demand only; half a pair counts as well.
+# Existing output is replaced only on request, even if it is incomplete.
 echo '{"text": "a"}' > in.jsonl
 fails() {
   local status=0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# All files below, by byte value of the whole path: in/a-b, in/a/b, in/a/c/d, in/b.
+# Reads all files below the folder, ordered by the bytes of the path: in/a-b, in/a/b, in/a/c/d,
+# in/b.
 mkdir -p in/a/c
 printf '{"text": "1"}\n' > in/a-b
 printf '{"text": "2"}\n' | gzip > in/a/b

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is no text is told by its name, and what to do about it; compressed or through a pipe as well.
+# Files in other formats are recognized, compressed or through a pipe as well. The message names the
+# format and what to do.
 echo '{"text": "a"}' > in.jsonl
 printf 'PK\x03\x04\x14\0\0\0' > a.zip
 tar -cf a.tar --format=ustar in.jsonl
@@ -17,7 +18,7 @@ for file in a.zip a.tar a.tar.gz a.parquet UTF-*; do try "$file"; done
 try - < a.zip
 gzip -dc a.tar.gz | try -
 try - < a.tar.gz
-# The last text here is what these bytes are not.
+# This file only starts like an archive, so it is read as text.
 printf 'PK is not an archive\n{"text": "a"}\n' > text
 try text | grep -o 'text:1.*'
 test "$(echo out*)" = 'out_text_document.bin out_text_document.idx out_text_document.meta '\

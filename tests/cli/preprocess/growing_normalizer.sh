@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A text that the tokenizer's normalizer doubles again and again is a bad record, soon and in little
-# memory.
+# If the normalizer of the tokenizer doubles a text again and again, the text becomes a bad record,
+# quickly and with little memory.
 {
   echo '{"normalizer": {"type": "Sequence", "normalizers": ['
   for i in $(seq 40); do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Asked for, help is an answer: on stdout, and nothing else anywhere. Without a group it is one
-# screen. Every flag is in one of the groups, and all are in `all`.
+# Help goes to stdout, and nothing else is printed. Without a group, it fits on a screen. Every flag
+# is in one of the groups, and `all` lists all flags.
 preprocess_data --help > screen
 test "$(wc -l < screen)" -le 40
 test "$(wc -L < screen)" -le 100

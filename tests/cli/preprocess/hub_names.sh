@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Models of the Hugging Face hub are not downloaded; one in the local cache is found there.
+# Models of the Hugging Face hub are not downloaded, but a model in the local cache is found.
 echo '{"text": "a"}' > in.jsonl
 unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME
 export HF_HOME=cache HOME=home
@@ -23,6 +23,6 @@ HF_HOME= fails "${llama[@]}"
 mv home/.cache/huggingface/hub elsewhere
 HF_HUB_CACHE=elsewhere fails "${llama[@]}"
 fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model gpt2
-# These are no names of the hub.
+# These names are not valid on the hub.
 fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model a/b/c
 fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model ./gpt2

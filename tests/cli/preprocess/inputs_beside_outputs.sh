@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where the output lies in the folder of inputs, whoever gives the folder again is told what is in the way.
+# If the outputs are in the folder of the inputs and the user passes the folder again, the message
+# names the files in the way.
 mkdir in
 echo '{"text": "a"}' > in/a.jsonl
 preprocess_bytes --input in --output-prefix in/web 2> log
@@ -14,7 +15,7 @@ try --input 'in/*.jsonl' --output-prefix in/web --resume
 try --input in --output-prefix out
 try --input in/web_text_document.idx --output-prefix out
 cat in/web_text_document.idx | try --input - --output-prefix out
-# Neither a .bin of something else nor one whose neighbour is no index is meant.
+# This does not apply to other .bin files, nor to a .bin whose .idx is not an index.
 mkdir other
 echo '{"text": "a"}' | tee other/x.bin other/x.idx > other/y.bin
 try --input other --output-prefix out

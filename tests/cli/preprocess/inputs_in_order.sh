@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files come in the order given, matches of a pattern sorted, as if they were one.
+# Files are read in the given order, as if they were one file. The matches of a pattern are sorted.
 mkdir data
 for name in b a c10 c2; do echo "{\"text\": \"$name\"}" > "data/$name.jsonl"; done
 preprocess_bytes --input data/b.jsonl 'data/c*.jsonl' data/a.jsonl --output-prefix out 2> log

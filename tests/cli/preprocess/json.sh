@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The answer is one line of JSON, alone on stdout; what differs from run to run is left out here.
+# The output is one line of JSON, with nothing else on stdout. Values that differ between runs are
+# left out here.
 printf '{"text": ["ab", "c"], "title": ""}\n\n{"text": "\\ud800", "title": "d"}\n' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix out --json-keys text title --append-eod --workers 3 \
   --json 2> log > summary

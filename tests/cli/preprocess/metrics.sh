@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The last line says that the run has finished; what cannot be written ends nothing.
+# The last line reports that the run has finished. If metrics cannot be written, the run continues.
 printf '%s\n' '{"text": "ab"}' '{"text": "c"}' bad > in.jsonl
 run() { preprocess_bytes --input in.jsonl --output-prefix out --overwrite --on-bad-record skip "$@"; }
 run --metrics lines 2> log

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A file of metrics that cannot be, or would spoil an output, is refused before anything starts.
+# A metrics file that cannot be created, or would overwrite an output, is refused before the run
+# starts.
 echo '{"text": "a"}' > in.jsonl
 mkdir folder
 ln -s . link

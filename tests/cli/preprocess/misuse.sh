@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Wrong flags are told apart from failures by exit code 2, and leave stdout to answers.
+# Usage errors exit with 2, unlike failures, and print nothing to stdout.
 echo '{"text": "a"}' > in.jsonl
 misuse() {
   local status=0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A text that the tokenizer refuses is a bad record: what follows the key says which text, and why.
+# If the tokenizer refuses a text, its record is bad. The message gives the key, the place in the
+# text, and the reason.
 fails() {
   local status=0
   printf '{"text": "1 2"}\n%s\n' "$1" > in.jsonl

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The order that Megatron's --partitions gives, and the files beside it.
+# The order of documents is that of Megatron's --partitions. The sidecars match this order.
 mkdir in
 printf '{"text": "zero"}\r\n\n{"text": "two"}\nno JSON\n{"text": "four"}' > in/a.jsonl
 printf '\xEF\xBB\xBF{"text": "five"}\n{"text": "six"}\n' | gzip > in/b.jsonl.gz

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is dropped is kept beside the dataset, with its place and why.
+# Dropped records are saved next to the dataset, with their place and the reason.
 printf '{"text": "a"}\nno JSON\n\n{"text": 1}\n{"title": "\xff"}\n{"text": "b"}\n' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix out --on-bad-record quarantine 2> log
 cat out_text_document.bad

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A regular expression without a walker of its own is named, since it makes the run slower; one
-# that gives up on a text makes that record a bad one.
+# A regular expression without a specialized splitter makes the run slower, so a note names it. If
+# its match fails on a text, the record is bad.
 if preprocess_data --version | grep -q 'without PCRE2'; then
   echo 'this build is without PCRE2' >&2
   exit 77

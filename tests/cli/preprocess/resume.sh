@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A killed run goes on where it was, and gives what one gives that was never killed.
+# A killed run resumes where it stopped, and writes the same output as a run that was never killed.
 for i in $(seq 1000); do echo "{\"text\": \"document $i\"}"; done > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix whole 2> log
 export MILLRACE_TEST_BLOCK_BYTES=5000 MILLRACE_TEST_CHECKPOINT_MS=0

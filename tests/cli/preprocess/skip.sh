@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Skipped records are named and counted; what is left is as if they had not been there.
+# Skipped records are reported and counted. The output is the same as without them.
 printf '{"text": "a"}\nbad\n\n{"text": 1}\n{}\n{"text": "b"}\n[]\n{"text": "\xff"}\n' > in.jsonl
 printf '{"text": "a"}\n{"text": "b"}\n' > good.jsonl
 preprocess_bytes --input in.jsonl --output-prefix out --on-bad-record skip --json > summary

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The body of the example for Slurm, without Slurm: three elements, one of which has to make room.
+# Runs the example for Slurm without Slurm, with three array elements. One of them is preempted and
+# resumed.
 script=$CASE_DIR/../../../scripts/slurm/preprocess.sbatch
 bash -n "$script"
 for i in $(seq 20000); do echo "{\"text\": \"$i\"}"; done > in.jsonl
@@ -13,7 +14,7 @@ element() { SLURM_ARRAY_TASK_ID=$1 exec bash "$script"; }
 
 (element 0) 2> log
 (element 2) 2> log
-# A block a line, each made safe: element 1 would take long, and stops when it is told to.
+# Each block is one line with a checkpoint, so element 1 takes long. It stops on SIGUSR1.
 (
   export MILLRACE_TEST_BLOCK_BYTES=1 MILLRACE_TEST_CHECKPOINT_MS=0
   element 1
@@ -26,12 +27,12 @@ wait $pid
 grep -c 'stopped, with' log
 test ! -e parts/web_00001-of-00003_text_document.idx
 (element 1) 2> log
-(element 1) 2> log  # once more: nothing to do
+(element 1) 2> log  # again: nothing is left to do
 
 bash "$script" merge 2> log
 preprocess_bytes --input in.jsonl --output-prefix whole --append-eod 2> log
 for suffix in bin idx meta sum src; do
   cmp out/web_text_document.$suffix whole_text_document.$suffix
 done
-# What fails fails the element, and does not come back.
+# If the program fails, the element fails and is not requeued.
 INPUT=nowhere.jsonl bash -c 'SLURM_ARRAY_TASK_ID=0 exec bash "$0"' "$script" 2> log || echo "= $?"

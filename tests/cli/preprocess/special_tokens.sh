@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A special token in a text becomes its id, is text, or makes the record a bad one; ids are counted.
+# A special token in a text becomes its id, is encoded as text, or makes the record bad. The ids are
+# counted.
 golden=$CASE_DIR/../../golden/tiny_ranks
 echo '{"text": "a </s> b"}' > in.jsonl
 run() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Three tasks in one folder, at once; merged, they are what one run writes.
+# Three tasks write into one folder at the same time. Their merged output equals that of one run.
 preprocess() { preprocess_bytes --input in.jsonl empty.jsonl --on-bad-record quarantine "$@"; }
 for i in $(seq 100); do
   printf '{"text": "%s"}\n' "$i"
@@ -16,13 +16,13 @@ for pid in "${pids[@]}"; do wait "$pid"; done
 preprocess --output-prefix web 2> /dev/null
 merge_datasets --input parts --output-prefix merged
 for suffix in bin idx meta sum src bad; do cmp merged.$suffix web_text_document.$suffix; done
-# The lines of a plain file are counted from its start, whoever reads it.
+# In all tasks, the lines of a plain file are counted from its start.
 grep -h '(byte ' log? | sort -t: -k2n
-# A part that is there is left alone; what Slurm says names it, too.
+# A complete part is left alone. The variables of Slurm select it, too.
 before=$(stat -c %i parts/web_00001-of-00003_text_document.bin)
 SLURM_PROCID=1 SLURM_NTASKS=3 preprocess --output-prefix parts/web --task slurm --resume 2> /dev/null
 test "$before" = "$(stat -c %i parts/web_00001-of-00003_text_document.bin)"
-# Without the last part the merge says so, and without the second it refuses.
+# If the last part is missing, merge_datasets warns. If the second is missing, it refuses.
 mkdir some
 mv parts/web_00002* some
 merge_datasets --input parts --output-prefix first

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is no vocabulary of ranks, or not the one it is said to be, fails with file, place, reason.
+# Files that are not a rank vocabulary, or not the one of the given pattern, fail with file, place
+# and reason.
 golden=$CASE_DIR/../../golden/tiny_ranks
 echo '{"text": "a"}' > in.jsonl
 fails() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tokenizer files that are missing, or something else, fail with the name of the file.
+# Tokenizer files that are missing or have another format fail with the name of the file.
 echo '{"text": "a"}' > in.jsonl
 fails() {
   local status=0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A flag that cannot be honoured is refused, with the reason; none is passed over in silence.
+# A flag that the tokenizer does not support is refused with the reason. No flag is silently
+# ignored.
 golden=$CASE_DIR/../../golden
 echo '{"text": "a"}' > in.jsonl
 misuse() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Without a tokenizer nothing is written: ids that are bytes would be a silent mistake. Every
-# summary says which tokenizer it was.
+# Without a tokenizer, nothing is written; a default tokenizer for bytes would be a silent mistake.
+# Every summary names the tokenizer.
 echo '{"text": "a b"}' > in.jsonl
 preprocess_data --input in.jsonl --output-prefix out || echo "= $?" >&2
 preprocess_data --input in.jsonl --output-prefix out --dry-run || echo "= $?" >&2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A tokenizer file that nothing says how to use would leave the user with bytes for tokens.
+# Tokenizer files without a tokenizer type are refused. Otherwise, the user would get bytes as
+# tokens.
 echo '{"text": "a"}' > in.jsonl
 touch vocab.json merges.txt
 misuse() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The number of threads shows nowhere in the output, more of them than processors neither.
+# The number of workers does not affect the output, even if it exceeds the number of processors.
 corpus=$CASE_DIR/../../../scripts/sample/corpus.jsonl
 for workers in 1 3 64; do
   preprocess_bytes --input "$corpus" --output-prefix "w$workers" --workers "$workers" 2> log

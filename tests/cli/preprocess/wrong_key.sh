@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A wrong key is told with the keys that there are. A run of nothing but bad records fails, and
+# If a key is wrong, the message lists the existing keys. A run with only bad records fails and
 # leaves nothing.
 printf '{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n' > in.jsonl
 run() { preprocess_bytes --input in.jsonl --output-prefix out --json-keys content "$@"; }
@@ -10,7 +10,8 @@ for policy in skip quarantine; do
 done
 run --on-bad-record skip --partitions 2 2> /dev/null && exit 1
 test "$(echo *)" = in.jsonl
-# An output that is to be replaced stays; and --resume of a failed run is a run of its own.
+# Existing output stays if the run that should replace it fails. --resume of a failed run starts a
+# new run.
 preprocess_bytes --input in.jsonl --output-prefix out --json-keys content text \
   --on-bad-record skip --overwrite 2> /dev/null && exit 1
 sed 's/text/content/' in.jsonl > good.jsonl

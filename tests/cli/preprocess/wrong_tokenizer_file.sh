@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A file of another kind than the type takes is recognized, and the flags for it are named.
+# If a file does not fit the tokenizer type, the message names its format and the flags for it.
 golden=$CASE_DIR/../../golden
 echo '{"text": "a"}' > in.jsonl
 fails() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The window that `zstd --long=31` declares is decompressed, or refused by name, from a file and
-# from a pipe.
+# Files with the window of `zstd --long=31` are decompressed, or refused with a message about the
+# window, from a file and from a pipe.
 command -v zstd > /dev/null || { echo "zstd is not installed" >&2; exit 77; }
 # Through a pipe, zstd does not know that the text is short.
 echo '{"text": "a"}' | zstd -q --long=31 -T1 > in.jsonl.zst

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that Megatron's builder wrote, in hexadecimal, and the corpus of all indices: `idx_*` and
-// `corpus` of megatron_golden.json.
+// Compares datasets with files that Megatron's builder wrote, stored in hexadecimal (`idx_*` of
+// megatron_golden.json). Also tests that the corpus of the other golden data is written as `corpus`
+// describes it.
 #include <millrace/dataset/indexed_dataset.hpp>
 
 #include <cstddef>
@@ -22,7 +23,8 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-/// What was given to Megatron's builder: documents as [tokens, lengths of sequences].
+/// The input of Megatron's builder. The golden file lists each document as [tokens, lengths of
+/// sequences].
 struct contents {
   std::vector<std::int32_t> lengths;
   std::vector<std::int64_t> ends = {0};
@@ -70,7 +72,7 @@ TEST(MegatronsFiles, HoldWhatItsBuilderWasGiven) {
     EXPECT_EQ(tokens_of(data), given.tokens);
     EXPECT_EQ(formats::encode_mmidx(data.type(), given.lengths, given.ends, given.modes),
               test::read_bytes(test::suffixed(folder / name, ".idx")));
-    // The files of this folder, which megatron-core 0.16.1 wrote, are the same.
+    // megatron-core 0.16.1 wrote the same files into tests/golden/megatron.
     for (const char* suffix : {".idx", ".bin"}) {
       EXPECT_EQ(test::read_bytes(test::suffixed(test::golden("megatron") / name, suffix)),
                 test::read_bytes(test::suffixed(folder / name, suffix)));
@@ -91,7 +93,7 @@ TEST(MegatronsCorpus, IsTheOneThatTestsWrite) {
     lengths.push_back(data.sequence_length(i));
   }
   EXPECT_EQ(lengths, test::numbers(corpus["sizes"]));
-  // write_corpora follows this sentence.
+  // write_corpora must follow this rule.
   EXPECT_EQ(std::string_view(corpus["rule"]),
             "doc i (0-based): tokens (i*37+k)%999 for k in 0..L-2, then 999; L=2+(i*7)%23; vocab "
             "1000, uint16");

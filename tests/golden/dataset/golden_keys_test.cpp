@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// That nothing of megatron_golden.json goes unread: all of its keys, and which test reads each.
+// Tests that every key of megatron_golden.json is read. Lists the keys that each test reads.
 #include <functional>
 #include <map>
 #include <set>
@@ -17,7 +17,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-/// Test file: the paths that it reads, with `*` for a part or a seed.
+/// The keys that each test file reads, as paths with `*` for a part or a seed.
 const std::map<std::string, std::vector<std::string>> readers = {
     {"blend_golden_test.cpp",
      {"blend[].dataset_index", "blend[].dataset_sample_index", "blend[].exhaustive",
@@ -46,7 +46,7 @@ const std::map<std::string, std::vector<std::string>> readers = {
      {"samplers[].consumed", "samplers[].data_sharding", "samplers[].dp", "samplers[].drop_last",
       "samplers[].gbs", "samplers[].kind", "samplers[].lens", "samplers[].mbs", "samplers[].ranks",
       "samplers[].total"}},
-    {"samples_test.cpp",  // and ../loader_megatron_test.cpp
+    {"samples_test.cpp",  // also read by ../loader_megatron_test.cpp
      {"gpt[].splits.*.last.labels", "gpt[].splits.*.last.loss_mask",
       "gpt[].splits.*.last.position_ids", "gpt[].splits.*.last.tokens",
       "gpt[].splits.*.sample0.labels", "gpt[].splits.*.sample0.loss_mask",
@@ -54,7 +54,7 @@ const std::map<std::string, std::vector<std::string>> readers = {
       "gpt[].splits.*.sample0_attention_mask_rows"}},
 };
 
-/// Of what millrace does not make: samples of sentences (BERT, T5), and --mock-data.
+/// Keys of data that millrace does not produce: samples of sentences (BERT, T5), and --mock-data.
 const std::set<std::string, std::less<>> without_reader = {"build_mapping", "mock_gpt"};
 
 bool is_list_of_objects(dom::element element) {
@@ -93,7 +93,8 @@ TEST(MegatronsGoldens, AreReadToTheLastKey) {
     const std::string text = test::read_text(test::golden("dataset") / file);
     for (const std::string& path : paths) {
       read.insert(path);
-      // The file names the key, or what is right above it (megatron_golden::write_files).
+      // The test file must contain the key or its top-level key, as for
+      // megatron_golden::write_files.
       const std::string key = path.substr(path.find_last_of('.') + 1);
       const std::string top = path.substr(0, path.find_first_of("[."));
       EXPECT_TRUE(text.find('"' + key + '"') != std::string::npos ||

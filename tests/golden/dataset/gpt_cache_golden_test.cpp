@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The folders that Megatron's GPTDatasets left, made again as `inspect_dataset prepare-cache` makes
-// them: `gpt` of megatron_golden.json, its file names, types and bounds of splits.
+// Writes the cache folders of Megatron's GPTDatasets again, as `inspect_dataset prepare-cache`
+// does, and compares file names, types and split bounds: `gpt` of megatron_golden.json.
 #include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
 
 #include <algorithm>
@@ -36,7 +36,8 @@ std::string bytes_of(const std::vector<std::int64_t>& numbers) {
   return bytes;
 }
 
-/// What numpy.save writes: version 1.0, the header filled up with spaces to a multiple of 64.
+/// Returns a file as numpy.save writes it: version 1.0, with a header that is padded with spaces to
+/// a multiple of 64 bytes.
 std::string npy_of(std::string_view dtype, const std::string& shape,
                    const std::vector<std::int64_t>& numbers) {
   const char* descr = dtype == "int32" ? "<i4" : dtype == "uint32" ? "<u4" : "<i8";
@@ -109,7 +110,7 @@ TEST(MegatronsCaches, AreMadeFileByFile) {
     SCOPED_TRACE(std::string(std::string_view(config["name"])));
     const test::temp_folder folder;
     test::megatron_golden::write_corpora(folder.path());
-    const test::inside here(folder.path());  // paths enter the names as they are typed
+    const test::inside here(folder.path());  // file names depend on the paths as given
     expect_bounds(split_matrix{std::string_view(config["split"])}, config["split_matrix"]);
     for (const split_part part : split_parts) {
       dom::element expected;

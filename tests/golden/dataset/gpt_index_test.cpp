@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The indices of Megatron's GPTDataset, their descriptions and file names, rebuilt.
+// Rebuilds the indices of Megatron's GPTDataset, their descriptions and file names, and compares
+// them.
 #include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
 #include <cstdint>
@@ -32,13 +33,13 @@ std::vector<std::int64_t> wide_of(const Variant& array) {
   return std::visit([](const auto& one) { return wide(one.numbers()); }, array);
 }
 
-/// A boolean of a case, which is true where it does not say.
+/// Returns a boolean of a case. A missing value is true.
 bool flag(dom::object config, std::string_view name) {
   bool value = true;
   return config[name].get(value) == simdjson::SUCCESS ? value : true;
 }
 
-/// The tokenizer inside a description.
+/// Returns the tokenizer entry of a description.
 std::string tokenizer_of(std::string_view description) {
   dom::parser parser;
   const dom::element parsed = parser.parse(simdjson::padded_string(description));

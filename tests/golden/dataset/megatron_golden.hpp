@@ -17,8 +17,8 @@
 
 namespace millrace::test {
 
-/// golden/megatron_golden.json of the shared folder: what Megatron-LM made of small corpora.
-/// tests/golden/README.md says how.
+/// golden/megatron_golden.json in the shared folder: the results of Megatron-LM for small corpora.
+/// tests/golden/README.md describes how it was made.
 class megatron_golden {
  public:
   /// @pre !shared_folder().empty()
@@ -29,14 +29,15 @@ class megatron_golden {
   simdjson::dom::element operator[](std::string_view key) const { return all_[key]; }
   simdjson::dom::element all() const { return all_; }
 
-  /// Writes PREFIX.idx and PREFIX.bin, which an entry has in hexadecimal.
+  /// Writes PREFIX.idx and PREFIX.bin from an entry, which holds them in hexadecimal.
   void write_files(std::string_view key, const std::filesystem::path& prefix) const {
     const simdjson::dom::element each = all_[key];
     write_text(suffixed(prefix, ".idx"), bytes_of(std::string_view(each["idx"])));
     write_text(suffixed(prefix, ".bin"), bytes_of(std::string_view(each["bin"])));
   }
 
-  /// Writes its two corpora, `corpus` and `corpus2`: sequences that count up and end in 999.
+  /// Writes the two corpora of the golden data, `corpus` and `corpus2`. Each sequence counts up and
+  /// ends in 999.
   static void write_corpora(const std::filesystem::path& folder) {
     write_corpus(folder / "corpus", 24, 37, 7, 23);
     write_corpus(folder / "corpus2", 18, 53, 5, 17);
@@ -73,7 +74,7 @@ class megatron_golden {
   simdjson::dom::element all_;
 };
 
-/// An array of numbers, of any depth, flat.
+/// Returns the numbers of an array of any depth, flattened.
 inline std::vector<std::int64_t> numbers(simdjson::dom::element element) {
   std::vector<std::int64_t> out;
   if (element.is_array()) {
@@ -86,7 +87,7 @@ inline std::vector<std::int64_t> numbers(simdjson::dom::element element) {
   return out;
 }
 
-/// The working folder, until the end of the scope: for paths that are to be short and relative.
+/// Changes the working folder until the end of the scope, for tests that need short relative paths.
 class inside {
  public:
   explicit inside(const std::filesystem::path& folder) : before_(std::filesystem::current_path()) {

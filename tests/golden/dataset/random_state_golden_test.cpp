@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// numpy's RandomState by numpy: `randomstate` of megatron_golden.json.
+// Compares random numbers and shuffles with those of numpy's RandomState: `randomstate` of
+// megatron_golden.json.
 #include <millrace/dataset/detail/megatron/numpy_random.hpp>
 
 #include <cstddef>
@@ -38,7 +39,7 @@ TEST(RandomStateGolden, ShufflesAsNumpyDoes) {
     SCOPED_TRACE(std::string(text));
     const auto seed = static_cast<std::uint32_t>(std::stoul(std::string(text)));
 
-    numpy_random random(seed);  // one after another, of the same state
+    numpy_random random(seed);  // both shuffles use this generator, one after the other
     std::size_t size = 10;
     for (const dom::element shuffle : dom::array(expected["first_two_shuffles"])) {
       EXPECT_EQ(shuffled(random, size), test::numbers(shuffle));

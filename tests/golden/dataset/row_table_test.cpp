@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of rows, byte for byte as golden/sidecars/generate.py makes them from
-// formats/spec/rows.md.
+// Compares tables of rows byte by byte with those of golden/sidecars/generate.py, a program that
+// follows formats/spec/rows.md.
 #include <millrace/dataset/detail/packing/row_table.hpp>
 
 #include <filesystem>
@@ -30,7 +30,7 @@ TEST(GoldenRowTable, IsMadeOfMegatronsFiles) {
     EXPECT_EQ(path.filename(), table);
     EXPECT_FALSE(open_row_table(data, options, path).was_cached);
     EXPECT_EQ(test::read_bytes(path), test::read_bytes(sidecars / table));
-    // And theirs is taken for ours.
+    // A table that the other program wrote is also accepted as a cached table.
     std::filesystem::copy_file(sidecars / table, path,
                                std::filesystem::copy_options::overwrite_existing);
     EXPECT_TRUE(open_row_table(data, options, path).was_cached);

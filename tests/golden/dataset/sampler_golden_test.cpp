@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samplers against lists of Megatron-LM's own data_samplers.py: `samplers` of megatron_golden.json.
+// Compares samplers with the lists of Megatron-LM's data_samplers.py: `samplers` of
+// megatron_golden.json.
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torch.randperm, by torch itself: tests/golden/dataset/torch.
+// Compares permutations with those of torch.randperm: tests/golden/dataset/torch.
 #include <millrace/dataset/detail/megatron/torch_random.hpp>
 
 #include <cstddef>

@@ -80,7 +80,8 @@ def ours_to_them(args, folder):
                     other = pathlib.Path(f"{theirs}{suffix}").read_bytes()
                     expect_equal(f"{source.name} {tokenizer} {eod} {suffix}", one, other)
                 expect_both_readers_agree(args, f"{ours}_text_document")
-    # Of several tokenizers, which is nothing to train on: merged only where no .meta tells.
+    # The parts have several tokenizers, so nothing can be trained on the result. merge_datasets
+    # merges them only without their .meta.
     for meta in (folder / "parts").glob("*.meta"):
         meta.unlink()
     run(args.programs / "merge_datasets", "--input", folder / "parts",

@@ -3,8 +3,8 @@
 
 THREE = [[[1, 2, 3]], [], [[4, 5], [6, 7, 999]]]
 
-# name: (dtype, multimodal, documents). A document is a list of sequences, multimodal: of pairs
-# (tokens, mode).
+# name: (dtype, multimodal, documents). A document is a list of sequences; in a multimodal dataset,
+# each is a pair (tokens, mode).
 CASES = {
     "idx_uint16_3docs": ("uint16", False, THREE),
     "idx_int32": ("int32", False, [[[1, 2, 70000]]]),
@@ -12,7 +12,7 @@ CASES = {
     "idx_empty": ("uint16", False, []),
 }
 
-# The dtypes and the ends of their ranges (of the floats: where whole numbers end).
+# The dtypes and the ends of their ranges. For floats: the largest range of exact whole numbers.
 RANGES = {
     "uint8": (0, 255),
     "int8": (-128, 127),

@@ -46,10 +46,11 @@ def write_dataset(prefix, documents, dtype, multimodal=False):
 
 def read_dataset(prefix, multimodal=False):
     """Opens `prefix` with IndexedDataset, reads every sequence and returns what was found."""
-    # An empty .bin cannot be mapped by NumPy; Megatron's file reader takes it.
+    # NumPy cannot map an empty .bin, but Megatron's file reader can read it.
     mmap = os.path.getsize(prefix + ".bin") > 0
     dataset = load().IndexedDataset(prefix, multimodal=multimodal, mmap=mmap)
-    # Not the property of the dataset: it asserts the truth of an array, which NumPy refuses.
+    # Does not use the property of the dataset, because it asserts the truth value of an array,
+    # which NumPy refuses.
     modes = dataset.index.sequence_modes.tolist() if multimodal else None
     sequences = (dataset.get(i) for i in range(len(dataset)))
     return facts(

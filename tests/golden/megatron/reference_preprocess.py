@@ -67,7 +67,7 @@ def encode_document(value, tokenizer, eod):
     tokens, lengths = [], []
     for sentence in value if isinstance(value, list) else [value]:
         ids = tokenizer.encode(sentence)
-        if ids:  # a sentence without tokens leaves no trace
+        if ids:  # a sentence without tokens is left out
             tokens += ids
             lengths.append(len(ids))
     if tokens and eod is not None:  # an empty document stays empty
@@ -86,7 +86,7 @@ def preprocess(path, keys, tokenizer, append_eod, output_prefix):
     builders = {
         key: indexed_dataset.IndexedDatasetBuilder(prefixes[key] + ".bin", dtype) for key in keys
     }
-    # Text mode: \n, \r\n and a lone \r end a line, and nothing else does.
+    # In text mode, only \n, \r\n and a lone \r end a line.
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             record = json.loads(line)
@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--output-prefix", required=True)
     args = parser.parse_args()
 
-    megatron_support.load()  # before anything else, so that a missing package is a skip
+    megatron_support.load()  # first, so that a missing package skips the test
     tokenizer = make_tokenizer(args.tokenizer)
     preprocess(args.input, args.key, tokenizer, args.append_eod, args.output_prefix)
 

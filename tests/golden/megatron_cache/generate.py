@@ -14,7 +14,7 @@ import sys
 import tempfile
 import warnings
 
-warnings.filterwarnings("ignore")  # of packages that megatron-core would use for training
+warnings.filterwarnings("ignore")  # from packages that megatron-core would use for training
 try:
     from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
     from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig
@@ -34,7 +34,7 @@ class Tokenizer:
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # the path of the dataset, as typed, is in the name of its cache
+        os.chdir(folder)  # the dataset path, as given, affects the cache name
         for suffix in ("bin", "idx"):
             shutil.copy(HERE.parent / "megatron" / f"idx_int32.{suffix}", folder)
         config = GPTDatasetConfig(

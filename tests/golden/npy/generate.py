@@ -21,12 +21,12 @@ from numpy.lib import format as npy_format
 HERE = pathlib.Path(__file__).resolve().parent
 DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
 SHAPES = [(), (3,), (3, 2)]
-# After the text numpy puts 1 to 64 spaces to end at a multiple of 64: the shapes of 14 sizes leave
-# 2, 1 and 64.
+# numpy pads the header with 1 to 64 spaces to a multiple of 64. The shapes with 14 sizes leave 2, 1
+# and 64 spaces.
 MORE_SHAPES = [(0,), (1,), (0, 2), (2, 3, 4), (10**12, 0), (0, 12345678901), (1,) * 32,
                (0,) + (1,) * 13, (0, 10) + (1,) * 12, (0, 100) + (1,) * 12, (0,) + (1,) * 63]
 HEADERS = [
-    # As numpy writes them, and as others do.
+    # Headers as numpy writes them, and as other programs do.
     ("same", "{'descr': '<i4', 'fortran_order': False, 'shape': (3, 2), }"),
     ("same", "{'descr': '<i4', 'fortran_order': False, 'shape': (3, 2)}"),
     ("same", "{'shape': (3, 2), 'descr': '<i4', 'fortran_order': False}"),
@@ -43,7 +43,7 @@ HEADERS = [
     ("same", "{'descr': '|b1', 'fortran_order': False, 'shape': (5,)}"),
     ("same", "{'descr': '<i8', 'fortran_order': True, 'shape': (5,)}"),
     ("same", "{'descr': '<i8', 'fortran_order': True, 'shape': ()}"),
-    # Sound, but left to numpy.
+    # Valid, but only numpy reads them.
     ("refused", "{'descr': '<i8', 'fortran_order': True, 'shape': (5, 2)}"),
     ("refused", "{'descr': '>i4', 'fortran_order': False, 'shape': (5,)}"),
     ("refused", "{'descr': '|O', 'fortran_order': False, 'shape': (5,)}"),
@@ -63,7 +63,7 @@ HEADERS = [
     ("refused", "{'descr': '<i4', 'descr': '<i8', 'fortran_order': False, 'shape': (5,)}"),
     ("refused", "{'descr': '<i4', 'fortran_order': False, 'shape': (9223372036854775808,)}"),
     ("refused", "{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}"),
-    # Not sound.
+    # Invalid.
     ("refused", ""),
     ("refused", "{}"),
     ("refused", "{,}"),
@@ -115,7 +115,7 @@ def verdict(text):
     try:
         shape, fortran, dtype = npy_format.read_array_header_1_0(
             io.BytesIO(struct.pack("<H", len(raw)) + raw))
-    except Exception:  # numpy lets several kinds through
+    except Exception:  # numpy raises exceptions of several types
         return "refused"
     sizes = ",".join(str(size) for size in shape) or "scalar"
     return f"{dtype.str} {'F' if fortran else 'C'} {sizes}".replace("\t", " ")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the loader served for cases that were drawn once, so that no later change serves other rows.
+// Compares the rows of fixed cases with those that the loader served when the cases were drawn. So
+// a later version cannot serve other rows unnoticed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,7 @@ namespace {
 using test::case_batch;
 using test::case_row;
 
-/// CRC-32C of numbers as little-endian int64.
+/// Computes the CRC-32C of numbers as little-endian int64.
 class number_crc {
  public:
   template <class Number>
@@ -59,7 +60,8 @@ served_ranks serve_all(const test::served_case& c) {
   return ranks;
 }
 
-/// For each rank: micro-batches, rows, and the sums of ids, of places and of fields.
+/// Returns for each rank: the number of micro-batches, the number of rows, and checksums of ids, of
+/// places and of fields.
 std::string summary_of(const served_ranks& ranks) {
   std::string text;
   for (const auto& batches : ranks) {
@@ -89,7 +91,8 @@ std::string summary_of(const served_ranks& ranks) {
   return text;
 }
 
-/// One line for each row: rank, step, micro-batch, row, sample, position and source, then its ids.
+/// Returns one line for each row: rank, step, micro-batch, row, sample, position and source, then
+/// its ids.
 std::vector<std::string> rows_of(const served_ranks& ranks) {
   std::vector<std::string> lines;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -120,7 +123,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 
 constexpr const char* separator = " => ";
 
-/// Draws cases and writes both files: what MILLRACE_DRAW_SERVED=FOLDER asks for.
+/// Draws cases and writes both files, if MILLRACE_DRAW_SERVED=FOLDER is set.
 void draw_files(const std::filesystem::path& folder) {
   std::string cases =
       "# Cases that were drawn once, and what the loader served. tests/golden/README.md says how "

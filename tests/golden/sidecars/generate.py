@@ -34,8 +34,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 MEGATRON = HERE.parent / "megatron"
 TOP = (1 << 63) - 1
 NAME = "preprocess_lines.jsonl"
-# Where each task begins, in the file given twice, one behind the other. The line that begins at 86
-# comes after a lone CR. Equal cuts make a task without input.
+# The text offsets at which the tasks begin, by number of tasks. The input is the same file twice,
+# one copy after the other. The line at 86 comes after a lone CR. Two equal offsets give a task
+# without input.
 CUTS = {2: [0, 741], 3: [0, 86, 840], 6: [0, 86, 86, 741, 1404, 1437]}
 KINDS = ["invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type",
          "not_encodable"]
@@ -126,7 +127,7 @@ def strange_meta():
 def one_after_another(rng, count, gap=1, skip=0.0, source=0, begin=0, line=1):
     places = []
     for _ in range(count):
-        if rng.random() < skip:  # a blank or bad line
+        if rng.random() < skip:  # as if this line were blank or bad
             line += rng.randrange(1, 4)
             begin += rng.randrange(1, 5000)
         length = int(rng.lognormvariate(6, 2))

@@ -20,7 +20,7 @@ def crc32c(data, crc=0):
 
 def _crc_of_byte(byte):
     for _ in range(8):
-        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)  # 0x1EDC6F41, reflected
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)  # 0x1EDC6F41, bits reversed
     return byte
 
 

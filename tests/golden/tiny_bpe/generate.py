@@ -59,7 +59,7 @@ def write_cases(folder, texts):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.add_special_tokens([AddedToken(END_OF_TEXT, special=True, normalized=False)])
     with open(folder / "cases.jsonl", "w", encoding="utf-8", newline="\n") as stream:
-        # The sample stays readable; what was made to be awkward is escaped.
+        # The texts of the sample stay readable in the file; the adversarial strings are escaped.
         for text, escaped in [(t, False) for t in texts] + [
             (t, True) for t in adversarial.strings()
         ]:

@@ -27,7 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 SPECIAL = "<|endoftext|>"
 NUM_SPECIAL = 20
-TELLING = [b"eT", b"nI", b"!\n", b"!\n/"]  # tokens that only one of v1 and v2 can give
+TELLING = [b"eT", b"nI", b"!\n", b"!\n/"]  # tokens that only v1 or only v2 can give
 
 
 def byte_alphabet():

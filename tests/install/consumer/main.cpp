@@ -3,10 +3,10 @@
 //
 // usage: consumer PREFIX [BLENDS]
 //
-// BLENDS has a blend in each three lines:
-//   weights W ... | sizes N ...     normalized weights, or samples of each dataset
-//   dataset of each sample
-//   number of each sample in its dataset
+// BLENDS holds each blend as three lines:
+//   weights W ... | sizes N ...     normalized weights, or number of samples of each dataset
+//   the dataset of each sample
+//   the index of each sample in its dataset
 #include <cstdint>
 #include <exception>
 #include <fstream>
@@ -59,7 +59,7 @@ int compare_blends(const char* path) {
   return blends;
 }
 
-// A bad option, refused in the library: what it throws is caught by its type.
+// The library throws for bad arguments. The exceptions can be caught by their types.
 void catch_by_type(const millrace::dataset::indexed_dataset& data) {
   try {
     const millrace::loader::batch_loader loader(data, {.batch_size = -1, .seq_len = 8});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same headers a second time, and the library that is compiled, not only included.
+// Includes the same headers in a second source, and calls a function that is compiled into the
+// library.
 #include <cstdint>
 
 #include "every_header.hpp"

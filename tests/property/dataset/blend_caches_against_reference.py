@@ -52,7 +52,8 @@ BRANCHES = (
     "sets of validation data", "one split", "data for each part", "surplus of our own",
     "left out: Megatron never ends", "left out: Megatron refuses", "prepare-cache ran")
 
-# What is refused here, and not by Megatron: no samples at all would come of it, or ones of HEAD's asserts.
+# Messages of cases that millrace refuses, but Megatron does not. Either they would give no samples
+# at all, or asserts of Megatron's HEAD fail for them.
 STRICTER = ("above all", "sequence of 1 token", "1 token", "has no samples", "no number of samples",
             "each set is used completely", "each sample is used once", "expected a weight before each prefix",
             "single precision")
@@ -279,7 +280,7 @@ def without_values(sentence):
 
 def run_case(rng, folder, ask, program, seen):
     corpora, flags, sizes, options, tokenizer = random_case(rng, folder)
-    by_program = rng.random() < 0.25  # drawn always: the cases must not depend on what is there
+    by_program = rng.random() < 0.25  # always drawn: cases must not depend on what is installed
     ours_in, theirs_in = f"{folder}/ours", f"{folder}/theirs"
     case = f"{flags} {sizes} {options} {tokenizer.unique_identifiers} {corpora}"
 
@@ -305,7 +306,7 @@ def run_case(rng, folder, ask, program, seen):
     try:
         theirs = reference(flags, sizes, options, tokenizer, theirs_in)
     except Endless as endless:
-        # Where none are asked for, a part without tokens has none here.
+        # If no samples are requested, a part without tokens gets no samples in millrace.
         assert refused or endless.args[0] == 0, f"endless for Megatron, not refused: {case}\n{ours}"
         seen["left out: Megatron never ends"] += 1
         return
@@ -325,7 +326,7 @@ def run_case(rng, folder, ask, program, seen):
         for name in expected:
             assert written[name] == expected[name], f"{name} differs"
         compare_parts(ours, theirs, corpora, True, seen)
-        # Each reads what the other wrote.
+        # Each program reads the files of the other.
         before = times_of(theirs_in)
         compare_parts(answer_in(theirs_in), theirs, corpora, False, seen)
         assert times_of(theirs_in) == before, "we wrote what Megatron had written"

@@ -68,7 +68,8 @@ BUGS = (
      "blend_position(end - 1)", "blend_position(begin)"),
     ("blocks go on below their floor",
      "steps(end, floor_);", "steps(end, floor_ - 0.01);"),
-    # That they are never spent would not show: a dataset that has given all is never furthest behind.
+    # A bug that never spends datasets would go unnoticed, since a dataset that has given all its
+    # samples is never furthest behind.
     ("datasets are spent a sample early",
      "t.round == t.limit ?", "t.round + 1 == t.limit ?"),
     ("weights are normalised once",
@@ -141,7 +142,8 @@ def greedy_case(rng, ask, seen):
         seen["left out: a weight underflowed"] += 1
         return
     size = rng.randrange(0, 3000) if rng.random() < 0.9 else 20000
-    # Fractions are slow: some small ones are enough, as our own model with fma() does the others.
+    # Fractions are slow, so a few small cases are enough. The test's own model with fma() covers
+    # the others.
     ours = ask("greedy", size, *map(float.__repr__, typed))
     assert ours[128:] == md5(numpy.array(weights)), f"normalised twice: {typed}"
     dataset, sample = reference_blend(numpy.array(weights), size)

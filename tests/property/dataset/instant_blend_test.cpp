@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares blends with a naive model, with two hundred sources, one of them of weight 1e-6.
+// Compares blends with a naive model. There are 200 sources; one of them has weight 1e-6.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -33,9 +33,9 @@ void expect_exact(const blend_slots& slots, std::int64_t positions) {
     ASSERT_EQ(place.k, count) << p;
     ASSERT_EQ(slots.position_of(place), p);
     ++count;
-    // Checking every source at every step would take n checks per step. These two suffice: only the
-    // source just served can be too far ahead, and a source is furthest behind just before it is
-    // served.
+    // Checking every one of the n sources at every step would take n checks per step. Two checks
+    // suffice: only the source just served can be too far ahead, and a source is furthest behind
+    // just before it is served.
     const double due = share[static_cast<std::size_t>(place.source)] * static_cast<double>(p + 1);
     ASSERT_LT(static_cast<double>(count) - due, 1) << p;
     const double due_before =
@@ -58,7 +58,7 @@ TEST(InstantBlend, KeepsTwoHundredSourcesWithinOneSampleOfTheirShare) {
   for (const double w : weights) sum += w;
   weights.insert(weights.begin() + 77, sum * 1e-6);
   const blend_slots slots(weights);
-  EXPECT_EQ(slots.slots(77), 4);  // of 2^22
+  EXPECT_EQ(slots.slots(77), 4);  // slots of 2^22
   expect_exact(slots, slots.period() + 100'000);
 }
 

@@ -54,7 +54,8 @@ TEST(InstantShuffle, HasAnInverseForSizesTo2To40) {
   }
 }
 
-/// (x - df) / sqrt(2 df), which is approximately standard normal for a random order.
+/// Returns (x - df) / sqrt(2 df) for the chi-squared statistic x with df degrees of freedom. For a
+/// random order, this is approximately standard normal.
 double deviation(const std::vector<std::int64_t>& counts, double expected) {
   double x2 = 0;
   for (const std::int64_t count : counts) {

@@ -30,7 +30,7 @@ import met_branches
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import planted_bugs  # noqa: E402
 
-warnings.filterwarnings("ignore")  # of packages that megatron-core would use for training
+warnings.filterwarnings("ignore")  # from packages that megatron-core would use for training
 try:
     import numpy
     import torch  # noqa: F401
@@ -114,7 +114,7 @@ def random_split(rng):
         return "969, 30, 1"
     if kind == 1:
         return rng.choice(["100,0,0", "0,1,1", "1,1", "1,0,1", "0,0,1", "1/1/2", "1e-3", ".5;.25;.25",
-                           "0,0,0", "1,2,3,4", "x"])  # the last three are none
+                           "0,0,0", "1,2,3,4", "x"])  # the last three are invalid
     numbers = [rng.choice([rng.randrange(0, 100), round(rng.random(), 3)]) for _ in range(rng.choice([2, 3]))]
     return rng.choice([",", ", ", ":"]).join(map(str, numbers))
 
@@ -222,7 +222,7 @@ def run_case(rng, number, folder, driver, seen):
         elif tokens == 1 and samples:
             reason = "samples of one token, where HEAD asserts"
         elif tokens == 0 and samples == 0:
-            assert answer.get("samples") == 0, where  # Megatron would never end
+            assert answer.get("samples") == 0, where  # Megatron would loop forever
             seen["left out: endless, but of length 0 here"] += 1
             continue
         if reason is None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole run over packed documents, including edits: it resumes from any state as if it had never
-// stopped, and does not depend on the number of ranks.
+// Tests whole runs over packed documents, including edits. A run must resume from any state as if
+// it had never stopped, and must not depend on the number of ranks.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -30,7 +30,7 @@ constexpr std::int64_t global_batch = 12;
 constexpr std::int64_t seq_len = 16;
 constexpr std::int64_t run_steps = 30;
 
-/// A permutation of few rows, drawn again for each epoch.
+/// A permutation of a few rows, drawn again for each epoch.
 class drawn {
  public:
   drawn(std::int64_t rows, std::uint64_t seed) {
@@ -46,7 +46,7 @@ class drawn {
 
 using sample = std::vector<std::uint16_t>;  // the text of the sample
 
-/// A run in a process that is given the dataset, the options and a state.
+/// A process of a run. It gets the dataset, the options and a state.
 class process {
  public:
   process(const indexed_dataset& data, const run_state& state)
@@ -170,7 +170,7 @@ TEST_F(PackedRun, GoesOnFromEveryStateAsIfItHadNotStopped) {
 TEST_F(PackedRun, IsTheSameHoweverManyRanksShareIt) {
   const auto expected = whole_run();
   std::mt19937_64 random(test::seed(9));
-  // Ranks and micro-batch change at every step, as between restarts.
+  // The number of ranks and the micro-batch size change at every step, as they may at a restart.
   constexpr std::pair<std::int64_t, std::int64_t> layouts[] = {{1, 1}, {1, 12}, {2, 3}, {3, 2},
                                                                {3, 4}, {4, 1},  {6, 2}, {12, 1}};
   for (std::int64_t step = 0; step < run_steps; ++step) {
@@ -210,7 +210,7 @@ TEST_F(PackedRun, MovesNothingThatWasServedWhenEditsAreAdded) {
     for (std::int64_t n = 0; n < k; ++n) {
       ASSERT_EQ(after.served(n), expected[static_cast<std::size_t>(n)]);
     }
-    // After that, none of the blocked ones is served; the others keep their order.
+    // From sample k on, no blocked document is served. The other documents keep their order.
     std::set<std::uint16_t> blocked;
     for (std::int64_t d = 30; d < 34; ++d) {
       for (std::int64_t i = 0; i < data_->document_tokens(d).size(); ++i) {

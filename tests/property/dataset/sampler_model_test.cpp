@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the sampler with a model that mirrors Megatron's loops: look-ups in both directions,
-// ranks, growing steps, edits, restarts. loader/planted_sampler_bugs.py plants bugs in the sampler
-// and rebuilds this test.
+// Compares the sampler with a model that mirrors Megatron's loops. Covers look-ups in both
+// directions, ranks, growing steps, edits and restarts. loader/planted_sampler_bugs.py plants bugs
+// in the sampler and rebuilds this test.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ struct drawn_case {
   sampler_options options;
   std::int64_t end = 0;
   std::vector<edit> edits;
-  std::map<std::int64_t, numbers> blocked;  // by document; each blocking edit has its own
+  std::map<std::int64_t, numbers> blocked;  // positions by document; one document per edit
 };
 
 class drawer {
@@ -174,7 +174,8 @@ struct model {
       yielded.erase(yielded.begin(), yielded.begin() + o.consumed_samples / o.world_size);
     }
     batches = std::ssize(yielded);
-    // As the trainer's loop: the calculator defines how many micro-batches a step takes.
+    // Follows the loop of the trainer: the calculator determines the number of micro-batches of a
+    // step.
     std::int64_t step = 0;
     std::int64_t first = 0;
     for (std::size_t t = 0; t < yielded.size(); ++t) {
@@ -213,10 +214,10 @@ struct model {
 
   sampler_options options;
   std::int64_t total = 0;
-  std::int64_t batches = 0;  // per rank
+  std::int64_t batches = 0;  // micro-batches of each rank
   std::optional<numbers> stream;
   std::vector<model_row> rows;
-  std::map<std::pair<std::int64_t, std::int64_t>, batch_number> numbers_of;  // by t, rank
+  std::map<std::pair<std::int64_t, std::int64_t>, batch_number> numbers_of;  // by micro-batch, rank
   std::map<std::pair<std::int64_t, std::int64_t>, numbers> positions_of;
 };
 
@@ -401,9 +402,9 @@ class compared {
     return first == row.sample;
   }
 
-  /// The positions of a pass that are never served. The model knows all of a pass only if it also
-  /// has served some of the following ones. It does not know what the first pass served before the
-  /// start.
+  /// Returns the positions of a pass that are never served. The model knows all positions of a pass
+  /// only if it has also served samples of later passes. It does not know what the first pass
+  /// served before the start.
   std::multiset<std::int64_t> dropped(std::int64_t pass, const position_turns& found) const {
     std::multiset<std::int64_t> all;
     if (case_.options.type == sampler_type::full_validation) return all;
@@ -425,7 +426,7 @@ class compared {
     const bool is_first = pass == model_.rows.front().pass;
     const bool is_whole = pass + 3 < last && (!is_first || case_.options.consumed_samples == 0);
     if (is_whole) return all;
-    // Otherwise, only test that no dropped position is served.
+    // Otherwise, only tests that no dropped position is served.
     for (const std::int64_t p : all_of(found.dropped)) EXPECT_TRUE(all.contains(p)) << p;
     return all_of(found.dropped);
   }
@@ -462,7 +463,8 @@ class compared {
   model model_;
 };
 
-/// Draws a first sample, possibly inside a step or a pass, or as after a change of ranks.
+/// Draws the first sample of a run. It may lie inside a step or a pass, or be a place where the
+/// number of ranks changed.
 std::int64_t draw_start(drawer& random, const drawn_case& c) {
   const sampler_options& o = c.options;
   if (!random.one_in(2)) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the loader with the simplest model, for random datasets, options and callers.
+// Compares the loader with a simple model, for random datasets, options and callers.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 namespace millrace::loader {
 namespace {
 
-/// Random numbers and options from a printed seed.
+/// Draws random numbers and options. Prints its seed.
 class choices {
  public:
   explicit choices(std::uint64_t usual_seed) : engine_(test::seed(usual_seed)) {}
@@ -43,7 +43,7 @@ class choices {
 };
 
 // A caller may hold some batches, release them in any order and on any thread, and stop at any
-// time. It gets what the model says, and batches that it holds never change.
+// time. It must get the batches of the model, and batches that it holds must never change.
 TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   choices random(11);
   for (int round = 0; round < 120; ++round) {
@@ -74,7 +74,7 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
           }
           held.pop_back();
         }
-        // That thread may still hold a batch, and then all slots are in use.
+        // This thread may still hold a batch. If all slots are then in use, wait for it.
         if (std::ssize(held) == options.look_ahead + options.threads && elsewhere.joinable())
           elsewhere.join();
         std::optional<batch> next = loader.next();
@@ -90,8 +90,8 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   }
 }
 
-// One run in any number of pieces, each with its own numbers of ranks and rows: every sample is
-// served once and in order, except those that do not fill the last step.
+// One run is cut into any number of pieces, each with its own number of ranks and rows. Every
+// sample is served once and in order, except those that do not fill the last step.
 TEST(Loader, ServesEverySampleOnceHoweverTheRunIsCut) {
   choices random(12);
   for (int round = 0; round < 40; ++round) {

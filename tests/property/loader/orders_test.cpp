@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares every order, blended or not, with rows made one at a time from mapped datasets.
+// Compares every order, blended or not, with rows that the test gathers one at a time from mapped
+// datasets.
 #include <algorithm>
 #include <cstdint>
 #include <random>

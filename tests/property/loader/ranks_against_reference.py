@@ -117,7 +117,8 @@ def slice_case(rng, seen):
         return question, None
     whole = torch.arange(rows * seq_len).reshape(rows, seq_len)
     part = get_batch_on_this_cp_rank({"tokens": whole}, Group(rank, cp))["tokens"]
-    # Text token i is the input at i and the label at i - 1: what is read must be that, and no more.
+    # Text token i is the input at i and the label at i - 1. The rank must read exactly these
+    # tokens.
     needed = sorted({int(i) + k for i in part[0] for k in (0, 1)})
     reads = []
     for token in needed:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that was stopped and resumed serves batches with the same contents as without the stop, for
-// all orders, sources and numbers of ranks.
+// Tests that a run that is stopped and resumed serves batches with the same contents as without the
+// stop, for all orders, sources and numbers of ranks.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -41,7 +41,7 @@ std::string name_of_case(const testing::TestParamInfo<resume_case>& info) {
 
 class LoaderResume : public testing::TestWithParam<resume_case> {
  protected:
-  // Made once, because it is the same for every process of a run.
+  // Created once, because it is the same for every process of a run.
   const test::any_run& run() {
     if (!run_) run_ = make_run();
     return *run_;
@@ -69,7 +69,7 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
     return o;
   }
 
-  /// Steps that a group of ranks serves from a state on, by step and served sample.
+  /// Serves steps on a group of ranks, from a state on. Returns the rows by served sample.
   using rows = std::map<std::int64_t, test::served_row>;
   rows serve(std::int64_t ranks, const std::string& from, std::int64_t step_count,
              std::string* state) {
@@ -125,7 +125,7 @@ TEST_P(LoaderResume, EqualsTheUninterruptedRun) {
           EXPECT_THAT(e.what(), AllOf(HasSubstr("the cyclic sampler is"), HasSubstr("was 4"),
                                       HasSubstr("only between epochs")));
         }
-        // The loader is unchanged: still at the start.
+        // The loader is unchanged and still at the start.
         EXPECT_EQ(loader->consumed_samples(), 0);
         EXPECT_TRUE(loader->next().has_value());
         continue;

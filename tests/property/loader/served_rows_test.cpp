@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares three answers to what a run serves, row by row and for every rank: that of batch_loader,
-// which serves it; that of `run_places`, the code of `inspect_dataset where`, which maps steps,
-// ranks and slots to documents and back; and that of a model of Megatron's samplers.
+// Compares, row by row and for every rank, what three programs say that a run serves:
+// - batch_loader, which serves the rows
+// - `run_places`, the code of `inspect_dataset where`, which maps steps, ranks and slots to
+//   documents and back
+// - a model of Megatron's samplers
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +45,7 @@ using served_ranks = std::vector<std::vector<case_batch>>;  // [rank]
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-/// The sampler for `where`, equal to that of the loader.
+/// Returns a sampler for `where` that equals that of the loader.
 dataset::sampler sampler_of_case(const served_case& c, const dataset::run& order,
                                  const std::vector<std::filesystem::path>& prefixes,
                                  const std::vector<dataset::edit>& edits) {
@@ -59,8 +61,8 @@ bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Without data sharding, ranks that have one batch more than others are ahead in later epochs. But
-/// in a run that starts in a later epoch, no rank is ahead.
+/// Without data sharding, ranks that have one batch more than others get ahead in later epochs. But
+/// if a run starts in a later epoch, no rank is ahead.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -133,9 +135,9 @@ std::vector<std::int32_t> without_repeats(std::vector<std::int32_t> boundaries) 
   return boundaries;
 }
 
-/// The boundaries by Megatron's rules. Every sequence is a document there, even an empty one, which
-/// `where` does not list. The last one includes the padding. One that contributes only the extra
-/// token to a row is left out.
+/// Returns the document boundaries of a row by Megatron's rules. Every sequence counts as a
+/// document, even an empty one, which `where` does not list. The last document includes the
+/// padding. A document that contributes only the extra token to a row is left out.
 std::vector<std::int32_t> megatron_boundaries(const std::vector<dataset::piece>& pieces,
                                               std::int64_t seq_len, bool extra_token) {
   std::int64_t limit = extra_token ? -1 : 0;
@@ -170,7 +172,7 @@ std::string pieces_text(const dataset::served_sample& served) {
   return text;
 }
 
-/// Compares the three answers for one case.
+/// Compares the three results for one case.
 class compared_case {
  public:
   compared_case(const served_case& c, const served_ranks& ranks,
@@ -209,7 +211,8 @@ class compared_case {
   std::int64_t slot_of(const case_row& row) const {
     return row.micro_batch * case_.batch_size + row.row;
   }
-  /// The end of the served samples: the case asks for no more, or `drop_last` drops the rest.
+  /// Returns the end of the served samples. The case may request no more samples, or `drop_last`
+  /// may drop the rest.
   std::int64_t served_end() const {
     std::int64_t samples = 0;
     for (const auto& batches : ranks_) {
@@ -312,7 +315,8 @@ class compared_case {
     }
   }
 
-  /// As the trainer's loop: the calculator defines how many micro-batches a step takes.
+  /// Follows the loop of the trainer: the calculator determines the number of micro-batches of a
+  /// step.
   void compare_steps(const std::vector<case_batch>& served, std::int64_t total) const {
     std::int64_t step = 0;
     std::int64_t first = 0;
@@ -334,7 +338,7 @@ class compared_case {
     }
   }
 
-  /// Hybrid context parallelism takes all micro-batches of a whole step together.
+  /// With hybrid context parallelism, a rank takes all its micro-batches of a whole step together.
   void compare_hybrid(const std::vector<case_batch>& served, std::int64_t total,
                       std::int64_t rank) const {
     const served_case& c = case_;
@@ -402,8 +406,9 @@ class compared_case {
     }
   }
 
-  /// For every document, served or not, `where` must list exactly where it was served. If a blend
-  /// has a dataset several times, this is also tested for all its sources together, by prefix.
+  /// For every document, served or not, `where` must list exactly the places where it was served.
+  /// If a blend has a dataset several times, this is also tested for all its sources together, by
+  /// prefix.
   void compare_backward() {
     // A run without an end, or with the cyclic sampler, was served only in part.
     const std::int64_t end = sampler_.end_sample() == no_end ? served_end() : no_end;
@@ -496,7 +501,8 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
   std::cout << rows << " rows, " << places << " places of documents;";
   for (const auto& [what, count] : seen) std::cout << ' ' << what << ": " << count << ';';
   std::cout << '\n';
-  // Otherwise, the generator does not produce what this test is for.
+  // These kinds of cases must occur often enough; otherwise, the generator misses the purpose of
+  // this test.
   EXPECT_GT(rows, 10000);
   for (const char* what : {"single", "cyclic", "full_validation", "ramp-up", "edits",
                            "no drop_last", "later start", "start inside a micro-batch",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A last micro-batch with fewer rows, or none: the samples that do not fill a whole micro-batch are
-// served too, once. A run can resume from a state before or after it.
+// Tests a last micro-batch with fewer rows or none: the samples that do not fill a whole
+// micro-batch are also served, once. A run can resume from a state before or after this
+// micro-batch.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +22,8 @@ namespace {
 
 class ShortBatch : public testing::TestWithParam<test::run_kind> {
  protected:
-  /// The requested number, or one more: Megatron's blends have a few extra samples.
+  /// Number of samples of the run: the requested number or one more, because Megatron's blends have
+  /// a few extra samples.
   std::int64_t samples() const { return test::end_of(run_); }
 
   loader_options options(std::int64_t ranks, std::int64_t rank) const {
@@ -36,8 +38,8 @@ class ShortBatch : public testing::TestWithParam<test::run_kind> {
     return o;
   }
 
-  /// Serves up to `most` micro-batches per rank from a state on, and compares each row with its
-  /// model. Sets `state` to the final state, which must be the same on all ranks.
+  /// Serves up to `most` micro-batches per rank from the state `from` on, and compares each row
+  /// with its model. Sets `state` to the final state, which must be the same on all ranks.
   /// @return how often each position is served
   std::vector<int> serve(std::int64_t ranks, const std::string& from, std::int64_t most,
                          std::string& state) {
@@ -82,12 +84,12 @@ TEST_P(ShortBatch, HoldsWhatIsLeftWhateverTheRanks) {
     EXPECT_EQ(serve(ranks, "", all, end), once);
     EXPECT_EQ(dataset::parse_state(end).consumed_samples, samples());
 
-    // After it, nothing is served, for any number of ranks.
+    // After the short micro-batch, nothing is served, for any number of ranks.
     std::string state;
     EXPECT_EQ(serve(2, end, all, state), std::vector<int>(once.size()));
     EXPECT_EQ(state, end);
 
-    // From a state before it, it is served again, also by one rank.
+    // From a state before the short micro-batch, it is served again, even by a single rank.
     std::string middle;
     std::vector<int> served = serve(ranks, "", 1, middle);
     for (const std::int64_t others : {ranks, std::int64_t{1}}) {

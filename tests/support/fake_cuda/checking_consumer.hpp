@@ -15,7 +15,8 @@
 
 namespace millrace::test {
 
-/// The first array that is not what it should be, or nothing. Reads the arrays.
+/// Compares the arrays of a batch with the expected ones. Returns the name of the first that
+/// differs, or "".
 inline std::string difference(const loader::cuda::batch_work& found, std::int64_t cu_seqlens_size,
                               const expected_fields& expected) {
   const auto differs = [](const auto* array, const auto& wanted) {
@@ -32,8 +33,8 @@ inline std::string difference(const loader::cuda::batch_work& found, std::int64_
   return "";
 }
 
-/// A trainer: on its stream it compares each batch with what it should be, whenever that stream
-/// comes to it.
+/// Acts as a trainer. For each batch, it puts a comparison with the expected arrays on its stream.
+/// The stream runs the comparison later, in its order.
 class checking_consumer {
  public:
   explicit checking_consumer(fake_cuda& cuda) : cuda_(&cuda) {}

@@ -23,19 +23,20 @@
 
 namespace millrace::test {
 
-/// A CUDA runtime without a device. Nothing runs when it is put on a stream: streams are threads
-/// that do copies and kernels later, in their order, each late by a random time. Kernels are run by
-/// their own lines (`make_tile`), so that contents can be compared to the last bit. What a program
-/// may not do is noted as a `fault`: to free memory that work still uses, to use memory that is not
-/// there, handles that have ended.
+/// A simulated CUDA runtime, for tests without a device. Each stream is a thread that runs its
+/// copies and kernels (together: its work) later, in their order, each after a random delay. A
+/// kernel runs the same code as on a device (`make_tile`), so its output can be compared bit by
+/// bit. The runtime records a `fault` for each misuse: a program frees memory that work still uses,
+/// uses memory that is not allocated, or uses a handle that has been destroyed.
 ///
-/// There may be several devices: each has a default stream, which a null handle means where that
-/// device is the thread's current one, and a context, which the first call makes that needs it.
+/// There may be several devices. Each has a default stream, and a null handle means the default
+/// stream of the thread's current device. The first call that needs a device creates its context.
 ///
-/// As in CUDA, copies out of pageable memory take it when they are put. Unlike in CUDA, nothing
-/// that frees waits for work first: nobody may rely on that.
+/// As in CUDA, a copy from pageable memory reads it when the copy is put on the stream. Unlike in
+/// CUDA, no call that frees memory waits for work first, because programs must not rely on that.
 ///
-/// One at a time exists. `MILLRACE_SEED` is not looked at: the seed is the constructor's.
+/// Only one object of this class may exist at a time. `MILLRACE_SEED` has no effect: the seed is an
+/// argument of the constructor.
 class fake_cuda {
  public:
   using stream = loader::cuda::stream;
@@ -76,9 +77,9 @@ class fake_cuda {
 
   static const loader::cuda::cuda_api& api();
 
-  // -- what shall happen ------------------------------------------------------------------------
+  // -- delays and faults to simulate ------------------------------------------------------------
 
-  /// Work of a kind is late by so much more than the rest.
+  /// Delays all work of one kind by this time, in addition to the random delay.
   void delay(work_kind kind, std::chrono::microseconds time) {
     const std::scoped_lock lock(world_.mutex);
     world_.late[static_cast<std::size_t>(kind)] = time;
@@ -87,31 +88,31 @@ class fake_cuda {
     const std::scoped_lock lock(world_.mutex);
     world_.jitter = time;
   }
-  /// The k-th call from now on, counted from 1, does nothing and returns the code.
+  /// Makes the k-th call from now on, counted from 1, return the code without any effect.
   void fail_call(std::int64_t k, int code) { fail_call("", k, code); }
-  /// The k-th call of that name; of any name if it is empty.
+  /// The same for the k-th call of the function `name`; an empty name means any function.
   void fail_call(const std::string& name, std::int64_t k, int code) {
     const std::scoped_lock lock(world_.mutex);
     fail_at_ = k;
     fail_code_ = code;
     fail_name_ = name;
   }
-  /// The k-th copy or kernel from now on breaks the device: from then on nothing runs, and every
-  /// call returns the code.
+  /// Makes the k-th copy or kernel from now on break the device. After that, no work runs, and
+  /// every call returns the code.
   void break_work(std::int64_t k, int code) {
     const std::scoped_lock lock(world_.mutex);
     world_.break_at = world_.works + k;
     world_.break_code = code;
   }
 
-  /// The consumer's own work: on a stream, later, in its order.
+  /// Puts work of the consumer on a stream, which runs it later, in its order.
   void put(stream on, std::vector<used_memory> uses, std::function<void()> run) {
     const std::scoped_lock lock(world_.mutex);
     check_uses(uses, "a kernel of the consumer");
     of(on)->put({work_kind::other, std::move(run), std::move(uses)});
   }
 
-  // -- what has happened ------------------------------------------------------------------------
+  // -- observed calls and faults ----------------------------------------------------------------
 
   std::vector<std::string> faults() const {
     const std::scoped_lock lock(world_.mutex);
@@ -130,17 +131,17 @@ class fake_cuda {
     const std::scoped_lock lock(world_.mutex);
     return bytes_to_device_;
   }
-  /// Devices that have a context, which costs memory of a true one.
+  /// Devices that have a context. On a real device, a context takes memory.
   std::set<int> contexts() const {
     const std::scoped_lock lock(world_.mutex);
     return contexts_;
   }
-  /// What the next caller of cudaGetLastError would find.
+  /// The error that the next call of cudaGetLastError would return.
   int error_left() const {
     const std::scoped_lock lock(world_.mutex);
     return error_;
   }
-  /// Memory, streams and events that were made and have not been given back.
+  /// Number of memory blocks, streams and events that were created and not yet freed.
   std::size_t alive() const {
     const std::scoped_lock lock(world_.mutex);
     return blocks_.size() + streams_.size() + events_.size();
@@ -160,8 +161,8 @@ class fake_cuda {
     return current;
   }
 
-  /// What every call begins with: 0, or the code that it is to return. A context is made, but for
-  /// calls that only ask.
+  /// Every call of the runtime starts with this function. Returns 0, or the error code that the
+  /// call must return. Creates a context of the device unless the call is only a query (`asks`).
   int enter(const char* name, bool asks = false) {
     if (!asks) contexts_.insert(device_of_thread());
     int code = world_.broken;
@@ -186,7 +187,7 @@ class fake_cuda {
     return found == streams_.end() ? nullptr : found->second.get();
   }
 
-  // The block that has all of the bytes.
+  // Returns the block that contains all of these bytes, or null.
   const block* find(const void* memory, std::size_t bytes) const {
     const auto* first = static_cast<const std::byte*>(memory);
     auto after = blocks_.upper_bound(first);
@@ -233,7 +234,7 @@ class fake_cuda {
     blocks_.erase(found);
     if (busy(gone)) {
       faults_.push_back(std::string(name) + " of memory that work on a stream still uses");
-      freed_too_soon_.push_back(gone.memory);  // so that the test goes on to say so
+      freed_too_soon_.push_back(gone.memory);  // kept, so that the test can continue and report it
       return 0;
     }
     give_back(gone.memory);
@@ -304,7 +305,7 @@ class fake_cuda {
     if (const int code = enter("cudaStreamDestroy"); code != 0) return code;
     const auto found = streams_.find(which);
     if (found == streams_.end()) return fault("a stream that has ended ends", invalid_handle);
-    ended_.push_back(std::move(found->second));  // what is on it is done nevertheless
+    ended_.push_back(std::move(found->second));  // its work still runs
     streams_.erase(found);
     return 0;
   }
@@ -361,7 +362,7 @@ class fake_cuda {
     if (found == events_.end() || line == nullptr) {
       return fault("an event or a stream that has ended is waited with", invalid_handle);
     }
-    if (*found->second == nullptr) return 0;  // never recorded: there is nothing to wait for
+    if (*found->second == nullptr) return 0;  // never recorded, so there is nothing to wait for
     line->put({work_kind::mark,
                [this, mark = *found->second] {
                  std::unique_lock inner(world_.mutex);
@@ -402,7 +403,7 @@ class fake_cuda {
     if (const int code = enter("cudaSetDevice", true); code != 0) return code;
     if (device < 0 || device >= devices_) return refuse(invalid_device);
     device_of_thread() = device;
-    contexts_.insert(device);  // since CUDA 12
+    contexts_.insert(device);  // as since CUDA 12
     return 0;
   }
   int take_error() {
@@ -424,7 +425,7 @@ class fake_cuda {
   std::map<event, std::unique_ptr<std::shared_ptr<event_mark>>> events_;
   std::map<event, int> device_of_event_;
   std::set<int> contexts_;
-  std::vector<std::unique_ptr<fake_stream>> defaults_;  // by device
+  std::vector<std::unique_ptr<fake_stream>> defaults_;  // indexed by device
   std::map<stream, std::unique_ptr<fake_stream>> streams_;
   std::vector<std::unique_ptr<fake_stream>> ended_;
 };

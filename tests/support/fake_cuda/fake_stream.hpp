@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-/// Streams and events as CUDA has them, on threads of the processor.
+/// Simulates CUDA streams and events with threads of the CPU.
 namespace millrace::test {
 
 enum class work_kind : std::uint8_t { copy, kernel, mark, other };
@@ -32,32 +32,34 @@ struct stream_work {
   std::vector<used_memory> uses;
 };
 
-/// What all streams of a runtime have in common: one lock, since nothing here is about speed.
+/// State that all streams of a runtime share. One lock protects it, since speed does not matter
+/// here.
 struct stream_world {
   std::mutex mutex;
   std::condition_variable changed;
   std::mt19937_64 random{1};
-  std::chrono::microseconds jitter{100};   ///< any work is late by up to so much
-  std::chrono::microseconds late[4] = {};  ///< and by so much more, by its kind
-  int broken = 0;                          ///< the code of a device that runs nothing any more
-  std::int64_t works = 0;                  ///< that have begun
-  std::int64_t break_at = -1;              ///< the work that breaks it, counted from 1
+  std::chrono::microseconds jitter{100};   ///< longest random delay of any work
+  std::chrono::microseconds late[4] = {};  ///< additional delay, indexed by the kind of work
+  int broken = 0;                          ///< error code if the device is broken; else 0
+  std::int64_t works = 0;                  ///< number of copies and kernels begun so far
+  std::int64_t break_at = -1;              ///< index of the work that breaks the device, from 1
   int break_code = 0;
 };
 
-/// One recording of an event; those who wait for it hold it, whatever the event does next.
+/// One recording of an event. Work that waits for it keeps the object alive, even if the event is
+/// recorded again.
 struct event_mark {
-  bool happened = false;  // under the world's lock
+  bool happened = false;  // protected by stream_world::mutex
 };
 
-/// A thread that does what it was given, later, in order.
+/// A thread that runs the work it was given, later, in order.
 class fake_stream {
  public:
   explicit fake_stream(stream_world& world, int device = 0)
       : world_(world), device_(device), thread_([this] { loop(); }) {}
   fake_stream(const fake_stream&) = delete;
   fake_stream& operator=(const fake_stream&) = delete;
-  /// Does what is left first.
+  /// Runs the remaining work first.
   ~fake_stream() {
     {
       const std::scoped_lock lock(world_.mutex);
@@ -66,7 +68,7 @@ class fake_stream {
     world_.changed.notify_all();
   }
 
-  // All below with the world's lock held.
+  // The caller of the following functions must hold stream_world::mutex.
 
   void put(stream_work work) {
     queue_.push_back(std::move(work));
@@ -75,7 +77,7 @@ class fake_stream {
   int device() const noexcept { return device_; }
   bool idle() const noexcept { return queue_.empty(); }
 
-  /// Whether work that has not been done yet uses a byte of the memory.
+  /// Whether unfinished work uses a byte of this memory.
   bool uses(const void* memory, std::size_t bytes) const noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     for (const stream_work& work : queue_) {
@@ -93,7 +95,7 @@ class fake_stream {
     for (;;) {
       world_.changed.wait(lock, [&] { return ended_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      stream_work& work = queue_.front();  // a deque's elements stay where they are
+      stream_work& work = queue_.front();  // adding to a deque keeps this reference valid
       const auto jitter = static_cast<std::uint64_t>(world_.jitter.count());
       const std::chrono::microseconds wait(world_.random() % (jitter + 1));
       const auto late = world_.late[static_cast<std::size_t>(work.kind)];
@@ -107,7 +109,7 @@ class fake_stream {
       lock.unlock();
       if (!broken || work.kind == work_kind::mark) work.run();
       lock.lock();
-      queue_.pop_front();  // only now, so that what runs is seen to be in use
+      queue_.pop_front();  // only now, so that uses() includes running work
       world_.changed.notify_all();
     }
   }
@@ -116,7 +118,7 @@ class fake_stream {
   const int device_;
   std::deque<stream_work> queue_;
   bool ended_ = false;
-  std::jthread thread_;  // last, so that it is joined first
+  std::jthread thread_;  // declared last, so that it is joined first
 };
 
 }  // namespace millrace::test

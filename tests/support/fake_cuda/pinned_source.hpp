@@ -20,8 +20,8 @@
 
 namespace millrace::test {
 
-/// A loader's host side: batches that were made beforehand, in a few page-locked slots. One that is
-/// let go of is overwritten at once, so that a copy that comes later is seen.
+/// Replaces the host side of a loader: it serves prepared batches from a few page-locked slots. A
+/// released slot is overwritten at once, so that a copy which reads it too late copies wrong bytes.
 class pinned_source {
  public:
   pinned_source(const loader::cuda::cuda_api* api, std::vector<random_batch> batches,
@@ -43,7 +43,7 @@ class pinned_source {
     }
   }
 
-  /// Throws instead of the k-th batch, counted from 0.
+  /// Makes the source throw instead of serving batch k, counted from 0.
   void fail_at(std::int64_t k) { fail_at_ = k; }
 
   loader::cuda::batch_source source(bool counted = true) {
@@ -54,7 +54,7 @@ class pinned_source {
   }
 
   const std::vector<random_batch>& batches() const noexcept { return batches_; }
-  /// The most slots that were in use at a time.
+  /// The largest number of slots in use at the same time.
   std::size_t most_held() const {
     const std::scoped_lock lock(state_->mutex);
     return state_->most_held;

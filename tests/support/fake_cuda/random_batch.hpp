@@ -16,7 +16,7 @@
 
 namespace millrace::test {
 
-/// What a consumer is to find: by the functions of `dataset`, row by row.
+/// The arrays that a consumer must find, computed row by row with functions of `dataset`.
 struct expected_fields {
   std::vector<std::int64_t> tokens;
   std::vector<std::int64_t> labels;
@@ -26,22 +26,22 @@ struct expected_fields {
   std::int32_t max_seqlen = 0;
 };
 
-/// A filled slot, as the loader's host side fills one, and what is to come of it.
+/// A slot as the host side of the loader fills it, and the arrays expected on the device.
 struct random_batch {
   loader::slot_layout layout;
-  std::vector<std::byte> slot;  ///< the bytes that are used
+  std::vector<std::byte> slot;  ///< the used bytes of the slot
   std::int64_t boundaries = 0;
   loader::cuda::batch_rules rules;
   expected_fields expected;
 };
 
-/// How random batches look.
+/// Parameters of random batches.
 struct random_shape {
   std::int64_t rows = 3;
   std::int64_t seq_len = 40;
   bool extra_token = true;
   loader::token_width width = loader::token_width::u16;
-  double eod_share = 0.1;  ///< of tokens
+  double eod_share = 0.1;  ///< share of eod tokens among all tokens
   bool short_rows = true;  ///< some rows end early
 };
 
@@ -116,7 +116,7 @@ void fill_random(std::mt19937_64& random, const random_shape& shape,
 
 }  // namespace detail
 
-/// @param rules  with eod 7, if it is to occur
+/// @param rules  use eod = 7 here if batches should contain eod tokens
 inline random_batch make_random_batch(std::mt19937_64& random, const random_shape& shape,
                                       const loader::cuda::batch_rules& rules) {
   random_batch batch{loader::slot_layout(shape.rows, shape.seq_len, shape.extra_token, shape.width),
@@ -132,7 +132,7 @@ inline random_batch make_random_batch(std::mt19937_64& random, const random_shap
   return batch;
 }
 
-/// Rules that differ in all that there is, one after another.
+/// Returns all combinations of rules.
 inline std::vector<loader::cuda::batch_rules> all_rules() {
   using loader::cuda::position_rule;
   std::vector<loader::cuda::batch_rules> result;

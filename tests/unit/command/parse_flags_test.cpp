@@ -24,7 +24,7 @@ po::options_description some_flags() {
   return flags;
 }
 
-// What a command line is refused for.
+// Returns the message with which a command line is refused.
 std::string refusal(const words& line, const po::positional_options_description& positions = {}) {
   try {
     (void)parse_flags(line, some_flags(), positions);

@@ -27,8 +27,8 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-/// Runs one access; returns whether it worked. Anything but a format_error that names a file and a
-/// byte of it fails the test.
+/// Runs one access and returns whether it succeeded. The test fails on any error other than a
+/// format_error that names a file and a byte offset inside it.
 bool works(const indexed_dataset& data, const std::function<void()>& access) {
   try {
     access();
@@ -51,7 +51,7 @@ void read_all(const indexed_dataset& data, const token_view& view) {
   (void)sum;
 }
 
-/// Tries every access there is; returns whether all worked.
+/// Tries every kind of access and returns whether all of them succeeded.
 bool walk(const indexed_dataset& data) {
   bool all = true;
   for (std::int64_t i = 0; i < data.sequence_count(); ++i) {
@@ -76,7 +76,8 @@ bool walk(const indexed_dataset& data) {
   return all;
 }
 
-/// Opens and walks: whatever the index says, that must end well or in a format_error.
+/// Opens and reads the dataset. Whatever the index contains, this must succeed or throw a
+/// format_error.
 void open_and_walk(const std::filesystem::path& prefix) {
   try {
     const indexed_dataset data(prefix);
@@ -104,7 +105,7 @@ class IndexOnDisk : public testing::Test {
   std::vector<std::byte> whole_;
 };
 
-/// The parameter says whether the dataset is multimodal.
+/// The parameter is true for a multimodal dataset.
 class DamagedIndex : public IndexOnDisk, public testing::WithParamInterface<bool> {
  protected:
   DamagedIndex() {
@@ -118,7 +119,7 @@ TEST_P(DamagedIndex, IsRefusedCutOff) {
   for (std::size_t size = 0; size < whole_.size(); ++size) {
     SCOPED_TRACE(testing::Message() << "first " << size << " of " << whole_.size() << " bytes");
     test::write_bytes(idx_, std::span(whole_).first(size));
-    // One cut leaves a whole index: that of the same dataset without its modes.
+    // One truncation leaves a complete index: that of the same dataset without its modes.
     if (GetParam() && size + 4 == whole_.size()) {
       EXPECT_FALSE(indexed_dataset(prefix_).is_multimodal());
     } else {
@@ -129,7 +130,8 @@ TEST_P(DamagedIndex, IsRefusedCutOff) {
 }
 
 TEST_P(DamagedIndex, NeverCrashesWithAnAlteredByte) {
-  // Altered in place: to write the file anew each time would wait for the disk each time.
+  // Bytes are altered in place, because rewriting the file for each byte would wait for the disk
+  // each time.
   std::fstream file(idx_, std::ios::in | std::ios::out | std::ios::binary);
   const auto put = [&](std::size_t at, std::byte value) {
     file.seekp(static_cast<std::streamoff>(at));
@@ -157,7 +159,7 @@ TEST_P(DamagedIndex, IsRefusedWithBytesBehindItsEnd) {
   }
 }
 
-/// The message of the format_error that `access` throws, and its byte.
+/// Returns the message and the byte offset of the format_error that `access` throws.
 std::pair<std::string, std::uint64_t> fault_of(const std::function<void()>& access) {
   try {
     access();

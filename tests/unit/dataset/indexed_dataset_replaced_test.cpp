@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Like a writer's: the file behind the name becomes another one, all at once.
+// Replaces a file as a writer does: the name refers to another file from one moment to the next.
 void replace(const fs::path& path, const std::string& text) {
   const fs::path partial = path.string() + ".partial";
   test::write_text(partial, text);
   fs::rename(partial, path);
 }
 
-// What `f` ends with.
+// Returns the code of the io_error that `f` throws, or 0 if it throws none.
 int code_of(const std::function<void()>& f) {
   try {
     f();
@@ -64,7 +64,8 @@ TEST_F(MapUnreplacedIdx, StartsOverIfTheIndexWasReplaced) {
   EXPECT_EQ(calls, 4);
 }
 
-// Between the removal of the old index and the renaming of the new one.
+// A dataset is opened after its old index was removed and before the new one is renamed. The open
+// waits for the new index.
 TEST_F(MapUnreplacedIdx, WaitsForTheNewIndex) {
   replace(idx_, "old");
   std::jthread writer;
@@ -109,7 +110,8 @@ TEST_F(MapUnreplacedIdx, DoesNotWaitForWhatIsNotThere) {
   EXPECT_EQ(calls, 1);
 }
 
-// Of equal size in both files, so that nothing but the order of the opens tells them apart.
+// A dataset that is opened while a writer replaces it never mixes two versions. Both datasets have
+// files of the same sizes, so only the order in which files are opened prevents a mix.
 TEST(IndexedDatasetReplaced, IsNeverAMixOfTwo) {
   const test::temp_folder folder;
   const test::documents_of<std::uint16_t> even = {{{1, 1, 1}, {1}}};

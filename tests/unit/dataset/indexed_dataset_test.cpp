@@ -20,7 +20,7 @@ using test::documents_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Compares all that a dataset says with the documents that were written.
+/// Compares everything that a dataset returns with the documents that were written.
 template <class T>
 void expect_holds(const indexed_dataset& data, const documents_of<T>& documents) {
   EXPECT_EQ(data.type(), formats::dtype_of<T>());
@@ -121,7 +121,7 @@ TEST(IndexedDataset, HasModesOnlyIfMultimodal) {
 
 TEST(IndexedDataset, NamesItsFiles) {
   const test::temp_folder folder;
-  test::write_dataset<std::uint16_t>(folder / "a.b", {{{1}}});  // a dot is no extension
+  test::write_dataset<std::uint16_t>(folder / "a.b", {{{1}}});  // the dot starts no extension
   const indexed_dataset data(folder / "a.b");
   EXPECT_EQ(data.prefix(), folder / "a.b");
   EXPECT_EQ(data.idx_path(), folder / "a.b.idx");
@@ -130,7 +130,8 @@ TEST(IndexedDataset, NamesItsFiles) {
   EXPECT_EQ(data.idx_size_bytes(), 34U + 12 + 16);
 }
 
-// The commonest slip: completion in a shell types the extension.
+// The error for a prefix that has an extension says to drop it. Shell completion appends the
+// extension, which makes it the most common mistake.
 TEST(IndexedDataset, SaysToDropAnExtension) {
   const test::temp_folder folder;
   test::write_dataset<std::uint16_t>(folder / "data", {{{1}}});
@@ -143,7 +144,7 @@ TEST(IndexedDataset, SaysToDropAnExtension) {
                                       (folder / "data").string()));
     }
   }
-  // Unless that is its name.
+  // The extension is accepted if it is part of the prefix.
   test::write_dataset<std::uint16_t>(folder / "odd.bin", {{{1}}});
   EXPECT_EQ(indexed_dataset(folder / "odd.bin").token_count(), 1);
 }

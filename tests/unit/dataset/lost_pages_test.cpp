@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-/// Eight pages of which the last four are lost.
+/// Eight pages, of which the last four are lost.
 class LostPages : public testing::Test {
  protected:
   LostPages() {
@@ -46,7 +46,7 @@ TEST_F(LostPages, BecomeZerosAndAreRemembered) {
   EXPECT_NO_THROW(watch.check_there(path_));
   EXPECT_EQ(at(5 * page + 10), std::byte{0});
   EXPECT_EQ(at(6 * page), std::byte{0});
-  EXPECT_EQ(watch.lost_at(), 5 * page + 10);  // the first of them
+  EXPECT_EQ(watch.lost_at(), 5 * page + 10);  // the first lost address
   EXPECT_EQ(at(0), std::byte{7});
   try {
     watch.check_there(path_);
@@ -58,7 +58,8 @@ TEST_F(LostPages, BecomeZerosAndAreRemembered) {
   }
 }
 
-// It was lost for another reason than the file's size.
+// The page was lost although the file is long enough, so the error is EIO, not that the file became
+// shorter.
 TEST_F(LostPages, OfAFileThatIsLongEnoughCannotBeRead) {
   const lost_page_watch watch(map_.bytes());
   (void)at(5 * page);
@@ -84,7 +85,8 @@ TEST_F(LostPages, AreOfTheMapThatTheyWereIn) {
   EXPECT_FALSE(beside.has_lost());
 }
 
-// A thread that blocks all signals, as many do that leave them to another one.
+// Lost pages are detected on a thread that blocks all signals too. Many threads leave signals to
+// another thread in this way.
 TEST_F(LostPages, DoNotMindBlockedSignals) {
   std::thread([&] {
     ::sigset_t all;

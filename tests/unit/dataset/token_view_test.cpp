@@ -48,7 +48,7 @@ TYPED_TEST(TokenViewOf, GivesEachTokenInEveryForm) {
   EXPECT_THAT(copy<T>(view.subview(1, 2).subview(1, 1)), ElementsAre(T{100}));
 }
 
-// A view may be laid over a buffer at any address; only as<T> asks for alignment.
+// A view may start at any address; only as<T> requires alignment.
 TYPED_TEST(TokenViewOf, ReadsAtAnyAddress) {
   using T = TypeParam;
   const std::vector<T> tokens = {T{1}, T{2}, T{3}};
@@ -80,7 +80,8 @@ TEST(TokenView, WidensTheExtremesOfEachType) {
   EXPECT_THAT(copy<double>(view_of<float>({0.5F, -3.0F})), ElementsAre(0.5, -3.0));
 }
 
-// Long enough that the compiler's vector loop, its head and its tail all take part.
+// Every token of a view is converted. Sizes up to 1,000 tokens exercise the compiler's vector loop
+// and the code before and after it.
 TEST(TokenView, ConvertsEveryTokenOfALongRun) {
   for (const std::size_t size : {1U, 7U, 31U, 64U, 1000U}) {
     SCOPED_TRACE(size);

@@ -17,7 +17,7 @@ namespace {
 using formats::source_place;
 using testing::HasSubstr;
 
-/// 100 documents, so two groups: 60 of input 0, which was read from byte 500 on, 40 of input 1.
+/// 100 documents in two groups of entries. Input 0, read from byte 500 on, has 60; input 1 has 40.
 class VerifySources : public testing::Test {
  protected:
   VerifySources() {
@@ -30,7 +30,7 @@ class VerifySources : public testing::Test {
     }
   }
 
-  /// @return the fault; empty if there is none
+  /// @return the message of the fault; empty if there is none
   std::string fault_of(const std::vector<source_place>& places) const {
     test::write_bytes(src_path_, test::encode_src(places, names_));
     return fault();
@@ -47,7 +47,7 @@ class VerifySources : public testing::Test {
     }
     return "";
   }
-  /// The fault of the places with one of them altered.
+  /// Returns the fault that is found after `alter` changed the place of one document.
   template <class Alter>
   std::string fault_with(std::size_t document, Alter&& alter) const {
     auto places = places_;
@@ -90,10 +90,11 @@ TEST_F(VerifySources, NameTheDocumentThatIsOutOfOrder) {
                         "before it is at line 30, bytes 1080 to 1099"));
   EXPECT_THAT(fault_with(65, [](auto& place) { place.begin -= 2; }),
               HasSubstr("document 65 is listed at line 6, bytes 98 to 119, but"));
-  EXPECT_TRUE(own_faults_only_);  // by itself the file was sound each time
+  EXPECT_TRUE(own_faults_only_);  // the .src alone was well-formed each time
 }
 
-// Files may be read by turns and shuffled by other programs: without a .meta nobody promised more.
+// Without a .meta, only the entries themselves must be sound: nothing says in which order inputs
+// were read, and other programs may interleave or shuffle them.
 TEST_F(VerifySources, AskOnlyForSoundEntriesWithoutAMeta) {
   std::swap(places_[3], places_[90]);
   EXPECT_THAT(fault_of(places_), HasSubstr("document 4 is listed"));
@@ -106,14 +107,14 @@ TEST_F(VerifySources, CompareTheNumberOfInputs) {
               HasSubstr("the names of 3 inputs, but the .meta has 2 (at byte 32)"));
 }
 
-// What open() does not see, as it looks at no entry.
+// verify_sources() finds damage in every entry. open() does not, because it reads no entry.
 TEST_F(VerifySources, WalkEveryEntry) {
   test::write_bytes(src_path_, test::encode_src(places_, names_));
   const auto whole = test::read_bytes(src_path_);
-  const auto directory = whole.size() - 2 * formats::src_group_bytes - 10;  // two names of a letter
+  const auto directory = whole.size() - 2 * formats::src_group_bytes - 10;  // two one-letter names
   for (std::size_t at = formats::src_header_bytes; at < directory; ++at) {
     auto altered = whole;
-    altered[at] |= std::byte{0x80};  // a number goes on where it ended
+    altered[at] |= std::byte{0x80};  // a varint does not end here
     if (altered == whole) continue;
     test::write_bytes(src_path_, altered);
     EXPECT_NE(fault(), "") << at;

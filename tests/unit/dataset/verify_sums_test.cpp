@@ -24,7 +24,7 @@ std::vector<std::uint32_t> blocks_of(std::span<const std::byte> file) {
   return blocks;
 }
 
-/// A dataset of 2 MiB + 6 bytes and an index of more than 1 MiB, with their checksums.
+/// A .bin of 2 MiB + 6 bytes and an index of more than 1 MiB, with their checksums.
 class VerifySums : public testing::Test {
  protected:
   VerifySums() {
@@ -47,7 +47,7 @@ class VerifySums : public testing::Test {
     return "";
   }
 
-  /// The fault that is found where one byte of `path` is another.
+  /// Returns the fault that is found while one byte of `path` is altered.
   std::string fault_of_byte(const std::filesystem::path& path, std::size_t at) const {
     const auto whole = test::read_bytes(path);
     auto altered = whole;

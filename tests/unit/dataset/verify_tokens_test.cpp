@@ -38,7 +38,7 @@ TEST(VerifyTokens, NamesTheFirstIdOutsideTheVocabulary) {
               EndsWith("data.bin: token 0 of sequence 0 is 1, expected 0 to 0 (at byte 0)"));
 }
 
-// Also where the vocabulary is larger than the type: a negative id must not wrap into it.
+// A negative id must not wrap into the vocabulary, even if the vocabulary is larger than the type.
 TEST(VerifyTokens, TakesNegativeIdsForNone) {
   const test::temp_folder folder;
   test::write_dataset<std::int32_t>(folder / "data", {{{1, -1}}});
@@ -64,7 +64,8 @@ TEST(VerifyTokens, RefusesFloats) {
   EXPECT_THROW(verify_tokens(indexed_dataset(folder / "data", full), 10), config_error);
 }
 
-// The scan goes by blocks: each place in and around their borders.
+// The scan reads blocks. A bad token is found at each position inside a block and next to its
+// borders.
 TEST(VerifyTokens, FindsOneWhereverItStands) {
   const test::temp_folder folder;
   for (const std::size_t at : {0U, 1U, 4095U, 4096U, 4097U, 8191U, 9998U, 9999U}) {

@@ -14,7 +14,7 @@
 
 namespace millrace::test {
 
-/// Documents of sequences of tokens: the naive model of a dataset.
+/// Documents, each a list of sequences of tokens: a simple in-memory model of a dataset.
 template <class T>
 using documents_of = std::vector<std::vector<std::vector<T>>>;
 

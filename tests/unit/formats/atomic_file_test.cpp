@@ -155,7 +155,8 @@ TEST_F(AtomicFile, MovedFromOwnsNothing) {
   EXPECT_EQ(test::read_text(path()), "abcdef");
 }
 
-// The name may by now be the next writer's.
+// A file object removes only its own partial file. By now, the name may belong to the next writer's
+// file.
 TEST_F(AtomicFile, RemovesNoPartialFileButItsOwn) {
   {
     atomic_file first(path());
@@ -193,7 +194,8 @@ TEST_F(AtomicFile, RefusesAtOnceWhatItCouldNotCommit) {
   EXPECT_EQ(code_of(folder_ / std::string(255, 'n')), ENAMETOOLONG);
 }
 
-// Whoever may write in the folder could else point the partial name at any file of ours.
+// A link at the partial name is not followed. Otherwise, anyone with write access to the folder
+// could point that name at one of our files.
 TEST_F(AtomicFile, FollowsNoLinkFromThePartialName) {
   test::write_text(folder_ / "precious", "keep");
   fs::create_symlink(folder_ / "precious", partial());
@@ -201,7 +203,7 @@ TEST_F(AtomicFile, FollowsNoLinkFromThePartialName) {
   EXPECT_EQ(test::read_text(folder_ / "precious"), "keep");
 }
 
-// A run that was stopped goes on with the bytes that it knows to be safe.
+// An interrupted run continues with the bytes that it knows to be safe.
 TEST_F(AtomicFile, GoesOnWithWhatWasKept) {
   {
     atomic_file file(path());
@@ -234,7 +236,8 @@ TEST_F(AtomicFile, RemovesWhatItKeptOnceItIsForgotten) {
   }
 }
 
-// Neither what is set aside nor what passes through the page cache shows in the file.
+// Neither reserved space nor the way in which data bypasses the page cache changes the contents of
+// the file.
 TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
   {
     atomic_file file(path());
@@ -253,7 +256,8 @@ TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
   EXPECT_EQ(back.substr(0, 6), "abcdef");
 }
 
-// One that cannot go on, for want of descriptors say, must not take it from one that can.
+// A process that cannot continue a partial file (for example, if it has no descriptors left) must
+// leave it to one that can.
 TEST_F(AtomicFile, LeavesWhatItGoesOnWith) {
   test::write_text(partial(), "abc");
   {

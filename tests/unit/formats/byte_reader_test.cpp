@@ -54,7 +54,7 @@ TEST(ByteReader, NamesTheFieldThatTheFileEndsIn) {
   }
 }
 
-// offset + size would wrap to something small.
+// A size is refused if offset + size wraps to a small number.
 TEST(ByteReader, RefusesSizesThatWouldWrap) {
   const std::array<std::byte, 3> file{};
   byte_reader reader(file);

@@ -15,16 +15,16 @@
 
 #include <millrace/error.hpp>
 
-/// What every codec is put through. `parse` is called as parse(std::span<const std::byte>).
+/// Tests that every codec must pass. `parse` is called as parse(std::span<const std::byte>).
 namespace millrace::test {
 
 using bytes = std::vector<std::byte>;
 
-/// The error that `parse` refuses `input` with, or nothing if it is accepted. Anything but a
-/// format_error inside the input fails the test.
+/// Returns the error with which `parse` refuses `input`, or nothing if it accepts. The test fails
+/// on any error other than a format_error with an offset inside the input.
 template <class Parse>
 std::optional<format_error> refusal(Parse parse, std::span<const std::byte> input) {
-  // A fresh allocation of exactly this size, so that ASan sees a read of one byte more.
+  // The allocation has exactly this size, so that ASan detects a read past its end.
   const bytes exact(input.begin(), input.end());
   try {
     (void)parse(std::span<const std::byte>(exact));
@@ -38,7 +38,7 @@ std::optional<format_error> refusal(Parse parse, std::span<const std::byte> inpu
   }
 }
 
-/// `parse` refuses `input` at byte `offset`, with a message that contains `text`.
+/// Expects that `parse` refuses `input` at byte `offset`, with a message that contains `text`.
 template <class Parse>
 void expect_refused(Parse parse, std::span<const std::byte> input, std::uint64_t offset,
                     const std::string& text) {
@@ -48,7 +48,8 @@ void expect_refused(Parse parse, std::span<const std::byte> input, std::uint64_t
   EXPECT_THAT(e->problem(), testing::HasSubstr(text));
 }
 
-/// A cut-off copy is the commonest corruption there is. Every one must be named, none read past.
+/// A truncated copy is the most common kind of damage. Every truncation must be reported, and none
+/// read past its end.
 template <class Parse>
 void expect_every_truncation_refused(Parse parse, std::span<const std::byte> whole) {
   ASSERT_FALSE(refusal(parse, whole)) << refusal(parse, whole)->what();
@@ -58,9 +59,10 @@ void expect_every_truncation_refused(Parse parse, std::span<const std::byte> who
   }
 }
 
-/// `parse` accepts or refuses every other value of every byte, and does nothing worse.
+/// Tries every other value of every byte. `parse` must accept or refuse each, without any other
+/// error.
 ///
-/// @return how many of them it refused
+/// @return number of values that it refused
 template <class Parse>
 std::size_t survive_every_alteration(Parse parse, std::span<const std::byte> whole) {
   bytes altered(whole.begin(), whole.end());
@@ -79,7 +81,7 @@ std::size_t survive_every_alteration(Parse parse, std::span<const std::byte> who
   return refused;
 }
 
-/// A copy of `input` with the bytes of `value` at `offset`.
+/// Returns a copy of `input` with the bytes of `value` at `offset`.
 template <class T>
 bytes with(std::span<const std::byte> input, std::size_t offset, T value) {
   bytes copy(input.begin(), input.end());

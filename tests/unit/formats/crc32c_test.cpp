@@ -19,7 +19,7 @@ std::uint32_t crc_of(std::string_view text) {
   return crc32c(std::as_bytes(std::span(text)));
 }
 
-/// The definition, a bit at a time.
+/// The definition of CRC-32C, one bit at a time.
 std::uint32_t bitwise(std::span<const std::byte> data) {
   std::uint32_t crc = 0xFFFFFFFF;
   for (const std::byte byte : data) {
@@ -35,7 +35,8 @@ bytes random_bytes(std::size_t size, std::mt19937_64& random) {
   return data;
 }
 
-// RFC 3720, B.4, and the check value of the catalogues of CRCs.
+// The checksums are the published ones: The values of RFC 3720, B.4, and the check value in CRC
+// catalogs.
 TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc_of(""), 0U);
   EXPECT_EQ(crc_of("123456789"), 0xE3069283U);
@@ -64,7 +65,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtEveryLengthAndAlignment) {
   }
 }
 
-// Around the lengths at which three streams begin, and several rounds of them.
+// The checksum equals the definition for lengths next to those at which three streams begin, and
+// for several rounds of them.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(200000, random);
@@ -80,7 +82,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   }
 }
 
-// Around the lengths at which the widest instructions begin, where there are some.
+// The checksum equals the definition for lengths next to those at which the widest instructions
+// begin, on machines that have them.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(70000, random);
@@ -96,7 +99,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
   }
 }
 
-// Each way by itself: a machine has one of them.
+// Streams and folding give the same checksum. Each is tested separately, because a machine uses
+// only one of them.
 TEST(Crc32c, StreamsAndFoldingAgree) {
   if (!crc32c_instructions::are_wide()) GTEST_SKIP() << "no AVX-512 with VPCLMULQDQ here";
   std::mt19937_64 random(test::seed(1));
@@ -135,7 +139,7 @@ TEST(Crc32cCombine, IsTheCrcOfBothTogether) {
   }
 }
 
-// Lengths that nobody can try: the way over two parts must come out where the way over one does.
+// For lengths too large to test with data, combining via two parts must equal combining via one.
 TEST(Crc32cCombine, IsAssociativeAtAllLengths) {
   std::mt19937_64 random(test::seed(1));
   for (int i = 0; i < 2000; ++i) {

@@ -6,7 +6,7 @@
 namespace millrace::formats {
 namespace {
 
-// These numbers are on disk: 6 and 7 are the pair that older files of other tools have swapped.
+// The codes are Megatron's and are stored on disk. Files by other tools may have 6 and 7 swapped.
 TEST(Dtype, HasMegatronsCodes) {
   struct row {
     int code;

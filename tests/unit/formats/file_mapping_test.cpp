@@ -41,7 +41,8 @@ TEST(FileMapping, MovesWithoutMovingTheBytes) {
   EXPECT_TRUE(first.bytes().empty());
 }
 
-// Datasets are replaced by rename while trainers read them.
+// A mapping keeps the contents of a file that is replaced by rename, as happens to datasets while
+// trainers read them.
 TEST(FileMapping, KeepsTheFileThatWasReplaced) {
   const test::temp_folder folder;
   test::write_text(folder / "a", "old");
@@ -84,7 +85,8 @@ TEST(FileMapping, TellsWhichFileItMapped) {
   EXPECT_EQ(identity_of(folder / "b"), std::nullopt);
 }
 
-// As long as the old one is mapped: else most file systems give its inode to the next file.
+// While the old file is mapped, no later file has its identity. Without the mapping, most file
+// systems give its inode to the next file.
 TEST(FileMapping, SharesItsIdentityWithNoLaterFile) {
   const test::temp_folder folder;
   test::write_text(folder / "a", "old");

@@ -31,7 +31,8 @@ TEST(FileOps, WritesAndReadsAtAnyOffset) {
   EXPECT_EQ(pread_some(fd, std::as_writable_bytes(std::span(out)), 600, folder / "a"), 0);
 }
 
-// An offset of 2^63 or more is negative to the kernel: refused there, not wrapped here.
+// The kernel treats an offset of 2^63 or more as negative and refuses it. Our code must not wrap
+// it.
 TEST(FileOps, RefusesOffsetsBeyondTheKernels) {
   const test::temp_folder folder;
   const unique_fd fd = create(folder / "a");
@@ -60,7 +61,8 @@ TEST(FileOps, CopiesARangeUpToTheEnd) {
   copy(detail::copy_by_hand);
 }
 
-// Bytes that the kernel makes as they are read cannot be copied in the kernel.
+// Files whose bytes the kernel generates on read (as in /proc) are copied by hand, because the
+// kernel cannot copy them.
 TEST(FileOps, CopiesByHandWhatTheKernelCannot) {
   const test::temp_folder folder;
   const std::string wanted = test::read_text("/proc/self/cmdline");

@@ -67,7 +67,8 @@ TEST(Json, KnowsWhatAValueIs) {
   EXPECT_FALSE(value == json_value());
 }
 
-// As Python's surrogateescape does, for names of files.
+// Bytes that are not UTF-8 are kept, with the escapes of Python's surrogateescape. File names need
+// this.
 TEST(Json, KeepsBytesThatAreNotUtf8) {
   EXPECT_EQ(write_json("caf\xE9 \xC3\xA9\x80\xFF\xED\xB2\x80"),
             "\"caf\\udce9 \xC3\xA9\\udc80\\udcff\\udced\\udcb2\\udc80\"");
@@ -78,7 +79,7 @@ TEST(Json, KeepsBytesThatAreNotUtf8) {
   }
 }
 
-// So have the states of every version; a .meta escapes it.
+// The character DEL is written unescaped, as in the states of every version. A .meta escapes it.
 TEST(Json, WritesDeleteAsItIs) {
   EXPECT_EQ(write_json("a\x7F"), "\"a\x7F\"");
   EXPECT_EQ(json_writer().value("a\x7F").text(), "\"a\\u007f\"");
@@ -96,7 +97,7 @@ TEST(Json, KnowsWhereAValueWas) {
   EXPECT_EQ(json_value(1).offset(), 0U);
 }
 
-// Whoever reads a number finds it under one type, however it was made.
+// A whole number is int64 if it fits and uint64 otherwise, no matter how it was made.
 TEST(Json, HoldsWholeNumbersOfSixtyFourBits) {
   EXPECT_EQ(json_value(std::uint64_t{5}), json_value(5));
   EXPECT_EQ(json_value(std::uint64_t{5}).as<std::uint64_t>(), nullptr);

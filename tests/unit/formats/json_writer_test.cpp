@@ -38,7 +38,8 @@ TEST(JsonWriter, WritesNoNumberThatJsonHasNot) {
   EXPECT_EQ(written(std::numeric_limits<std::uint64_t>::max()), "18446744073709551615");
 }
 
-// The programs printed doubles with fmt before. Scripts may compare their output.
+// Doubles are printed as fmt prints them. The programs printed doubles with fmt before, and scripts
+// may compare their output.
 TEST(JsonWriter, PrintsDoublesAsFmtDoes) {
   for (const double value : {0.0, -0.0, 1.0, -1.5, 0.1, 1e-4, 9.9e-5, 1e-5, 123456789.0, 1e15,
                              9.99e15, 1e16, 1.5e16, 1e22, 5e-324, 1.7976931348623157e308}) {

@@ -8,7 +8,7 @@
 namespace millrace::formats {
 namespace {
 
-// The test suite of RFC 1321, A.5.
+// The digests are those of the test suite in RFC 1321, A.5.
 TEST(Md5, GivesWhatItsRfcSays) {
   EXPECT_EQ(md5_hex(""), "d41d8cd98f00b204e9800998ecf8427e");
   EXPECT_EQ(md5_hex("a"), "0cc175b9c0f1b6a831c399e269772661");
@@ -19,8 +19,9 @@ TEST(Md5, GivesWhatItsRfcSays) {
             "d174ab98d277d9f5a5611c2c9f419d9f");
 }
 
-// md5 of the md5s of 'x' * n for n up to 200, made with Python's hashlib: every way a text can end
-// in its last block.
+// Texts of every length are padded correctly. The md5 of the md5s of 'x' * n for n up to 200, made
+// with Python's hashlib. These lengths cover every position at which a text can end in its last
+// block.
 TEST(Md5, PadsTextsOfEveryLength) {
   std::string all;
   for (std::size_t n = 0; n <= 200; ++n) all += md5_hex(std::string(n, 'x'));

@@ -54,7 +54,8 @@ TEST(ParseMmidx, RefusesEveryTruncation) {
   test::expect_every_truncation_refused(parse_mmidx, golden_idx());
 }
 
-// A multimodal file without its modes is a sound text file: nothing in it says what it was.
+// Every truncation of a multimodal index is refused, except the removal of all modes: the rest is a
+// valid text index, in which nothing shows that they are missing.
 TEST(ParseMmidx, RefusesEveryTruncationOfModesButAll) {
   const bytes file = test::read_bytes(test::golden("megatron/idx_mm.idx"));
   for (std::size_t size = 0; size < file.size(); ++size) {
@@ -66,7 +67,7 @@ TEST(ParseMmidx, RefusesExtraBytes) {
   bytes file = golden_idx();
   for (int extra = 1; extra < 20; ++extra) {
     file.push_back(std::byte{0});
-    if (extra == 3) continue;  // one per sequence: these are modes
+    if (extra == 3) continue;  // one byte per sequence: these are modes
     expect_refused(parse_mmidx, file, 102, "bytes follow the document index, expected 0, or 3");
   }
   bytes empty = test::read_bytes(test::golden("megatron/idx_empty.idx"));
@@ -92,7 +93,8 @@ TEST(ParseMmidx, RefusesOtherVersions) {
   }
 }
 
-// 12 * S + 8 * D, or 34 + 12 * S, come out small or even right when the product wraps.
+// Counts are refused even if 12 * S + 8 * D or 34 + 12 * S wraps to a small number or to the file
+// size.
 TEST(ParseMmidx, RefusesCountsThatWouldWrap) {
   const bytes file = golden_idx();
   for (const std::uint64_t count :

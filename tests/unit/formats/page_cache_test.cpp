@@ -63,12 +63,12 @@ TEST(RefusedDevices, MayBeAddedByAnyThread) {
   EXPECT_FALSE(refused.has(4));
 }
 
-/// A file on a file system that refuses the flag with `code`, or takes it (0); and how it was
-/// called.
+/// A file whose file system refuses the flag with error `code`, or accepts it (0). It records the
+/// flags of each call.
 struct toy_file {
   unique_fd fd;
   int code = 0;
-  bool fails = false;  // without the flag as well
+  bool fails = false;  // even without the flag
   std::vector<int> flags = {};
   std::uint64_t dropped = 0;
 
@@ -116,7 +116,8 @@ TEST(PageCache, IsNotRefusedByWhatFailsAnyway) {
   }
 }
 
-// The kernel's own answers: those of memory and of the disk are told apart where they differ.
+// The result is what the real kernel answers for each file system. Memory and disk file systems are
+// distinguished if they answer differently.
 TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
   const std::filesystem::path memory_folder = "/dev/shm";
   if (!std::filesystem::is_directory(memory_folder)) GTEST_SKIP() << "no " << memory_folder;
@@ -144,7 +145,7 @@ TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
   EXPECT_THAT(write(on_disk), ElementsAre(dont_cache));
 }
 
-/// A file of 48 MiB on a disk whose kernel tells what is in memory and lets go of it.
+/// A file of 48 MiB on a disk whose kernel reports cached pages and drops them on request.
 class DroppedPages : public testing::Test {
  protected:
   static constexpr std::uint64_t mib = 1 << 20;
@@ -180,7 +181,8 @@ TEST_F(DroppedPages, OfWhatWasReadAreGone) {
   EXPECT_LT(*told(), 0.1);
 }
 
-// Those that the disk has by then; what it has not is gone after the next fsync.
+// drop_written() drops pages that are already on the disk. The others can be dropped after the next
+// fsync.
 TEST_F(DroppedPages, OfWhatWasWrittenAreGoneOnceTheyAreOnTheDisk) {
   for (std::uint64_t at = 0; at < 32 * mib; at += mib) {
     write(at);

@@ -18,7 +18,7 @@ namespace {
 
 using ask = std::optional<residency> (*)(int, std::uint64_t, std::uint64_t) noexcept;
 
-/// A file of 64 pages on a disk, none of which is in memory.
+/// A file of 64 pages on a disk. None of its pages is in memory.
 class Residency : public testing::TestWithParam<ask> {
  protected:
   static constexpr std::uint64_t page = 4096;
@@ -29,7 +29,7 @@ class Residency : public testing::TestWithParam<ask> {
     if (!GetParam()(fd_.get(), 0, page)) GTEST_SKIP() << "this kernel does not tell";
     ASSERT_EQ(::fsync(fd_.get()), 0);
     ASSERT_EQ(::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
-    (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);  // reads what is asked for alone
+    (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);  // no read-ahead
     if (share(0, 64 * page) > 0)
       GTEST_SKIP() << "this file system keeps what it was told to forget";
   }
@@ -57,9 +57,9 @@ TEST_P(Residency, CountsThePagesThatWereRead) {
   EXPECT_DOUBLE_EQ(share(0, 64 * page), 4.0 / 64);
   EXPECT_DOUBLE_EQ(share(0, 2 * page), 1);
   EXPECT_DOUBLE_EQ(share(2 * page, 4 * page), 0);
-  EXPECT_DOUBLE_EQ(share(page + 100, 10), 1);         // pages count whole
-  EXPECT_DOUBLE_EQ(share(page + 4000, 200), 0.5);     // over an edge
-  EXPECT_DOUBLE_EQ(share(63 * page, 2 * page), 0.5);  // what is behind the end is not there
+  EXPECT_DOUBLE_EQ(share(page + 100, 10), 1);         // pages count as a whole
+  EXPECT_DOUBLE_EQ(share(page + 4000, 200), 0.5);     // across a page border
+  EXPECT_DOUBLE_EQ(share(63 * page, 2 * page), 0.5);  // pages past the end count as absent
   EXPECT_DOUBLE_EQ(share(5 * page, 0), 1);
 }
 

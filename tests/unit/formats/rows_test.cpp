@@ -16,7 +16,7 @@ namespace {
 using test::bytes;
 using test::expect_refused;
 
-// Written by golden/sidecars/generate.py from the specification.
+// The golden file, written by golden/sidecars/generate.py from the specification.
 bytes golden_rows() {
   return test::read_bytes(test::golden("sidecars/idx_uint16_3docs.rows-4"));
 }
@@ -27,7 +27,7 @@ bytes with_crc(bytes file) {
   return file;
 }
 
-/// The golden file with another value at `offset`, and the checksum that goes with it.
+/// The golden file with another value at `offset` and a matching checksum.
 template <class T>
 bytes with(std::size_t offset, T value) {
   return with_crc(test::with(golden_rows(), offset, value));
@@ -84,7 +84,7 @@ TEST(ParseRows, RefusesRowsThatDescend) {
                  "the number of rows up to a block is 4, expected at least the 5");
 }
 
-// The checksum stands for all of the file, so that no altered byte can pass.
+// The checksum covers the whole file, so every altered byte is refused.
 TEST(ParseRows, RefusesEveryAlteredByte) {
   const bytes file = golden_rows();
   EXPECT_EQ(test::survive_every_alteration(parse_rows, file), 255 * file.size());

@@ -8,7 +8,7 @@
 namespace millrace::formats {
 namespace {
 
-// FIPS 180-4's own examples.
+// The digests are those of the examples in FIPS 180-4.
 TEST(Sha256, GivesThePublishedDigests) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -18,7 +18,8 @@ TEST(Sha256, GivesThePublishedDigests) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// Padding takes another block from 56 bytes on, and pieces end anywhere in a block.
+// The digest does not depend on how the text is cut into pieces. From 56 bytes on, padding takes
+// another block. Pieces end at various positions in a block.
 TEST(Sha256, DoesNotDependOnThePieces) {
   for (std::size_t size = 0; size < 200; ++size) {
     const std::string text(size, 'x');
@@ -26,14 +27,14 @@ TEST(Sha256, DoesNotDependOnThePieces) {
     for (std::size_t cut = 0; cut <= size; cut += 7) {
       sha256 hash;
       hash.update(std::string_view(text).substr(0, cut));
-      (void)hash.finish();  // asking does not end it
+      (void)hash.finish();  // more may be appended
       EXPECT_EQ(hash.update(std::string_view(text).substr(cut)).hex(), whole)
           << cut << " of " << size;
     }
   }
 }
 
-// With the processor's instructions and without.
+// The hash is the same with and without the processor's SHA instructions.
 TEST(Sha256, DoesNotDependOnTheProcessor) {
   if (!sha256_instructions::are_there()) GTEST_SKIP() << "the processor has no SHA instructions";
   std::string text;

@@ -12,7 +12,8 @@
 namespace millrace {
 namespace {
 
-/// The bytes of lines "OFFSET  XX XX ... |text|", each at the offset that it names.
+/// Parses lines "OFFSET  XX XX ... |text|" and returns their bytes. Each offset must match its
+/// position.
 std::vector<std::byte> undump(std::istream& lines) {
   std::vector<std::byte> bytes;
   for (std::string line; std::getline(lines, line) && line.rfind("<!-- end", 0) != 0;) {
@@ -29,7 +30,7 @@ std::vector<std::byte> undump(std::istream& lines) {
   return bytes;
 }
 
-/// The text of lines that a page broke at its spaces.
+/// Joins the lines of a text that a page wraps at its spaces.
 std::string unbroken(std::istream& lines) {
   std::string text;
   for (std::string line; std::getline(lines, line) && line.rfind("<!-- end", 0) != 0;) {
@@ -38,7 +39,7 @@ std::string unbroken(std::istream& lines) {
   return text + '\n';
 }
 
-/// The right-hand column of a hexdump: what is no printable ASCII is a dot.
+/// The right-hand column of a hexdump: every byte that is not printable ASCII is a dot.
 std::string text_column(const std::vector<std::byte>& bytes) {
   std::string text;
   for (const std::byte b : bytes) {
@@ -48,7 +49,8 @@ std::string text_column(const std::vector<std::byte>& bytes) {
   return text;
 }
 
-// Whoever implements a format from its page must be able to trust the example to the byte.
+// The example on each page equals the golden file that it names. Readers who implement a format
+// from its page must be able to rely on every byte.
 TEST(SpecExample, IsTheGoldenFileItNames) {
   std::size_t examples = 0;
   std::size_t pages = 0;
@@ -72,7 +74,7 @@ TEST(SpecExample, IsTheGoldenFileItNames) {
       SCOPED_TRACE(page.path().filename().string() + ": " + file);
       const auto dumped = undump(lines);
       EXPECT_EQ(dumped, test::read_bytes(test::source_folder() / file));
-      // The texts of its lines, one after the other, are that of the file.
+      // The text columns of its lines, joined, equal that of the file.
       std::string column;
       std::istringstream again(text.substr(text.find(line)));
       for (std::string l; std::getline(again, l) && l.rfind("<!-- end", 0) != 0;) {

@@ -15,7 +15,8 @@
 namespace millrace::formats {
 namespace {
 
-// Each process writes a few documents, is killed, and leaves its state.
+// An encoder continues from a saved state. Several processes in turn write a few documents, save
+// their state and are killed.
 TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
   std::mt19937_64 random(test::seed(1));
   for (const char* name : test::src_cases) {
@@ -44,7 +45,7 @@ TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
   }
 }
 
-// By another program, from the specification.
+// The encoder gives the golden files, which were written by another program from the specification.
 TEST(EncodeSrc, MakesTheGoldenFiles) {
   for (const char* name : test::src_cases) {
     const auto [names, places] = test::read_src_answer(name);
@@ -52,7 +53,8 @@ TEST(EncodeSrc, MakesTheGoldenFiles) {
   }
 }
 
-// Two parts of a dataset, read and written again with the inputs renumbered, are the whole.
+// A dataset's .src is split into two parts. Reading both and encoding them again with renumbered
+// inputs gives the original.
 TEST(EncodeSrc, MakesOneOfPartsThatIsThatOfOneRun) {
   const auto [names, places] = test::read_src_answer("files");
   for (const std::size_t cut : {1UL, 40UL, 64UL, 75UL, 159UL}) {

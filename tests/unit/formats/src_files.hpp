@@ -9,10 +9,10 @@
 
 #include "support/paths.hpp"
 
-/// The `.src` files of golden/sidecars and what is in them.
+/// Reads the `.src` files in golden/sidecars and their expected contents.
 namespace millrace::test {
 
-/// Those that have an answer beside them.
+/// The cases that have a file with expected contents.
 inline constexpr const char* src_cases[] = {"none",  "typical",  "one_group", "crlf",    "skipped",
                                             "files", "by_turns", "shuffled",  "extremes"};
 
@@ -30,7 +30,7 @@ inline src_answer read_src_answer(const std::string& name) {
   src_answer answer;
   std::string line;
   std::getline(lines, line);
-  if (name != "none") {  // an empty line would be one input without a name
+  if (name != "none") {  // an empty file means no inputs
     line += '\t';
     for (std::size_t tab = 0; (tab = line.find('\t')) != std::string::npos;) {
       answer.names.push_back(line.substr(0, tab));

@@ -18,7 +18,7 @@ using test::expect_refused;
 using test::golden_src;
 using test::with;
 
-/// Parses and reads every place, as a merge would.
+/// Parses the file and reads every place, as a merge does.
 std::vector<source_place> read_all(std::span<const std::byte> file) {
   const src_view view = parse_src(file);
   std::vector<source_place> places;
@@ -29,7 +29,8 @@ std::vector<source_place> read_all(std::span<const std::byte> file) {
   return places;
 }
 
-// Files written by golden/sidecars/generate.py from the specification, and what is in them.
+// The golden files are read correctly. They and their expected contents were written by
+// golden/sidecars/generate.py from the specification.
 TEST(ParseSrc, ReadsTheGoldenFiles) {
   for (const char* name : test::src_cases) {
     SCOPED_TRACE(name);
@@ -83,7 +84,8 @@ TEST(ParseSrc, RefusesExtraBytes) {
   }
 }
 
-// As many bytes more of names as are counted, but no name is there for them.
+// Bytes after the names are refused. The size of the names is 3 bytes larger, and so is the file,
+// but no name uses these bytes.
 TEST(ParseSrc, RefusesBytesBehindTheNames) {
   bytes file = golden_src("preprocess_lines");
   file.resize(file.size() + 3);
@@ -117,13 +119,14 @@ TEST(ParseSrc, RefusesCountsThatWouldWrap) {
     expect_refused(parse_src, with(file, 32, count), 32, "the header counts");
     expect_refused(parse_src, with(file, 40, count), 40, "the header counts");
   }
-  // The names would begin before the directory ends.
+  // With this value, the names would begin before the directory ends.
   expect_refused(parse_src, with(file, 24, std::uint64_t{file.size() - 48}), 16,
                  "the header counts 300 documents");
   expect_refused(parse_src, with(file, 24, std::uint64_t{299}), 24, "at least one for each of 300");
 }
 
-// A byte may mean another place, but never one beyond the inputs, nor worse.
+// An altered byte may change a place, but never to an input that does not exist, and must not cause
+// any other failure.
 TEST(ParseSrc, SurvivesEveryAlteredByte) {
   const auto check = [](std::span<const std::byte> file) {
     const src_view view = parse_src(file);
@@ -140,7 +143,7 @@ TEST(ParseSrc, SurvivesEveryAlteredByte) {
   }
 }
 
-// Payloads of a file of two documents, the first of 5 bytes at line 3 from byte 10 on.
+// Payloads of a file with two documents. The first has 5 bytes from byte 10 on, in line 3.
 class SrcPayload : public testing::Test {
  protected:
   static bytes file_of(std::vector<int> payload, src_group group = {0, 3, 10, 0}) {

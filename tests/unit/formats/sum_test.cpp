@@ -19,19 +19,20 @@ using test::bytes;
 using test::expect_refused;
 using test::with;
 
-// Written by golden/sidecars/generate.py from the specification: 16 bytes and 102, a block each.
+// Written by golden/sidecars/generate.py from the specification. The files have 16 and 102 bytes,
+// so one block each.
 bytes golden_sum() {
   return test::read_bytes(test::golden("sidecars/idx_uint16_3docs.sum"));
 }
 
-/// `file` with the root that fits its other bytes, to get past that check.
+/// Returns `file` with a root that matches its other bytes, to pass that check.
 bytes with_root(bytes file) {
   const auto root = sha256().update(std::span(file).first(file.size() - sum_root_bytes)).finish();
   std::memcpy(file.data() + file.size() - sum_root_bytes, root.data(), root.size());
   return file;
 }
 
-/// As generate.py has it.
+/// The same pattern as in generate.py.
 bytes pattern(std::size_t start, std::size_t size) {
   bytes data(size);
   for (std::size_t i = start; i < start + size; ++i) {
@@ -90,7 +91,8 @@ TEST(ParseSum, RefusesOtherVersions) {
   }
 }
 
-// The rounding up, the sum of both, four times it: each could come out small or even right.
+// Sizes are refused even if rounding up, adding both, or multiplying by four wraps to a small or
+// correct size.
 TEST(ParseSum, RefusesSizesThatWouldWrap) {
   for (const std::size_t at : {16UL, 24UL}) {
     for (const std::uint64_t size : {0UL, (1UL << 20) + 1, 1UL << 62, 1UL << 63, (1UL << 63) + 16,
@@ -101,7 +103,7 @@ TEST(ParseSum, RefusesSizesThatWouldWrap) {
   }
 }
 
-// The root stands for all of the file, so that no altered byte can pass.
+// The root covers the whole file, so every altered byte is refused.
 TEST(ParseSum, RefusesEveryAlteredByte) {
   const bytes file = golden_sum();
   EXPECT_EQ(test::survive_every_alteration(parse_sum, file), 255 * file.size());

@@ -13,7 +13,8 @@ namespace {
 
 static_assert(utf8_sequence_bytes("a") == 1);
 
-// From the definition, without a thought for what is well-formed: empty for what is no character.
+// Encodes a code point from the definition of UTF-8, without checks. Returns an empty text for
+// values that are not characters.
 std::string encoded(std::uint32_t point) {
   const auto tail = [&](unsigned shift) {
     return static_cast<char>(0x80 | ((point >> shift) & 0x3F));
@@ -25,7 +26,7 @@ std::string encoded(std::uint32_t point) {
   return {static_cast<char>(0xF0 | point >> 18), tail(12), tail(6), tail(0)};
 }
 
-// Decodes by shape alone and encodes again: only what comes back was well-formed.
+// Decodes by shape only and encodes again. The input was well-formed if the result equals it.
 std::size_t naive_size(const std::string& text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;
@@ -53,7 +54,8 @@ TEST(Utf8SequenceBytes, TakesEveryCharacterWholeOnly) {
   }
 }
 
-// Every first and second byte, alone and before every kind of third and fourth.
+// The result agrees with a naive decoder for every combination of the first two bytes, alone and
+// before every kind of third and fourth byte.
 TEST(Utf8SequenceBytes, AgreesWithANaiveDecoderOnEveryPrefix) {
   const std::vector<std::string> tails = {"",         "a",        "\x7F",     "\x80",
                                           "\xBF",     "\xC0",     "\x80\x7F", "\x80\x80",
@@ -74,7 +76,8 @@ TEST(Utf8SequenceBytes, AgreesWithANaiveDecoderOnEveryPrefix) {
   EXPECT_GT(well_formed, 0U);
 }
 
-// Bytes of every surrogate and of every character above the last, as if they were characters.
+// Surrogates, overlong forms and values that are too high are refused. Encodes every surrogate and
+// every code point above the last as if they were characters.
 TEST(Utf8SequenceBytes, RefusesSurrogatesLongFormsAndWhatIsTooHigh) {
   for (std::uint32_t point = 0xD800; point < 0xE000; ++point) {
     const std::string text = {'\xED', static_cast<char>(0x80 | ((point >> 6) & 0x3F)),
@@ -87,7 +90,8 @@ TEST(Utf8SequenceBytes, RefusesSurrogatesLongFormsAndWhatIsTooHigh) {
   }
 }
 
-// Each is an allocation of its own, so that ASan sees a read behind it.
+// Nothing after the text is read. Each text has its own allocation, so that ASan detects a read
+// past its end.
 TEST(Utf8SequenceBytes, ReadsNothingBehindTheText) {
   for (int lead = 0; lead < 256; ++lead) {
     for (std::size_t size = 1; size < 4; ++size) {

@@ -27,11 +27,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A dataset that ends with the statement cannot be read from.
+// A loader over a temporary dataset must not compile.
 static_assert(!std::is_constructible_v<batch_loader, dataset::indexed_dataset, loader_options>);
 static_assert(!std::is_copy_constructible_v<batch_loader>);
 
-/// Streams to the end and compares everything with the model.
+/// Reads all batches and compares everything with the model.
 template <class T>
 void expect_run(const test::stored_tokens<T>& stored, const loader_options& options) {
   batch_loader loader(stored.data(), options);
@@ -94,7 +94,7 @@ TEST(BatchLoader, GoesOnFromWhereverItStopped) {
   }
 }
 
-// The global batch of a step is the same samples in the same order, however many share it.
+// For any number of ranks, the global batch of a step has the same samples in the same order.
 TEST(BatchLoader, DealsTheSameStepsToAnyNumberOfRanks) {
   const test::stored_tokens stored(1300);  // 259 windows: six steps of 42, and 7 left over
   for (const std::int64_t world_size : {1, 2, 3, 7}) {
@@ -138,7 +138,8 @@ TEST(BatchLoader, RefusesToServeWhenEverySlotIsHeld) {
   }
 }
 
-// A slot released on another thread before the call is there for the call: no false refusal.
+// A slot that another thread released before the call is available to the call, which must not
+// report that all slots are held.
 TEST(BatchLoader, SeesEveryReleaseThatCameBefore) {
   const test::stored_tokens stored(20000);
   batch_loader loader(stored.data(), {.batch_size = 1, .seq_len = 4, .look_ahead = 1});
@@ -162,7 +163,7 @@ TEST(BatchLoader, SeesEveryReleaseThatCameBefore) {
   }
 }
 
-// A caller that keeps a short run whole is at its end, not in error.
+// If the caller holds every batch of a short run, next() returns the end of the run, not an error.
 TEST(BatchLoader, EndsEvenWhenEveryBatchIsHeld) {
   const test::stored_tokens stored(31);  // six windows of 5
   for (const std::int64_t batch_size : {1, 2, 3, 6}) {
@@ -192,11 +193,11 @@ TEST(BatchLoader, StopsAtAnyTime) {
 
 TEST(BatchLoader, ServesNothingWhereNoStepIsWhole) {
   const test::stored_tokens stored(100);
-  // Slots for these would not fit into memory: none are made.
+  // Slots for these options would not fit into memory, so none may be allocated.
   expect_run(stored, {.batch_size = 2147483647, .seq_len = 99, .world_size = 2147483647});
   expect_run(stored, {.batch_size = 10, .seq_len = 10});                        // 9 windows
   expect_run(stored, {.batch_size = 1, .seq_len = 10, .consumed_samples = 9});  // all served
-  expect_run(stored, {.seq_len = 10, .rank = 9, .world_size = 10});             // 9 for 10
+  expect_run(stored, {.seq_len = 10, .rank = 9, .world_size = 10});             // 9 of 10 ranks
   EXPECT_FALSE(batch_loader(stored.data(), {.seq_len = 10, .consumed_samples = 9}).next());
 }
 
@@ -226,7 +227,7 @@ TEST(BatchLoader, RefusesADatasetOfLessThanOneWindow) {
   EXPECT_THAT(refusal(test::stored_tokens(0).data(), {.seq_len = 1}), HasSubstr("has 0 tokens"));
 }
 
-// Half of the sources hold 16 bits a token, half 32: batches hold 32.
+// Half of the sources have 16-bit tokens and half have 32-bit tokens. Batches have 32-bit tokens.
 TEST(BatchLoader, BlendsSourcesOfSeveralTypes) {
   const test::temp_folder folder;
   std::vector<std::uint16_t> narrow;
@@ -264,7 +265,7 @@ TEST(BatchLoader, BlendsSourcesOfSeveralTypes) {
   }
 }
 
-/// Says more of a row than it has room for.
+/// A run that returns more text for a row than the row can hold.
 class long_rows final : public dataset::run {
  public:
   long_rows(const test::stored_tokens<>& stored, dataset::sample_text text)

@@ -18,12 +18,12 @@
 namespace millrace::loader {
 namespace {
 
-// Two of the same would give their slot back twice.
+// If two batches owned one slot, it would be released twice.
 static_assert(!std::is_copy_constructible_v<batch> && !std::is_copy_assignable_v<batch>);
 static_assert(std::is_nothrow_move_constructible_v<batch>);
 static_assert(std::is_nothrow_move_assignable_v<batch>);
 
-// look_ahead 1 makes three slots; the dataset has enough for many batches.
+// look_ahead 1 gives three slots. The dataset has enough samples for many batches.
 class Batch : public testing::Test {
  protected:
   bool can_take_another() {
@@ -62,7 +62,7 @@ TEST_F(Batch, HandsItsSlotOnWhenMoved) {
   EXPECT_TRUE(can_take_another());
 }
 
-// A caller that keeps the current batch in a variable must not need one slot more for it.
+// A caller that keeps the current batch in a variable must not need an extra slot for that.
 TEST_F(Batch, GivesItsSlotBackWhenAssignedTo) {
   const auto first = loader_->next();
   batch second = std::move(*loader_->next());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each filling thread has a reader of its own, which is told of what it will read itself.
+// Each filling thread has its own reader, which is told only about ranges that this thread will
+// read.
 #include <millrace/loader/detail/batch/fill_turns.hpp>
 
 #include <chrono>
@@ -25,11 +26,11 @@
 namespace millrace::loader {
 namespace {
 
-/// What one reader was told, and asked for; read once the loader is gone.
+/// Ranges that one reader was told about and asked for. Inspected after the loader is destroyed.
 struct reader_history {
   std::set<std::tuple<std::int64_t, std::uint64_t, std::uint64_t>> told;
-  std::vector<std::uint64_t> gathered;  // first offset of each gather
-  std::int64_t untold = 0;              // ranges that were gathered and not told before
+  std::vector<std::uint64_t> gathered;  // offset of each gather's first range
+  std::int64_t untold = 0;              // ranges gathered unannounced
 };
 
 class remembering_reader final : public range_reader {
@@ -70,7 +71,7 @@ TEST(FillTurns, TellEveryReaderOfWhatItWillRead) {
     ASSERT_EQ(histories.size(), static_cast<std::size_t>(threads));
     for (std::size_t w = 0; w < histories.size(); ++w) {
       EXPECT_EQ(histories[w].untold, 0) << "reader " << w << " of " << threads;
-      // Worker w fills w, w + n, w + 2n, ...
+      // Thread w fills batches w, w + n, w + 2n, ...
       const std::vector<std::uint64_t>& gathered = histories[w].gathered;
       const auto step = static_cast<std::uint64_t>(threads) * 20 * sizeof(std::uint16_t);
       ASSERT_EQ(gathered.size(),
@@ -82,7 +83,7 @@ TEST(FillTurns, TellEveryReaderOfWhatItWillRead) {
   }
 }
 
-// A thread that is slow leaves the others the slots that are not its own, and no more.
+// If one thread is slow, the others use exactly the slots that are not assigned to it.
 TEST(FillTurns, AreNotLostWhereOneThreadIsSlow) {
   const test::stored_tokens stored(4000);
   std::deque<reader_history> histories;

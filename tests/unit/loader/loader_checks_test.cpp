@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a loader checks, grants and tells of itself, from outside: verification, memory, threads,
-// readers, telemetry.
+// Tests a loader's verification, memory, threads, readers and telemetry through its public
+// interface.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <array>
@@ -34,7 +34,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20;
 
-/// Windows of 4,096 tokens over three blocks and a half, of which the third has a wrong bit.
+/// Windows of 4,096 tokens over three and a half blocks. The third block has a flipped bit.
 class LoaderVerification : public testing::Test {
  protected:
   LoaderVerification() {
@@ -43,7 +43,7 @@ class LoaderVerification : public testing::Test {
     options_.verify.in_memory = [](int, std::uint64_t, std::uint64_t) { return true; };
   }
 
-  // The label of the last token of the window before is the first token of the block.
+  // The last label of the previous window is the first token of this block.
   static constexpr std::int64_t first_of_block = 2 * block_bytes / 2 / 4096 - 1;
 
   test::summed_dataset<std::uint16_t> stored_{7 * block_bytes / 4, 30'000};
@@ -91,7 +91,7 @@ TEST_F(LoaderVerification, LooksAtNothingWhereItIsOff) {
 
 TEST_F(LoaderVerification, FindsIdsThatAreNone) {
   options_.verify.mode = verify_mode::off;
-  options_.verify.vocab_size = 20'000;  // the dataset has some up to 30,000
+  options_.verify.vocab_size = 20'000;  // the dataset has ids up to 30,000
   batch_loader loader(data_, options_);
   EXPECT_THROW(
       {
@@ -105,7 +105,7 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   const test::stored_tokens stored(2000);
   std::size_t slots = 0;
   loader_options options = {.batch_size = 2, .seq_len = 10, .look_ahead = 3, .threads = 2};
-  options.cpus = {0, 99'999};  // the second is none
+  options.cpus = {0, 99'999};  // the second does not exist
   options.memory = [&](std::size_t count, std::size_t bytes) {
     slots = count;
     return plain_memory(count, bytes);
@@ -113,7 +113,7 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   batch_loader loader(stored.data(), options);
   std::int64_t served = 0;
   while (const auto batch = loader.next()) stored.expect_batch(*batch, options, served++);
-  EXPECT_EQ(slots, 6U);  // look_ahead, the caller's, one for each thread
+  EXPECT_EQ(slots, 6U);  // look_ahead, one for the caller, one per thread
   const std::vector<grant> threads = loader.observe().threads;
   ASSERT_GE(threads.size(), 2U);
   for (const grant& each : threads) EXPECT_NE(each.why, "") << each.asked;
@@ -136,14 +136,14 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
 struct slow_loader {
   stall_cause cause;
   std::function<void()> in_reader;
-  std::chrono::milliseconds held;  // by a caller that takes all there is, and then takes its time
+  std::chrono::milliseconds held;  // how long the caller keeps all slots
 };
 
 void PrintTo(const slow_loader& each, std::ostream* out) {
   *out << stall_cause_names[static_cast<std::size_t>(each.cause)];
 }
 
-/// Without the first round: what is late there is late by starting.
+/// Returns the stalls without those of the first round, which come from starting up.
 std::array<stall_counts, 4> stalls_of(const slow_loader& slow) {
   const test::stored_tokens stored(2000);
   loader_options options = {.batch_size = 1, .seq_len = 10, .look_ahead = 2};
@@ -185,7 +185,7 @@ void spin(std::chrono::microseconds time) {
 void spin_long() {
   spin(std::chrono::milliseconds(5));
 }
-// What a caller that had all slots waits for, but not why.
+// The batch is late after the caller held all slots, but for another reason.
 void spin_short() {
   spin(std::chrono::microseconds(300));
 }

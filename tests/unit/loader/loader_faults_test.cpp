@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes wrong while batches are made arrives at next(), in its place; and a loader may be
+// Errors while batches are made arrive at next() in the place of the batch. A loader may be
 // destroyed whatever its threads are doing.
 #include <millrace/loader/batch_loader.hpp>
 
@@ -31,7 +31,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A reader that does something before each gather.
+/// A reader that runs a function before each gather.
 class hooked_reader final : public range_reader {
  public:
   hooked_reader(const std::vector<data_file>& files, std::function<void()> before)
@@ -54,7 +54,8 @@ make_reader_function with(std::function<void()> before) {
   };
 }
 
-// Batches before the fault are served, whoever is ahead; then the fault once, then the end.
+// Batches before the fault are served, whichever thread is ahead. Then next() throws the fault
+// once, and after that the run has ended.
 TEST(LoaderFaults, ArriveInTheirPlace) {
   const test::stored_tokens stored(2000);
   for (const std::int64_t threads : {1, 3}) {
@@ -73,8 +74,8 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
     } catch (const io_error& e) {
       EXPECT_EQ(e.code(), EIO);
     }
-    // The seventh gather is of a batch that the ring has a slot for: with six slots, two threads
-    // may be two batches each ahead of the third.
+    // The seventh gather fails. Its batch has a slot in the ring. With six slots, each of two
+    // threads may be two batches ahead of the third.
     EXPECT_GE(served, 6 - 2 * (threads - 1));
     EXPECT_LE(served, 6 + threads - 1);
     EXPECT_FALSE(loader.next().has_value());
@@ -106,7 +107,7 @@ TEST(LoaderFaults, OfAFileThatShrinksNameFileAndPlace) {
   }
 }
 
-// An index that contradicts itself far ahead does not disturb what comes before.
+// An index that is inconsistent far ahead does not affect earlier batches.
 TEST(LoaderFaults, OfAnIndexComeWithTheBatchThatNeedsIt) {
   const test::temp_folder folder;
   test::documents_of<std::uint16_t> documents;
@@ -128,7 +129,8 @@ TEST(LoaderFaults, OfAnIndexComeWithTheBatchThatNeedsIt) {
   } catch (const format_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("data.idx"));
   }
-  // The pointer now is that of a sequence between 15 and 16: from there on a search may meet it.
+  // The pointer of sequence 20 now has the value of one between sequences 15 and 16. From there on,
+  // a search may meet it.
   EXPECT_GE(served, 15);
   EXPECT_LE(served, 20);
 }
@@ -149,7 +151,7 @@ TEST(LoaderFaults, OfIdsThatNeed64BitsNameTheToken) {
   }
 }
 
-// Whether a thread waits for a slot, reads, or has not begun: the destructor stops it.
+// The destructor stops a thread whether it waits for a slot, reads, or has not started yet.
 TEST(LoaderFaults, NoneOfBeingDestroyedAtAnyTime) {
   const test::stored_tokens stored(4000);
   for (int round = 0; round < 40; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a loader puts into a state, and what it goes on from.
+// The state that a loader saves, and resuming from a state.
 #include <millrace/loader/detail/state.hpp>
 
 #include <algorithm>
@@ -186,14 +186,14 @@ TEST_F(LoaderState, KnowsEditsOfDataThatHasMoved) {
   const auto again = after->next();
   EXPECT_TRUE(std::ranges::equal(again->positions(), next->positions()));
   EXPECT_EQ(test::row_of(*again, 0), test::row_of(*next, 0));
-  // Where edits are allowed to change, those that were saved need not be there.
+  // If edits are allowed to change, the sources of the saved edits need not exist any more.
   dataset::run_state lost = dataset::parse_state(state);
   lost.edits[0].source = "gone";
   EXPECT_THAT(refusal(*after, dataset::write_state(lost)), HasSubstr("documents of gone"));
   after->load_state(lost, {.allow = {"edits"}});
 }
 
-// Samples that are skipped count: a segment of what is served may not change.
+// Skipped samples count: a segment that covers served samples must not change.
 TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
   const auto scheduled = [&](std::int64_t step, const loader_options& with) {
     dataset::instant_options instant;
@@ -217,7 +217,7 @@ TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
               HasSubstr("the run has served samples of 8 steps"));
 
   edited.rampup = dataset::rampup_batch{4, 4, 8};
-  edited.edits.front().first = 4;  // steps 0, then those from position 48 on
+  edited.edits.front().first = 4;  // steps 0, then those from position 48
   const auto ramped = scheduled(10, edited);
   for (int i = 0; i < 12; ++i) (void)ramped->next();
   state = dataset::write_state(ramped->state());
@@ -228,7 +228,7 @@ TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
               HasSubstr("samples of " + std::to_string(done) + " steps"));
 }
 
-// Of every order: no sample that is served has a token of the documents.
+// In every order, no served sample contains a token of the blocked documents.
 TEST_F(LoaderState, BlocksDocumentsOfEveryOrder) {
   for (const auto kind :
        {test::run_kind::megatron, test::run_kind::instant, test::run_kind::packed}) {

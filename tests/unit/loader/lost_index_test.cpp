@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An index that is cut off, or cannot be read, while a run goes by it: an error with its place, and
-// a process that lives.
+// If an index is truncated or unreadable while a run uses it, the run gets an error that names the
+// place, and the process survives.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cerrno>
@@ -29,11 +29,11 @@ TEST_P(LostIndex, EndsTheRunAndNotTheProcess) {
     loader_options options;
     options.batch_size = 2;
     options.threads = threads;
-    options.prefetch_samples = 0;  // so that indices are looked at until the end
+    options.prefetch_samples = 0;  // the index is read until the end
     options.boundaries = true;
     const auto loader = test::loader_of(run, options);
     ASSERT_TRUE(loader->next().has_value());
-    (void)loader->state();  // so that the run is described
+    (void)loader->state();  // state() describes the run
     const std::filesystem::path index = prefixes[0].string() + ".idx";
     std::filesystem::resize_file(index, 0);
     std::int64_t served = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a bad block that ended a run to the same run going on without its documents.
+// A bad block ends a run. The same run then resumes without the documents in that block.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cstddef>
@@ -25,9 +25,9 @@ namespace {
 constexpr std::int64_t window = 512;
 constexpr std::int64_t document = 1000;
 constexpr std::int64_t block = (1 << 20) / 2;  // tokens of two bytes
-constexpr std::int64_t bad = 3 * block;        // token
+constexpr std::int64_t bad = 3 * block;        // token index
 
-/// An epoch of windows over three blocks and a half, of which the last has a wrong bit.
+/// One epoch of windows over three and a half blocks. The last block has a flipped bit.
 class QuarantinedRun : public testing::Test {
  protected:
   QuarantinedRun() {
@@ -47,7 +47,7 @@ class QuarantinedRun : public testing::Test {
 
   dataset::instant_run run() const {
     dataset::instant_options order;
-    order.seed = 4;  // by which some samples come before the bad ones
+    order.seed = 4;  // some samples come before the bad ones
     order.seq_len = window;
     order.segments.push_back({0, {{0, 1.0}}});
     order.first_position_of = [](std::int64_t step) { return step * 2; };
@@ -55,7 +55,8 @@ class QuarantinedRun : public testing::Test {
     return {{{stored_.prefix(), "data", {}, {}}}, order};
   }
 
-  // The windows of a batch, each as it was before the bit was flipped.
+  // Adds the windows of a batch to `to`. Windows are identified by their text before the bit was
+  // flipped.
   void note(const batch& served, std::set<std::int64_t>& to) const {
     for (std::size_t row = 0; row < 2; ++row) {
       const auto ids = served.tokens().subspan(row * window, window);
@@ -65,7 +66,7 @@ class QuarantinedRun : public testing::Test {
     }
   }
 
-  // Whether a window, its last label included, has a token of [first, last).
+  // Returns whether a window, including its last label, contains a token of [first, last).
   static bool meets(std::int64_t w, std::int64_t first, std::int64_t last) {
     return w * window < last && first < w * window + window + 1;
   }
@@ -95,7 +96,7 @@ TEST_F(QuarantinedRun, GoesOnWithoutTheDocumentsOfTheBadBlock) {
   const test::temp_folder folder;
   write_quarantine(folder / "quarantine.json", found.edits);
 
-  // As it was it ends there again.
+  // Without edits, the resumed run ends at the same place again.
   batch_loader unedited(run(), options_);
   unedited.load_state(state);
   EXPECT_THROW((void)unedited.next(), format_error);
@@ -121,10 +122,10 @@ TEST_F(QuarantinedRun, GoesOnWithoutTheDocumentsOfTheBadBlock) {
     EXPECT_FALSE(before.contains(w) && after.contains(w)) << "window " << w;
     lost += before.contains(w) || after.contains(w) ? 0 : 1;
   }
-  // All else came once; but for what fills no whole batch any more.
+  // All other samples were served once, except those that do not fill a whole batch.
   EXPECT_LE(lost, 1);
 
-  // And the state of the edited run goes on with it.
+  // The state of the edited run can be resumed with the same edits.
   EXPECT_EQ(loader.state().edits, options_.edits);
 }
 

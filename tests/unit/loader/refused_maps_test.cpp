@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of every kind where the file system, or the limits of the system, refuse maps of files.
+// Runs of every kind on a file system that refuses mmap, or within system limits that prevent it.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cerrno>
@@ -25,7 +25,7 @@ struct served {
 
 class RefusedMaps : public testing::Test {
  protected:
-  /// All rows of a run that is set up, planned and read here; a document of it is blocked.
+  /// Sets up, plans and reads a run, with one blocked document, and returns all its rows.
   served all_of(test::run_kind kind, bool blend) const {
     const test::any_run run =
         test::run_of({.kind = kind, .blend = blend, .pad_documents_to = 2}, prefixes_);

@@ -24,11 +24,11 @@
 #include <millrace/dataset/packed_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
-/// What rows of batches must hold, made out of mapped datasets by the functions of `dataset`, one
-/// row at a time: nothing of the loader.
+/// The expected rows of batches, made from mapped datasets by functions of `dataset`, one row at a
+/// time. No loader code is used.
 namespace millrace::test {
 
-/// A row, by all that a batch says of it.
+/// Everything that a batch returns for one row.
 struct served_row {
   std::vector<std::int64_t> text, tokens, labels, position_ids;
   std::vector<float> loss_mask;
@@ -127,7 +127,7 @@ std::vector<To> slice(std::span<const From> all, std::size_t first, std::size_t 
   return {part.begin(), part.end()};
 }
 
-/// A row of a batch that was made with all fields.
+/// One row of a batch that was made with all fields.
 inline served_row row_of(const loader::batch& batch, std::int64_t r) {
   const auto i = static_cast<std::size_t>(r);
   const loader::slot_layout& layout = batch.layout();
@@ -152,10 +152,10 @@ inline served_row row_of(const loader::batch& batch, std::int64_t r) {
   return row;
 }
 
-/// All fields there are.
+/// All host fields.
 inline constexpr loader::host_fields all_fields = {true, true, true, true, true};
 
-/// Fails where the batch is not what its positions say, or contradicts itself.
+/// Fails if the batch does not match its positions or contradicts itself.
 inline void expect_rows(const any_run& run, const loader::batch& batch,
                         const dataset::field_options& rules) {
   std::vector<std::int32_t> joined = {0};

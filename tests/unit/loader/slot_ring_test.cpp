@@ -38,7 +38,7 @@ void publish(ring& r, std::int64_t value) {
   r.publish(claim);
 }
 
-/// What a producer does that has nothing more.
+/// Ends the stream as a producer does that has no more items.
 void finish(ring& r, std::exception_ptr failure = nullptr) {
   const ring::claim claim = r.acquire_free();
   ASSERT_NE(claim.slot, nullptr);
@@ -49,8 +49,8 @@ std::exception_ptr failure(const char* what) {
   return std::make_exception_ptr(std::runtime_error(what));
 }
 
-// Mostly nothing, sometimes the rest of a time slice, sometimes long enough for the other side to
-// run dry.
+// Usually no delay, sometimes the rest of a time slice, sometimes long enough that the other side
+// runs out of work.
 void random_delay(std::mt19937_64& random) {
   const auto choice = random() % 64;
   if (choice == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
@@ -111,7 +111,7 @@ TEST(SlotRing, MayBeEmpty) {
   EXPECT_EQ(r.acquire_free().slot, nullptr);
 }
 
-// A failure must not overtake what was good, and must not look like a good end.
+// A failure arrives after all good slots, and is not mistaken for the normal end.
 TEST(SlotRing, ThrowsAFailureOnceAndBehindWhatWasGood) {
   ring r = ring_of(4);
   publish(r, 0);
@@ -148,7 +148,7 @@ TEST(SlotRing, WakesAProducerThatWaitsWhenClosed) {
   r.close();
   producer.join();
 
-  r.release(got);  // a slot that is free again changes nothing
+  r.release(got);  // releasing it again has no effect
   EXPECT_EQ(r.acquire_free().slot, nullptr);
 }
 
@@ -160,7 +160,7 @@ TEST(SlotRing, GivesWhatIsReadyThenNullWhenClosed) {
   EXPECT_EQ(r.take(), nullptr);
 }
 
-/// Releases slots on a thread of its own, in an order of its own.
+/// Releases slots on its own thread, in a different order.
 class late_releaser {
  public:
   late_releaser(ring& r, std::uint64_t seed)
@@ -181,7 +181,7 @@ class late_releaser {
       slots_.pop_front();
       lock.unlock();
       random_delay(random_);
-      s->value = -1;  // who still reads it now would see it, and so would the thread sanitizer
+      s->value = -1;  // a late reader would see it, as would TSan
       ring_.release(s);
       lock.lock();
     }
@@ -219,7 +219,7 @@ TEST(SlotRing, GivesTicketsInOrderWhicheverIsFilledFirst) {
   EXPECT_EQ(r.take()->value, 3);
 }
 
-// What comes before the first failure is served, whoever fills it; what comes behind is not.
+// Slots before the first failure are served, whichever thread fills them. Slots after it are not.
 TEST(SlotRing, TakesTheFirstOfSeveralFailures) {
   ring r = ring_of(4);
   const ring::claim good = r.acquire_free();
@@ -243,8 +243,8 @@ TEST(SlotRing, TakesTheFirstOfSeveralFailures) {
   EXPECT_EQ(r.take(), nullptr);
 }
 
-// Producers, a consumer and two that release, all at random speeds: the order is kept, no slot is
-// in two places, and all come back.
+// Producers, a consumer and two releasing threads run at random speeds. The order is kept, no slot
+// is in two places, and all slots come back.
 TEST(SlotRing, KeepsOrderAndSlotsAtAnySpeed) {
   std::mt19937_64 random(test::seed(1));
   for (std::size_t size = 1; size <= 6; ++size) {
@@ -287,7 +287,7 @@ TEST(SlotRing, KeepsOrderAndSlotsAtAnySpeed) {
   }
 }
 
-// Whatever the producer is doing then.
+// The ring can be closed at any time, whatever the producer is doing.
 TEST(SlotRing, ClosesAtAnyTime) {
   std::mt19937_64 random(test::seed(2));
   for (int round = 0; round < 300; ++round) {

@@ -18,15 +18,16 @@
 
 namespace millrace::test {
 
-/// Token i of the datasets below: over the whole range of T, and no window like another.
+/// The value of token i. Values cover the whole range of T, and no two windows are equal.
 template <class T>
 T token_at(std::int64_t i) {
-  // Odd and large: neighbours differ in every byte, and the period is all that T has.
+  // The factor is odd and large: neighbors differ in every byte, and the period is as long as T
+  // allows.
   return static_cast<T>(static_cast<std::uint64_t>(i + 1) * 0x9E3779B97F4A7C15u >> 7);
 }
 
-/// A dataset of one sequence on disk, and beside it what a loader must make of it, by the plainest
-/// code there is: samples are dealt out one at a time.
+/// A stored dataset of one sequence, and the expected output of a loader, computed in the simplest
+/// way: samples are dealt out one at a time.
 template <class T = std::uint16_t>
 class stored_tokens {
  public:
@@ -38,16 +39,16 @@ class stored_tokens {
 
   const dataset::indexed_dataset& data() const { return *data_; }
 
-  /// The loader must not need the dataset for what it has served.
+  /// Closes the dataset. The loader must not need it for batches that were already served.
   void close() { data_.reset(); }
 
-  /// Which micro-batch of the options a batch is.
+  /// Index of the micro-batch that `batch` is under these options.
   static std::int64_t number_of(const loader::batch& batch, const loader::loader_options& options) {
     return (batch.first_sample() - options.consumed_samples - options.rank * options.batch_size) /
            (options.world_size * options.batch_size);
   }
 
-  /// Samples of each micro-batch of the rank.
+  /// The samples of each micro-batch of this rank.
   std::vector<std::vector<std::int64_t>> samples(const loader::loader_options& options) const {
     std::vector<std::vector<std::int64_t>> dealt;
     const auto count = (static_cast<std::int64_t>(tokens_.size()) - 1) / options.seq_len;
@@ -63,7 +64,7 @@ class stored_tokens {
     return dealt;
   }
 
-  /// Fails where the batch is not micro-batch m of the options.
+  /// Fails if the batch is not micro-batch m under these options.
   void expect_batch(const loader::batch& batch, const loader::loader_options& options,
                     std::int64_t m) const {
     SCOPED_TRACE(testing::Message() << "micro-batch " << m << " of rank " << options.rank);

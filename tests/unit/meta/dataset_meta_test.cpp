@@ -28,14 +28,15 @@ test::bytes bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// `text` with the first `from` in it turned into `to`.
+/// Returns `text` with the first `from` replaced by `to`.
 std::string turned(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
 }
 
-/// preprocess_lines.meta with `from` turned into `to` is refused, at the byte where `place` is.
+/// Expects that preprocess_lines.meta with `from` replaced by `to` is refused, at the byte where
+/// `place` begins.
 void refused(const std::string& from, const std::string& to, const std::string& place,
              const std::string& problem, const std::string& name = "preprocess_lines") {
   const std::string text = turned(golden_meta(name), from, to);
@@ -43,7 +44,7 @@ void refused(const std::string& from, const std::string& to, const std::string& 
   test::expect_refused(parse_bytes, bytes_of(text), text.find(place), problem);
 }
 
-// Written by golden/sidecars/generate.py from the specification.
+// Reads the golden file, which golden/sidecars/generate.py wrote from the specification.
 TEST(ParseMeta, ReadsTheGoldenFile) {
   const dataset_meta meta = parse_meta(golden_meta("preprocess_lines"));
   EXPECT_EQ(meta.level, "document");
@@ -105,7 +106,8 @@ TEST(ToJson, PutsTheShareOfATask) {
   }
 }
 
-// As os.fsdecode() and json.dumps() of Python write it: the name comes back.
+// File names that are not UTF-8 are escaped as by Python's os.fsdecode() and json.dumps(), so
+// reading gives the name back.
 TEST(ToJson, EscapesBytesOfNamesThatAreNotUtf8) {
   dataset_meta meta = parse_meta(golden_meta("preprocess_lines"));
   meta.inputs[0].path = "caf\xE9 \xC3\xA9 \x80\xFF\xED\xB2\x80.jsonl";
@@ -129,7 +131,7 @@ TEST(IsPathOf, TakesNamesOfEarlierVersions) {
 
 TEST(ParseMeta, RefusesEveryTruncation) {
   std::string file = golden_meta("twice_1_of_3");
-  file.pop_back();  // without its line end it is as good
+  file.pop_back();  // the final newline is optional
   test::expect_every_truncation_refused(parse_bytes, bytes_of(file));
 }
 
@@ -168,7 +170,7 @@ TEST(ParseMeta, RefusesWhatIsMissingUnknownOrThereTwice) {
                           "sum", "src", "tasks", "inputs", "counts", "bin_bytes", "sum_root"}) {
     const std::string quoted = '"' + std::string(key) + "\": ";
     const std::string other = "\"other\": ";
-    if (key == std::string("path")) continue;  // inputs have one too: below
+    if (key == std::string("path")) continue;  // inputs have a "path" too: see below
     refused(quoted, other, "{", "the .meta has no entry '" + std::string(key) + "'");
   }
   refused("\"path\": \"text\"", "\"other\": 1", "{", "the .meta has no entry 'path'");

@@ -27,14 +27,15 @@ std::string task_name(int task, int of) {
   return "twice_" + std::to_string(task) + "_of_" + std::to_string(of);
 }
 
-/// Those of the tasks first .. last that generate.py cut a file given twice into.
+/// Returns the .meta of tasks `first` to `last` out of `of`. generate.py split a file that is
+/// listed twice as input into these tasks.
 std::vector<dataset_meta> tasks(int first, int last, int of) {
   std::vector<dataset_meta> parts;
   for (int task = first; task <= last; ++task) parts.push_back(read_golden(task_name(task, of)));
   return parts;
 }
 
-/// With the root that only who has written the files knows.
+/// Adds the root, which is only known to a program that has written the files.
 dataset_meta with_root(dataset_meta meta, const dataset_meta& of) {
   EXPECT_EQ(meta.sum_root, std::nullopt);
   meta.sum_root = of.sum_root;
@@ -50,7 +51,8 @@ void parts_refused(const std::vector<dataset_meta>& parts, const std::string& wh
   }
 }
 
-// Cut between two files, in the middle of them, into tasks without input.
+// Joining all tasks gives what a single process writes. The input is cut between its two files,
+// inside them, and into tasks without input.
 TEST(Concatenate, MakesOfAllTasksWhatOneProcessWrites) {
   const dataset_meta whole = read_golden("twice");
   for (const int of : {2, 3, 6}) {
@@ -77,7 +79,7 @@ TEST(Concatenate, MakesOfUnrelatedRunsThatOverAllTheirInputs) {
   EXPECT_EQ(with_root(concatenate(std::vector{once}), once), once);
 }
 
-// Of which the result must not say that it has the order of one run.
+// The result of joining such parts must not claim to have the order of a single run.
 TEST(Concatenate, CallsPartitionsMixed) {
   const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;
@@ -158,7 +160,8 @@ TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
       parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but there is no earlier input");
 }
 
-// A task by an older program has U+FFFD in place of each byte of a name that is not UTF-8.
+// A part may have the name of an input inexactly: a task run by an older program has U+FFFD in
+// place of each byte that is not UTF-8.
 TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
   const std::string exact = "caf\xE9 \xFF.jsonl";
   const std::string replaced = "caf\uFFFD \uFFFD.jsonl";
@@ -177,7 +180,7 @@ TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
   parts_refused(parts, "but the earlier parts end at byte 86 of caf");
 }
 
-/// The tasks of `tasks`, with shares that meet.
+/// The tasks of `tasks`, with shares that meet without gaps.
 std::vector<dataset_meta> tasks_with_shares() {
   auto parts = tasks(0, 2, 3);
   parts[0].tasks->share = share_bounds{{0, 0}, {0, 86}, 7};
@@ -191,12 +194,13 @@ TEST(Concatenate, PutsSharesThatMeetTogether) {
   const dataset_meta half = concatenate(std::span(parts).first(2));
   EXPECT_EQ(half.tasks->share, (share_bounds{{0, 0}, {1, 0}, 7}));
   EXPECT_EQ(concatenate(std::vector{half, parts[2]}).tasks, std::nullopt);
-  parts[1].tasks->share.reset();  // of who wrote down none
+  parts[1].tasks->share.reset();  // this task recorded no share
   EXPECT_EQ(concatenate(std::span(parts).first(2)).tasks->share, std::nullopt);
   EXPECT_EQ(concatenate(parts).tasks, std::nullopt);
 }
 
-// Between files nothing else tells that one was left out, or read twice.
+// If shares begin at the start of a file, only the index and names of inputs show that a file was
+// left out or read twice.
 TEST(Concatenate, RefusesSharesOfOtherInputs) {
   auto parts = tasks_with_shares();
   parts[2].tasks->share->begin = {2, 0};
@@ -209,7 +213,7 @@ TEST(Concatenate, RefusesSharesOfOtherInputs) {
   parts_refused(parts, "part 2 has inputs with other names: its task had other inputs than");
 }
 
-// What became of bad records may differ between datasets that stand for themselves, not in one run.
+// Complete datasets may differ in how they handle bad records, but parts of one run may not.
 TEST(Concatenate, MixesWhatBecameOfBadRecordsInWholesAlone) {
   const dataset_meta one = read_golden("preprocess_lines");
   dataset_meta other = one;
@@ -259,7 +263,7 @@ TEST(Concatenate, RefusesSumsThatWouldWrap) {
   parts_refused({one, other}, "the sum of the parts' bytes exceeds 2^63 - 1");
 }
 
-/// The places of a part, shifted, behind those of `places`.
+/// Appends the places of a part, shifted, to `places`.
 void append_shifted(const std::string& name, const part_shift& shift,
                     std::vector<source_place>& places) {
   const auto file = test::read_bytes(test::golden("sidecars/" + name + ".src"));

@@ -56,7 +56,7 @@ bool is_space(char c) {
   return std::string_view(" \t\n\r").find(c) != std::string_view::npos;
 }
 
-// What the header says, with the whole text at hand, element by element.
+// Implements the header's description on the whole text at once, element by element.
 conversion naive(std::string text) {
   std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   const std::size_t begin = at;
@@ -124,7 +124,8 @@ TEST(ArrayLines, GivesAnyOtherTextAsItIs) {
   }
 }
 
-// Of a source that fails later, what came before is given.
+// The reader must not read further than it needs for a decision. If the source fails later, the
+// text before that is still returned.
 TEST(ArrayLines, WaitsForNoMoreThanItTakesToKnow) {
   auto source = std::make_unique<test::text_source>("{\"a\":1}\n", 2);
   const auto* const watched = source.get();
@@ -133,7 +134,7 @@ TEST(ArrayLines, WaitsForNoMoreThanItTakesToKnow) {
   EXPECT_EQ(watched->position_bytes(), 2U);
 }
 
-// What is no text is refused however few bytes come at a time, even where its first is a bracket.
+// Binary data is refused however few bytes each read returns, even if it begins with a bracket.
 TEST(ArrayLines, RefusesForeignTextHoweverItComes) {
   for (const std::string& text : {"[\0]\0\n\0\n\0"s, "{\0}\0\n\0\n\0"s, "[\0\0\0]\0\0\0"s}) {
     for (const std::size_t step : {1U, 2U, 99U}) {
@@ -142,7 +143,8 @@ TEST(ArrayLines, RefusesForeignTextHoweverItComes) {
   }
 }
 
-// Where a header of tar has its magic word a line may have it, too.
+// A JSON line may contain "ustar" at the offset where a tar header has its magic word. It must not
+// be taken for an archive.
 TEST(ArrayLines, TakesATextWithTheWordOfTarForWhatItIs) {
   const std::string line = "{\"text\": \"" + std::string(247, 'a') + "ustar\"}\n";
   ASSERT_EQ(line.find("ustar"), 257U);
@@ -166,7 +168,8 @@ TEST(ArrayLines, NamesWhatTheArrayHasWrong) {
   }
 }
 
-// White space is looked through up to a limit, which is the same however it comes.
+// The search for a bracket skips white space up to a limit, which does not depend on the sizes of
+// reads.
 TEST(ArrayLines, LooksForABracketInTheFirstMebibyte) {
   for (const std::size_t step : {std::size_t{777}, std::size_t{4096}, std::size_t{1} << 22}) {
     const std::string before(array_lines::most_space_bytes - 1, '\n');

@@ -20,7 +20,7 @@ TEST(BadRecordLine, IsWhatItsPageSays) {
             test::read_text(test::golden("sidecars/no_json.bad")));
 }
 
-// Every byte of a record can be had back, whatever it is.
+// Every byte of a record can be recovered, whatever its value.
 TEST(BadRecordLine, KeepsBytesThatAreNoUtf8AsHexadecimal) {
   const std::string raw("\xFF\x00z", 3);
   const record_fault fault{fault_kind::invalid_utf8, 0, "not UTF-8"};

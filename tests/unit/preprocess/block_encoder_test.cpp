@@ -46,7 +46,7 @@ std::vector<std::int64_t> ids(const encoded_column& column) {
   return {out.begin(), out.end()};
 }
 
-// Ids are written out in the texts, so that every expectation can be read.
+// Texts spell out their ids, so that expectations are easy to read.
 class BlockEncoder : public testing::Test {
  protected:
   encoder_options options() const {
@@ -82,7 +82,8 @@ TEST_F(BlockEncoder, MakesOneDocumentOfAList) {
   EXPECT_THAT(out.columns[0].document_ends, ElementsAre(3));
 }
 
-// As Megatron has it: the id ends the document, which is its last sequence that has tokens.
+// As in Megatron, the eod id ends the document. It is appended to the last sequence that has
+// tokens.
 TEST_F(BlockEncoder, AppendsEodToTheLastSequenceThatHasTokens) {
   tokenizer_ = test::byte_tokenizer();
   auto with_eod = options();
@@ -105,7 +106,8 @@ TEST_F(BlockEncoder, AppendsNoEodToAnEmptyDocument) {
   EXPECT_EQ(out.counts.empty_documents, 3);
 }
 
-// The document's end is a token of the sequence that it closes, and of no other.
+// One token more than a sequence can hold is refused. The eod is a token of the sequence that it
+// ends, and only of that one.
 TEST_F(BlockEncoder, RefusesOneTokenMoreThanASequenceHolds) {
   auto limited = options();
   limited.most_tokens = 3;
@@ -140,7 +142,8 @@ TEST_F(BlockEncoder, SkipsAndCountsBlankLines) {
   EXPECT_EQ(out.counts.bad_record_total(), 0);
 }
 
-// To JSON these are not white space.
+// A line of other spaces is a bad record, because JSON does not treat these characters as white
+// space.
 TEST_F(BlockEncoder, TakesALineOfOtherSpacesForABadRecord) {
   for (const std::string_view line : {"\v"sv, "\f"sv, "\xC2\xA0"sv, "\0"sv}) {
     const auto out = encode(line, options());
@@ -161,7 +164,8 @@ TEST_F(BlockEncoder, PutsEachKeyIntoItsOwnColumn) {
   EXPECT_EQ(out.counts.empty_documents, 1) << "empty under one key is enough";
 }
 
-// Documents of several keys belong together by their number, so none may lose one alone.
+// Documents of different keys correspond by their index, so a record must be dropped under all
+// keys.
 TEST_F(BlockEncoder, DropsARecordUnderAllKeysIfOneIsBad) {
   auto two = options();
   two.keys = plain_keys({"a", "b"});
@@ -226,7 +230,7 @@ TEST_F(BlockEncoder, TellsThePlaceOfAFaultInTheBlock) {
   EXPECT_THAT(out.faults[1].fault.what, HasSubstr("key \"text\""));
 }
 
-// Only under quarantine is a bad record worth its bytes.
+// The bytes of bad records are kept only under quarantine.
 TEST_F(BlockEncoder, KeepsBadRecordsUnderQuarantine) {
   for (const auto policy : {bad_record_policy::skip, bad_record_policy::quarantine}) {
     auto dropping = options();
@@ -242,7 +246,7 @@ TEST_F(BlockEncoder, KeepsBadRecordsUnderQuarantine) {
   }
 }
 
-// Where each document comes from: bad and blank lines count as lines, and are none.
+// The place of each document: bad and blank lines count as lines but make no documents.
 TEST_F(BlockEncoder, TellsWhereEachDocumentLies) {
   auto skip = options();
   skip.on_bad_record = bad_record_policy::skip;
@@ -266,7 +270,8 @@ TEST_F(BlockEncoder, WritesInt32WhereTheVocabularyNeedsIt) {
   EXPECT_EQ(out.columns[0].ids_bytes, 12U);
 }
 
-// The buffers go round the pipeline: a block must leave nothing to the next.
+// Encoding a block overwrites everything of the previous one. The pipeline reuses buffers, so
+// nothing may remain.
 TEST_F(BlockEncoder, OverwritesWhatTheLastBlockLeft) {
   auto skip = options();
   skip.on_bad_record = bad_record_policy::skip;

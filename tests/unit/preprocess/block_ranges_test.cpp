@@ -15,15 +15,15 @@
 #include "support/paths.hpp"
 #include "support/read_blocks.hpp"
 
-/// Parts of the inputs, for tasks and for runs that go on.
+/// Parts of the inputs, for tasks and for resumed runs.
 namespace millrace::preprocess {
 namespace {
 
 using test::piece;
 using BlockRanges = test::read_blocks;
 
-// What one reader passes over is what the one before it takes: any cuts share all lines, and none
-// twice.
+// A line that one reader skips is read by the reader before it: for any cuts, every line is read
+// exactly once.
 TEST_F(BlockRanges, RangesSideBySideShareAllLines) {
   add("");
   test::for_all_texts("\r\n a", 5, [&](const std::string& text) {
@@ -48,8 +48,8 @@ TEST_F(BlockRanges, RangesSideBySideShareAllLines) {
   });
 }
 
-// A run that goes on does so where a line begins, in files that can only be read from the front
-// too.
+// A resumed run starts at the beginning of a line, even in files that can only be read from the
+// start.
 TEST_F(BlockRanges, GoesOnInTheMiddle) {
   const std::string text = "one\ntwo\nthree\nfour\n";
   add(text);
@@ -64,7 +64,8 @@ TEST_F(BlockRanges, GoesOnInTheMiddle) {
   }
 }
 
-// A task that was stopped in front of its last line, which begins where the next task's bytes do.
+// The task was interrupted before its last line, and continues with it. That line begins at the
+// byte where the next task's range begins.
 TEST_F(BlockRanges, GoesOnWithTheLineThatBeginsAtTheEnd) {
   add("one\ntwo\nthree\n");
   const std::vector<input_file> inputs = plan_inputs(paths_);
@@ -82,7 +83,8 @@ TEST_F(BlockRanges, RefusesToGoOnBehindOtherText) {
   EXPECT_THROW(read(inputs, {.begin = {0, 8}, .end = {1, 0}, .crc32c = 17}, 4), config_error);
 }
 
-// Only where the text ended did a run go on to a place where no line ends.
+// Resuming within a line is refused. A run can only have stopped at a place without a line end if
+// the text ended there.
 TEST_F(BlockRanges, RefusesToGoOnWithinALine) {
   const auto goes_on = [&](const std::string& read_before, const std::string& text) {
     paths_.clear();

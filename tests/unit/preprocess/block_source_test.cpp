@@ -41,8 +41,9 @@ std::string compressed_once(const std::string& text) {
   return test::gzip(text);
 }
 
-// A cut inside a line, or between '\r' and '\n', would show as a line more or a line less. Plain
-// files are read in spans, by whoever comes; others from the front.
+// No cut changes the lines of any short text. A cut inside a line or between '\r' and '\n' would
+// change their number. Plain files are read in spans by several readers; other files are read from
+// the start.
 TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
   add("");
   for (const input_form how :
@@ -66,7 +67,7 @@ TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
   }
 }
 
-// The offsets are what an error message points a person to.
+// Any block size gives the same bytes at the same offsets, to which error messages direct users.
 TEST_F(BlockSource, AnyBlockSizeGivesTheSameBytesAtTheSameOffsets) {
   std::mt19937_64 random(test::seed(11));
   std::vector<std::string> contents;
@@ -116,7 +117,8 @@ TEST_F(BlockSource, LeavesOutAByteOrderMarkAtTheStartOfEachFile) {
   }
 }
 
-// It marks a file only as its first character; elsewhere it is U+FEFF, and not ours to drop.
+// A byte order mark counts only as the first character of a file. Elsewhere it is U+FEFF and must
+// be kept.
 TEST_F(BlockSource, KeepsAByteOrderMarkAnywhereElse) {
   const std::string mark(byte_order_mark);
   add(mark + mark + "a\n" + mark + "b\n");
@@ -138,7 +140,8 @@ TEST_F(BlockSource, KeepsHalfAByteOrderMark) {
   EXPECT_EQ(joined(read(64)), "\xEF\xBB");
 }
 
-// Old Macintosh files: if only '\n' were a place to cut, such a file would be one giant block.
+// A file that has only '\r' as line ends is cut into blocks too. Old Macintosh files have only
+// '\r'. If blocks were cut only at '\n', such a file would be one giant block.
 TEST_F(BlockSource, CutsAFileThatHasOnlyReturns) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += std::to_string(i) + "\r";
@@ -149,7 +152,8 @@ TEST_F(BlockSource, CutsAFileThatHasOnlyReturns) {
   for (const piece& p : pieces) EXPECT_LE(p.text.size(), 64U + 4);
 }
 
-// Blocks are what bounds memory: only a line that is longer may make one longer.
+// Blocks limit the memory that is used. Only a line that is longer than a block may make one
+// longer.
 TEST_F(BlockSource, OnlyAGiantLineMakesAGiantBlock) {
   const std::string giant(100'000, 'g');
   add("a\nb\n" + giant + "\n" + "c\nd\n" + giant + "\r\n" + "e\n");
@@ -161,7 +165,7 @@ TEST_F(BlockSource, OnlyAGiantLineMakesAGiantBlock) {
   }
 }
 
-// A last line without an end must not run into the first of the next file.
+// A last line without a line end must not be joined with the first line of the next file.
 TEST_F(BlockSource, EndsABlockAtTheEndOfAFile) {
   add("");
   add("one");
@@ -191,7 +195,7 @@ TEST_F(BlockSource, StaysAtTheEnd) {
   EXPECT_FALSE(source.next(block));
 }
 
-// A bar that ends at 60 % because two files were compressed helps nobody.
+// With compressed files, progress must still reach 100 %, so the bytes on disk are counted.
 TEST_F(BlockSource, CountsBytesOnDiskUpToTheLastOne) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += std::to_string(i) + "\n";
@@ -210,7 +214,7 @@ TEST_F(BlockSource, CountsBytesOnDiskUpToTheLastOne) {
   EXPECT_EQ(before, on_disk);
 }
 
-// The blocks before a fault are whole and good; the fault comes where it is.
+// Blocks before the damage are complete and correct. The error has the place of the damage.
 TEST_F(BlockSource, GivesTheBlocksBeforeADamagedPlace) {
   std::mt19937_64 random(5);
   std::string text;
@@ -243,7 +247,8 @@ TEST_F(BlockSource, NamesAnInputThatWentAwayAfterPlanning) {
   }
 }
 
-// Who reads on past the planned end would take half a line for a whole one.
+// A file that changes its size while it is read is an error. Reading past the planned end would
+// mistake a partial line for a whole one.
 TEST_F(BlockSource, NoticesAFileThatChangesItsSize) {
   add("one\ntwo\n");
   const std::vector<input_file> inputs = plan_inputs(paths_);
@@ -275,7 +280,7 @@ TEST_F(BlockSource, NoticesAFileThatChangesItsSizeWithinAGiantLine) {
             paths_[0] + ": the file became longer while it was being read (at byte 50005)");
 }
 
-// A giant line is not kept: where it lies is told instead, between its neighbours.
+// A giant line is not stored. Its place is reported instead, in order between its neighbors.
 TEST_F(BlockSource, TellsWhereAGiantLineLies) {
   const std::string giant(50'000, 'g');
   for (const std::string end : {"\n", "\r\n", "\r", ""}) {

@@ -31,7 +31,8 @@ TEST_F(ByteSource, ReadsAnEmptyPlainFile) {
   EXPECT_EQ(read("", compression::none), "");
 }
 
-// Longer than the chunk of 256 KiB in which compressed bytes are read.
+// Compressed files can be read in steps of any size. The text is longer than the 256 KiB chunk in
+// which compressed bytes are read.
 TEST_F(ByteSource, ReadsCompressedFilesInAnySteps) {
   const std::string text = some_text(1'500'000);
   for (const std::size_t step : {1000U, 65'536U, 1'500'000U, 1'500'001U}) {
@@ -45,7 +46,8 @@ TEST_F(ByteSource, ReadsACompressedEmptyText) {
   EXPECT_EQ(read(test::zstd(""), compression::zstd), "");
 }
 
-// `cat a.gz b.gz` is how shards are often joined, and parallel compressors write nothing else.
+// The members of a gzip file are joined. Shards are often joined with `cat a.gz b.gz`, and parallel
+// compressors always write several members.
 TEST_F(ByteSource, JoinsTheMembersOfAGzipFile) {
   std::string compressed;
   std::string text;
@@ -60,12 +62,12 @@ TEST_F(ByteSource, JoinsTheMembersOfAGzipFile) {
   EXPECT_EQ(read(compressed, compression::gzip, text.size() + 1), text);
 }
 
-// A member may end, or its header be cut, exactly where a chunk of compressed bytes ends.
+// A member may end, or its header may be cut, exactly at the end of a chunk of compressed bytes.
 TEST_F(ByteSource, JoinsMembersWhereverAChunkEnds) {
   const std::string second = test::gzip("second");
   const std::size_t chunk = std::size_t{256} << 10;
   for (std::size_t before_edge = 0; before_edge <= second.size(); ++before_edge) {
-    // A comment of the right length puts the edge where it is wanted.
+    // The length of the comment moves the member's end to the wanted place.
     const std::string first = test::gzip("first");
     const std::size_t wanted = chunk - before_edge;
     const std::string comment(wanted - first.size() - 1, 'c');
@@ -76,7 +78,8 @@ TEST_F(ByteSource, JoinsMembersWhereverAChunkEnds) {
   }
 }
 
-// bgzip writes extra fields, gzip file names, and some tools the rest of RFC 1952.
+// Every optional part of a gzip header is read: bgzip writes extra fields, gzip writes file names,
+// and some tools write the other parts of RFC 1952.
 TEST_F(ByteSource, ReadsEveryOptionalPartOfAGzipHeader) {
   const std::string extra("BC\x02\0\x1B\0", 6);
   EXPECT_EQ(read(test::gzip("text", {.extra = extra}), compression::gzip), "text");
@@ -107,8 +110,8 @@ TEST_F(ByteSource, ReadsNothingFromSkippableFramesAlone) {
             "");
 }
 
-// A copy that was cut off is the commonest damage. A shorter text with exit code 0 would be lost
-// data that nobody ever misses.
+// Every truncation is refused. A truncated copy is the most common damage. Accepting it as a
+// shorter text would lose data unnoticed.
 TEST_F(ByteSource, RefusesEveryTruncationOfGzip) {
   const std::string whole = test::gzip(some_text(300), {.name = "n", .checksum = true});
   for (std::size_t size = 1; size < whole.size(); ++size) {
@@ -131,13 +134,14 @@ TEST_F(ByteSource, RefusesEveryTruncationOfZstd) {
   const std::string whole = test::zstd_skippable("skipped") + frame;
   const std::size_t skippable = whole.size() - frame.size();
   for (std::size_t size = 1; size < whole.size(); ++size) {
-    if (size == skippable) continue;  // one whole frame
+    if (size == skippable) continue;  // one complete frame
     EXPECT_EQ(read_or_refuse(whole.substr(0, size), compression::zstd), std::nullopt)
         << "first " << size << " of " << whole.size() << " bytes";
   }
 }
 
-// What is cut off may be just what the reader's buffer had no room for.
+// A truncation is refused for every step size. The missing bytes may be exactly those that did not
+// fit into the reader's buffer.
 TEST_F(ByteSource, RefusesATruncationWhateverTheStep) {
   const std::string text = some_text(300'000);
   for (const std::size_t step : {1000U, 300'000U, 400'000U}) {
@@ -148,7 +152,8 @@ TEST_F(ByteSource, RefusesATruncationWhateverTheStep) {
   }
 }
 
-// Some bytes of a gzip header mean nothing; any other change must be seen, or change nothing.
+// Some bytes of a gzip header have no effect. Any other change must be detected or leave the text
+// as it is.
 TEST_F(ByteSource, GivesNoOtherTextForAnyDamagedByte) {
   const std::string text = some_text(300);
   for (const auto& [whole, compressed_with] : {std::pair(test::gzip(text), compression::gzip),
@@ -178,7 +183,8 @@ TEST_F(ByteSource, RefusesGarbageBehindTheData) {
   }
 }
 
-// Tapes and block devices pad with zeros; gzip itself takes them without a word.
+// Zeros after gzip data are accepted. Tapes and block devices pad with zeros. gzip itself accepts
+// them silently.
 TEST_F(ByteSource, TakesZerosBehindGzipData) {
   for (const std::size_t zeros : {1U, 511U, 300'000U}) {
     const std::string padding(zeros, '\0');
@@ -190,7 +196,7 @@ TEST_F(ByteSource, TakesZerosBehindGzipData) {
   }
 }
 
-// The place tells how much of the text can still be saved.
+// The offset in the error shows how much of the text can be recovered.
 TEST_F(ByteSource, TellsHowFarTheTextIsGood) {
   const std::string text = some_text(1'000'000);
   for (const auto& [whole, compressed_with] : {std::pair(test::gzip(text), compression::gzip),
@@ -217,7 +223,7 @@ TEST_F(ByteSource, NamesAFileThatIsNotThere) {
   }
 }
 
-// The error of the disk must come through the decompressor as what it is, not as bad data.
+// The decompressor must pass on a read error of the disk as such, not report it as bad data.
 TEST_F(ByteSource, TellsAReadErrorAsSuch) {
   for (const auto compressed_with : {compression::none, compression::gzip, compression::zstd}) {
     const auto source = open_input({.path = folder_.path(), .compressed_with = compressed_with});

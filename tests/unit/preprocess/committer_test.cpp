@@ -33,7 +33,7 @@ class Committer : public testing::Test {
     return committer(inputs_, {.end = {inputs_.size(), 0}}, options, nullptr);
   }
 
-  // A block with nothing in its two columns.
+  // A block with two empty columns.
   static encoded_block block(std::size_t input, std::uint64_t offset, std::int64_t lines) {
     encoded_block made;
     made.input = input;
@@ -81,7 +81,8 @@ class Committer : public testing::Test {
   std::vector<input_file> inputs_ = {{.path = "first.jsonl"}, {.path = "second.jsonl.gz"}};
 };
 
-// The line is found by `sed -n 8p`, the byte by `tail -c +N`.
+// Lines are counted from one and bytes from zero. Users find the line with `sed -n 8p` and the byte
+// with `tail -c +N`.
 TEST_F(Committer, CountsLinesFromOneAndBytesFromZero) {
   committer c = make();
   encoded_block bad = block(0, 0, 1);
@@ -115,7 +116,7 @@ TEST_F(Committer, FailsWithTheFirstFaultOfABlock) {
   EXPECT_EQ(failure(c, bad), "first.jsonl:3 (byte 20): first");
 }
 
-// A path like "{}" or "%s" is a path, not a format.
+// A path like "{}" or "%s" must not be used as a format string.
 TEST_F(Committer, TakesNamesLiterally) {
   inputs_[0].path = "{}%s{0}";
   committer c = make();
@@ -175,7 +176,8 @@ TEST_F(Committer, ShowsNoNameBeforeFinish) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-// Bytes of an input that were skipped, or came twice, would be documents lost or doubled.
+// A block that does not follow the last one is refused. Skipped bytes of an input would lose
+// documents, and repeated bytes would duplicate them.
 TEST_F(Committer, RefusesABlockThatDoesNotFollow) {
   committer c = make();
   (void)c.commit(block(0, 0, 5));

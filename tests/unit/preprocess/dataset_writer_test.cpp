@@ -53,8 +53,9 @@ class DatasetWriter : public testing::Test {
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 2) << "and nothing else";
   }
 
-  // Writes all in pieces of 0 to 2 * `usual` sequences, tokens and documents where they fall:
-  // tokens may come late or early, and a document's end any time before its last sequence.
+  // Writes everything in pieces of 0 to 2 * `usual` sequences, with tokens and documents at random
+  // places: tokens may come late or early, and a document may end any time before its last
+  // sequence.
   void write_in_pieces(const contents& from, dtype type, std::mt19937_64& random,
                        std::size_t usual) const {
     dataset_writer writer(prefix(), {.type = type});
@@ -98,7 +99,7 @@ class DatasetWriter : public testing::Test {
   test::temp_folder folder_{test::quick_folder()};
 };
 
-// The streamed index must be the one that is built whole in memory, however it came.
+// However the pieces are cut, the streamed index must equal the one that is built in memory.
 TEST_F(DatasetWriter, WritesWhatTheCodecEncodes) {
   std::mt19937_64 random(test::seed(21));
   for (const dtype type : {dtype::uint16, dtype::int32, dtype::uint8, dtype::float64}) {
@@ -111,7 +112,8 @@ TEST_F(DatasetWriter, WritesWhatTheCodecEncodes) {
   }
 }
 
-// More entries than any of the buffers that they are copied through.
+// Many sequences and documents are written correctly. Uses more entries than fit into any buffer
+// through which they are copied.
 TEST_F(DatasetWriter, WritesManySequencesAndDocuments) {
   std::mt19937_64 random(test::seed(22));
   const contents made = random_contents(random, dtype::uint16, 140'000);
@@ -126,12 +128,12 @@ TEST_F(DatasetWriter, WritesMegatronsEmptyDataset) {
   EXPECT_EQ(fs::file_size(bin()), 0U);
 }
 
-// Offsets in the .bin pass 2^31 long before a dataset is large.
+// Pointers are computed in 64 bits. Offsets in the .bin exceed 2^31 even in medium-sized datasets.
 TEST_F(DatasetWriter, ComputesPointersInSixtyFourBits) {
   const std::vector<std::int32_t> lengths(3, 2'000'000'000);
   const std::vector<std::int64_t> ends = {3};
   dataset_writer writer(prefix(), {.type = dtype::int32});
-  writer.append({}, lengths, ends);  // the tokens do not matter here
+  writer.append({}, lengths, ends);  // tokens do not matter in this test
   (void)writer.finish({});
   publish_dataset(writer.paths(), writer.sidecars());
   const std::vector<std::int64_t> document_index = {0, 3};
@@ -186,7 +188,7 @@ TEST_F(DatasetWriter, ReplacesTheOldPair) {
   expect_files(made, dtype::int32);
 }
 
-// What a killed run left may be longer than what comes now.
+// A partial file that a killed run left is overwritten. It may be longer than the new one.
 TEST_F(DatasetWriter, StartsLeftPartialFilesAfresh) {
   for (const char* left : {"out.bin.partial", "out.idx.partial", "out.documents.partial"}) {
     test::write_text(folder_ / left, std::string(100'000, 'x'));
@@ -197,14 +199,15 @@ TEST_F(DatasetWriter, StartsLeftPartialFilesAfresh) {
   expect_files(made, dtype::uint16);
 }
 
-// The order is the promise: an old .idx beside a new .bin is garbage that opens without an error.
+// The old .idx must be removed before the .bin is replaced: together with a new .bin, it would open
+// without an error but give wrong data.
 TEST_F(DatasetWriter, RemovesTheOldIdxBeforeTheBinAndNamesTheNewOneLast) {
   test::write_text(bin(), "old bin");
   test::write_text(idx(), "old idx");
   dataset_writer writer(prefix(), {.type = dtype::uint16});
   (void)writer.finish({});
   fs::remove(bin());
-  fs::create_directory(bin());  // no file can be renamed to this
+  fs::create_directory(bin());  // a file cannot be renamed to this
   EXPECT_THROW(publish_dataset(writer.paths(), writer.sidecars()), io_error);
   EXPECT_FALSE(fs::exists(idx()));
 }
@@ -213,7 +216,7 @@ TEST_F(DatasetWriter, TouchesNoBinWhileTheOldIdxStays) {
   test::write_text(bin(), "old bin");
   dataset_writer writer(prefix(), {.type = dtype::uint16});
   (void)writer.finish({});
-  fs::create_directory(idx());  // no unlink removes this
+  fs::create_directory(idx());  // unlink cannot remove this
   EXPECT_THROW(publish_dataset(writer.paths(), writer.sidecars()), io_error);
   EXPECT_EQ(test::read_text(bin()), "old bin");
 }
@@ -233,13 +236,13 @@ TEST_F(DatasetWriter, NamesAFolderThatIsNotThere) {
   }
 }
 
-// ---- going on with what a stopped writer left -------------------------------------------------
+// ---- resuming after a writer was stopped ------------------------------------------------------
 
 dataset_options all_sidecars_on() {
   return {.type = dtype::uint16, .checksums = true, .provenance = true, .quarantine = true};
 }
 
-// Appends documents [begin, end) of a dataset that is a function of their numbers.
+// Appends documents [begin, end) of a dataset. The contents of a document depend only on its index.
 void append_documents(dataset_writer& writer, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
     const std::vector<std::uint16_t> ids(static_cast<std::size_t>(i % 7) * 40'000,
@@ -261,7 +264,7 @@ void complete(dataset_writer& writer) {
   publish_dataset(writer.paths(), writer.sidecars());
 }
 
-// Whatever was written behind the saved state is gone, in every file, as if it never was.
+// Everything that was written after the saved state is removed from every file.
 TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
   constexpr std::int64_t documents = 40;
   const auto file = [&](const char* name, const char* suffix) {
@@ -307,7 +310,7 @@ TEST_F(DatasetWriter, RefusesToGoOnWithFilesThatAreTooShort) {
   EXPECT_THROW(dataset_writer(prefix(), all_sidecars_on(), saved), config_error);
 }
 
-// A sidecar of the old dataset beside the new one would speak of other bytes.
+// Old sidecars that the new dataset lacks are removed, because they would describe other bytes.
 TEST_F(DatasetWriter, RemovesOldSidecarsThatTheNewDatasetLacks) {
   for (const char* old : {"out.sum", "out.src", "out.bad", "out.meta"}) {
     test::write_text(folder_ / old, "old");
@@ -316,7 +319,7 @@ TEST_F(DatasetWriter, RemovesOldSidecarsThatTheNewDatasetLacks) {
   expect_files(contents{}, dtype::uint16);
 }
 
-// A run that was killed between two renames does the rest when it is called again.
+// If a run is killed between two renames, calling it again does the remaining ones.
 TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
   dataset_writer writer(prefix(), all_sidecars_on());
   append_documents(writer, 0, 3);
@@ -331,7 +334,8 @@ TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
   }
 }
 
-// A prefix is not a file name: "v1.2" must not become "v1.bin".
+// Suffixes are appended to the whole prefix, which is not a file name: "v1.2" must not become
+// "v1.bin".
 TEST(DatasetPaths, AppendSuffixesToTheWholePrefix) {
   const dataset_paths paths("out/web.v1.2");
   EXPECT_EQ(paths.bin, "out/web.v1.2.bin");

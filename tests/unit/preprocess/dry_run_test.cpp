@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::ThrowsMessage;
 
-// Documents of one to ninety bytes or so, with a token a byte.
+// Documents of about one to ninety bytes, with one token per byte.
 struct corpus {
   std::string lines;
   std::int64_t documents = 0;
@@ -108,7 +108,8 @@ TEST_F(DryRun, OfPlainFilesIsWithinItsError) {
   EXPECT_GT(report.memory_bytes, 1e6);
 }
 
-// The larger half has documents of another kind: what is sampled must have as much of it.
+// The larger file has documents of another kind. The sample must contain them in proportion to
+// their size.
 TEST_F(DryRun, TakesFromFilesByTheirSizes) {
   std::string blank;
   while (blank.size() < 30'000'000) blank += "{\"text\": \"\"}\n";
@@ -143,7 +144,7 @@ TEST_F(DryRun, OfManyCompressedFilesTakesSome) {
   expect_near(report.documents, all.documents);
 }
 
-// It has to be read from its start, and its lines are not where the file has line ends.
+// An array has to be read from its start, and its elements do not end at the line ends of the file.
 TEST_F(DryRun, TakesAnArrayFromItsStart) {
   const corpus part = make_corpus(20'000'000, 12);
   std::string array = "[" + part.lines;

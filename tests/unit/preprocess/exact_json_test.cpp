@@ -18,11 +18,11 @@ namespace {
 using namespace std::string_literals;
 using testing::ElementsAre;
 
-// Parses a copy with nothing behind it, so that a sanitizer sees any byte that is read there.
+// Parses a copy with nothing after it, so that a sanitizer detects reads past the end.
 std::optional<record_fault> parse(exact_json& json, std::string_view line) {
   const auto copy = std::make_unique<char[]>(line.size());
   std::ranges::copy(line, copy.get());
-  return json.parse({copy.get(), line.size()});  // texts() has copies of its own
+  return json.parse({copy.get(), line.size()});  // texts() returns its own copies
 }
 
 std::string repeat(std::string_view what, std::size_t times) {
@@ -44,11 +44,11 @@ std::string printable(std::string_view line) {
 TEST(ExactJson, AcceptsTheValuesThatPythonAccepts) {
   const std::string values[] = {
       "0", "-0", "-1", "120", "0.5", "-0.0", "1e5", "1E+5", "1e-5", "0e0", "1.25E-007",
-      // what becomes infinite, or zero, or has no place in 64 bits
+      // numbers that become infinity or zero, or do not fit into 64 bits
       "1e400", "-1e400", "1e-400", "18446744073709551616", "-9223372036854775809",
       std::string(4300, '9'), "-" + std::string(4300, '9'), std::string(5000, '9') + ".5",
       "1." + std::string(5000, '0'), std::string(5000, '9') + "e1", "1e" + std::string(5000, '9'),
-      // what JSON has no word for
+      // NaN and infinities, which JSON lacks, and the JSON constants
       "NaN", "Infinity", "-Infinity", "true", "false", "null",
       // strings
       R"("")", R"("\"\\\/\b\f\n\r\t")", R"("\u0000\uFFFF\ud83d\uDE00")", R"("\ud800")", "\"\x7f\"",
@@ -61,7 +61,7 @@ TEST(ExactJson, AcceptsTheValuesThatPythonAccepts) {
     const std::string line = R"({"text":"x","other":)" + value + "}";
     const auto fault = parse(json, line);
     EXPECT_FALSE(fault) << printable(line) << ": " << fault->what;
-    // As an element of a list it is judged alike.
+    // The value is also accepted as an element of a list.
     EXPECT_FALSE(parse(json, join({R"({"other":[)", value, ",", value, R"(],"text":"x"})"})))
         << printable(line);
   }
@@ -113,7 +113,7 @@ TEST(ExactJson, RefusesBrokenStructure) {
       {"]", 0, "expected a value"},
       {"[1/**/]", 2, "expected ',' or ']' after a value"},
       {"//\n{}", 0, "expected a value"},
-      {"\uFEFF{}", 0, "expected a value"},  // no byte order mark
+      {"\uFEFF{}", 0, "expected a value"},  // a byte order mark is refused
       {"[\u00A01]", 1, "expected a value"},
       {"[\f1]", 1, "expected a value"},
   });
@@ -185,7 +185,7 @@ TEST(ExactJson, NestsAsDeepAsPython) {
   const auto nested = [](std::size_t levels, const std::string& open, const std::string& close) {
     return R"({"text":"x","nest":)" + repeat(open, levels) + "1" + repeat(close, levels) + "}";
   };
-  const std::size_t inner = max_nesting - 1;  // the record is a level
+  const std::size_t inner = max_nesting - 1;  // the record itself is one level
   EXPECT_FALSE(parse(json, nested(inner, "[", "]")));
   EXPECT_FALSE(parse(json, nested(inner, R"({"text":)", "}")));
   EXPECT_FALSE(parse(json, nested(inner / 2, R"([{"text":)", "}]")));
@@ -193,14 +193,14 @@ TEST(ExactJson, NestsAsDeepAsPython) {
       {{nested(inner + 1, "[", "]"), 19 + inner, "lists and objects nested deeper than 995 levels"},
        {nested(inner + 1, R"({"":)", "}"), 19 + 4 * inner,
         "lists and objects nested deeper than 995 levels"}});
-  // An empty list is a level too; what only opens ends in a fault, not in a crash.
+  // An empty list counts as a level too. Lists that are never closed give a fault, not a crash.
   EXPECT_FALSE(
       parse(json, R"({"text":"x","nest":)" + repeat("[", inner) + repeat("]", inner) + "}"));
   EXPECT_TRUE(parse(json, repeat("[", 1'000'000)));
 }
 
 TEST(ExactJson, NamesTheFirstByteThatIsNoUtf8) {
-  // Each behind "{\"text\":\"\u00e9": the offset is counted from there.
+  // Each text follows "{\"text\":\"\u00e9", and its offset is counted from there.
   const std::vector<std::pair<std::string, std::size_t>> cases = {
       {"\x80", 0},
       {"a\xBF", 1},
@@ -230,14 +230,14 @@ TEST(ExactJson, NamesTheFirstByteThatIsNoUtf8) {
       const std::string line = join({start, bytes, end});
       const auto fault = parse(json, line);
       if (!fault || fault->kind != fault_kind::invalid_utf8) {
-        EXPECT_EQ(offset, bytes.size()) << printable(line);  // it was UTF-8 after all
+        EXPECT_EQ(offset, bytes.size()) << printable(line);  // the bytes were valid UTF-8
         continue;
       }
       EXPECT_EQ(fault->offset_bytes, start.size() + offset) << printable(line);
       EXPECT_EQ(fault->what, "not UTF-8");
     }
   }
-  // It comes before any other fault, wherever that is.
+  // It is reported before any other fault, wherever that fault is.
   EXPECT_EQ(parse(json, "{,\xFF")->kind, fault_kind::invalid_utf8);
 }
 
@@ -257,7 +257,7 @@ TEST(ExactJson, TakesTexts) {
       {R"({"text":"\"\\\/\b\f\n\r\t"})", {"\"\\/\b\f\n\r\t"}},
       {R"({"text":"\u0000a\u007f\u0080\u07ff\u0800\uffff\uFfFd"})",
        {"\0a\x7f\u0080\u07ff\u0800\uffff\ufffd"s}},
-      // escaped keys match, and of equal keys the last counts, whatever the others were
+      // escaped keys match; if a key occurs twice, the last value counts, whatever the others were
       {R"({"\u0074e\u0078t":"a"})", {"a"}},
       {R"({"text":"a","text":"b"})", {"b"}},
       {R"({"text":["a","b"],"\u0074ext":["c"]})", {"c"}},
@@ -276,7 +276,7 @@ TEST(ExactJson, TakesTexts) {
       {R"({"text":"\ud83d\n"})", {"\uFFFD\n"}, 1},
       {R"({"text":"\ud800\udbff\uDFFF\ue000"})", {"\uFFFD\U0010FFFF\ue000"}, 1},
       {R"({"text":["\ud800","\udc00"]})", {"\uFFFD", "\uFFFD"}, 2},
-      {R"({"a":"\ud800","\udc00":1,"text":"b"})", {"b"}},  // not in our texts: not counted
+      {R"({"a":"\ud800","\udc00":1,"text":"b"})", {"b"}},  // only our texts are counted
   };
   exact_json json({"text"});
   for (const taken& each : cases) {
@@ -322,7 +322,7 @@ TEST(ExactJson, SaysWhatIsWrongWithARecord) {
        R"(element 0 of key "text" is an object, expected a string)"},
       {R"({"text":["a","b", null]})", wrong, 18,
        R"(element 2 of key "text" is null, expected a string)"},
-      // a line that is not JSON is that first
+      // if a line is not JSON, that is reported first
       {R"({"text":1,})", fault_kind::invalid_json, 10, "expected a key in double quotes after ','"},
       {"[1] 2", fault_kind::invalid_json, 4, "data after the value"},
   };
@@ -359,7 +359,7 @@ TEST(ExactJson, MissingKeyComesWithTheKeysThatThereAreAndOneToTry) {
   const auto fault = parse(content, R"({"id":1,"text":"a","id":2})");
   EXPECT_EQ(fault->what, R"(no key "content"; the record has: id, text)");
   EXPECT_EQ(fault->advice, "Use --json-keys text");
-  // A name may hold what no line of a message can.
+  // A key may contain characters that cannot be printed in a one-line message.
   EXPECT_EQ(parse(content, R"({"a\nb":"x"})")->what, R"(no key "content"; the record has: a\x0ab)");
   EXPECT_EQ(parse(content, R"({"contents":"a","text":"b"})")->advice, "Use --json-keys contents");
   EXPECT_EQ(parse(content, R"({"id":1})")->advice, "");
@@ -375,7 +375,7 @@ TEST(ExactJson, MissingKeyComesWithTheKeysThatThereAreAndOneToTry) {
   EXPECT_EQ(parse(two, R"({"text":"a","title":"b"})")->advice, "") << "the other key stays";
 }
 
-// The blocks in which strings are read must not matter.
+// The result must not depend on the blocks in which strings are read.
 TEST(ExactJson, StringsMayBeOfAnyLengthAndEndAnywhere) {
   exact_json json({"text"});
   for (std::size_t before = 0; before < 40; ++before) {

@@ -19,7 +19,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A text in reads of a few bytes each; at one of them the run is told to stop.
+/// Returns a text in reads of a few bytes each. At read `stop_at`, it requests the run to stop.
 class slow_source final : public byte_source {
  public:
   slow_source(std::string text, int stop_at) : text_(std::move(text)), stop_at_(stop_at) {}
@@ -59,7 +59,7 @@ TEST(GiantLineReader, FindsTheEndOfALine) {
         std::tuple{"abcdefgh", 18U, "", true}}) {
     slow_source source(text, 0);
     const followed_line followed = follow(source, folder);
-    EXPECT_EQ(followed.line.begin, 0U) << text;  // of the copy
+    EXPECT_EQ(followed.line.begin, 0U) << text;  // offset in the copy
     EXPECT_EQ(followed.line.end, bytes) << text;
     EXPECT_EQ(
         std::string(reinterpret_cast<const char*>(followed.rest.data()), followed.rest.size()),

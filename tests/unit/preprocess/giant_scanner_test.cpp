@@ -12,8 +12,8 @@
 #include "record/giant_texts.hpp"
 #include "support/paths.hpp"
 
-// What the scanner says of odd lines is compared with exact_json and with Python, by
-// tests/property/json_against_python.py; here, what windows make special.
+// Tests what is special about windows. tests/property/json_against_python.py compares the scanner's
+// results for unusual lines with exact_json and with Python.
 namespace millrace::preprocess {
 namespace {
 
@@ -51,7 +51,7 @@ class scanned {
   std::size_t size_ = 0;
 };
 
-// Every window from the least puts its ends in other places.
+// Windows of each size from the smallest up end at different places.
 void expect_as_exact(const std::string& line) {
   exact_json exact({"text"});
   const auto expected = exact.parse(line);
@@ -86,7 +86,7 @@ TEST(GiantScanner, FindsInvalidUtf8WhereverItIs) {
                                   "\xED\xA0\x80", "\xFF", "\xC0\x80", "\xF4\x90\x80\x80"}) {
     for (std::size_t before = 0; before < 20; ++before) {
       expect_as_exact("{\"text\": \"" + std::string(before, 'x') + bytes + "\"}");
-      // Before a fault of another kind that comes first.
+      // The line has another fault, which is found first.
       expect_as_exact("{\"text\": tru" + std::string(before, ' ') + bytes);
     }
   }
@@ -101,7 +101,7 @@ TEST(GiantScanner, NamesWhatIsWrongAndWhere) {
         "{\"text\": null, \"text\": \"a\"}", "{\"\\ud800text\": 1}", "{\"text\\ud800\": \"a\"}"}) {
     expect_as_exact(line);
   }
-  for (const std::size_t size : {4U, 60U, 61U}) {  // a message shows names of 60 bytes
+  for (const std::size_t size : {4U, 60U, 61U}) {  // messages show up to 60 bytes of a name
     expect_as_exact("{\"" + std::string(size, 'k') + "\": \"a\"}");
   }
 }

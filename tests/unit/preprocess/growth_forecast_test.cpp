@@ -37,7 +37,8 @@ TEST(GrowthForecast, SaysMoreAsTheSampleGrows) {
   EXPECT_EQ(forecast.next(90 * mib, 90 * mib), std::nullopt);
 }
 
-// A line of 90 MiB is done, and little more than its start counts as read.
+// The forecast is not misled by a line that is longer than what was read. A line of 90 MiB is
+// finished, but little more than its beginning is counted as read.
 TEST(GrowthForecast, IsNotMisledByALineThatIsLongerThanWhatIsRead) {
   const auto plain = files({compression::none});
   EXPECT_THAT(growth_forecast(plain, 100 * mib).next(mib, 90 * mib, true),
@@ -47,7 +48,7 @@ TEST(GrowthForecast, IsNotMisledByALineThatIsLongerThanWhatIsRead) {
               Optional(DoubleNear(0.8 * 99 / 90, 1e-9)));
 }
 
-// Who goes on has a large sample from the start.
+// The first forecast uses the whole sample. A resumed run has a large sample from the beginning.
 TEST(GrowthForecast, BeginsWithTheLargestSampleThereIs) {
   const auto inputs = files({compression::none});
   growth_forecast forecast(inputs, 100 * mib);
@@ -60,8 +61,8 @@ TEST(GrowthForecast, KnowsNothingOfPipesNorBehindTheEnd) {
   EXPECT_EQ(growth_forecast(inputs, 10 * mib).next(10 * mib, 10 * mib), std::nullopt);
 }
 
-// An archive says much with few bytes on disk: were plain files behind it taken for more of its
-// kind, they would be foretold to be four times what they are, and a good disk would be refused.
+// Compressed files give much output per byte on disk. If the forecast applied their ratio to the
+// plain files that follow, it would be four times too large and refuse a disk with enough space.
 TEST(GrowthForecast, TakesPlainFilesBehindAnArchiveForWhatTheyAre) {
   const auto compressed = files({compression::zstd, compression::zstd});
   EXPECT_THAT(growth_forecast(compressed, 200 * mib).next(20 * mib, 80 * mib),

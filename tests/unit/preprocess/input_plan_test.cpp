@@ -32,7 +32,7 @@ class InputPlan : public testing::Test {
     test::write_text(folder_ / name, contents);
   }
 
-  // The names of the planned files, without the folder.
+  // Returns the names of the planned files, without the folder.
   std::vector<std::string> names(const std::vector<std::string>& arguments) const {
     std::vector<std::string> out;
     for (const input_file& file : plan_inputs(arguments)) {
@@ -73,7 +73,8 @@ TEST_F(InputPlan, KeepsTheOrderAndTheRepetitionsOfNames) {
   EXPECT_THAT(names({path("b"), path("a"), path("b")}), ElementsAre("b", "a", "b"));
 }
 
-// Megatron takes a glob in the order of the folder, so two machines give two datasets.
+// Matches of a pattern are sorted by byte value. Megatron uses the order in which the folder lists
+// them, so two machines may make two different datasets.
 TEST_F(InputPlan, SortsTheMatchesOfAPatternByByteValue) {
   for (const char* name : {"p_10", "p_2", "p_1", "p_B", "p_a", "p_\xC3\xA4"}) add(name);
   EXPECT_THAT(names({path("p_*")}), ElementsAre("p_1", "p_10", "p_2", "p_B", "p_a", "p_\xC3\xA4"));
@@ -85,7 +86,8 @@ TEST_F(InputPlan, SortsWithinAPatternOnly) {
               ElementsAre("b1", "b2", "a1", "a2", "a1"));
 }
 
-// A downloaded file may well be called "data[1].jsonl"; the shell passes it on unquoted.
+// An existing file is used, even if its name looks like a pattern. A downloaded file may be called
+// "data[1].jsonl", and the shell passes the name on as it is.
 TEST_F(InputPlan, TakesAnExistingFileWhateverItsName) {
   for (const char* name : {"d[1]", "d1", "what?", "st*r", "stxr"}) add(name);
   EXPECT_THAT(names({path("d[1]")}), ElementsAre("d[1]"));
@@ -102,7 +104,7 @@ TEST_F(InputPlan, RefusesAMissingFile) {
   EXPECT_EQ(io_code(path("none")), ENOENT);
 }
 
-// By the whole path: "a-b" comes before "a/b", as '-' comes before '/'.
+// Files are sorted by whole path: "a-b" comes before "a/b", because '-' comes before '/'.
 TEST_F(InputPlan, TakesAllFilesOfAFolder) {
   for (const char* folder : {"d", "d/a", "d/a/x", "d/.git", "d/b"}) {
     std::filesystem::create_directory(folder_ / folder);
@@ -130,7 +132,8 @@ TEST_F(InputPlan, RefusesAFolderWithoutFiles) {
               testing::AllOf(HasSubstr(path("empty")), HasSubstr("no file")));
 }
 
-// Links to folders may be round in circles; to leave one out would be so many documents fewer.
+// A link to a folder inside a folder is refused. Such links may form cycles, and skipping them
+// would lose documents.
 TEST_F(InputPlan, RefusesALinkToAFolderInAFolder) {
   std::filesystem::create_directory(folder_ / "d");
   add("d/file");
@@ -200,7 +203,7 @@ TEST_F(InputPlan, TakesStdinOnce) {
   }
 }
 
-// A pattern may match a file of this name, which is not stdin.
+// A pattern may match a file named "-", which does not mean stdin.
 TEST_F(InputPlan, DoesNotTakeAFileForStdin) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());
@@ -212,7 +215,8 @@ TEST_F(InputPlan, DoesNotTakeAFileForStdin) {
   EXPECT_EQ(files[0].path, "./-");
 }
 
-// What a corpus of many shards needs: a look at each file and no more.
+// Many files are planned in linear time: for a corpus of many shards, each file must be looked at
+// only once.
 TEST_F(InputPlan, PlansManyFilesInLinearTime) {
   add("one");
   std::string lines;
@@ -229,7 +233,7 @@ TEST_F(InputPlan, RefusesAFolderAmongTheMatchesOfAPattern) {
   EXPECT_THROW((void)names({path("x*")}), io_error);
 }
 
-// A dangling link among the matches is a missing shard, not one shard fewer.
+// A dangling link among the matches means that a shard is missing. It must not be skipped.
 TEST_F(InputPlan, RefusesALinkToNothing) {
   add("x1");
   std::filesystem::create_symlink("gone", folder_ / "x2");
@@ -258,7 +262,7 @@ TEST_F(InputPlan, TellsTheCompressionByTheFirstBytes) {
   EXPECT_EQ(compressed_with("jsonl_in_name.jsonl"), compression::gzip);
 }
 
-// Sixteen magic numbers begin a skippable frame.
+// A skippable frame may begin with any of sixteen magic numbers.
 TEST_F(InputPlan, KnowsEverySkippableFrame) {
   for (char low = 0x50; low < 0x60; ++low) {
     add("s", std::string(1, low) + "\x2A\x4D\x18");
@@ -277,8 +281,8 @@ TEST_F(InputPlan, TakesFilesTooShortForAMagicNumber) {
   }
 }
 
-// A decompressed file that kept its name, or half a download: reading it as text would tell of bad
-// JSON on line 1.
+// A file with a compressed name but other bytes is refused. It was decompressed but kept its name,
+// or its download was interrupted. Reading it as text would report bad JSON on line 1.
 TEST_F(InputPlan, RefusesACompressedNameOnOtherBytes) {
   for (const char* name : {"a.gz", "a.jsonl.zst"}) {
     add(name, "{}\n");
@@ -297,7 +301,8 @@ TEST_F(InputPlan, RefusesACompressedNameOnOtherBytes) {
   EXPECT_THAT(config_message(path("c.gz")), HasSubstr("1f 8b"));
 }
 
-// Python's gzip module reads nothing from such a file, without an error.
+// An empty file is accepted, whatever its name. Python's gzip module also reads such a file as
+// empty, without an error.
 TEST_F(InputPlan, TakesAnEmptyFileOfAnyName) {
   for (const char* name : {"e.gz", "e.zst", "e.jsonl"}) {
     add(name, "");
@@ -310,8 +315,8 @@ TEST_F(InputPlan, TellsTheSizeOnDisk) {
   EXPECT_EQ(plan_inputs(std::vector<std::string>{path("a")}).at(0).size_bytes, 5U);
 }
 
-// To open a FIFO and close it again takes its writer down: what that wrote is lost, and the open
-// for reading then waits for ever.
+// Planning does not open a FIFO. Opening a FIFO and closing it again would stop its writer: its
+// data would be lost, and the next open would wait forever.
 TEST_F(InputPlan, DoesNotOpenAFifo) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   auto planned = std::async(std::launch::async,

@@ -23,13 +23,14 @@ using testing::HasSubstr;
 
 const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum", ".src", ".bad"};
 
-// Runs over one input each, in a folder of parts; and over all of them, to compare with.
+// Runs over one input each, in a folder of parts, and a run over all inputs for comparison.
 class MergeSidecars : public testing::Test {
  protected:
   MergeSidecars() {
     fs::create_directory(folder_ / "in");
     fs::create_directory(folder_ / "to");
-    // More documents than a group of P.src, more tokens than a block of P.sum.
+    // The number of documents exceeds a group of P.src, and that of tokens exceeds a block of
+    // P.sum.
     for (int input = 0; input < 3; ++input) {
       std::string text;
       for (int i = 0; i < 90 + input; ++i) {

@@ -50,7 +50,7 @@ part random_part(std::mt19937_64& random, dtype type, std::size_t sequences, boo
   return made;
 }
 
-// What add_index does, in memory.
+// Does in memory what Megatron's add_index does.
 void add(part& to, const part& from) {
   const auto before = static_cast<std::int64_t>(to.lengths.size());
   to.bin.insert(to.bin.end(), from.bin.begin(), from.bin.end());
@@ -89,7 +89,7 @@ class Merge : public testing::Test {
         formats::encode_mmidx(wanted.type, wanted.lengths, wanted.document_index, wanted.modes));
   }
 
-  // The message of the error that `options` end in; nothing may have been written by then.
+  // Returns the message of the error that merge throws. Expects that nothing was written before.
   template <class Error>
   std::string failure(const merge_options& options) const {
     std::string message = "no error of the expected type";
@@ -102,7 +102,7 @@ class Merge : public testing::Test {
     return message;
   }
 
-  // Changes a number of in/b.idx, and gives what merge says then.
+  // Changes a number in in/b.idx and returns merge's error message.
   template <class T>
   std::string failure_with(std::size_t offset, T value) const {
     auto bytes = test::read_bytes(in("b.idx"));
@@ -138,7 +138,8 @@ TEST_F(Merge, EqualsTheConcatenationInMemory) {
   }
 }
 
-// More entries and bytes than are copied at a time.
+// Large parts are copied piece by piece: they have more entries and bytes than are copied at a
+// time.
 TEST_F(Merge, CopiesLargePartsPieceByPiece) {
   std::mt19937_64 random(test::seed(32));
   part wanted;
@@ -153,7 +154,8 @@ TEST_F(Merge, CopiesLargePartsPieceByPiece) {
   expect_output(wanted);
 }
 
-// Megatron sorts by code point too, so 10 comes before 2; another order is another dataset.
+// Parts are taken in the byte order of their names. Megatron also sorts by code point, so 10 comes
+// before 2. Another order would give another dataset.
 TEST_F(Merge, TakesPartsInTheOrderOfTheBytesOfTheirNames) {
   std::mt19937_64 random(33);
   for (const char* name : {"p_2", "p_10", "p_1", "p_1.5", "P", "p_\xC3\xA4", "p"}) {
@@ -178,7 +180,7 @@ TEST_F(Merge, TakesEmptyPartsAnywhere) {
   expect_output(wanted);
 }
 
-// Without --multimodal the modes are left behind, as Megatron's text reader does.
+// Without --multimodal, the modes are dropped, as in Megatron's text reader.
 TEST_F(Merge, DropsModesUnlessTheyAreAskedFor) {
   std::mt19937_64 random(35);
   part p = random_part(random, dtype::uint16, 9, true);
@@ -208,7 +210,8 @@ TEST_F(Merge, PassesOverFolders) {
   EXPECT_EQ(merge(options()).prefixes.size(), 2U);
 }
 
-// One of a pair that is missing may be the whole of a day's work: never merge without it.
+// A file of a pair whose other file is missing is an error. The dataset may be a whole day's work,
+// so the merge must not skip it.
 TEST_F(Merge, NamesAFileThatBelongsToNoDataset) {
   write_two();
   fs::remove(in("b.idx"));
@@ -256,7 +259,8 @@ TEST_F(Merge, NamesADatasetWithoutModes) {
   EXPECT_THAT(failure<config_error>(options(true)), HasSubstr(in("b.idx").string()));
 }
 
-// The next merge of the folder would take the output for an input.
+// A merge must not write among its inputs. The next merge of this folder would use the output as an
+// input.
 TEST_F(Merge, RefusesToWriteAmongItsInputs) {
   write_two();
   auto how = options();
@@ -313,7 +317,8 @@ TEST_F(Merge, RefusesEveryTruncatedIdx) {
   }
 }
 
-// The output's pointers are made from the lengths; what contradicts that would be moved, unseen.
+// Faults in the middle of the arrays are refused. The output's pointers are computed from the
+// lengths, so an input whose pointers contradict its lengths would otherwise be changed unnoticed.
 TEST_F(Merge, RefusesFaultsInTheMiddleOfTheArrays) {
   part p;
   p.bin.resize(20);

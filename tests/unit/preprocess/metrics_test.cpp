@@ -42,7 +42,7 @@ class Metrics : public testing::Test {
     for (std::string line; std::getline(file, line);) out.push_back(line);
     return out;
   }
-  // Until `ready()`, at most ten seconds.
+  // Waits until `ready()` returns true, at most ten seconds. Returns whether it did.
   template <class Ready>
   static bool wait_until(Ready ready) {
     for (int i = 0; i < 1000; ++i) {
@@ -68,7 +68,8 @@ TEST_F(Metrics, OfAShortRunAreOneLine) {
   EXPECT_EQ(metrics.take_note(), std::nullopt);
 }
 
-// Whoever watches must see that time passes, also where a block takes minutes.
+// Metrics are written even while the run makes no progress. Observers must see that time passes,
+// even while one block takes minutes.
 TEST_F(Metrics, GoOnWhileTheRunStandsStill) {
   run_metrics metrics(file_, metrics_format::json, 0, milliseconds(20));
   metrics.update({.documents = 7});
@@ -105,7 +106,7 @@ TEST_F(Metrics, OfPrometheusReplaceTheWholeFile) {
     return found.empty() ? std::string() : found.front();
   };
   EXPECT_TRUE(wait_until([&] { return first_line().starts_with("# HELP"); }));
-  // The name always has a whole file behind it.
+  // At any time, the file with this name is complete.
   for (int i = 0; i < 200; ++i) {
     const auto found = lines(file_);
     ASSERT_FALSE(found.empty());
@@ -135,7 +136,8 @@ TEST_F(Metrics, NoteAFullDisk) {
   EXPECT_THAT(metrics.take_note(), Optional(HasSubstr("No space left on device")));
 }
 
-// A rename would put a file in the place of the device.
+// A path that is not a regular file is left alone. Renaming a file to this path would replace the
+// device.
 TEST_F(Metrics, OfPrometheusLeaveWhatIsNoFile) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   run_metrics metrics(file_, metrics_format::prometheus, 0, never);
@@ -144,7 +146,7 @@ TEST_F(Metrics, OfPrometheusLeaveWhatIsNoFile) {
   EXPECT_TRUE(fs::is_fifo(file_));
 }
 
-// Opening a FIFO waits for who reads it; the run must not.
+// Opening a FIFO waits for a reader. The run must not.
 TEST_F(Metrics, DoNotWaitForAReader) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   run_metrics metrics(file_, metrics_format::json, 0, never);

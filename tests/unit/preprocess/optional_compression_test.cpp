@@ -18,7 +18,7 @@ namespace {
 
 using test::some_text;
 
-/// The kinds that a build may lack.
+/// The kinds of compression that a build may lack.
 class OptionalKind : public test::compressed_input {
  protected:
   struct kind {
@@ -75,7 +75,7 @@ TEST_F(OptionalKind, RefusesEveryTruncation) {
     const std::string first = test::compress_with(program, some_text(300));
     const std::string whole = first + test::compress_with(program, some_text(200));
     for (std::size_t size = 1; size < whole.size(); ++size) {
-      if (size == first.size()) continue;  // one whole stream
+      if (size == first.size()) continue;  // one complete stream
       EXPECT_EQ(read_or_refuse(whole.substr(0, size), compressed_with), std::nullopt)
           << program.front() << ": first " << size << " of " << whole.size() << " bytes";
     }
@@ -85,7 +85,7 @@ TEST_F(OptionalKind, RefusesEveryTruncation) {
 TEST_F(OptionalKind, GivesNoOtherTextForAnyDamagedByte) {
   const std::string text = some_text(300);
   for (const auto& [compressed_with, program] : kinds()) {
-    if (program.back() == "--check=none") continue;  // nothing would tell
+    if (program.back() == "--check=none") continue;  // damage would go unnoticed
     const std::string whole = test::compress_with(program, text);
     std::size_t refused = 0;
     for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -113,7 +113,7 @@ TEST_F(OptionalKind, RefusesGarbageBehindTheData) {
   }
 }
 
-// Such a build refuses the file when it plans, and a pipe when it reads.
+// A build without the library refuses a file while it plans and a pipe when it reads.
 TEST_F(OptionalKind, IsRefusedByNameWithoutItsLibrary) {
   const std::string parts = optional_input_parts();
   for (const auto& [part, compressed_with] : {std::pair("without bzip2", compression::bzip2),

@@ -26,7 +26,8 @@ namespace {
 using test::some_text;
 using PipeSource = test::compressed_input;
 
-// `preprocess_data --input <(decompressor file)`: a pipe gives short reads and has no size.
+// A FIFO is read to its end. With `preprocess_data --input <(decompressor file)`, the pipe gives
+// short reads and has no size.
 TEST_F(PipeSource, ReadsAFifoToItsEnd) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   const std::string text = some_text(200'000);
@@ -46,7 +47,8 @@ TEST_F(PipeSource, ReadsAFifoToItsEnd) {
   EXPECT_EQ(all, text);
 }
 
-// `preprocess_data --input <(curl ...)`: its first bytes tell, however few come at once.
+// With `preprocess_data --input <(curl ...)`, the compression is detected from the first bytes,
+// even if they arrive one by one.
 TEST_F(PipeSource, TellsTheCompressionOfAPipe) {
   const std::string text = some_text(200'000);
   for (const std::string& compressed :
@@ -103,11 +105,11 @@ TEST_F(PipeSource, CallsStdinByItsName) {
   EXPECT_EQ(result, 0);
 }
 
-// The writer of a pipe may be silent for ever: whoever gives up must not wait for it.
+// The writer of a pipe may be silent forever. Closing the input must not wait for it.
 TEST_F(PipeSource, GivesUpAPipeThatBringsNothing) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   { const auto without_writer = open_input({.path = path()}); }
-  const int both = ::open(path().c_str(), O_RDWR);  // a writer, and it keeps the bytes
+  const int both = ::open(path().c_str(), O_RDWR);  // also a writer, and keeps data in the pipe
   ASSERT_GE(both, 0);
   { const auto silent = open_input({.path = path()}); }
   ASSERT_EQ(::write(both, "{}\n", 3), 3);

@@ -30,7 +30,7 @@ class Progress : public testing::Test {
   bool taken_ = false;
 };
 
-// Scripts that watch Megatron's log read this sentence.
+// Progress lines contain Megatron's sentence, which scripts that watch its log read.
 TEST_F(Progress, SaysMegatronsSentence) {
   progress p(style::lines, 100, 0);
   std::this_thread::sleep_for(over_a_second);
@@ -39,7 +39,7 @@ TEST_F(Progress, SaysMegatronsSentence) {
                                    "[0-9]+\\.[0-9]+ MB/s\\)\\.\n"));
 }
 
-// What Megatron does not say comes behind it.
+// The token rate, which Megatron does not report, follows its sentence.
 TEST_F(Progress, SaysTokensBehindMegatronsSentence) {
   progress p(style::lines, 100, 0);
   std::this_thread::sleep_for(over_a_second);
@@ -55,7 +55,7 @@ TEST_F(Progress, IsQuietInTheFirstSecond) {
   EXPECT_THAT(said(), IsEmpty());
 }
 
-// The interval is what the user asked for, also when documents are slow.
+// Progress waits for the interval that the user chose in documents, even if documents are slow.
 TEST_F(Progress, WaitsForTheIntervalOfDocuments) {
   progress p(style::lines, 1000, 0);
   std::this_thread::sleep_for(over_a_second);
@@ -77,7 +77,7 @@ TEST_F(Progress, WritesANoteAtOnceAndAsItIs) {
   EXPECT_EQ(said(), "in.jsonl:1 (byte 0): {} %s\n");
 }
 
-// A bar that is full, or whose total is too small or not known, must still be a bar.
+// The bar must be drawn properly if it is full, or if the total is too small or unknown.
 TEST_F(Progress, DrawsABarAtAnyPart) {
   progress known(style::bar, 1, 100);
   progress unknown(style::bar, 1, 0);
@@ -112,7 +112,7 @@ TEST_F(Progress, RemovesTheBarBeforeANoteAndAtTheEnd) {
   EXPECT_EQ(said(), "\r\033[Knote\n\r\033[K");
 }
 
-// A run that fails says so on a line of its own.
+// If a run ends early, the bar is removed, so that the error is on a line of its own.
 TEST_F(Progress, RemovesTheBarWhereARunEndsEarly) {
   { const progress p(style::bar, 1, 100); }
   EXPECT_EQ(said(), "\r\033[K");

@@ -40,7 +40,8 @@ TEST(ReadAhead, GivesWhatTheInnerSourceGives) {
   EXPECT_EQ(test::read_source(nothing), "");
 }
 
-/// Counts what was asked of it; ends with an error, or never.
+/// Counts the bytes that were requested. Returns data without end, or throws after `fails_after`
+/// bytes.
 class endless_source final : public byte_source {
  public:
   endless_source(std::atomic<std::uint64_t>& given, std::uint64_t fails_after)
@@ -68,7 +69,7 @@ TEST(ReadAhead, GivesAllThatPrecedesAnError) {
   }
 }
 
-// Memory must not grow with a file that is decompressed faster than it is read.
+// Memory must not grow if a file is decompressed faster than it is consumed.
 TEST(ReadAhead, RunsNoFurtherAheadThanItMay) {
   std::atomic<std::uint64_t> given = 0;
   read_ahead source(std::make_unique<endless_source>(given, UINT64_MAX));
@@ -88,7 +89,7 @@ TEST(ReadAhead, StopsBeforeTheEndIsRead) {
   }
 }
 
-/// Waits for ever, but for cancel().
+/// A read waits forever, unless cancel() is called.
 class silent_source final : public byte_source {
  public:
   std::size_t read(std::span<std::byte>) override {

@@ -20,7 +20,7 @@ namespace {
 using namespace std::string_literals;
 using testing::ElementsAre;
 
-// Lines of every outcome; what each must give is told by the tests of exact_json.
+// Lines with every possible outcome. The tests of exact_json check what each must return.
 const std::vector<std::string> lines = {
     R"({"text":"a"})",
     R"( {"text":"a"} )",
@@ -73,7 +73,7 @@ const std::vector<std::string> lines = {
     R"({"text":["a",["b"]]})",
 };
 
-// A line with `record_parser::padding_bytes` of a chosen byte behind it, and not one more.
+// A line followed by exactly `record_parser::padding_bytes` bytes of the given value.
 class padded_line {
  public:
   padded_line(std::string_view line, char padding)
@@ -134,7 +134,8 @@ TEST(RecordParser, BothWaysAgreeOnEveryCutAndEveryChangedByte) {
   }
 }
 
-// What record_parser relies on: simdjson never takes half of a pair.
+// Both parsers agree on escaped surrogates. record_parser relies on simdjson never accepting half
+// of a surrogate pair.
 TEST(RecordParser, BothWaysAgreeOnEscapedSurrogates) {
   record_parser parser({"text"});
   exact_json exact({"text"});
@@ -183,7 +184,7 @@ TEST(RecordParser, TakesSeveralKeysInTheOrderInWhichTheyWereGiven) {
   EXPECT_THAT(parser.texts(0), ElementsAre("4"));
   EXPECT_THAT(parser.texts(1), ElementsAre("1", "2"));
   EXPECT_THAT(parser.texts(2), ElementsAre("3"));
-  // One bad key makes a bad record.
+  // One bad key makes the record bad.
   const auto fault = parser.parse(padded_line(R"({"a":"1","b":"2"})", ' '));
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->kind, fault_kind::missing_key);
@@ -202,7 +203,7 @@ TEST(RecordParser, CountsTheLoneSurrogatesOfTheLastRecordOnly) {
 
 TEST(RecordParser, TextsOutliveTheLine) {
   record_parser parser({"text"});
-  for (const std::string text : {"plain", R"(\ud800)"}) {  // either way
+  for (const std::string text : {"plain", R"(\ud800)"}) {  // for both parsers
     { ASSERT_FALSE(parser.parse(padded_line(R"({"text":")" + text + R"("})", ' '))); }
     EXPECT_THAT(parser.texts(0), ElementsAre(text == "plain" ? "plain" : "\uFFFD"));
   }
@@ -217,7 +218,7 @@ TEST(RecordParser, CanBeMoved) {
   EXPECT_FALSE(moved.parse(line));
 }
 
-// As Python's record["meta"]["text"].
+// Keys may be paths, which work like record["meta"]["text"] in Python.
 TEST(RecordParser, FollowsPaths) {
   const std::vector<text_key> keys = {key_of_path("meta.text"), plain_key("meta.text"),
                                       key_of_path("meta.more.list")};

@@ -35,7 +35,7 @@ class RestartPoints : public testing::Test {
     return find_restart_points(write(bytes));
   }
 
-  // The text of a file, or nothing if it is refused.
+  // Returns the text of a file read from the start, or nothing if the file is refused.
   static std::optional<std::string> from_front(const input_file& file) {
     try {
       return test::read_source(*open_input_at(file, {}));
@@ -44,7 +44,7 @@ class RestartPoints : public testing::Test {
     }
   }
 
-  // The same, piece by piece, each read by itself and just to its end.
+  // Returns the same text from separate reads, each from one restart point exactly to the next.
   static std::optional<std::string> by_pieces(const input_file& file,
                                               std::span<const restart_point> points) {
     std::string all;
@@ -62,7 +62,8 @@ class RestartPoints : public testing::Test {
     return all;
   }
 
-  // The points of a sound file are in order, and lead to its text from each of them.
+  // Expects that the restart points of a valid file are in order, and that reading from each of
+  // them gives its text.
   void expect_sound(std::string_view bytes, std::string_view text, std::size_t pieces) const {
     const input_file file = write(bytes);
     const auto found = find_restart_points(file);
@@ -86,8 +87,10 @@ class RestartPoints : public testing::Test {
     EXPECT_EQ(by_pieces(file, found), text);
   }
 
-  // Whatever the bytes are: by pieces there is the text that there is from the front, or none.
-  // @return whether the file was refused.
+  // Expects that reading in pieces gives the same text as reading from the start, or refuses the
+  // file as that does, whatever the bytes are.
+  //
+  // @return whether the file was refused
   bool expect_as_from_front(std::string_view bytes) const {
     const input_file file = write(bytes);
     const auto found = find_restart_points(file);
@@ -101,7 +104,7 @@ class RestartPoints : public testing::Test {
   test::temp_folder folder_{test::quick_folder()};
 };
 
-// Letters in lines, which compress well, but each unit to another size.
+// Lines of letters. They compress well, but each seed to another size.
 std::string seeded_text(std::size_t size, std::size_t seed) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::string text(size, static_cast<char>('a' + seed % 26));
@@ -109,7 +112,7 @@ std::string seeded_text(std::size_t size, std::size_t seed) {
   return text;
 }
 
-// BGZF: the size of the member in its header.
+// Makes a BGZF member, which has its size in the header.
 std::string bgzf(std::string_view text) {
   std::string extra("BC\x02\0\0\0", 6);
   const std::size_t size = test::gzip(text, {.extra = extra}).size() - 1;
@@ -154,7 +157,7 @@ TEST_F(RestartPoints, LeadToTheTextOfBgzf) {
   expect_sound(compressed + bgzf("") + std::string(100'000, '\0'), text, 6);
 }
 
-// The four programs that people have.
+// Restart points lead to the text of files that four common programs compressed.
 TEST_F(RestartPoints, LeadToTheTextThatOtherProgramsCompressed) {
   for (const std::vector<std::string>& program : {std::vector<std::string>{"zstd", "-q"},
                                                   {"zstd", "-q", "-9", "--no-check"},
@@ -198,14 +201,16 @@ TEST_F(RestartPoints, AreNoneForOnePiece) {
   EXPECT_TRUE(points("").empty());
 }
 
-// `zstd < file` does not know the size when it writes the header.
+// There are no restart points if a frame does not state its size. When `zstd < file` writes the
+// header, it does not know the size.
 TEST_F(RestartPoints, AreNoneWhereAFrameDoesNotSayItsSize) {
   const std::string text = seeded_text(2 * mebibyte, 1);
   const std::string compressed = test::compress_with({"zstd", "-q", "--no-content-size"}, text);
   expect_sound(test::zstd(text) + compressed, text + text, 0);
 }
 
-// A header that promises 2^64 - 1 bytes, or just more than is walked through.
+// There are no restart points for a frame that claims to be huge: its header promises 2^64 - 1
+// bytes, or slightly more than the search accepts.
 TEST_F(RestartPoints, AreNoneForAFrameThatSaysToBeHuge) {
   const std::string first = test::zstd(seeded_text(2 * mebibyte, 1));
   for (const std::string_view size : {std::string_view("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 8),
@@ -217,7 +222,8 @@ TEST_F(RestartPoints, AreNoneForAFrameThatSaysToBeHuge) {
   }
 }
 
-// gzip itself takes zeros behind the last member. Some of them may be the member's own.
+// Zeros after the last gzip member are skipped. gzip itself accepts them. Some of them may belong
+// to the member itself.
 TEST_F(RestartPoints, PassTheZerosBehindTheLastGzipMember) {
   const std::string a = seeded_text(2 * mebibyte, 1);
   for (const std::size_t last : {std::size_t{0}, std::size_t{255}, std::size_t{65'536}, mebibyte}) {
@@ -236,7 +242,7 @@ TEST_F(RestartPoints, PassTheZerosBehindTheLastGzipMember) {
   }
 }
 
-// The search looks through the file in windows.
+// Restart points are found wherever a window ends. The search reads the file in windows.
 TEST_F(RestartPoints, AreFoundWhereverAWindowEnds) {
   const std::string text = seeded_text(mebibyte, 1);
   const std::string second = test::gzip(text);
@@ -252,20 +258,20 @@ TEST_F(RestartPoints, AreFoundWhereverAWindowEnds) {
   }
 }
 
-// What looks like the header of a member within one.
+// No restart point is found inside a member, even if data there looks like the header of a member.
 TEST_F(RestartPoints, AreNotFoundInTheMiddleOfAMember) {
   std::string noise(200'000, '\0');
   std::mt19937 random(3);
   for (char& each : noise) each = static_cast<char>(random());
   for (std::size_t at = 50; at + 20 < noise.size(); at += 1000) {
-    // behind a size that fits
+    // preceded by a plausible size
     noise.replace(at, 14, std::string("\0\0\x02\0\x1F\x8B\x08\0\0\0\0\0\0\xFF", 14));
   }
   const std::string text = seeded_text(mebibyte, 1);
   expect_sound(test::gzip(noise + text) + test::gzip(noise + text), noise + text + noise + text, 2);
 }
 
-// A copy that was cut off anywhere.
+// A truncated file is not mistaken for a whole one. It is truncated at various places.
 TEST_F(RestartPoints, HideNoTruncation) {
   const std::string a = seeded_text(mebibyte, 1);
   const std::string gz = test::gzip(a) + test::gzip(a);
@@ -292,7 +298,7 @@ TEST_F(RestartPoints, HideNoDamage) {
     std::size_t refused = 0;
     for (int round = 0; round < 150; ++round) {
       std::string damaged = whole;
-      // Headers and trailers are the more likely to lead astray.
+      // Damage in headers and trailers is more likely to mislead the search.
       const bool near_middle = round % 2 == 0;
       const std::size_t at =
           near_middle ? whole.size() / 2 - 24 + random() % 48 : random() % (whole.size() - 12) + 12;
@@ -303,7 +309,8 @@ TEST_F(RestartPoints, HideNoDamage) {
   }
 }
 
-// Each piece is sound by itself: only the piece before can tell that there is one too many.
+// A restart point must be a place where one unit ends and the next begins. Each piece is valid on
+// its own. Only the piece before it can show that there is one piece too many.
 TEST_F(RestartPoints, ArePlacesWhereOneUnitEndsAndTheNextBegins) {
   const std::string a = seeded_text(mebibyte, 1);
   for (const auto& compress : {+[](std::string_view text) { return test::gzip(text); },

@@ -43,7 +43,8 @@ TEST(SamplePlaces, RunOnIntoTheNextFiles) {
               ElementsAre(sample_range{1, 30, 45}, sample_range{3, 0, 3}, sample_range{4, 0, 22}));
 }
 
-// The first tenth must do for an estimate where the time runs out.
+// Places jump about, so that the first ones are spread over the files too. If time runs out, the
+// first tenth must be enough for an estimate.
 TEST(SamplePlaces, JumpAboutSoThatTheFirstAreSpreadToo) {
   const std::uint64_t total = 1'000'000'000;
   const auto places = sample_places(sizes{total}, 192, 1000);
@@ -55,7 +56,8 @@ TEST(SamplePlaces, JumpAboutSoThatTheFirstAreSpreadToo) {
   EXPECT_THAT(tenths, SizeIs(10));
 }
 
-// Places that would meet are fewer; none leaves the files, none meets another.
+// If places would overlap, there are fewer of them. All places are inside the files, and no two
+// overlap.
 TEST(SamplePlaces, NeverMeetAndStayInside) {
   for (const sizes& files :
        {sizes{1}, sizes{99, 1}, sizes{1000}, sizes(300, 7), sizes{5, 12345, 1}}) {

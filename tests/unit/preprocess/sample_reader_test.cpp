@@ -51,7 +51,7 @@ TEST_F(SampleReader, GivesTheLinesThatStartInARange) {
   EXPECT_EQ(lines(file, 9, 12), "");
 }
 
-// However a file is cut into ranges, each line comes once.
+// However a file is cut into ranges, each line is returned once.
 TEST_F(SampleReader, MissesNoLineAndGivesNoneTwice) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
@@ -113,7 +113,8 @@ TEST_F(SampleReader, GivesAWholeFileInPiecesOfWholeLines) {
   }
 }
 
-// What the file's buffers hold must not pass for what was decompressed from it.
+// The compression ratio is measured from the part that is read. Compressed bytes that are only
+// buffered must not be counted as decompressed.
 TEST_F(SampleReader, MeasuresTheCompressionRatioFromThePartThatItReads) {
   std::mt19937 random(3);
   std::string text;

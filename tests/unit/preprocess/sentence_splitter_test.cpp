@@ -50,9 +50,10 @@ TEST_F(SentenceSplitter, DropsTheWhiteSpaceBetweenSentences) {
               ElementsAre("One.", "Two?", "Three!", "Four"));
 }
 
-// NLTK's sentences run from the start of a word (the first: of the text) to the last of what is not
-// white space; with the language variables that Megatron gives it for --keep-newlines, to the start
-// of the next.
+// The ends of a text stay as NLTK leaves them. NLTK's sentences begin at the start of a word (the
+// first one at the start of the text) and end after the last character that is not white space.
+// With the language variables that Megatron passes for --keep-newlines, they end at the start of
+// the next sentence.
 TEST_F(SentenceSplitter, LeavesTheEndsOfATextAsNltkDoes) {
   EXPECT_THAT(split("\n One. Two. \n"), ElementsAre("\n One.", "Two."));
   EXPECT_THAT(split("\n One. Two. \n", true), ElementsAre("\n One. ", "Two."));
@@ -102,7 +103,7 @@ TEST_F(SentenceSplitter, TakesEveryNameOfALanguage) {
   }
 }
 
-// What is cut must be all there is, in order, whatever the text.
+// For any text, the sentences together contain everything except white space, in order.
 TEST_F(SentenceSplitter, LosesNothingButWhiteSpace) {
   const std::string alphabet[] = {".",  " ",      "\n", "a", "B",     "\"",
                                   "。", "\u00A0", "1",  "!", "\u0301"};
@@ -130,7 +131,7 @@ TEST_F(SentenceSplitter, LosesNothingButWhiteSpace) {
   }
 }
 
-// Texts above 2 GiB are walked in windows; small windows must show no seam.
+// Texts above 2 GiB are processed in windows. With small windows, the sentences must be the same.
 TEST_F(SentenceSplitter, CutsAlikeInWindows) {
   std::string text = " ";
   for (int i = 0; i < 200; ++i) {
@@ -158,7 +159,8 @@ TEST_F(SentenceSplitter, CutsASentenceLongerThanAWindowBetweenCharacters) {
   EXPECT_EQ(joined, text);
 }
 
-// Sixteen times the text in less than sixty-four times the time: what is quadratic needs 256.
+// For sixteen times the text, less than sixty-four times the time is allowed. A quadratic algorithm
+// would need 256 times.
 TEST_F(SentenceSplitter, TakesTimeInProportionToTheText) {
   sentence_splitter splitter("english", false);
   std::vector<std::string_view> sentences;

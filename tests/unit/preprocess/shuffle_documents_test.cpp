@@ -37,7 +37,7 @@ documents read_back(const std::filesystem::path& prefix) {
   return out;
 }
 
-// The model: all documents in memory, put where the permutation says.
+// The reference: all documents in memory, each moved to the place that the permutation gives.
 documents shuffled(const documents& in, std::uint64_t seed) {
   if (in.empty()) return {};
   const dataset::feistel order(
@@ -90,7 +90,8 @@ TEST(ShuffleDocuments, CarriesModes) {
   for (std::int64_t s = 0; s < 4; ++s) EXPECT_EQ(data.mode(s), data.sequence(s)[0]);
 }
 
-// Parts are far larger than a test: here they have three documents each.
+// All documents come back in order. Real parts are far larger; in this test, each has three
+// documents.
 TEST(ShuffleSpill, GivesBackAllInOrder) {
   std::mt19937_64 random(test::seed(2));
   const test::temp_folder folder(test::quick_folder());
@@ -125,7 +126,8 @@ TEST(ShuffleSpill, GivesBackAllInOrder) {
   EXPECT_EQ(next, count);
 }
 
-// As when an input is replaced between the passes: it must not go over the next part.
+// More data than a part was to hold is refused, because it must not overwrite the next part. This
+// happens if an input is replaced between the passes.
 TEST(ShuffleSpill, RefusesMoreThanItsPartsWereToHold) {
   const test::temp_folder folder(test::quick_folder());
   const std::vector<std::byte> tokens(80);

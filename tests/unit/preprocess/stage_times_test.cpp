@@ -19,7 +19,8 @@ TEST(SlowestStage, IsTheOneThatWasBusyMost) {
   EXPECT_DOUBLE_EQ(slowest_stage({.read = 5}, 10, 4).busy_part, 0.5);
 }
 
-// Eight workers that are half busy wait for a reader that is busy all the time.
+// Encoding is shared among the workers. Eight workers that are half busy wait for a reader that is
+// always busy.
 TEST(SlowestStage, SharesEncodingAmongTheWorkers) {
   const stage_times busy{.read = 9, .encode = 40};
   EXPECT_EQ(slowest_stage(busy, 10, 8).name, "read");
@@ -27,7 +28,8 @@ TEST(SlowestStage, SharesEncodingAmongTheWorkers) {
   EXPECT_DOUBLE_EQ(slowest_stage(busy, 10, 4).busy_part, 1.0);
 }
 
-// Workers that read spans of files do so side by side, unlike the one reader.
+// Reading of spans is shared among the workers, which read at the same time, unlike the single
+// reader.
 TEST(SlowestStage, SharesTheReadingOfSpansAmongTheWorkers) {
   const stage_times busy{.read = 1, .read_spans = 8, .encode = 24};
   EXPECT_EQ(slowest_stage(busy, 10, 4).name, "encode");
@@ -37,8 +39,9 @@ TEST(SlowestStage, SharesTheReadingOfSpansAmongTheWorkers) {
   EXPECT_EQ(slowest_stage({.read = 1, .read_spans = 8}, 10, 16).name, "read");
 }
 
-// Four processes with a reader each: together these were busy for longer than the run took, and
-// still it waited for the workers, two in each.
+// Serial stages are shared among the processes. There are four, with one reader and two workers
+// each. Together, the readers were busy for longer than the run took, but the run still waited for
+// the workers.
 TEST(SlowestStage, SharesWhatIsSerialAmongTheProcesses) {
   const stage_times busy{.read = 20, .encode = 64, .write = 12, .sync = 4};
   EXPECT_EQ(slowest_stage(busy, 10, 8, 4).name, "encode");

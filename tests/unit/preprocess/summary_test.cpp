@@ -84,7 +84,7 @@ TEST(Summary, NamesTheFilesThatThereAre) {
                                     "\"out/a_document.bad\"]"));
 }
 
-// Whoever reads it reads a line.
+// The entry must stay on one line, so the line end in the path is escaped.
 TEST(Summary, NamesTheTokenizerAndItsFiles) {
   EXPECT_THAT(describe(example()),
               HasSubstr("\ntokenizer: GPT2BPETokenizer, a\\x0ab/vocab.json, merges.txt\n"));
@@ -151,7 +151,7 @@ TEST_F(SummaryJson, HoldsWhatToTrainWith) {
   EXPECT_EQ(string("/data_path/3"), "out/b");
 }
 
-// A path may be any bytes. The answer is JSON all the same, and loses none of them.
+// A path may contain any bytes. The output must be valid JSON and preserve all of them.
 TEST(SummaryJsonOf, EscapesBytesOfAPathThatAreNotUtf8) {
   run_summary s = example();
   s.outputs[1].prefix = "out/b\xFF";
@@ -179,7 +179,8 @@ TEST(SummaryText, NamesTheSlowestStage) {
   EXPECT_THAT(describe(run_summary{}), Not(HasSubstr("slowest")));
 }
 
-// Megatron takes an odd number of arguments for prefixes, an even one for weights and prefixes.
+// The summary ends with the arguments for training. For Megatron, an odd number of arguments means
+// prefixes, and an even number means weights and prefixes.
 TEST(SummaryText, EndsWithWhatToTrainWith) {
   run_summary s;
   s.outputs = {{.prefix = "out/web_text_document", .tokens = 100}};
@@ -189,7 +190,7 @@ TEST(SummaryText, EndsWithWhatToTrainWith) {
                                     "out/web_title_document\n"));
 }
 
-// Megatron fails on a dataset without tokens.
+// Datasets without tokens are left out, because Megatron fails on them.
 TEST(SummaryText, LeavesOutWhatCannotBeTrainedOn) {
   run_summary s;
   s.outputs = {{.prefix = "a", .tokens = 0}, {.prefix = "b", .tokens = 3}};
@@ -205,7 +206,8 @@ TEST(SummaryText, QuotesWhatAShellWouldTakeApart) {
   EXPECT_THAT(describe(s), EndsWith("\n--data-path 'my data/it'\\''s_text_document'\n"));
 }
 
-// A clean run has three things to say.
+// The summary does not mention what was not found. For a clean run, it has only three things to
+// report.
 TEST(SummaryText, DoesNotTellOfWhatWasNotFound) {
   run_summary s;
   s.counts.documents = 5;

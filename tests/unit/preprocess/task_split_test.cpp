@@ -28,7 +28,8 @@ class TaskSplit : public testing::Test {
     test::write_text(path, bytes);
     names_.push_back(path.string());
   }
-  /// Where the tasks begin, and the last one ends. What lies side by side is checked on the way.
+  /// Returns where each task begins and where the last one ends. Checks that each share begins
+  /// where the one before it ends.
   std::vector<text_place> boundaries(std::int64_t of) const {
     const auto inputs = names_.empty() ? std::vector<input_file>() : plan_inputs(names_);
     std::vector<text_place> places = {{0, 0}};

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::Eq;
 using testing::Optional;
 
-// A tree like the kernel's, with the files that a test needs.
+// A tree like the kernel's, with the files that a test writes.
 class ControlGroups : public testing::Test {
  protected:
   void write(const std::string& path, const std::string& text) const {
@@ -48,7 +48,7 @@ TEST_F(ControlGroups, OfVersion2MayHaveNoLimit) {
   EXPECT_THAT(control_group_cores(root()), Eq(std::nullopt));
 }
 
-// The kernel enforces each level, so the least of them counts, wherever it is.
+// The kernel enforces the limit of each level, so the smallest one counts, at any level.
 TEST_F(ControlGroups, AboveLimitToo) {
   write("proc/self/cgroup", "0::/a/b/c\n");
   write("sys/fs/cgroup/a/cpu.max", "200000 100000\n");
@@ -57,7 +57,8 @@ TEST_F(ControlGroups, AboveLimitToo) {
   EXPECT_THAT(control_group_cores(root()), Optional(2.0));
 }
 
-// Without a namespace of its own, a container sees its path on the host and its own files.
+// The limits of a container are found at the root. Without its own cgroup namespace, it sees its
+// path on the host, but its own files.
 TEST_F(ControlGroups, OfAContainerAreFoundAtTheRoot) {
   write("proc/self/cgroup", "0::/docker/0123abcd\n");
   write("sys/fs/cgroup/cpu.max", "300000 100000\n");
@@ -104,7 +105,8 @@ TEST_F(ControlGroups, LimitNothingWhereTheirFilesMakeNoSense) {
   }
 }
 
-// Of one and a half, a second thread can still use the half.
+// The result is at least one core and never more than the affinity mask allows. With one and a half
+// cores, a second thread can still use half a core.
 TEST_F(ControlGroups, GiveAtLeastOneCoreAndNeverMoreThanTheMask) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/cpu.max", "1000 100000\n");

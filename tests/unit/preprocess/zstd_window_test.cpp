@@ -29,8 +29,8 @@ using testing::ThrowsMessage;
 
 constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
 
-// A frame with a window of 2^log bytes, whose header tells the size of the text or does not. Its
-// blocks are not compressed.
+// Returns a frame with a window of 2^log bytes and uncompressed blocks. Its header contains the
+// size of the text if `tells_size` is true.
 std::string frame(std::string_view text, unsigned log, bool tells_size) {
   std::string out = "\x28\xB5\x2F\xFD";
   out += tells_size ? '\x80' : '\0';
@@ -63,7 +63,7 @@ TEST(ZstdWindow, TakesNoMoreMemoryThanTheTextThatTheHeaderDeclares) {
   const auto window = window_of(frame("text", 31, true));
   EXPECT_EQ(window->window_bytes, 2048 * mebibyte);
   EXPECT_EQ(window->memory_bytes, 4U);
-  // In one segment the text is the window.
+  // In a single-segment frame, the window is as large as the text.
   EXPECT_EQ(window_of(test::zstd("text"))->window_bytes, 4U);
 }
 
@@ -77,7 +77,7 @@ TEST(ZstdWindow, IsNoneOfSkippableFramesAndOfHeadersThatAreCutOff) {
 
 class ZstdWindows : public test::compressed_input {
  protected:
-  // Under a limit.
+  // Reads a file with a limit of window memory.
   std::string read_within(std::uint64_t most_bytes, std::string_view file) const {
     test::write_text(path(), file);
     return test::read_source(*open_input({.path = path(),
@@ -109,7 +109,7 @@ TEST_F(ZstdWindows, OfShortTextsPassAnyLimit) {
   EXPECT_EQ(read_within(least_zstd_window_bytes, frame("text", 31, true)), "text");
 }
 
-// No compressor makes such a window, but a flipped bit does.
+// A window that no compressor makes counts as damage. A flipped bit may cause one.
 TEST_F(ZstdWindows, ThatNoCompressorMakesAreDamage) {
   const std::string file = frame(test::some_text(300'000), 32, false);
   EXPECT_THAT([&] { (void)read_within(least_zstd_window_bytes, file); },
@@ -119,7 +119,8 @@ TEST_F(ZstdWindows, ThatNoCompressorMakesAreDamage) {
   EXPECT_EQ(plan_inputs(std::vector<std::string>{path().string()}).size(), 1U);
 }
 
-// Compressed bytes are read 256 KiB at a time, so the second header may come in two reads.
+// The window of each frame is checked after the text before it. Compressed bytes are read 256 KiB
+// at a time, so two reads may share the second header.
 TEST_F(ZstdWindows, AreCheckedOfEachFrameAfterTheTextBeforeIt) {
   constexpr std::size_t chunk = std::size_t{256} << 10;
   const std::string first = frame("first", 20, false);
@@ -143,7 +144,7 @@ TEST_F(ZstdWindows, AreCheckedOfEachFrameAfterTheTextBeforeIt) {
 
 TEST_F(ZstdWindows, DoNotMakeDamageARefusal) {
   std::string damaged = frame(test::some_text(1000), 31, false);
-  damaged[6] = static_cast<char>(damaged[6] | 6);  // a reserved kind of block
+  damaged[6] = static_cast<char>(damaged[6] | 6);  // a reserved block type
   EXPECT_THAT([&] { (void)read(damaged, compression::zstd); },
               ThrowsMessage<format_error>(HasSubstr("damaged zstd data")));
 }

@@ -44,7 +44,7 @@ TEST(BlendSlots, TakesRatiosAlone) {
 }
 
 TEST(BlendSlots, RoundsByLargestRemainder) {
-  const blend_slots slots(weights{1, 1, 1});  // 21845.33 each: the first gets the one that is left
+  const blend_slots slots(weights{1, 1, 1});  // 21845.33 slots each: source 0 gets the rest
   EXPECT_EQ(slots.slots(0), 21846);
   EXPECT_EQ(slots.slots(1), 21845);
   EXPECT_EQ(slots.slots(2), 21845);

@@ -59,9 +59,9 @@ class DocumentSearch : public testing::Test {
   test::temp_folder folder_;
 };
 
-/// Every range of a few lengths, against a walk over all sequences.
+/// Compares the search with a walk over all sequences, for every range of several lengths.
 void expect_as_naive(const document_search& search, const documents& content) {
-  std::vector<piece> tokens;  // a piece of one token for each token
+  std::vector<piece> tokens;  // one piece per token
   std::vector<std::int64_t> document_of;
   for (std::size_t d = 0; d < content.size(); ++d) {
     for (const auto& sequence : content[d]) {
@@ -103,7 +103,7 @@ TEST_F(DocumentSearch, FindsWhatAWalkFinds) {
   }
 }
 
-// Where a file system refuses maps.
+// On a file system that refuses mmap, the search gives the same results by reading the file.
 TEST_F(DocumentSearch, FindsTheSameWithoutAMap) {
   const documents content = random_documents(300, 7);
   const document_search search(index_columns(stored(content), index_access::pread));
@@ -128,7 +128,7 @@ TEST_F(DocumentSearch, PassesOverManyEmptySequences) {
 }
 
 TEST_F(DocumentSearch, MayBeUsedByManyThreadsAtOnce) {
-  const documents content = random_documents(40'000, 9);  // with a top level to fill
+  const documents content = random_documents(40'000, 9);  // enough to fill the top level
   const document_search search(index_columns(stored(content)));
   const document_search other(index_columns(folder_ / "data"));
   std::vector<std::jthread> threads;
@@ -169,7 +169,7 @@ TEST_F(DocumentSearch, RefusesADocumentIndexThatDoesNotAscend) {
   EXPECT_THAT(fault([&] { (void)search.document_of(3); }), HasSubstr("in no document"));
 }
 
-// Whatever a byte of an index is changed to, an answer is right or refused, never read elsewhere.
+// Altering any byte of an index gives a correct answer or an error, never a read outside the data.
 TEST_F(DocumentSearch, SurvivesEveryAlteredByte) {
   const auto prefix = stored({{{1, 2, 3}, {}}, {{4, 5}}, {}, {{6, 7, 8}}});
   const auto whole = test::read_bytes(folder_ / "data.idx");
@@ -210,8 +210,8 @@ TEST_F(DocumentSearch, ChecksAtOpenWhatADatasetChecks) {
   EXPECT_THAT(opening(index_access::pread), HasSubstr("data.bin: 8 bytes, expected 10"));
 }
 
-// More documents than 31 bits count, in a file that is nearly all hole: the first 2^31 + 5 are
-// empty sequences at byte 0, a document each, and 1,000 of three tokens follow.
+// Documents may be more than 31 bits can count. The file is almost entirely a hole: its first 2^31
+// + 5 documents are empty sequences at byte 0, followed by 1,000 documents of three tokens each.
 TEST_F(DocumentSearch, CountsBeyond31Bits) {
   constexpr std::int64_t empty = (std::int64_t{1} << 31) + 5;
   constexpr std::int64_t full = 1000;
@@ -235,8 +235,8 @@ TEST_F(DocumentSearch, CountsBeyond31Bits) {
     const auto at = formats::mmidx_header_bytes;
     io::pwrite_all(fd, std::as_bytes(std::span(lengths)), at + 4 * empty, path);
     io::pwrite_all(fd, std::as_bytes(std::span(pointers)), at + 4 * count + 8 * empty, path);
-    // Documents: 0 up to `empty` of them start at sequence 0, so that the first ones are empty and
-    // the one before the full ones holds all the empty sequences.
+    // In the document index, entries 0 up to `empty` are 0. The first documents are therefore
+    // empty, and the one before the full ones holds all empty sequences.
     io::pwrite_all(fd, std::as_bytes(std::span(ends)), at + 12 * count + 8 * empty, path);
     if (::ftruncate(bin.get(), 6 * full) != 0) GTEST_SKIP() << "no sparse files here";
   }

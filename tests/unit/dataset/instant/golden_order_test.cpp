@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instant order is a format: runs are resumed by it after years. These are the numbers of
-// tests/golden/instant/vectors.json, which a model made that knows formats/spec/instant_order.md
-// alone. If a line fails, the code is wrong.
+// The instant order is a file format: runs may be resumed with it after years. These values come
+// from tests/golden/instant/vectors.json, which was made by a model written only from
+// formats/spec/instant_order.md. If a line fails, the code is wrong.
 #include <cstdint>
 #include <vector>
 
@@ -25,7 +25,7 @@ TEST(GoldenOrder, KeysAreFrozen) {
   EXPECT_EQ(draw(0, 0), 0xe220a8397b1dcdafU);  // the first number of splitmix64 seeded with 0
   EXPECT_EQ(draw(0, 1), 0x6e789e6aa1b965f4U);
   EXPECT_EQ(name_hash(""), 0xcbf29ce484222325U);
-  EXPECT_EQ(name_hash("foobar"), 0x85944171f73967e8U);  // FNV's own test vector
+  EXPECT_EQ(name_hash("foobar"), 0x85944171f73967e8U);  // test vector published for FNV
 }
 
 TEST(GoldenOrder, PermutationsAreFrozen) {

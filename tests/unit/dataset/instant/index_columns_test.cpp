@@ -27,7 +27,7 @@ using testing::HasSubstr;
 constexpr index_access all_accesses[] = {index_access::map_if_possible,
                                          index_access::map_with_read_ahead, index_access::pread};
 
-/// What it throws, or "none".
+/// Returns the message of the error that `work` throws, or "none".
 template <class Work>
 std::string fault(const Work& work) {
   try {
@@ -38,7 +38,7 @@ std::string fault(const Work& work) {
   return "none";
 }
 
-/// The error of what the disk does not give.
+/// Returns the io_error that `work` throws because the disk does not deliver the data.
 template <class Work>
 io_error lost_by(const Work& work) {
   try {
@@ -90,8 +90,8 @@ TEST_F(IndexColumns, SayWhatTheDatasetSays) {
   expect_as_dataset(index_columns(prefix_), with_modes);
 }
 
-// Whatever a byte of an index is changed to: the dataset and its columns say the same, word by
-// word.
+// If any byte of an index is altered, the dataset and its columns refuse the same entries, with
+// identical messages.
 TEST_F(IndexColumns, RefuseWhatTheDatasetRefuses) {
   const auto whole = test::read_bytes(folder_ / "data.idx");
   int refused = 0;
@@ -123,7 +123,7 @@ TEST_F(IndexColumns, RefuseWhatTheDatasetRefuses) {
   EXPECT_GT(refused, 100);
 }
 
-// The last sequence ends where the .bin does, but starts between two tokens.
+// A .bin is refused if its last sequence ends where the .bin does but starts between two tokens.
 TEST_F(IndexColumns, RefuseABinOfPartsOfTokens) {
   auto bytes = test::read_bytes(folder_ / "data.idx");
   const std::size_t last_pointer = formats::mmidx_header_bytes + 4UL * 4 + 8UL * 3;
@@ -157,7 +157,8 @@ TEST_F(IndexColumns, SayThatTheFileBecameShorter) {
   EXPECT_THAT(fault([&] { (void)columns.document(2); }), HasSubstr(shorter));
 }
 
-// What the kernel says by SIGBUS.
+// If the file shrinks, the kernel reports lost pages with SIGBUS. The columns throw an error, and
+// the process survives.
 TEST_F(IndexColumns, OutliveAFileThatShrinks) {
   const test::documents_of<std::uint16_t> many(9000, {std::vector<std::uint16_t>(3)});
   const std::filesystem::path other = folder_ / "other";
@@ -175,19 +176,19 @@ TEST_F(IndexColumns, OutliveAFileThatShrinks) {
     EXPECT_EQ(e.code(), ENODATA);
     EXPECT_EQ(e.path(), columns.idx_path());
     EXPECT_EQ(e.offset(), columns.pointer_offset(8999));
-    // For good, and for all: nobody is to take the zeros for entries that are there now.
+    // The loss is permanent and applies to all entries, so that no reader takes the zeros for data.
     EXPECT_EQ(lost_by([&] { (void)columns.pointer(8999); }).code(), ENODATA);
     EXPECT_EQ(lost_by([&] { (void)columns.length(0); }).code(), ENODATA);
     std::vector<std::int32_t> all(9000);
     EXPECT_EQ(lost_by([&] { columns.read_lengths(all); }).code(), ENODATA);
-    // The others' are what they were, and new ones of the file are as the file is.
+    // Columns mapped separately keep their values, and columns opened later show the file as it is.
     EXPECT_EQ(beside.pointer(8999), 8999 * 6);
     test::write_dataset<std::uint16_t>(prefix_, many);
     EXPECT_EQ(index_columns(prefix_, access).pointer(8999), 8999 * 6);
   }
 }
 
-// A map that nobody watches: SIGBUS is not for us.
+// If no watch covers a mapping, its SIGBUS is not handled by us.
 TEST_F(IndexColumns, LeaveTheSignalsOfOthersAlone) {
   const index_columns columns(prefix_);
   const auto path = folder_ / "others";
@@ -197,7 +198,7 @@ TEST_F(IndexColumns, LeaveTheSignalsOfOthersAlone) {
     std::filesystem::resize_file(path, 0);
     return static_cast<int>(map.bytes()[5000]);
   });
-  EXPECT_NE(status, 0);  // 1000 + SIGBUS, or what a sanitizer makes of that
+  EXPECT_NE(status, 0);  // 1000 + SIGBUS, or a sanitizer's own status
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(SampledSearch, EndsInsideAColumnThatDoesNotAscend) {
   }
 }
 
-// A search may not look at more of a file than the header says.
+// A search must not look at more entries of a file than the header promises.
 TEST(SampledSearch, LooksAtFewEntries) {
   constexpr std::int64_t count = 1'000'000'000;
   std::set<std::int64_t> pages;
@@ -75,7 +75,7 @@ TEST(SampledSearch, LooksAtFewEntries) {
   };
   const sampled_search search(count);
   std::mt19937_64 random(3);
-  for (int i = 0; i < 200'000; ++i) {  // the top level is filled
+  for (int i = 0; i < 200'000; ++i) {  // fill the top level
     (void)search.last_not_above(static_cast<std::int64_t>(random() % (count * 1000)), value);
   }
   std::size_t most = 0;

@@ -36,8 +36,8 @@ std::string refusal(const std::vector<schedule_segment>& segments, std::vector<s
   return "accepted";
 }
 
-// The promise that lets one add data in the middle of a run: what was consumed stays what it was,
-// and each source goes on where it was left, also after a pause.
+// Each source continues at the sample where it stopped, even after a pause, and consumed samples
+// stay as they were. This makes it possible to add data in the middle of a run.
 TEST(Schedule, GoesOnWhereEachSourceWasLeft) {
   const std::vector<schedule_segment> before = {{0, {{0, 0.5}, {1, 0.5}}}};
   const std::vector<schedule_segment> after = {
@@ -85,12 +85,13 @@ TEST(Schedule, NamesTheFirstStepThatExceedsALimit) {
   EXPECT_THAT(
       refusal(halves, limits, most + 1),
       AllOf(HasSubstr("step 19 would take more than the 95 samples"), HasSubstr("of source a")));
-  // Not in the segment where most is taken, but in the one where it runs out.
+  // The error names the step in which the source runs out, not one in the segment that takes most.
   EXPECT_THAT(refusal({{0, {{0, 1}, {1, 1}}}, {5, {{1, 1}}}, {50, {{0, 1}}}}, limits, 1000),
               HasSubstr("step 57 would"));
 }
 
-// First positions are the caller's, in 64 bits: none is asked for that a sound one could not give.
+// The caller computes first positions in 64 bits. The schedule never asks for the position of a
+// step that would overflow.
 TEST(Schedule, AsksForNoStepThatOverflows) {
   for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{4096}}) {
     const auto checked = [batch](std::int64_t step) {

@@ -28,7 +28,7 @@ class SourcePool : public testing::Test {
     }
     return prefixes;
   }
-  /// Lines of /proc/self/maps that name a file of the folder.
+  /// Counts the lines of /proc/self/maps that name a file in the folder.
   int maps() const {
     std::ifstream in("/proc/self/maps");
     int count = 0;
@@ -59,7 +59,7 @@ TEST_F(SourcePool, KeepsThoseThatWereAskedForLast) {
   EXPECT_EQ(pool.open_count(), 2U);
   EXPECT_EQ(pool.get(0), first);
   (void)pool.get(1);
-  (void)pool.get(2);  // closes 0, which is still held here
+  (void)pool.get(2);  // closes 0, but `first` still holds it
   EXPECT_EQ(first->columns().token_count(), 1);
   EXPECT_EQ(maps(), 3);
 }

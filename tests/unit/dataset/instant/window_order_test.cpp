@@ -42,7 +42,8 @@ TEST(WindowOrder, ServesEachWindowOfAnEpochOnce) {
   }
 }
 
-// Windows of different epochs must not be the same windows in another order.
+// Every epoch but the first draws an offset: different epochs must use different windows, not just
+// another order of the same windows.
 TEST(WindowOrder, DrawsAnOffsetForEachEpochButTheFirst) {
   const window_order order("web", 1003, 10, 1234);  // offsets 0 to 2
   std::set<std::int64_t> offsets;
@@ -50,7 +51,7 @@ TEST(WindowOrder, DrawsAnOffsetForEachEpochButTheFirst) {
   EXPECT_EQ(order.epoch(0).offset(), 0);
   EXPECT_EQ(offsets, (std::set<std::int64_t>{0, 1, 2}));
 
-  const window_order full("web", 1001, 10, 1234);  // nothing to choose from
+  const window_order full("web", 1001, 10, 1234);  // only one possible offset
   for (std::int64_t e = 0; e < 50; ++e) EXPECT_EQ(full.epoch(e).offset(), 0);
 }
 

@@ -40,10 +40,10 @@ TEST(BlendPlan, LeavesASinglePrefixAlone) {
   EXPECT_FALSE(only(plans, split_part::train).blended);
   EXPECT_THAT(only(plans, split_part::train).datasets, ElementsAre(planned_dataset{"a", 100}));
   EXPECT_THAT(only(plans, split_part::valid).datasets, ElementsAre(planned_dataset{"a", 10}));
-  EXPECT_FALSE(plans[2].has_value());  // no weight in the split
+  EXPECT_FALSE(plans[2].has_value());  // no weight for this part
 }
 
-// Megatron's own inconsistency: a weight makes a blend of one where the data is split only.
+// Megatron is inconsistent here: a single weighted prefix makes a blend only if the data is split.
 TEST(BlendPlan, BlendsASingleWeightedPrefixWhereTheDataIsSplit) {
   const part_plan split =
       only(plan_data(split_blend({{"a"}, {3.0}}), {100, 10, 5}), split_part::train);
@@ -64,7 +64,7 @@ TEST(BlendPlan, RoundsUpTwiceWithWeights) {
   EXPECT_EQ(train.size, 40);
   const part_plan valid = only(plans, split_part::valid);
   EXPECT_THAT(valid.datasets, ElementsAre(planned_dataset{"a", 3}, planned_dataset{"b", 6}));
-  EXPECT_EQ(valid.size, 7);  // more than was asked for
+  EXPECT_EQ(valid.size, 7);  // more than requested
 }
 
 TEST(BlendPlan, TakesTheSurplusThatIsGiven) {
@@ -159,7 +159,8 @@ TEST(BlendRecipe, WeighsByLength) {
               ThrowsMessage<config_error>(HasSubstr("'b' has no samples for valid")));
 }
 
-// Twice, which for these shares is not once: the quirk shows in the last bit of what is hashed.
+// Weights are normalized a second time. For these weights, the result differs from that of a single
+// time, which shows in the last bit of the hashed text.
 TEST(BlendRecipe, NormalisesWeightsASecondTime) {
   const std::vector<double> weights = {0.1, 0.2, 0.3, 0.15};
   std::vector<double> typed = weights;
@@ -241,7 +242,8 @@ TEST_F(BlendCache, IsBuiltAgainWhereItIsDamaged) {
   }
 }
 
-// A process that replaced an old cache was killed between its renames.
+// Stale partial files next to a complete cache are removed. They remain if a process is killed
+// between its renames while it replaces an old cache.
 TEST_F(BlendCache, RemovesStalePartialFilesOfAWholeCache) {
   (void)cache().load_or_build();
   const auto paths = {cache().description_path(), cache().dataset_path(), cache().sample_path()};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blend of the header-only form, compiled with -mfma -ffp-contract=fast -O3 where compilers
-// know these, as a user may compile it. It must still round twice. That the flags do contract here
-// is checked too.
+// The blend code of the header-only form, compiled with -mfma -ffp-contract=fast -O3 where the
+// compiler supports these flags, as a user may compile it. It must still round twice. The test also
+// checks that these flags contract at all.
 //
-// Not a *_test.cpp: it shares no program with sources that are compiled otherwise, as the linker
-// keeps one copy of each inline function, of whichever.
+// This is not a *_test.cpp file, because it must not share a program with sources that are compiled
+// with other flags: the linker keeps one arbitrary copy of each inline function.
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -17,7 +17,7 @@
 
 #include "support/plain_blend.hpp"
 
-// The bodies that round, as <millrace/header_only/loader.hpp> has them among all others.
+// The function bodies that round. <millrace/header_only/loader.hpp> contains the same bodies.
 #define MILLRACE_INLINE inline
 #include "megatron/greedy_blend.cpp"   // NOLINT: a body, of which this is the one user
 #include "megatron/greedy_groups.cpp"  // NOLINT
@@ -70,7 +70,7 @@ int main() {
     blend_columns naive(2000);
     test::fill_plain_blend(weights, {}, twice.span(), test::error_rounded_twice);
     test::fill_plain_blend(weights, {}, fused.span(), test::error_rounded_once);
-    // Megatron's source as it stands.
+    // The expression as written in Megatron's source.
     test::fill_plain_blend(weights, {}, naive.span(), [](double w, double position, double count) {
       return w * position - count;
     });

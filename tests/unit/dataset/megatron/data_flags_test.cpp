@@ -39,7 +39,7 @@ TEST(DataFlags, SplitOneBlend) {
   EXPECT_THAT(blends.blend->weights, ElementsAre(0.3, 0.7));
   EXPECT_EQ(blends.split, "80,15,5");
   EXPECT_EQ(blends.surplus, 0.005);
-  // As in Megatron, with its spaces.
+  // Megatron's default, including its spaces.
   EXPECT_EQ(resolve({{"--data-path", {"a"}}}).split, "969, 30, 1");
 }
 
@@ -84,7 +84,7 @@ TEST(DataFlags, ReadBlendsOfPartsFromAFile) {
   EXPECT_THAT(blends.per_part[0]->weights, ElementsAre(0.3, 0.7));
   EXPECT_THAT(blends.per_part[1]->prefixes, ElementsAre("c", "d", "e"));
   EXPECT_FALSE(blends.per_part[2].has_value());
-  // Of equal keys the last counts, as in Python.
+  // If a key occurs twice, the last one counts, as in Python.
   blends = of(R"({"test": ["a"], "valid": null, "train": null, "test": ["b", "c", "d"]})");
   EXPECT_THAT(blends.per_part[2]->prefixes, ElementsAre("b", "c", "d"));
 
@@ -104,7 +104,7 @@ TEST(DataFlags, ReadBlendsOfPartsFromAFile) {
   EXPECT_THROW(resolve({{"--per-split-data-args-path", {path}}}), format_error);
 }
 
-// Cut anywhere, the text is refused, and nothing behind its end is read.
+// Every truncation of the text is refused, and nothing after its end is read.
 TEST(DataFlags, RefuseEveryTruncationOfAFile) {
   const std::string whole = R"({"train": [0.3, "a", 1, "\u00e9"], "valid": "c", "test": null})";
   EXPECT_TRUE(read_part_blends(whole, "file")[0].has_value());

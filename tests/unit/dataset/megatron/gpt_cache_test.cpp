@@ -71,7 +71,7 @@ TEST_F(GptCache, GivesBackWhatWasBuilt) {
   EXPECT_EQ(test::read_text(cache().description_path()), description_.text());
 }
 
-// Each file cut off at each byte is damaged, and so is one that is gone: it is built again.
+// A file that is missing or truncated at any byte counts as damaged and is rebuilt.
 TEST_F(GptCache, TrustsNoTruncatedFile) {
   cache().build(plan(), lengths(), "data");
   for (const fs::path& path : paths()) {
@@ -91,7 +91,8 @@ TEST_F(GptCache, TrustsNoTruncatedFile) {
   }
 }
 
-// Megatron's names say nothing of these, so the files of one are found by the other.
+// Files that were made with other options or data are refused. Megatron's file names do not contain
+// these options, so a run with other options finds the same files.
 TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
   cache().build(plan(), lengths(), "data");
   gpt_request other = request_;
@@ -101,11 +102,12 @@ TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
   other.add_extra_token = false;
   EXPECT_THAT(unfit(plan(other)), HasSubstr("with other options"));
 
-  std::swap(lengths_[0], lengths_[3]);  // as many tokens, sequences and samples
+  std::swap(lengths_[0], lengths_[3]);  // same counts of tokens, sequences and samples
   EXPECT_THAT(unfit(plan()), AllOf(HasSubstr("sample_index.npy"), HasSubstr("other data")));
 }
 
-// One entry of the shuffle index that is another sample: no look at a sample finds it.
+// One entry of the shuffle index names another sample. Spot checks of samples cannot find this; the
+// full check does.
 TEST_F(GptCache, FindsDamageOnAFullCheck) {
   request_.num_samples = 4000;
   cache().build(plan(), lengths(), "data");
@@ -136,7 +138,7 @@ TEST_F(GptCache, ReadsInt64WhereOthersWriteInt32) {
 }
 
 TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
-  fs::create_directories(cache().shuffle_path());  // a folder where a file belongs
+  fs::create_directories(cache().shuffle_path());  // a folder where a file is expected
   EXPECT_THROW(cache().build(plan(), lengths(), "data", 2), io_error);
   int entries = 0;
   for (const auto& entry : fs::directory_iterator(folder_ / "cache")) {
@@ -146,7 +148,8 @@ TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
   EXPECT_EQ(entries, 1);
 }
 
-// A process that replaced an old cache was killed between its renames.
+// Stale partial files next to a complete cache are removed. They remain if a process is killed
+// between its renames while it replaces an old cache.
 TEST_F(GptCache, RemovesStalePartialFilesOfAWholeCache) {
   cache().build(plan(), lengths(), "data");
   for (const fs::path& path : paths()) test::write_text(path.string() + ".partial", "stale");
@@ -183,9 +186,9 @@ TEST_F(GptCache, HasMegatronsDefaultFolder) {
             fs::path("a/web_text_document/cache/GPTDataset_indices"));
 }
 
-// A file of a cache that is cut off while a run goes by it: an error, and the process lives.
+// If a cache file is truncated while a run uses it, the run gets an error and the process survives.
 TEST_F(GptCache, OutlivesAFileThatShrinks) {
-  for (std::size_t file = 1; file <= 3; ++file) {  // each of its indices
+  for (std::size_t file = 1; file <= 3; ++file) {  // each index file
     for (const fs::path& path : paths()) fs::remove(path);
     (void)cache().load_or_build(plan(), lengths(), "data", 1);
     const auto order = cache().load(plan(), lengths());
@@ -205,7 +208,8 @@ TEST_F(GptCache, OutlivesAFileThatShrinks) {
   }
 }
 
-// Each by itself, as what is lost is remembered.
+// No kind of access returns an answer from a file that became shorter. Each kind is tested on a new
+// order, because an order remembers lost files.
 TEST_F(GptCache, AnswersNothingOutOfAFileThatShrank) {
   using reading = std::function<void(const gpt_order&)>;
   const reading by_token = [](const gpt_order& order) { (void)order.samples_with(0, 0); };
@@ -217,7 +221,7 @@ TEST_F(GptCache, AnswersNothingOutOfAFileThatShrank) {
   };
   struct reader {
     reading read;
-    std::vector<std::size_t> files;  // that it reads
+    std::vector<std::size_t> files;  // indices of the files that `read` uses
   };
   for (const auto& [read, files] : {reader{by_token, {1, 2, 3}}, reader{by_range, {1, 2, 3}},
                                     reader{behind, {1, 2}}, reader{unshuffled, {1, 2}}}) {

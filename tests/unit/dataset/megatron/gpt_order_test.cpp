@@ -49,7 +49,7 @@ std::vector<std::int32_t> random_lengths(std::mt19937& random, int count) {
   return lengths;
 }
 
-using token = std::pair<std::int64_t, std::int64_t>;  // sequence, number in it
+using token = std::pair<std::int64_t, std::int64_t>;  // sequence, token index in it
 
 std::vector<token> tokens_of(const std::vector<piece>& pieces) {
   std::vector<token> out;
@@ -59,7 +59,7 @@ std::vector<token> tokens_of(const std::vector<piece>& pieces) {
   return out;
 }
 
-/// All entries of the document index one behind the other, cut at every L tokens.
+/// Samples are all entries of the document index in order, cut at every L tokens.
 TEST(GptOrder, CutsTheShuffledSequencesIntoSamples) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
@@ -105,7 +105,7 @@ TEST(GptOrder, FindsTheSamplesOfAToken) {
       for (gpt_request again = request;; ++again.random_seed) {
         try {
           return order_of(again, lengths);
-        } catch (const config_error&) {  // ends in an empty sequence
+        } catch (const config_error&) {  // the last sequence is empty
         }
       }
     }();
@@ -121,7 +121,7 @@ TEST(GptOrder, FindsTheSamplesOfAToken) {
             << "round " << round << ", token " << t << " of " << s;
       }
     }
-    // All of some sequences, and what lies behind the last sample.
+    // All samples with tokens of some sequences, and the tokens after the last sample.
     const sequence_range some{2, 2 + below(random, 8)};
     std::vector<std::int64_t> expected;
     std::int64_t inputs = 0;
@@ -149,11 +149,12 @@ TEST(GptOrder, SaysHowMuchOfAPartialSampleIsPadding) {
   ASSERT_EQ(order.size(), 3);
   std::vector<piece> pieces;
   EXPECT_EQ(order.unshuffled_sample(0, pieces), 0);
-  EXPECT_EQ(order.unshuffled_sample(2, pieces), 8);  // tokens 20 to 22 of what should be 11
+  EXPECT_EQ(order.unshuffled_sample(2, pieces), 8);  // tokens 20 to 22, though only 11 exist
   EXPECT_EQ(tokens_of(pieces).size(), 3U);
 }
 
-// 20 sequences of which all but the first are empty: some shuffle ends in one.
+// A partial sample before an empty sequence is refused. All but the first of 20 sequences are
+// empty, so some shuffle ends in an empty one.
 TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
   std::vector<std::int32_t> lengths(20, 0);
   lengths[0] = 15;
@@ -174,8 +175,8 @@ TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
   EXPECT_LT(refused, 300);
 }
 
-/// What an index is altered to; and what for it is asked about afterwards: each access throws, or
-/// gives pieces that are there.
+/// Alters an index and then queries it in several ways. Each access must throw or return pieces
+/// that exist.
 class DamagedIndex : public testing::Test {
  protected:
   static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
@@ -213,7 +214,7 @@ class DamagedIndex : public testing::Test {
     }
   }
 
-  /// Alters each number of each column to each value.
+  /// Sets each element of each column to each of the values in turn.
   void alter_all(gpt_plan plan, const std::vector<std::int64_t>& values) {
     for (int column = 0; column < 3; ++column) {
       for (int at = 0;; ++at) {
@@ -246,14 +247,16 @@ TEST_F(DamagedIndex, GivesNothingThatIsNotThere) {
   EXPECT_GT(refused_, 300);
 }
 
-// In 64 bits, sums of what it says are beyond all numbers.
+// Damaged indices with 64-bit entries never give pieces that do not exist, although sums of their
+// values overflow.
 TEST_F(DamagedIndex, GivesNothingThatIsNotThereOfWideNumbersEither) {
   plan_.wide_sample_index = plan_.wide_shuffle_index = true;
   alter_all(plan_, {-1, 3, 100, most, most - 1, least, least + 1});
   EXPECT_GT(refused_, 300);
 }
 
-// Where a token is looked for, the rows on the way are followed, and none is asked for its samples.
+// A search for a token follows rows of the sample index without loading their samples. It still
+// names the row that is invalid.
 TEST_F(DamagedIndex, NamesTheRowThatCannotBe) {
   gpt_index index = build_gpt_index(plan_, view(lengths_), "data");
   for (std::int32_t& number : std::get<0>(index.sample).numbers()) number = -2000000;

@@ -52,8 +52,9 @@ TEST(GptPlan, TakesTheEpochsThatTheSamplesNeed) {
   }
 }
 
-// 100 tokens have 9 samples of 10 and a label; 0.80 of 9, truncated, is 7: from the 7th on the last
-// epoch is shuffled with the others.
+// A last epoch of which little is needed is shuffled separately. 100 tokens make 9 samples of 10
+// tokens and a label. 0.80 * 9, truncated, is 7: if at least 7 samples of the last epoch are
+// needed, it is shuffled together with the others.
 TEST(GptPlan, SeparatesALastEpochOfWhichLittleIsNeeded) {
   const auto plan = [](std::int64_t samples) {
     return plan_of({.sequence_length = 10, .num_samples = samples}, 100);
@@ -78,7 +79,8 @@ TEST(GptPlan, CountsPartialSamplesOfValidationOnly) {
   EXPECT_FALSE(plan_of(request, 0).last_sample_is_partial);
 }
 
-// 2^24 + 1 is no float. Counts that Megatron itself gives.
+// Samples are counted in single precision, which cannot represent 2^24 + 1. Megatron itself gives
+// these counts.
 TEST(GptPlan, CountsThemInSinglePrecision) {
   gpt_request request{.sequence_length = 2,
                       .part = split_part::valid,
@@ -86,17 +88,17 @@ TEST(GptPlan, CountsThemInSinglePrecision) {
   EXPECT_EQ(plan_of(request, 16777217 + 1).samples, 8388608);
   request.sequence_length = 4096;
   EXPECT_EQ(plan_of(request, 134217737).samples, 32768);
-  request.sequence_length = 2;  // rounded up, to a sample that is not there
+  request.sequence_length = 2;  // rounded up: the last sample would not exist
   EXPECT_THAT(refusal(request, (std::int64_t{1} << 40) - 1000),
               AllOf(HasSubstr("single precision"), HasSubstr("drop the last partial sample")));
-  request.num_samples = 16777217;  // rounded down, below what is asked for
+  request.num_samples = 16777217;  // rounded down, below the requested count
   EXPECT_THAT(refusal(request, 33554435), HasSubstr("counts 16777216 in single precision"));
 }
 
 TEST(GptPlan, HasNoSamplesWhereNoneAreAskedFor) {
   EXPECT_EQ(plan_of({.sequence_length = 8, .num_samples = 0}, 0, 0).samples, 0);
   EXPECT_EQ(plan_of({.sequence_length = 8}, 0, 0).samples, 0);
-  EXPECT_EQ(plan_of({.sequence_length = 8}, 8).samples, 0);  // one short of a sample
+  EXPECT_EQ(plan_of({.sequence_length = 8}, 8).samples, 0);  // one token short of a sample
 }
 
 TEST(GptPlan, RefusesSamplesOfNoTokens) {
@@ -116,7 +118,8 @@ TEST(GptPlan, RefusesWhatIsOutOfRange) {
   EXPECT_THAT(refusal({.sequence_length = 8}, 9, 2147483648), HasSubstr("in 32 bits"));
 }
 
-// The types follow from the sizes alone, so no array of 2^31 is needed to see them.
+// Indices that outgrow 32 bits become wider. The types depend only on the sizes, so the test needs
+// no array of 2^31 elements.
 TEST(GptPlan, WidensIndicesThatOutgrow32Bits) {
   gpt_request request{.sequence_length = 2, .num_samples = 4294967293 / 3};
   EXPECT_FALSE(plan_of(request, 3 << 20, 1 << 20).wide_sample_index);

@@ -39,7 +39,7 @@ blend_columns plain(const std::vector<double>& weights, std::int64_t size, blend
   return columns;
 }
 
-/// Each kernel that this processor has must do what the plain loop does.
+/// Each kernel that this processor supports must give the same result as the plain loop.
 void expect_plain(const std::vector<double>& weights, std::int64_t size,
                   const std::vector<std::int64_t>& limits = {}) {
   for (const auto rounding : {blend_rounding::twice, blend_rounding::fused}) {
@@ -72,7 +72,7 @@ TEST(GreedyBlend, GivesTiesToTheFirst) {
   blend_columns columns(8);
   fill_greedy_blend(std::vector{0.25, 0.25, 0.25, 0.25}, columns.span());
   EXPECT_THAT(columns.dataset_index, ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
-  // A tie between unequal weights: 0.75 - 1 and 0.25 * 1 - 0 at first, both 0.5 later.
+  // Unequal weights tie: first 0.75 - 1 and 0.25 * 1 - 0, later both are 0.5.
   expect_plain({0.25, 0.5, 0.25}, 1000);
   expect_plain({0.125, 0.5, 0.125, 0.25}, 1000);
   expect_plain({0.0625, 0.125, 0.0625, 0.25, 0.5}, 1000);
@@ -84,7 +84,8 @@ TEST(GreedyBlend, IsEmptyForASizeOfNothing) {
   EXPECT_TRUE(columns.dataset_index.empty());
 }
 
-// Numbers of datasets at and around the lanes of each kernel, and weights of all shapes.
+// Every kernel equals the plain loop for dataset counts equal to and next to its number of lanes,
+// and for weights of all shapes.
 TEST(GreedyBlend, EqualsThePlainLoop) {
   std::mt19937_64 random(test::seed(1));
   std::normal_distribution<double> normal(0.0, 1.0);
@@ -99,7 +100,7 @@ TEST(GreedyBlend, EqualsThePlainLoop) {
     expect_plain(drawn(count, [&](std::size_t) { return static_cast<double>(random() % 3 + 1); }),
                  3000);
     expect_plain(drawn(count, [](std::size_t) { return 1.0; }), 3000);
-    // As good as equal, so that all are nearly level at all times.
+    // Weights are almost equal, so all datasets are nearly tied at every step.
     expect_plain(
         drawn(count, [&](std::size_t) { return 1.0 + 1e-15 * static_cast<double>(random() % 9); }),
         3000);
@@ -109,7 +110,8 @@ TEST(GreedyBlend, EqualsThePlainLoop) {
   }
 }
 
-// Many more steps, so that many blocks end early and positions grow.
+// Every kernel equals the plain loop with many more steps, so that more blocks end early and
+// positions become large.
 TEST(GreedyBlend, EqualsThePlainLoopFarOut) {
   std::mt19937_64 random(test::seed(2));
   std::normal_distribution<double> normal(0.0, 1.0);
@@ -134,7 +136,7 @@ TEST(GreedyBlend, TakesAsManyDatasetsAsAnInt16CanTell) {
   EXPECT_TRUE(columns == plain(weights, 300, blend_rounding::twice));
 }
 
-// Contracting product and difference is no detail: most blends come out differently.
+// If the compiler contracts the product and the difference into one operation, most blends change.
 TEST(GreedyBlend, DependsOnTheRounding) {
   std::mt19937_64 random(test::seed(3));
   int differ = 0;

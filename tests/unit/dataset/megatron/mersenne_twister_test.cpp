@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint32_t seeds[] = {0, 1, 1234, 0xFFFFFFFF};
 
-// Several states long, so that what a refill carries over is seen as well.
+// The draws equal those of the standard library's generator. The test draws several states' worth
+// of numbers, so it also covers what a refill carries over.
 TEST(MersenneTwister, DrawsWhatTheStandardOneDraws) {
   for (const std::uint32_t seed : seeds) {
     mersenne_twister ours(seed);
@@ -28,7 +29,7 @@ TEST(MersenneTwister, JoinsTwoDrawsWithTheFirstAbove) {
   EXPECT_EQ(ours(), 2671936806U);
 }
 
-// Taken one by one or in runs, also runs that end with a state, the draws are the same.
+// Draws are the same whether taken one by one or in runs, including runs that end with a state.
 TEST(MersenneTwister, OffersItsDrawsInRuns) {
   for (const std::size_t most : {1UL, 7UL, 623UL, 624UL, 1000UL}) {
     mersenne_twister in_runs(99);

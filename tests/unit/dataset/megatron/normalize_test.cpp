@@ -18,7 +18,8 @@ std::vector<double> uneven(int n) {
   return values;
 }
 
-// Sums made with numpy 2.4.6. Ten times 0.1 comes to less than 1 when added one by one.
+// Sums equal those of numpy 2.4.6, which adds in a certain order. Adding 0.1 ten times one by one
+// gives less than 1.
 TEST(Normalize, SumsInTheOrderOfNumpy) {
   EXPECT_EQ(numpy_sum(std::vector<double>(10, 0.1)), 0x1.0p+0);
   EXPECT_EQ(numpy_sum(std::vector<double>(3, 1.0 / 3)), 0x1.0p+0);

@@ -20,7 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// numpy's loop as it is written there: one draw, one swap at a time.
+/// numpy's loop as written there: one draw and one swap at a time.
 class naive_random {
  public:
   explicit naive_random(std::uint32_t seed) : twister_(seed) {}
@@ -60,7 +60,8 @@ std::string shuffled_sha256(numpy_random& random, std::size_t n) {
   return formats::sha256_hex(std::as_bytes(std::span(values)));
 }
 
-// Made with numpy 2.4.6: r = RandomState(1234); a = arange(n, dtype=int32); r.shuffle(a); in turn.
+// Shuffles equal those of numpy 2.4.6: r = RandomState(1234), then for each n: a = arange(n,
+// dtype=int32); r.shuffle(a).
 TEST(NumpyRandom, ShufflesAsNumpyDoes) {
   numpy_random random(1234);
   auto ten = iota<std::int32_t>(10);
@@ -77,8 +78,9 @@ TEST(NumpyRandom, ShufflesAsNumpyDoes) {
             "ca77415220aecb2f4c73d45b17a4deeba07ce0b79a5190054276f159801c7d24");
 }
 
-// Sizes on both sides of every power of two, of a block of targets and of a group of draws; one
-// generator for all, so that a draw too many or too few shows in the next.
+// A shuffle takes exactly as many draws as numpy's. Tests sizes next to every power of two, to the
+// size of a block of targets and to the size of a group of draws. One generator serves all sizes,
+// so that one draw too many or too few shows in the next size.
 TEST(NumpyRandom, TakesNoDrawMoreThanNumpy) {
   numpy_random ours(7);
   naive_random naive(7);
@@ -109,7 +111,8 @@ TEST(NumpyRandom, DrawsFromEveryInterval) {
   EXPECT_EQ(ours.interval(~std::uint64_t{0}), naive.interval(~std::uint64_t{0}));
 }
 
-// The upper end of 32 bits, where bounds and masks are about to wrap.
+// Intervals drawn many at once equal those drawn one by one. Tests values near the upper end of 32
+// bits, where bounds and masks almost wrap.
 TEST(NumpyRandom, DrawsManyIntervalsAtOnce) {
   for (const std::uint32_t last : {0xFFFFFFFFU, 0xFFFFFFF0U, 0x80000100U, 0x7FFFFFFFU, 700U}) {
     numpy_random ours(5);

@@ -11,7 +11,7 @@
 namespace millrace::dataset {
 namespace {
 
-// Texts made with Python 3.11: json.dumps(json.loads(text), indent=4).
+// Printing a parsed text gives what Python 3.11 prints for json.dumps(json.loads(text), indent=4).
 TEST(PythonJson, PrintsAgainWhatItRead) {
   const std::string text =
       "{\"b\": [1, -0, 2.50, 1e5, 1E-7, 123456789012345678901234567890], "
@@ -27,7 +27,7 @@ TEST(PythonJson, PrintsAgainWhatItRead) {
   EXPECT_EQ(read_python_json("[[], {}, \"\"]").dump(), "[\n    [],\n    {},\n    \"\"\n]");
 }
 
-// Beyond what a double holds: infinity, or zero, as Python's float() has it, by the whole number.
+// A whole number beyond the range of a double becomes infinity or zero, as with Python's float().
 TEST(PythonJson, ReadsNumbersThatNoDoubleHolds) {
   const std::string zeros(400, '0');
   const auto read = [](const std::string& number) { return read_python_json(number).dump(); };
@@ -66,7 +66,7 @@ TEST(PythonJson, PrintsFloatsAsTheirRepr) {
 TEST(PythonJson, EscapesTexts) {
   EXPECT_EQ(python_json::string("a/\"\\\n\x01\u00e9\U0001F600").dump(),
             R"("a/\"\\\n\u0001\u00e9\ud83d\ude00")");
-  // A path that is no UTF-8: os.fsdecode gives lone surrogates.
+  // For a path that is not UTF-8, os.fsdecode returns lone surrogates.
   EXPECT_EQ(python_json::string("\xff\xc3x").dump(), R"("\udcff\udcc3x")");
 }
 

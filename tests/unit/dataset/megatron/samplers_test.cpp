@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The samplers against models that go through all samples one by one, as Megatron's own loops do.
+// Compares the samplers with models that visit all samples one by one, as Megatron's own loops do.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ std::size_t at(std::int64_t index) {
   return static_cast<std::size_t>(index);
 }
 
-/// The part [begin, end) of a list, or what there is of it.
+/// Elements [begin, end) of a list, limited to the elements that exist.
 batch slice(const batch& whole, std::int64_t begin, std::int64_t end) {
   const auto size = static_cast<std::int64_t>(whole.size());
   return {whole.begin() + std::min(begin, size), whole.begin() + std::min(end, size)};
@@ -113,7 +113,7 @@ TEST(SingleSampler, GoesOnWhereItWasLeft) {
   }
 }
 
-// A step takes the same samples however they are spread over ranks and micro-batches.
+// A step contains the same samples for any number of ranks and micro-batches.
 TEST(SingleSampler, StepsDoNotDependOnTheRanks) {
   for (const auto& [ranks, rows] : {std::pair{1, 1}, {2, 3}, {6, 2}, {12, 1}, {1, 12}}) {
     const std::int64_t micro_batches = 12 / (ranks * rows);
@@ -163,7 +163,7 @@ TEST(Samplers, RefuseWhatCannotBeServed) {
       says("which is 2 into its epoch of 18 samples, expected a multiple of 6"));
 }
 
-/// MegatronPretrainingRandomSampler, its lists and all.
+/// MegatronPretrainingRandomSampler, written with lists as in Megatron.
 batches cyclic_model(std::int64_t total, std::int64_t& consumed, const data_share& share,
                      bool data_sharding) {
   const std::int64_t b = share.micro_batch_size;
@@ -264,7 +264,8 @@ TEST(CyclicSampler, GoesOnWhereItWasLeft) {
   for (const bool sharding : {true, false}) {
     for (std::int64_t rank = 0; rank < 3; ++rank) {
       const data_share share = {2, 3, rank};
-      // 43: as many batches for all ranks, unsharded too. Where not, Megatron's own resume drifts.
+      // With 43 samples, all ranks have equally many batches, with and without sharding. With
+      // unequal counts, Megatron's own resume drifts.
       const cyclic_sampler pass(43, 0, share, sharding);
       batches whole = all_of(pass);
       const batches second = all_of(pass.next_pass());
@@ -308,7 +309,7 @@ TEST(HybridSampler, TakesAGlobalBatchAtATime) {
   const hybrid_sampler sampler(26, 0, 12, {2, 3, 1});
   EXPECT_THAT(all_of(sampler), ElementsAre(ElementsAre(2, 3, 8, 9), ElementsAre(14, 15, 20, 21)));
   EXPECT_EQ(sampler.consumed_before(1), 12);
-  // The micro-batches of `single`, joined.
+  // The micro-batches of the `single` sampler, joined.
   for (std::int64_t rank = 0; rank < 3; ++rank) {
     const data_share share = {2, 3, rank};
     const batches micro = all_of(single_sampler(100, 10, share));

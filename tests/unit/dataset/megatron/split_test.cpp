@@ -36,7 +36,7 @@ TEST(SplitMatrix, SaysWhatMegatronSays) {
   EXPECT_EQ(compact("100,0,0"), "[[0,1.0],null,null]");
   EXPECT_EQ(compact("0,1,1"), "[null,[0.0,0.5],[0.5,1.0]]");
   EXPECT_EQ(compact("1"), "[[0,1.0],null,null]");
-  EXPECT_EQ(compact("1e-3"), "[[0,0.25],[0.25,1.0],null]");  // two numbers
+  EXPECT_EQ(compact("1e-3"), "[[0,0.25],[0.25,1.0],null]");  // equals two numbers
   EXPECT_EQ(compact("-1 of 5."), "[[0,0.16666666666666666],[0.16666666666666666,1.0],null]");
 }
 
@@ -51,7 +51,7 @@ TEST(SplitMatrix, RefusesWhatIsNoSplit) {
   EXPECT_THAT(refusal(large + "," + large), HasSubstr("adds up to Infinity"));
 }
 
-// round(0.5) is 0 and round(1.5) is 2 in Python.
+// Halves are rounded to even, as in Python: round(0.5) is 0 and round(1.5) is 2.
 TEST(SplitMatrix, RoundsFromTheMiddleToTheEven) {
   const split_matrix halves("1,1");
   EXPECT_EQ(halves.of(split_part::train, 1), (sequence_range{0, 0}));

@@ -71,7 +71,7 @@ TEST_F(VerifyGptIndex, AcceptsWhatIsBuilt) {
       const gpt_index_view index = built(plan, lengths);
       ASSERT_NO_THROW(verify_gpt_index(plan, view(lengths), index)) << round;
     } catch (const config_error&) {
-      continue;  // ends in an empty sequence, which Megatron refuses
+      continue;  // the last sequence is empty; Megatron refuses
     }
     partial += plan.last_sample_is_partial;
     apart += plan.separate_last_epoch;
@@ -80,7 +80,8 @@ TEST_F(VerifyGptIndex, AcceptsWhatIsBuilt) {
   EXPECT_GT(apart, 30);
 }
 
-// Every number of every column, altered: what the quick look at some samples lets through.
+// The full check finds every altered element of every column, including those that a spot check of
+// some samples misses.
 TEST_F(VerifyGptIndex, FindsEveryNumberThatIsAltered) {
   const std::vector<std::int32_t> lengths = {7, 0, 12, 5, 9, 1, 30, 8};
   const gpt_plan plan = plan_of({.sequence_length = 4, .num_samples = 40}, lengths);
@@ -137,7 +138,8 @@ TEST_F(VerifyGptIndex, NamesTheFirstThatIsWrong) {
               testing::AllOf(HasSubstr("136"), HasSubstr("which one before it is")));
 }
 
-// Sizes are the same with the extra token and without; where a row tells, it is told.
+// The file sizes are the same with and without the extra token. If some row shows whether there is
+// one, has_extra_token() returns it.
 TEST_F(VerifyGptIndex, TellsWhetherSamplesHaveAnExtraToken) {
   int told = 0;
   int same = 0;

@@ -78,7 +78,7 @@ TEST(RoomIndex, GivesTheLastOfEquals) {
 
 TEST(BestFit, FillsTheFullestRowThatHasRoom) {
   best_fit packer({.seq_len = 10});
-  // The longest first: 7 | 6 | 4 to the 6 | 3 to the 7 | 1 opens a row of its own.
+  // Longest first: 7 | 6 | 4 joins the 6 | 3 joins the 7 | 1 opens a new row.
   EXPECT_EQ(packer.pack(lengths{4, 7, 1, 6, 3}), 3);
   EXPECT_EQ(packer.full_rows(), 0);
   EXPECT_THAT(packer.shared_row_of(), ElementsAre(1, 0, 2, 1, 0));
@@ -98,7 +98,8 @@ TEST(BestFit, CutsLongDocumentsIntoRowsOfTheirOwn) {
 
 TEST(BestFit, RoundsSharesUp) {
   best_fit packer({.seq_len = 8, .pad_documents_to = 4});
-  // Shares of 4, 4 and 8: without rounding 1, 2 and 5 are one row.
+  // The documents take 4, 4 and 8 tokens after rounding. Without rounding, 1, 2 and 5 fit into one
+  // row.
   EXPECT_THAT(rows_of(packer, {1, 2, 5}),
               ElementsAre(ElementsAre(packed_part{2, 0, 5}),
                           ElementsAre(packed_part{0, 0, 1}, packed_part{1, 0, 2})));
@@ -147,12 +148,12 @@ TEST(BestFit, IsThatOfANaiveModel) {
     const std::int64_t multiple = std::int64_t{1} << (random() % 3 == 0 ? random() % 5 : 0);
     const std::int64_t seq_len = multiple * (1 + static_cast<std::int64_t>(random() % 100));
     best_fit packer({.seq_len = seq_len, .pad_documents_to = multiple});
-    for (int again = 0; again < 3; ++again) {  // nothing of one block is left for the next
+    for (int again = 0; again < 3; ++again) {  // no state may remain between blocks
       const lengths of = random_lengths(random, seq_len);
       const auto expected = test::naive_block(of, 7, seq_len, multiple);
       ASSERT_EQ(rows_of(packer, of, 7), expected) << "round " << round;
       EXPECT_EQ(packer.pack(of), static_cast<std::int64_t>(expected.size()));
-      // A row for each document that it has, found again.
+      // Each document is found again in the rows that contain it.
       const block_layout layout(packer, of, 7);
       for (std::size_t d = 0; d < of.size(); ++d) {
         lengths found;

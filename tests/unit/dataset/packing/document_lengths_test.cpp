@@ -26,7 +26,8 @@ constexpr index_access both_accesses[] = {index_access::map_with_read_ahead, ind
 
 class DocumentLengths : public testing::Test {
  protected:
-  /// Documents of some sequences, a few of none, one of more than are read at once.
+  /// Documents with a few sequences, some with none, and one with more sequences than one read
+  /// returns.
   void SetUp() override {
     std::mt19937_64 random(test::seed(6));
     for (int d = 0; d < 300; ++d) {
@@ -45,14 +46,14 @@ class DocumentLengths : public testing::Test {
     test::write_text(folder_ / "data.bin", "");
     std::filesystem::resize_file(folder_ / "data.bin", 2 * static_cast<std::uint64_t>(tokens));
   }
-  /// Writes a number somewhere into the index.
+  /// Overwrites a value at a byte offset of the index.
   template <class T>
   void alter(std::uint64_t offset, T value) const {
     auto bytes = test::read_bytes(folder_ / "data.idx");
     std::memcpy(bytes.data() + offset, &value, sizeof(T));
     test::write_bytes(folder_ / "data.idx", bytes);
   }
-  /// What it says of documents 100 to 250.
+  /// Returns the error message for documents 100 to 250, or "none".
   std::string refusal(index_access access) const {
     const index_columns columns(folder_ / "data", access);
     std::vector<std::int64_t> found;
@@ -116,7 +117,7 @@ TEST_F(DocumentLengths, NameTheEntryThatIsWrong) {
     write();
   };
   expect("none");
-  // In the middle of the document that is read in several parts.
+  // This sequence is in the middle of a document that is read in several parts.
   const auto i = static_cast<std::size_t>(ends_[200]) + 100'000;
   alter<std::int32_t>(formats::mmidx_header_bytes + 4 * i, -5);
   expect("length of sequence " + std::to_string(i) + " is -5, expected 0 or more");
@@ -126,7 +127,7 @@ TEST_F(DocumentLengths, NameTheEntryThatIsWrong) {
     alter<std::int64_t>(documents + 8UL * 151, end);  // where document 150 ends
     expect("document 150 covers sequences " + std::to_string(ends_[150]) + " up to " +
            std::to_string(end) + ", expected an ascending range within 0 to " + count);
-    alter<std::int64_t>(documents + 8UL * 100, end);  // and the first and last of those asked for
+    alter<std::int64_t>(documents + 8UL * 100, end);  // first and last of the range
     expect(end == 0 ? "none" : "document 100 covers sequences " + std::to_string(end));
     alter<std::int64_t>(documents + 8UL * 250, end);
     expect("document 249 covers sequences ");

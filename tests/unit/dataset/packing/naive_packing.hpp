@@ -10,7 +10,7 @@
 
 namespace millrace::test {
 
-/// The rows of one block, by trying every row for every document.
+/// The rows of one block, found by trying every row for every document.
 inline std::vector<std::vector<dataset::packed_part>> naive_block(
     const std::vector<std::int64_t>& lengths, std::int64_t first_document, std::int64_t seq_len,
     std::int64_t multiple) {

@@ -29,7 +29,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// An index of documents of one sequence each; the `.bin` is a hole as long as it says.
+/// Writes an index with one sequence per document. The `.bin` is a hole of the matching length.
 void write_lengths(const std::filesystem::path& prefix, const std::vector<std::int64_t>& lengths) {
   std::vector<std::int32_t> sequences;
   std::vector<std::int64_t> ends = {0};
@@ -61,7 +61,7 @@ class PackedRows : public testing::Test {
     return found;
   }
 
-  /// Puts a `.sum` beside the dataset, right or not.
+  /// Writes a `.sum` next to the dataset; `crc` may be wrong.
   void write_sum(std::uint32_t crc) {
     const auto bin = std::filesystem::file_size(test::suffixed(prefix_, ".bin"));
     const auto idx = std::filesystem::file_size(test::suffixed(prefix_, ".idx"));
@@ -95,7 +95,7 @@ TEST_F(PackedRows, AreThoseOfANaiveModelWhateverTheThreads) {
   }
 }
 
-// Where a file system refuses maps.
+// On a file system that refuses mmap, the rows are the same.
 TEST_F(PackedRows, AreTheSameWithoutAMap) {
   const index_columns data(prefix_, index_access::pread);
   ASSERT_FALSE(data.is_mapped());
@@ -111,8 +111,9 @@ TEST_F(PackedRows, AreTheSameWithoutAMap) {
   }
 }
 
-// Either takes the other's for its own: the checksum of the lengths is the same, however they are
-// read. So many documents that they are read in parts.
+// Tables made with and without mmap are identical, and each is accepted in place of the other,
+// because the checksum of the lengths does not depend on how they are read. There are enough
+// documents that lengths are read in parts.
 TEST_F(PackedRows, HaveTheSameTableWithoutAMap) {
   for (int i = 0; i < 300'000; ++i) lengths_.push_back(i % 7);
   write_lengths(prefix_, lengths_);
@@ -148,7 +149,7 @@ TEST_F(PackedRows, SayThatAnIndexBecameShorter) {
       EXPECT_THAT(e.what(), HasSubstr("data.idx: the file became shorter while it was in use"));
     }
   };
-  // Of the last documents there is no entry any more.
+  // Truncates the index so that the entries of the last documents are missing.
   std::filesystem::resize_file(test::suffixed(prefix_, ".idx"),
                                std::filesystem::file_size(test::suffixed(prefix_, ".idx")) - 100);
   EXPECT_NO_THROW((void)before.rows_of(0));
@@ -211,7 +212,7 @@ TEST_F(PackedRows, AreTheSameFromManyThreads) {
 }
 
 TEST(PackedOrder, ServesAllRowsEachEpochAndFindsThemAgain) {
-  struct reversed {  // and moved on by one each epoch
+  struct reversed {  // shifted by one per epoch
     std::int64_t operator()(std::int64_t i) const { return (9 - i + epoch) % 10; }
     std::int64_t inverse(std::int64_t row) const { return ((9 - row + epoch) % 10 + 10) % 10; }
     std::int64_t epoch;
@@ -259,21 +260,21 @@ TEST_F(PackedRows, NeverTrustATableThatDoesNotFit) {
   EXPECT_FALSE(was_cached({.seq_len = 64, .pad_documents_to = 2, .last_document = 10}));
   EXPECT_FALSE(was_cached(options));
 
-  // The same sizes, other lengths.
+  // The total size is the same, but lengths differ.
   std::swap(lengths_[10], lengths_[8000]);
   ASSERT_NE(lengths_[10], lengths_[8000]);
   write_lengths(prefix_, lengths_);
   EXPECT_FALSE(was_cached(options));
   EXPECT_TRUE(was_cached(options));
 
-  // A broken file.
+  // The table file is damaged.
   auto bytes = test::read_bytes(table);
   bytes[120] ^= std::byte{1};
   test::write_bytes(table, bytes);
   EXPECT_FALSE(was_cached(options));
   EXPECT_TRUE(was_cached(options));
 
-  // Another .sum is another dataset; one of other sizes says nothing.
+  // Another checksum in the .sum means another dataset. A .sum with other sizes is ignored.
   write_sum(1);
   std::filesystem::remove(table);
   EXPECT_FALSE(was_cached(options));
@@ -300,7 +301,7 @@ TEST_F(PackedRows, NameABlockThatIsNotTheTables) {
     const index_columns data(prefix_);
     (void)packed_rows(data, options, table);
   }
-  // The .sum is left as it was, but the lengths of the second block are others: two equal halves.
+  // The .sum is unchanged, but the second block has other lengths, because its halves are swapped.
   for (std::size_t d = 5000; d < 5500; ++d) std::swap(lengths_[d], lengths_[d + 3500]);
   write_lengths(prefix_, lengths_);
   const index_columns data(prefix_);

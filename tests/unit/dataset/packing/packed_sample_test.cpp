@@ -86,7 +86,8 @@ TEST(PackedSample, CutsAcrossSequences) {
       config_error);
 }
 
-// So many sequences that they are read in parts; and where one has no length, it is named.
+// Pieces are the same without mmap. There are enough sequences that they are read in parts. The
+// error for a bad length names its sequence.
 TEST(PackedSample, FindsPiecesWithoutAMap) {
   const test::temp_folder folder;
   test::documents_of<std::uint16_t> documents = {{{1, 2}}, {}};
@@ -124,8 +125,8 @@ TEST(PackedSample, FindsPiecesWithoutAMap) {
               HasSubstr("length of sequence 4000 is -3, expected 0 or more"));
 }
 
-// Every token of every document is served once an epoch, and has the token behind it for a label
-// if that is in the same row.
+// Every token of every document is served once per epoch. Its label is the next token of the
+// document if that is in the same row.
 TEST(PackedSample, ServesEveryTokenOnce) {
   std::mt19937_64 random(test::seed(5));
   for (int round = 0; round < 30; ++round) {

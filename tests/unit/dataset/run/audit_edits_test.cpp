@@ -25,22 +25,23 @@ using testing::SizeIs;
 
 using EditedAudit = audited::audit_fixture;
 
-/// Steps are of 4 samples.
+/// Each step has 4 samples.
 std::shared_ptr<const edited_stream> stream_of(const run& order, const std::vector<edit>& edits) {
   return std::make_shared<const edited_stream>(edited_positions(order, edits, batch_steps(4)));
 }
 
-/// What edits make of a round, token by token, out of positions alone.
+/// The token counts of one round with edits, computed only from positions.
 struct edited_counts {
-  token_counts served;   // in the steps, replays counted in
-  token_counts dropped;  // by edits, anywhere
-  token_counts again;    // beside their turn, in the steps
+  token_counts served;   // in the steps, including replays
+  token_counts dropped;  // by edits, anywhere in the run
+  token_counts again;    // outside their turn, in the steps
 };
 
-/// The naive side of an audit with edits: each served sample, and each position that is never one.
+/// The expected counts of an audit with edits: adds up each served sample and each position that is
+/// never served.
 std::map<std::int64_t, edited_counts> count_edited(const run& order, const edited_stream& stream,
                                                    std::int64_t begin, std::int64_t end) {
-  std::map<std::int64_t, edited_counts> all;  // by source: of one round each
+  std::map<std::int64_t, edited_counts> all;  // by source; one round each
   const auto add = [&](std::int64_t position, token_counts edited_counts::*to) {
     const source_sample sample = order.at(position);
     audited::count_inputs(order, sample, all[sample.source].*to);
@@ -121,13 +122,13 @@ TEST_F(EditedAudit, AccountsForWhatEditsDropAndReplay) {
   };
   const auto megatron = test::megatron_run_of({web, code}, 10, "1", 72);
   check(megatron, 0, steps_of(megatron));
-  check(megatron, 1, 8);  // replays without their first turn
+  check(megatron, 1, 8);  // replays without the originals
   const auto instant = test::instant_run_of({web, code}, 10, 4, 60);
   ASSERT_LT(instant.order().blend().taken(1, 60), instant.order().windows(1).windows_per_epoch());
   check(instant, 0, steps_of(instant));
 }
 
-// Not even its last round goes by without a word, where edits keep all of it out.
+// A round is reported even if edits drop all of it, and even if it is the last round.
 TEST_F(EditedAudit, TellsOfARoundThatEditsDropWhole) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, {});
   const std::int64_t windows = order.order().windows(0).windows_per_epoch();
@@ -150,7 +151,7 @@ TEST_F(EditedAudit, FindsADuplicateAndAHoleAmongEdits) {
       {.first = 1, .last = 3, .why = "spike"},
       {.kind = edit_kind::replay, .first = 4, .last = 6, .at = 8, .why = "again"}};
   const auto find = [&](const auto& good) {
-    // Positions 0 3 4 5 | 6 7 4 5 | 8 9 10 11
+    // Positions served: 0 3 4 5 | 6 7 4 5 | 8 9 10 11
     const sampler ranks = audited_ranks(good, stream_of(good, edits));
     damaged bad(good);
     expect_sound(audit_run(bad, ranks, 0, 3));
@@ -161,14 +162,14 @@ TEST_F(EditedAudit, FindsADuplicateAndAHoleAmongEdits) {
       EXPECT_EQ(ledgers[0].repeated, times * good.seq_len()) << at << " as " << other;
       EXPECT_EQ(ledgers[0].holes, times * good.seq_len()) << at << " as " << other;
     };
-    expect_both(7, 6, 1);   // a sample of no edit, in place of another
-    expect_both(4, 0, 2);   // in place of what is replayed: both times
-    expect_both(9, 5, 1);   // a third time what is replayed
-    expect_both(3, 13, 1);  // what other steps serve
-    expect_both(7, 2, 1);   // what an edit drops
+    expect_both(7, 6, 1);   // no edit touches either sample
+    expect_both(4, 0, 2);   // replayed: counts both times
+    expect_both(9, 5, 1);   // a replayed sample a third time
+    expect_both(3, 13, 1);  // a sample of other steps
+    expect_both(7, 2, 1);   // a sample that an edit drops
     bad.instead.clear();
     damaged short_one(good);
-    short_one.cut = good.at(4);  // replayed: both times
+    short_one.cut = good.at(4);  // replayed: counts both times
     const auto of_short = audit_run(short_one, ranks, 0, 3);
     ASSERT_THAT(of_short, SizeIs(1));
     EXPECT_GT(of_short[0].holes, 0);

@@ -105,8 +105,8 @@ TEST_F(Audit, CountsWhatTheSamplerCyclicServes) {
   }
 }
 
-// Rank 0 has a batch more than rank 1, and goes on with the next pass before it, and without its
-// first batch.
+// Rank 0 has one batch more than rank 1 per pass. It therefore enters the next pass after rank 1
+// and skips its own first batch there. The audit reports these tokens as left out.
 TEST_F(Audit, CountsRanksOfTheSamplerCyclicThatAreAhead) {
   const auto web = stored("web", 30);
   for (const std::int64_t samples : {3, 11}) {
@@ -128,9 +128,9 @@ TEST_F(Audit, CountsRanksOfTheSamplerCyclicThatAreAhead) {
 TEST_F(Audit, NamesThePassesOfTheSamplerCyclic) {
   const auto web = stored("web", 30);
   const std::int64_t windows = test::instant_run_of({web}, 9, 4, {}).round_of(0, 0).last;
-  const auto order = test::instant_run_of({web}, 9, 4, windows + 8);  // a pass begins two epochs
+  const auto order = test::instant_run_of({web}, 9, 4, windows + 8);  // a pass spans two epochs
   const sampler ranks = cyclic_ranks(order, true);
-  const std::int64_t second = order.end() / 4;  // steps of the first pass
+  const std::int64_t second = order.end() / 4;  // number of steps in the first pass
   const auto ledgers = audit_run(order, ranks, second, second + 4);
   ASSERT_FALSE(ledgers.empty());
   for (const audit_ledger& each : ledgers) {
@@ -141,7 +141,7 @@ TEST_F(Audit, NamesThePassesOfTheSamplerCyclic) {
   }
 }
 
-// What was served before the start is no hole, and nothing is told of it.
+// Samples served before the start are not holes and are not reported.
 TEST_F(Audit, CountsFromWhereARunStarts) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 2, 41);
   for (const bool sharded : {true, false}) {

@@ -21,10 +21,10 @@
 
 #include "unit/dataset/run/stored_run.hpp"
 
-/// What audits are held against: tokens counted one by one, and orders that are damaged.
+/// Reference data for audits: tokens counted one by one, and orders with planted damage.
 namespace millrace::dataset::audited {
 
-/// Two ranks of two rows, a micro-batch a step.
+/// Two ranks of two rows each, with one micro-batch per step.
 inline sampler audited_ranks(const run& order,
                              std::shared_ptr<const edited_stream> edits = nullptr) {
   return sampler(order.end(), {.batch_size = 2, .world_size = 2}, std::move(edits));
@@ -36,7 +36,7 @@ inline std::int64_t left_out_in(const audit_ledger& ledger) {
   return sum;
 }
 
-/// How often each stored token of a source is an input in a round, one by one.
+/// For each stored token of a source, how often it is an input in a round.
 using token_counts = std::vector<std::int64_t>;
 
 /// Counts the inputs of one sample.
@@ -48,7 +48,7 @@ inline void count_inputs(const run& order, const source_sample& sample, token_co
   std::int64_t inputs = order.seq_len();
   for (const piece& p : pieces) {
     for (std::int64_t t = 0; t < p.tokens && inputs > 0; ++t, --inputs) {
-      // The n-th token of these datasets is n.
+      // In these datasets, token n has the value n.
       ++counts[static_cast<std::size_t>(data.sequence(p.sequence)[p.first + t])];
     }
   }
@@ -61,7 +61,7 @@ inline std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(c
   std::map<std::pair<std::int64_t, std::int64_t>, token_counts> all;
   for (std::int64_t served = first; served < last; ++served) {
     const source_sample sample = order.at(ranks.position_of(served));
-    std::int64_t before = 0;  // samples of earlier passes
+    std::int64_t before = 0;  // rounds of earlier passes
     if (ranks.pass_of(served) > 0) {
       const std::int64_t samples = order.taken(sample.source, order.end());
       before = ranks.pass_of(served) * order.round_of(sample.source, samples - 1).last;
@@ -82,7 +82,7 @@ inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& 
             std::ssize(counted));
   for (const audit_ledger& each : ledgers) {
     const auto found = counted.find({each.source, each.round.first});
-    if (found == counted.end()) {  // it is there for what was dropped of it
+    if (found == counted.end()) {  // the ledger only lists what was left out
       EXPECT_EQ(each.samples, 0);
       EXPECT_GT(each.left_out.back().second, 0);
       EXPECT_THAT(each.left_out.back().first, testing::HasSubstr("cyclic: "));
@@ -102,7 +102,7 @@ inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& 
     EXPECT_EQ(each.label_only + each.padding + each.served + each.repeated,
               each.samples * (order.seq_len() + (has_labels ? 1 : 0)));
   }
-  // Part by part it comes to the same, faults at the ends of parts aside.
+  // An audit in parts gives the same counts, except for faults at the borders of parts.
   auto in_parts = audit_run(order, ranks, first, last, {.most_changes = 10});
   EXPECT_EQ(in_parts.size(), ledgers.size());
   for (std::size_t i = 0; i < std::min(in_parts.size(), ledgers.size()); ++i) {
@@ -128,12 +128,12 @@ inline void expect_sound(const std::vector<audit_ledger>& ledgers) {
   }
 }
 
-/// Serves at some positions what others serve, and cuts the last input off one sample.
+/// An order that serves wrong samples at some positions and cuts the last input off one sample.
 template <class Order>
 class damaged : public Order {
  public:
   explicit damaged(Order good) : Order(std::move(good)) {}
-  std::map<std::int64_t, std::int64_t> instead;  // position, the one whose sample it has
+  std::map<std::int64_t, std::int64_t> instead;  // position to the position served instead
   std::optional<source_sample> cut;
 
   source_sample at(std::int64_t position) const override {
@@ -144,7 +144,7 @@ class damaged : public Order {
     const std::int64_t padding = Order::pieces(sample, out);
     if (sample != cut) return padding;
     while (out.back().tokens == 0) out.pop_back();
-    --out.back().tokens;  // the last label
+    --out.back().tokens;  // drop the last label
     while (out.back().tokens == 0) out.pop_back();
     --out.back().tokens;
     return padding;
@@ -170,7 +170,7 @@ class audit_fixture : public testing::Test {
     ASSERT_THAT(ledgers, testing::SizeIs(1));
     EXPECT_EQ(ledgers[0].repeated, good.seq_len());
     EXPECT_EQ(ledgers[0].holes, good.seq_len());
-    // Told in runs: together they are both samples.
+    // Faults are reported as runs of tokens. Together they cover both samples.
     std::int64_t twice = 0;
     std::int64_t never = 0;
     for (const audit_fault& each : ledgers[0].faults) {

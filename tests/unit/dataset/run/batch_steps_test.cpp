@@ -20,8 +20,8 @@ TEST(BatchSteps, AreConstantWithoutARampUp) {
   EXPECT_EQ(steps.done_at(169), 8);
 }
 
-// What megatron-core 0.16.1 says: RampupBatchsizeNumMicroBatchesCalculator, updated with the
-// samples consumed so far before each step, micro-batch size and ranks 1.
+// The batch sizes of RampupBatchsizeNumMicroBatchesCalculator in megatron-core 0.16.1, updated
+// before each step with the samples consumed so far. Micro-batch size and rank count are 1.
 struct ramp {
   std::int64_t global_batch;
   rampup_batch rampup;
@@ -56,8 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
         ramp{7, {1, 1, 50}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 7}},
         ramp{64, {8, 8, 333}, {8, 8, 8, 8, 8, 8, 16, 16, 16, 24, 24, 32, 32, 40, 48, 56, 64, 64}}));
 
-// Every step of a long ramp-up, against the rule said step by step.
-// Steps that no run comes to begin at the last number there is, not at a small one.
+// The first position of a step beyond any run is the largest 64-bit integer; it must not wrap to a
+// small one.
 TEST(BatchSteps, DoNotWrap) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   const std::int64_t batch = std::int64_t{1} << 24;
@@ -67,6 +67,7 @@ TEST(BatchSteps, DoNotWrap) {
   EXPECT_EQ(batch_steps(batch, rampup_batch{batch / 2, batch / 2, 1}).first_position(step), most);
 }
 
+// Compares every step of a long ramp-up with the rule, applied step by step.
 TEST(BatchRampup, IsTheRuleWhateverTheNumbers) {
   for (std::int64_t start = 1; start <= 6; ++start) {
     for (std::int64_t increment = 1; increment <= 5; ++increment) {

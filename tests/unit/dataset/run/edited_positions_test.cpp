@@ -55,8 +55,8 @@ class EditedPositions : public testing::Test {
                    std::move(stream));
   }
 
-  /// Every slot of the edited run holds the naive stream's sample, and its documents are found
-  /// there.
+  /// Expects that every slot of the edited run holds the sample of the naive stream, and that
+  /// looking up its documents finds that slot.
   void expect_edited(const run& order) {
     const auto all = edits();
     const sampler ranks = ranks_of(order, stream_of(order, all));
@@ -64,7 +64,7 @@ class EditedPositions : public testing::Test {
     const sampler plain = ranks_of(order);
     const run_places unedited(order, plain);
     for (std::int64_t d = 4; d < 6; ++d) {
-      // Not by `where`, as the last samples may fill no micro-batch.
+      // This does not use `where`, because the last samples may not fill a micro-batch.
       for (std::int64_t p = 0; p < order.end(); ++p) {
         const source_sample sample = order.at(p);
         std::vector<piece> pieces;
@@ -80,7 +80,7 @@ class EditedPositions : public testing::Test {
     const auto end = static_cast<std::size_t>(ranks.end_sample());
     const auto expected = test::naive_stream(all, end, global_batch, blocked);
     const run_places places(order, ranks);
-    std::map<std::int64_t, std::vector<std::int64_t>> met;  // document of b to served samples
+    std::map<std::int64_t, std::vector<std::int64_t>> met;  // documents of b to sample indices
     for (std::int64_t n = 0; n < ranks.end_sample(); ++n) {
       const served_sample served = places.at(ranks.slot_of(n));
       ASSERT_EQ(served.served, n);

@@ -83,7 +83,7 @@ TEST(EditedStream, SkipsAndReplays) {
   EXPECT_THAT(stream.all_served(3), ElementsAre());
   EXPECT_EQ(stream.served(3), std::nullopt);
   EXPECT_EQ(stream.served(5), 3);
-  EXPECT_EQ(stream.served(1000), 1000);  // two less and two more before it
+  EXPECT_EQ(stream.served(1000), 1000);  // two skipped, two replayed before it
 }
 
 TEST(EditedStream, CountsStepsOfTheRunWithoutEdits) {
@@ -106,11 +106,11 @@ TEST(EditedStream, BlocksDocumentsWhereverTheyCome) {
               ElementsAre(0, 2, 3, 4, 7));
 }
 
-// What was served before an edit was made stays where it was.
+// An edit does not change samples that were served before it was made.
 TEST(EditedStream, LeavesAloneWhatWasServedBeforeAnEdit) {
   EXPECT_THAT(first_of(stream_of({skip(1, 5, 3)}), 6), ElementsAre(0, 1, 2, 5, 6, 7));
   EXPECT_THAT(first_of(stream_of({skip(0, 2, 3)}), 4), ElementsAre(0, 1, 2, 3));
-  // Made while a replay is being served.
+  // This edit is made while a replay is being served.
   EXPECT_THAT(first_of(stream_of({replay(0, 3, 3), skip(1, 2, 4)}), 7),
               ElementsAre(0, 1, 2, 0, 2, 3, 4));
 }
@@ -145,8 +145,8 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
 }
 
-// The last step that an edit may name is multiplied without overflow; where the caller's steps are
-// so large that it is not, the edit is refused.
+// The position of the last step that an edit may name is computed without overflow. If the caller's
+// function overflows, the edit is refused.
 TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   edit far = skip(1, std::int64_t{1} << 40);
   far.unit = edit_unit::steps;
@@ -165,7 +165,7 @@ TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   }
 }
 
-// What is skipped moves a run to positions that it was never to have.
+// Skipping moves a run toward positions past its end. The edited run ends there with an error.
 TEST(EditedStream, EndsWhereTheRunDoes) {
   const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
   EXPECT_EQ(stream.served_before(8), 8);
@@ -203,7 +203,7 @@ TEST(EditedStream, KnowsWhetherAnEditMovesWhatWasServed) {
   EXPECT_TRUE(before.same_until(stream_of({skip(10, 15), skip(15, 20)}), 1 << 20));
 }
 
-/// Whether an edit skips or blocks a position.
+/// Returns whether an edit skips or blocks a position.
 bool keeps_out(const edit& e, std::int64_t position,
                const std::map<std::int64_t, positions>& documents) {
   if (e.kind == edit_kind::replay) return false;
@@ -217,7 +217,8 @@ bool keeps_out(const edit& e, std::int64_t position,
   });
 }
 
-/// What is served in its turn, again, or never, and by which edit, against what was served.
+/// Checks which samples the stream serves in their turn, again, or never, and because of which
+/// edit. `expected` lists the positions that were served.
 void expect_told_apart(const edited_stream& stream, const std::vector<edit>& edits,
                        const std::map<std::int64_t, positions>& documents,
                        const positions& expected) {
@@ -280,7 +281,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
       const auto kind = below(3);
       if (kind == 1) {
         e.kind = edit_kind::replay;
-        e.at = e.last + below(20) + e.since;  // late enough for what it was made after
+        e.at = e.last + below(20) + e.since;  // so that it is past `since`
         ++replays;
       } else if (kind == 2) {
         e = {.kind = edit_kind::block,
@@ -293,13 +294,13 @@ TEST(EditedStream, IsThatOfANaiveModel) {
       }
       edits.push_back(e);
     }
-    // The order of a list is that in which its edits were made.
+    // Edits are listed in the order in which they were made.
     std::ranges::stable_sort(edits, {}, &edit::since);
     edited_stream stream;
     try {
       stream = stream_of(edits, documents);
     } catch (const config_error&) {
-      continue;  // skips before it took a replay's place past where it was to come
+      continue;  // earlier skips moved past the replay's place
     }
     const auto expected = test::naive_stream(edits, 300, step_samples, documents);
     ASSERT_EQ(first_of(stream, 300), expected) << round;
@@ -309,7 +310,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
       ASSERT_EQ(stream.reached(static_cast<std::int64_t>(n)), furthest) << round << ", " << n;
       furthest = std::max(furthest, expected[n] + 1);
       if (n % 16 != 0) continue;
-      // The run that ends at this position has what was served before the first beyond it.
+      // A run that ends at this position serves everything before the first position at or past it.
       const auto beyond =
           std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
       ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;
@@ -321,7 +322,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
         if (expected[n] == p) naive.push_back(static_cast<std::int64_t>(n));
       }
       positions found = stream.all_served(p);
-      std::erase_if(found, [](std::int64_t n) { return n >= 300; });  // the model looks no further
+      std::erase_if(found, [](std::int64_t n) { return n >= 300; });  // beyond the model
       ASSERT_EQ(found, naive) << round << ", position " << p;
       if (naive.empty()) continue;
       ASSERT_EQ(stream.served(p), naive.front());

@@ -9,7 +9,7 @@
 
 namespace millrace::test {
 
-/// A state of which nearly every option is another than where none is given.
+/// A state in which nearly every option differs from its default.
 inline dataset::run_state example_state() {
   using namespace dataset;
   run_state s;
@@ -49,7 +49,7 @@ inline dataset::run_state example_state() {
   return s;
 }
 
-/// What an act is refused with, or nothing.
+/// Returns the message of the error that `act` throws, or an empty text.
 template <class Error = config_error>
 std::string fault(const std::function<void()>& act) {
   try {

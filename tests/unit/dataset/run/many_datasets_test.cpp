@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of many datasets in Megatron's order: few files are mapped at once, and none where the file
-// system refuses.
+// Runs of many datasets in Megatron's order map only a few files at a time, and none if the file
+// system refuses mmap.
 #include <millrace/dataset/megatron_run.hpp>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class ManyDatasets : public testing::Test {
     std::vector<std::string> words;
     for (int i = 0; i < datasets; ++i) {
       const auto prefix = folder_ / ("set" + std::to_string(i));
-      // Documents of 20 to 50 tokens, told apart by their tokens.
+      // Documents of 20 to 50 tokens, with different tokens in each.
       test::documents_of<std::uint16_t> documents;
       for (int d = 0; d < 4; ++d) {
         const auto tokens = static_cast<std::size_t>(20 + (i * 7 + d * 11) % 31);
@@ -67,7 +67,7 @@ class ManyDatasets : public testing::Test {
     return megatron_run::build(plan_, {.sequence_length = seq_len, .part = split_part::train},
                                "1,0,0", 1, caches, blend_rounding::twice, open);
   }
-  /// Maps of files of the datasets and their caches.
+  /// Number of current mappings of the datasets' files and their caches.
   std::int64_t maps() const {
     std::ifstream in("/proc/self/maps");
     std::int64_t count = 0;
@@ -77,8 +77,8 @@ class ManyDatasets : public testing::Test {
     return count;
   }
   using samples = std::vector<std::pair<source_sample, std::vector<piece>>>;
-  /// All samples of the run; `most_maps` is how many maps there were at most, looked at now and
-  /// then.
+  /// Returns all samples of the run. `most_maps` receives the largest number of mappings, which is
+  /// sampled now and then.
   samples all_of(const megatron_run& run, std::int64_t& most_maps) const {
     samples all;
     for (std::int64_t position = 0; position < run.end(); ++position) {
@@ -104,7 +104,7 @@ TEST_F(ManyDatasets, AreMappedWhenTouchedAndFewAtATime) {
   const megatron_run run = build(false);
   EXPECT_EQ(all_of(run, most), expected);
   EXPECT_EQ(run.open_count(), most_open);
-  EXPECT_EQ(most, datasets + std::int64_t{most_open});  // those of all_open stay
+  EXPECT_EQ(most, datasets + std::int64_t{most_open});  // mappings of all_open stay
 }
 
 TEST_F(ManyDatasets, AreMappedFewAtATimeWithTheirCaches) {
@@ -120,10 +120,10 @@ TEST_F(ManyDatasets, AreMappedFewAtATimeWithTheirCaches) {
   const megatron_run run = build(true);
   EXPECT_EQ(all_of(run, most), expected);
   EXPECT_EQ(run.open_count(), most_open);
-  EXPECT_EQ(most, 4 * std::int64_t{most_open});  // three indices, and the .idx
+  EXPECT_EQ(most, 4 * std::int64_t{most_open});  // three indices and the .idx each
 }
 
-// As on a file system that refuses them: indices, caches and documents are read instead.
+// On a file system that refuses mmap, indices, caches and documents are read with read calls.
 TEST_F(ManyDatasets, AreReadWhereMapsAreRefused) {
   prepare_caches();
   std::int64_t most = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run in Megatron's order: what its state says of a blend, and the blends that a cache keeps.
+// Runs in Megatron's order: how their state describes a blend, and blends stored in a cache.
 #include <millrace/dataset/detail/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron_run.hpp>
 
@@ -50,7 +50,7 @@ class MegatronRun : public testing::Test {
     return megatron_run::build(plan, {.sequence_length = 8, .part = split_part::train}, "1,0,0", 1,
                                caches, rounding);
   }
-  /// As inspect_dataset prepare-cache.
+  /// Does the same as inspect_dataset prepare-cache.
   blend_cache prepare(const part_plan& plan) const {
     const gpt_cache_options options{.folder = folder_ / "cache",
                                     .sequence_length = 8,
@@ -72,7 +72,8 @@ class MegatronRun : public testing::Test {
   test::temp_folder folder_;
 };
 
-// One dataset with a weight takes samples to spare, one without takes what it has: other orders.
+// With a weight, a single dataset takes spare samples; without one, it takes the samples that it
+// has. The orders differ.
 TEST_F(MegatronRun, SaysWhatDecidesABlend) {
   const run_state weighted = run(plan_of("0.3"), false, blend_rounding::twice).description();
   EXPECT_TRUE(weighted.weighted);
@@ -94,7 +95,7 @@ TEST_F(MegatronRun, RefusesAKeptBlendThatIsAnother) {
   kept.build();
   EXPECT_EQ(run(plan, true, blend_rounding::twice).end(), 100);
 
-  // Sample 0 and the first of the other dataset change places, as another rounding might have it.
+  // Swaps sample 0 with the first sample of the other dataset, as another rounding might do.
   std::vector<std::byte> file = test::read_bytes(kept.dataset_path());
   const std::size_t header = file.size() - 100 * sizeof(std::int16_t);
   std::size_t other = header + 2;

@@ -14,15 +14,15 @@
 
 namespace millrace::test {
 
-/// What is served, one sample after the other: the positions of the first `count`. Documents are
-/// on the positions that `positions` lists.
+/// Returns the positions of the first `count` samples that are served, in order. `positions` lists,
+/// for each document, the positions that contain it.
 inline std::vector<std::int64_t> naive_stream(
     std::span<const dataset::edit> edits, std::size_t count, std::int64_t global_batch,
     const std::map<std::int64_t, std::vector<std::int64_t>>& positions) {
   using dataset::edit_kind;
   std::vector<std::int64_t> served;
   std::set<std::int64_t> skipped;
-  std::multimap<std::int64_t, std::deque<std::int64_t>> replays;  // by where they come
+  std::multimap<std::int64_t, std::deque<std::int64_t>> replays;  // by index of the first one
   std::deque<std::int64_t> again;
   std::int64_t position = 0;
   std::set<std::size_t> known;

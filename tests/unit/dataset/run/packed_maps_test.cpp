@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of packed rows over many datasets: of each the `.idx` alone is mapped, of few at once, and
-// none where the file system refuses.
+// Runs of packed rows over many datasets map only the `.idx` of each, a few at a time, and none if
+// the file system refuses mmap.
 #include <millrace/dataset/packed_run.hpp>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr std::size_t open_sets = 6;
 constexpr std::int64_t row_tokens = 32;
 constexpr std::int64_t train_samples = 600;
 
-/// All that a run says of its samples.
+/// Everything that a run returns for one position.
 struct told {
   std::int64_t padding = 0;
   source_sample sample;
@@ -70,7 +70,7 @@ class PackedMaps : public testing::Test {
     return {sources, options, {.pad_documents_to = 4, .threads = 2, .keep_tables = keep_tables}};
   }
 
-  /// Maps of files of the datasets with this at their end, or of all.
+  /// Number of mappings of dataset files whose names end with `suffix`; all if it is empty.
   std::int64_t maps(const std::string& suffix = "") const {
     std::ifstream in("/proc/self/maps");
     std::int64_t count = 0;
@@ -149,7 +149,7 @@ TEST_F(PackedMaps, MayBeRefused) {
   EXPECT_EQ(maps(), before) << "none but those there were";
 }
 
-// Tables that were made without maps are those that are made with them, and are read again.
+// Row tables made without mmap equal those made with it, and can be read again.
 TEST_F(PackedMaps, MayBeRefusedToTables) {
   const auto tables = [&] {
     std::vector<std::vector<std::byte>> all;

@@ -39,8 +39,8 @@ batches positions_of(std::int64_t end, const sampler_options& options, std::int6
   return all;
 }
 
-// What Megatron-LM's own MegatronPretrainingSampler yielded (development branch of 2026-08-22,
-// data_samplers.py, drop_last=True): 20 samples, micro-batches of 2, 3 ranks.
+// The output of MegatronPretrainingSampler in Megatron-LM (development branch of 2026-08-22,
+// data_samplers.py, drop_last=True) for 20 samples, micro-batches of 2 and 3 ranks.
 TEST(Sampler, GivesWhatMegatronsDoes) {
   struct run {
     std::int64_t consumed;
@@ -82,7 +82,8 @@ TEST(Sampler, DealsEverySampleOnceAndDropsOnlyWhatFillsNoStep) {
   }
 }
 
-// As `single_sampler` without drop_last, which is compared with Megatron's.
+// Without drop_last, no sample is left out. The batches equal those of `single_sampler` without
+// drop_last, which another test compares with Megatron.
 TEST(Sampler, LeavesNothingOutWhereItIsToldSo) {
   for (std::int64_t count = 1; count <= 30; ++count) {
     for (const std::int64_t ranks : {1, 2, 3, 4}) {
@@ -116,7 +117,7 @@ TEST(Sampler, LeavesNothingOutWhereItIsToldSo) {
   }
 }
 
-// Behind a last step that is short there is nothing to go on with, and nothing wrong.
+// A resume after a short last step finds no more samples, which is not an error.
 TEST(Sampler, EndsInTheMiddleOfAStep) {
   sampler_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 8};
   options.drop_last = false;
@@ -143,7 +144,7 @@ TEST(Sampler, CountsTheMicroBatchesThatAShortLastStepHas) {
   EXPECT_THAT(counts(10), ElementsAre(2, 2, 1));
   EXPECT_THAT(counts(12), ElementsAre(2, 2, 1));
   EXPECT_THAT(counts(14), ElementsAre(2, 2, 2, 2));
-  options.drop_last = true;  // training: a step that has not all of its batches is never done
+  options.drop_last = true;  // training never does an incomplete step
   EXPECT_THAT(counts(12), ElementsAre(2, 2, 2));
 }
 
@@ -173,14 +174,14 @@ TEST(Sampler, NumbersStepsOfTheRunAndTheirMicroBatches) {
   EXPECT_EQ(sequence.consumed_after(3), 32);
 }
 
-// The samples are those of a constant batch; only steps have other sizes.
+// The samples are the same as with a constant batch size; only the sizes of steps differ.
 TEST(Sampler, RampsUpStepsAndMovesNoSample) {
   sampler_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 16};
   const batches plain = positions_of(200, options);
   options.rampup = rampup_batch{4, 4, 30};
   EXPECT_EQ(positions_of(200, options), plain);
   const sampler sequence(200, options);
-  std::vector<std::int64_t> sizes;  // micro-batches of steps, as they come
+  std::vector<std::int64_t> sizes;  // micro-batches per step, in order
   std::vector<std::int64_t> positions;
   for (std::int64_t t = 0; t < sequence.count(); ++t) {
     const batch_number n = sequence.batch(t, 0, positions);
@@ -190,7 +191,8 @@ TEST(Sampler, RampsUpStepsAndMovesNoSample) {
     EXPECT_LT(n.micro_batch, n.micro_batches);
   }
   sizes.resize(8);
-  // 30 samples over 3 increments: 4 until 10 are consumed, 8 until 20, 12 until 30, then 16.
+  // 30 samples over 3 increments: the batch size is 4 until 10 samples are consumed, 8 until 20, 12
+  // until 30, then 16.
   EXPECT_THAT(sizes, ElementsAre(1, 1, 1, 2, 3, 4, 4, 4));
 }
 
@@ -201,7 +203,7 @@ TEST(Sampler, FollowsEdits) {
   const auto stream = std::make_shared<const edited_stream>(
       edits, [](std::int64_t step) { return step * 4; },
       [](const edit&) { return std::vector<position_range>(); });
-  // Of 12 positions 4 are skipped and one comes twice.
+  // 4 of 12 positions are skipped, and one is served twice.
   EXPECT_EQ(positions_of(12, {.batch_size = 3}, 0, 1000, stream),
             (batches{{0, 1, 6}, {7, 0, 8}, {9, 10, 11}}));
   EXPECT_EQ(positions_of(12, {.batch_size = 3, .consumed_samples = 3}, 0, 1000, stream),
@@ -235,7 +237,7 @@ TEST(Sampler, ValidatesInFullAndStartsAgainOnRanksThatHaveLess) {
   EXPECT_EQ(positions_of(7, options, 2), (batches{{2}, {5}, {2}}));
   options.consumed_samples = 3;
   EXPECT_EQ(positions_of(7, options, 2), (batches{{5}, {2}}));
-  options.consumed_samples = 9;  // the end: more than there are, as two ranks started again
+  options.consumed_samples = 9;  // the end: two ranks repeat a sample, so above 7
   EXPECT_EQ(positions_of(7, options), batches());
   options.consumed_samples = 12;
   EXPECT_THAT(test::config_refusal([&] { (void)positions_of(7, options); }),
@@ -244,14 +246,14 @@ TEST(Sampler, ValidatesInFullAndStartsAgainOnRanksThatHaveLess) {
 
 TEST(Sampler, RefusesAPartOfAStepThatOtherRanksHaveBegun) {
   sampler_options options = {.world_size = 2, .global_batch_size = 6};
-  options.consumed_samples = 9;  // step 1 was begun by 3 ranks
+  options.consumed_samples = 9;  // 3 ranks had begun step 1
   EXPECT_THAT(test::config_refusal([&] { (void)positions_of(60, options); }),
               HasSubstr("consumed_samples is 9, which is 3 samples into step 1, expected a "
                         "multiple of 2 of them"));
   options.consumed_samples = 8;
   EXPECT_EQ(positions_of(60, options).size(), 26);
   options.consumed_samples = 9;
-  options.global_batch_size = 0;  // no steps are spoken of
+  options.global_batch_size = 0;  // no steps are defined
   EXPECT_EQ(positions_of(60, options).front(), std::vector<std::int64_t>{9});
   options.batch_size = 2;
   options.global_batch_size = 16;
@@ -342,8 +344,8 @@ TEST(Sampler, RefusesPlacesThatAreNotServed) {
             "step 3, rank 0, slot 0 is sample 9, but the run has only 9");
 }
 
-// Ranks have other micro-batches than after a start at a whole one, since they are counted from
-// where the run starts.
+// If a run does not start at a whole global micro-batch, micro-batches are counted from where it
+// starts, so ranks get other samples.
 TEST(Sampler, CountsMicroBatchesFromWhereItStarts) {
   const sampler dealt(20, {.batch_size = 2, .world_size = 2, .consumed_samples = 5});
   std::vector<std::int64_t> positions;
@@ -356,11 +358,12 @@ TEST(Sampler, CountsMicroBatchesFromWhereItStarts) {
   EXPECT_EQ(dealt.end_of_whole_steps(), 4);
 }
 
-// A rank with a micro-batch more than others is ahead for good, but not where a run starts again.
+// In an uninterrupted run, a rank with one micro-batch more per pass enters each later pass after
+// the others. After a resume, all ranks start the pass together.
 TEST(Sampler, StartsAllRanksTogetherInALaterPass) {
   sampler_options options = {.type = sampler_type::cyclic, .world_size = 2};
   options.data_sharding = false;
-  const sampler whole(5, options);  // rank 0 has 3 micro-batches a pass, which counts 2
+  const sampler whole(5, options);  // rank 0 has 3 batches a pass, counted as 2
   EXPECT_EQ(whole.pass_of(4), 0);
   EXPECT_EQ(whole.pass_of(5), 1);
   options.consumed_samples = 4;
@@ -370,7 +373,7 @@ TEST(Sampler, StartsAllRanksTogetherInALaterPass) {
   EXPECT_EQ(whole.position_of(5), again.position_of(5));
 }
 
-// The largest numbers that are let in must not wrap; the undefined-behaviour sanitizer watches.
+// The largest accepted values must not overflow; the undefined-behavior sanitizer checks this.
 TEST(Sampler, HoldsAtTheEndsOfItsRanges) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t int32 = std::numeric_limits<std::int32_t>::max();

@@ -27,7 +27,7 @@ std::string difference(const run_state& now, const resume_terms& terms = {},
   return fault([&] { require_same(saved, now, terms); });
 }
 
-// Whatever is changed, it is found; and whoever allows it by its name, is let through.
+// Every changed option is found. If its name is in the list of allowed changes, it is accepted.
 TEST(StateCompare, NamesEveryOptionThatChanges) {
   const auto expect_named = [](const std::string& option,
                                const std::function<void(run_state&)>& change) {
@@ -71,9 +71,9 @@ TEST(StateCompare, LetsThroughWhatChangesNothing) {
   run_state now = example_state();
   now.consumed_samples = 0;
   now.data[0].prefix = "/elsewhere/web";
-  now.data[1].root = "aaaa";  // the state knows none: sizes decide
-  now.samples = {5};          // a limit, where the order is instant
-  now.micro_batch = 8;        // not cyclic
+  now.data[1].root = "aaaa";  // the state has no root: sizes decide
+  now.samples = {5};          // only a limit in the instant order
+  now.micro_batch = 8;        // only matters for cyclic
   now.ranks = 64;
   now.data_sharding = false;
   EXPECT_EQ(difference(now), "");
@@ -102,7 +102,7 @@ TEST(StateCompare, HoldsNamesWhereTheOrderIsKeyedByThem) {
   run_state now = saved;
   now.data[0].prefix = "/elsewhere/web_v2";
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("its name is \"web_v2\", but was \"web\""));
-  now.data[0].name = "web";  // as it was before it was moved
+  now.data[0].name = "web";  // as before the file was moved
   EXPECT_EQ(difference(now, {}, saved), "");
   EXPECT_EQ(parse_state(write_state(now)), now);
   now.data[0].name = "";
@@ -121,7 +121,8 @@ TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of datasets is 3, but was 2"));
 }
 
-// Paths alone are not the same as equal weights, nor is a blend of one processor that of another.
+// Paths without weights differ from equal weights. A blend computed with one rounding differs from
+// one computed with another.
 TEST(StateCompare, HoldsHowMegatronBlends) {
   run_state saved = example_state();
   saved.order = "megatron";
@@ -133,14 +134,14 @@ TEST(StateCompare, HoldsHowMegatronBlends) {
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("weighted is false, but was true"));
   now.data[0].weight = saved.data[0].weight = 0.5;
   saved.weighted = false;
-  now.data[0].weight = 0.7;  // none counts
+  now.data[0].weight = 0.7;  // unweighted: ignored
   EXPECT_EQ(difference(now, {}, saved), "");
   now.blend_rounding = name(blend_rounding::fused);
   EXPECT_THAT(difference(now, {}, saved),
               HasSubstr("blend_rounding is \"fused\", but was \"twice"));
   EXPECT_EQ(difference(now, {.allow = {"blend_rounding"}}, saved), "");
   now.data.resize(1);
-  saved.data.resize(1);  // a dataset that is alone is not blended
+  saved.data.resize(1);  // a single dataset is not blended
   EXPECT_EQ(difference(now, {}, saved), "");
   saved.order = now.order = "instant";
   now.data[0].weight = saved.data[0].weight;
@@ -169,21 +170,21 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   EXPECT_THAT(difference(now, {}, saved),
               AllOf(HasSubstr("schedule[2] is {\"first_step\": 149"), HasSubstr("but was none"),
                     HasSubstr("the run has served samples of 150 steps")));
-  // One that is to come may go again, one that has begun may not.
+  // A segment may be removed if it has not begun, but not after that.
   run_state longer = saved;
   longer.schedule.push_back({200, {1}, {1.0}});
   EXPECT_EQ(difference(saved, {}, longer), "");
   longer.schedule.back().first_step = 120;
   EXPECT_THAT(difference(saved, {}, longer), HasSubstr("schedule[2] is none, but was "));
-  // Where the batch is ramped up, steps are not samples over global_batch.
+  // With a ramp-up, the number of steps is not the number of samples divided by global_batch.
   saved.rampup_batch = now.rampup_batch = {32, 32, 1000};
   now.schedule.back().first_step = 1000000;
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of completed steps is unknown"));
   EXPECT_EQ(difference(now, {.steps_done = 1000}, saved), "");
 }
 
-// Skipped positions count: the run is further on than it has consumed, and a segment that begins
-// before it got there would change what was served.
+// Skipped positions count: the run has moved further than it has consumed. A segment that begins
+// before that point would change samples that were already served.
 TEST(StateCompare, KnowsHowFarEditsHaveMovedTheRun) {
   run_state saved = example_state();
   saved.rampup_batch.clear();
@@ -215,7 +216,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   now.edits.resize(2);
   EXPECT_THAT(difference(now), HasSubstr("edits[2] is none, but was {\"block_documents\""));
 
-  // With the streams, what counts is what was served.
+  // With the streams, only samples that were actually served matter.
   const auto stream = [](const std::vector<edit>& edits) {
     return edited_stream(
         edits, [](std::int64_t step) { return step * 512; },
@@ -231,7 +232,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   EXPECT_THAT(difference(now, {.saved_stream = &before, .new_stream = &after}),
               HasSubstr("may set \"since\": 1048576"));
 
-  // One that is to come may not go, though it has moved nothing yet.
+  // An edit for later positions must not be removed, even though it has not changed any sample yet.
   run_state later = saved;
   later.edits = {{.first = 2000000, .last = 2000040, .why = "poisoned"}};
   const auto poisoned = stream(later.edits);
@@ -253,11 +254,11 @@ TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {
   saved.sampler = "cyclic";
   saved.sampled = 1000;
   saved.micro_batch = 4;
-  saved.ranks = 8;  // rounds of 32, so 992 samples an epoch
+  saved.ranks = 8;  // rounds of 32: 992 samples per epoch
   saved.consumed_samples = 992 * 3;
   run_state now = saved;
   EXPECT_EQ(difference(now, {}, saved), "");
-  now.ranks = 4;  // rounds of 16: 992 too
+  now.ranks = 4;  // rounds of 16: also 992
   EXPECT_EQ(difference(now, {}, saved), "");
   now.micro_batch = 8;  // rounds of 32
   EXPECT_EQ(difference(now, {}, saved), "");
@@ -266,7 +267,7 @@ TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {
   EXPECT_THAT(difference(now, {}, saved),
               AllOf(HasSubstr("ranks of the cyclic sampler is 5, but was 8"),
                     HasSubstr("of 1000 samples with 5 ranks of 4")));
-  saved.consumed_samples = 992 * 1000;  // an epoch's end for both
+  saved.consumed_samples = 992 * 1000;  // end of an epoch for both
   EXPECT_EQ(difference(now, {}, saved), "");
   saved.consumed_samples = 992 * 3 + 32;
   now.ranks = 4;
@@ -279,7 +280,7 @@ TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {
   now = saved;
   now.sampled = 1001;
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("sampled is 1001, but was 1000"));
-  // What is allowed is let through alone.
+  // Only the allowed changes are accepted.
   EXPECT_EQ(difference(now, {.allow = {"sampled"}}, saved), "");
   for (const char* other : {"ranks", "micro_batch"}) {
     EXPECT_THAT(difference(now, {.allow = {other}}, saved), HasSubstr("sampled is 1001"));

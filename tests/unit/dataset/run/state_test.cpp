@@ -36,7 +36,7 @@ TEST(State, IsWhatItsPageSays) {
   const run_state s = parse_state(page.substr(begin, page.find("```", begin) - begin));
   EXPECT_EQ(s.data.at(0).documents, 40000);
   EXPECT_EQ(s.edits.at(0).last, 1000512);
-  // Every field has its name there, and the value that it has where it is missing.
+  // Every field that a state writes is named on the page.
   std::string text = write_state(run_state());
   for (std::size_t at = text.find('"'); at != text.npos; at = text.find('"', at)) {
     const std::size_t end = text.find('"', at + 1);
@@ -47,7 +47,7 @@ TEST(State, IsWhatItsPageSays) {
   }
 }
 
-// A seed is 64 bits wherever it decides an order.
+// Seeds keep all 64 bits in every option that decides an order.
 TEST(State, HoldsEverySeed) {
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
     run_state s;
@@ -110,7 +110,7 @@ TEST(State, RefusesWhatIsNone) {
               HasSubstr("consumed_samples of the state is -1, expected 0 to 2^62"));
 }
 
-// Each option out of its range, by its name.
+// Sets each option to a value out of range. The error names the option.
 TEST(State, RefusesWhatNoRunHas) {
   const auto refused = [](const std::function<void(run_state&)>& change) {
     run_state s = example_state();

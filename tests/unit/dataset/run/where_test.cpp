@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Two ranks of two rows, steps of 8 samples.
+/// Two ranks of two rows each, with steps of 8 samples.
 sampler asked_ranks(const run& order, sampler_type type = sampler_type::single,
                     bool data_sharding = true) {
   return sampler(order.end(), {.type = type,
@@ -32,7 +32,7 @@ sampler asked_ranks(const run& order, sampler_type type = sampler_type::single,
 
 using document_number = std::pair<std::int64_t, std::int64_t>;  // source, document
 
-/// Token by token: which document each token of the run is of, by the dataset itself.
+/// Finds the document of each token of the run, one token at a time, directly in the dataset.
 std::map<document_number, std::vector<appearance>> enumerate(const run& order, const sampler& ranks,
                                                              std::int64_t before,
                                                              std::int64_t pad_documents_to) {
@@ -50,7 +50,7 @@ std::map<document_number, std::vector<appearance>> enumerate(const run& order, c
     (void)order.pieces(sample, pieces);
     std::map<std::int64_t, appearance> here;
     std::int64_t at = 0;
-    std::int64_t before_it = -1;  // the document
+    std::int64_t before_it = -1;  // previous document
     for (const piece& p : pieces) {
       std::int64_t d = 0;
       while (!(data.document(d).first <= p.sequence && p.sequence < data.document(d).last)) ++d;
@@ -211,7 +211,7 @@ TEST_F(Where, RefusesWhatIsNotThere) {
   EXPECT_THAT(refusal([&] { (void)where.of(0, -1, 10); }), HasSubstr("document -1"));
 }
 
-// What the golden file says of line and bytes of each document.
+// Each document has the line and the bytes that the golden file lists for it.
 TEST(WhereInTheCorpus, NamesTheRecord) {
   test::temp_folder folder;
   const auto prefix = folder / "preprocess_lines";

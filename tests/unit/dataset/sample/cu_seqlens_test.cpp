@@ -63,7 +63,7 @@ TEST(CuSeqlens, GiveThePaddingToTheLastDocument) {
 
 TEST(CuSeqlens, HaveEmptyPiecesTwice) {
   EXPECT_THAT(fill(pieces_of({2, 0, 2}), 4, false).all, ElementsAre(0, 2, 2, 4, 4));
-  // Four boundaries and a 0 have no room in 4 entries; without those made twice they have.
+  // Four boundaries and a 0 do not fit into 4 entries; without the duplicates they do.
   EXPECT_THAT(fill(pieces_of({1, 0, 0, 2}), 3, false).all, ElementsAre(0, 1, 3, 3));
 }
 
@@ -89,7 +89,7 @@ TEST(CuSeqlens, AreWhatMegatronsRuleSays) {
     expected.resize(static_cast<std::size_t>(seq_len) + 1, static_cast<std::int32_t>(seq_len));
     ASSERT_EQ(found.all, expected) << round;
 
-    // Positions and the mask say the same: position 0 is where the view begins.
+    // Position ids agree with the mask: position 0 is where the visible range begins.
     std::vector<std::int64_t> positions(static_cast<std::size_t>(seq_len), -7);
     fill_position_ids<std::int64_t>(found.all, positions);
     const auto mask = test::attention_mask::by_cu_seqlens(found.all);
@@ -102,7 +102,8 @@ TEST(CuSeqlens, AreWhatMegatronsRuleSays) {
 
 TEST(CuSeqlens, JoinTheSequencesOfADocument) {
   const test::temp_folder folder;
-  // Documents 0: sequences 0, 1; 1: none; 2: sequences 2, 3 (empty), 4; 3: sequence 5.
+  // Document 0 has sequences 0 and 1; document 1 has none; document 2 has sequences 2, 3 (empty)
+  // and 4; document 3 has sequence 5.
   test::write_dataset<std::uint16_t>(folder / "data",
                                      {{{1, 1}, {1}}, {}, {{2, 2}, {}, {2}}, {{3, 3}}});
   const indexed_dataset data(folder / "data");
@@ -125,7 +126,7 @@ TEST(CuSeqlens, OfAMicroBatchAreOneRow) {
 }
 
 TEST(CuSeqlens, RefuseAMicroBatchThatTheyCannotCount) {
-  // Rows that nobody looks at: two of 2^30 tokens, one of which is too many.
+  // Two rows of 2^30 tokens, which is one row too many. Their memory must not be read.
   constexpr std::int64_t seq_len = std::int64_t{1} << 30;
   constexpr std::size_t size = 2 * (static_cast<std::size_t>(seq_len) + 1);
   void* const region =

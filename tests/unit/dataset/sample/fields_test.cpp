@@ -38,7 +38,8 @@ TEST(Fields, ResetPositionsBehindEachEod) {
   EXPECT_THAT(s.loss_mask, ElementsAre(1, 1, 1, 1, 1));
 }
 
-// Predicting the eod is trained; predicting the next document out of it is not.
+// The loss of predicting the eod counts. The loss of predicting the next document from the eod does
+// not.
 TEST(Fields, DropTheLossOfTheInputEod) {
   const auto s = fields_of({1, eod, 3, eod, 5, eod}, 6, {.eod_mask_loss = true, .eod = eod});
   EXPECT_THAT(s.loss_mask, ElementsAre(1, 0, 1, 0, 1));
@@ -60,7 +61,7 @@ TEST(Fields, OfPaddingAreZero) {
   EXPECT_THAT(s.position_ids, ElementsAre(0, 1, 2, 3));
 }
 
-// A pad id of its own counts wherever it stands in the data, too.
+// If padding has an id of its own, that id counts as padding in the data too.
 TEST(Fields, TakeThePadIdForPaddingInTheTextToo) {
   const auto s = fields_of({1, 5, 2, 3}, 4, {.pad = 5});
   EXPECT_THAT(s.tokens, ElementsAre(1, 0, 2));
@@ -69,16 +70,17 @@ TEST(Fields, TakeThePadIdForPaddingInTheTextToo) {
 }
 
 TEST(Fields, KnowPaddingThatTheTextCannotHold) {
-  // Zeros stand for the -1 that no uint16 is; the zero before them is a token.
+  // Padding is -1, which uint16 cannot hold, so the text has zeros there. The zero before them is a
+  // token.
   const auto s = test::filled_fields<std::uint16_t>({7, 0, 0, 0}, 2, {});
   EXPECT_THAT(s.loss_mask, ElementsAre(1, 0, 0));
-  // 65535 is not -1.
+  // 65535 does not count as -1.
   const auto t = test::filled_fields<std::uint16_t>({7, 65535, 1}, 3, {});
   EXPECT_THAT(t.labels, ElementsAre(65535, 1));
   EXPECT_THAT(t.loss_mask, ElementsAre(1, 1));
 }
 
-// Where pad and eod are one, padding resets positions as eods do.
+// If pad and eod have the same id, padding resets positions as eods do.
 TEST(Fields, OfPaddingThatIsEodAreThoseOfEod) {
   const field_options options{
       .reset_position_ids = true, .eod_mask_loss = true, .eod = eod, .pad = eod};
@@ -109,7 +111,8 @@ TEST(Fields, HaveParts) {
 template <class Token>
 void expect_as_naive(std::mt19937_64& random) {
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
-  // Some longer than the blocks in which the fields are made, with eods near and far.
+  // Some texts are longer than the blocks in which fields are made, with eods close together or far
+  // apart.
   const std::int64_t seq_len = 1 + (below(4) == 0 ? below(2000) : below(40));
   const auto rare = static_cast<std::uint64_t>(2 + below(4) * below(200));
   field_options options;

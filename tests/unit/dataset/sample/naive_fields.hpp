@@ -8,7 +8,7 @@
 #include <millrace/dataset/detail/sample/fields.hpp>
 #include <millrace/dataset/detail/sample/piece.hpp>
 
-/// What samples are, said as plainly and slowly as can be: for comparisons.
+/// The fields of samples, computed in the simplest way, for comparisons.
 namespace millrace::test {
 
 using ids = std::vector<std::int64_t>;
@@ -19,7 +19,7 @@ struct naive_sample {
   std::vector<std::vector<bool>> masked;  // [i][j], as Megatron's attention_mask; up to 40 tokens
 };
 
-/// @param text  whole, padding included as `options.pad`
+/// @param text  the whole text, including padding, which has the id `options.pad`
 inline naive_sample naive_fields(const ids& text, const dataset::field_options& options) {
   naive_sample s;
   const std::size_t seq_len = text.size() - (options.extra_token ? 1 : 0);
@@ -50,7 +50,7 @@ inline naive_sample naive_fields(const ids& text, const dataset::field_options& 
   return s;
 }
 
-/// The fields that `fill_fields` makes of the same.
+/// Returns the fields that `fill_fields` makes from the same text.
 template <class Token>
 naive_sample filled_fields(const std::vector<Token>& text, std::int64_t real,
                            const dataset::field_options& options) {
@@ -64,7 +64,7 @@ naive_sample filled_fields(const std::vector<Token>& text, std::int64_t real,
   return s;
 }
 
-/// Megatron's rule for `inter_document_masking`, on lists, up to the first seq_len.
+/// Megatron's rule for `inter_document_masking`, applied to lists, up to the first seq_len tokens.
 inline std::vector<std::int32_t> naive_cu_seqlens(std::vector<std::int64_t> lengths,
                                                   std::int64_t seq_len, bool extra_token) {
   if (extra_token && !lengths.empty() && --lengths.back() == 0) lengths.pop_back();

@@ -24,7 +24,7 @@
 namespace millrace::loader::cuda {
 namespace {
 
-// A block as a device has it: threads that run the same lines and meet at sync().
+// Models a thread block on a device: its threads run the same code and meet at sync().
 class thread_block {
  public:
   thread_block(std::int64_t rank, std::int64_t size, std::barrier<>& meet,
@@ -42,7 +42,7 @@ class thread_block {
   std::vector<std::int32_t>* shared_;
 };
 
-// The whole batch by blocks of so many threads, one block after another.
+// Makes the whole batch with blocks of `threads` threads, one block after another.
 void make_by_threads(const batch_work& work, std::int64_t threads) {
   std::vector<std::int32_t> shared(static_cast<std::size_t>(shared_integers(threads)));
   std::barrier<> meet(threads);
@@ -57,21 +57,22 @@ void make_by_threads(const batch_work& work, std::int64_t threads) {
           } else {
             make_tile<std::int32_t>(block, work, row, tile);
           }
-          block.sync();  // what ends a block: the next has the same memory
+          block.sync();  // the next block reuses the memory
         }
       }
     });
   }
 }
 
-// A batch's work, and the memory that it is done in.
+// The description of a batch's device work, and its memory.
 struct made {
   explicit made(const test::random_batch& batch)
       : outputs(batch.layout, {}), memory(outputs.bytes() + 256, std::byte{0xDB}) {
     void* first = memory.data();
     std::size_t room = memory.size();
     std::align(256, outputs.bytes(), first, room);
-    // A copy that is as long as what is used, so that a sanitizer sees a read behind it.
+    // The copy is exactly as long as the part in use, so that a sanitizer detects reads past its
+    // end.
     slot.assign(batch.slot.begin(), batch.slot.end());
     work = outputs.work(static_cast<std::byte*>(first), slot.data(), batch.layout, batch.boundaries,
                         batch.rules);
@@ -93,7 +94,7 @@ std::vector<test::random_shape> shapes() {
       for (const double eods : {0.0, 0.001, 0.2}) {
         result.push_back({1, 1, extra, width, eods});
         result.push_back({5, 37, extra, width, eods});
-        // Three tiles, the last of them not whole.
+        // Three tiles, the last of which is partial.
         result.push_back({2, 2 * tile_tokens + 77, extra, width, eods});
       }
     }
@@ -119,8 +120,8 @@ TEST(BatchTile, MakesWhatDatasetMakesOnTheHost) {
   }
 }
 
-// What the device does with its threads is the same lines: under ThreadSanitizer a missing sync()
-// shows.
+// The result does not depend on the number of threads in a block. The device runs the same code on
+// its threads, and ThreadSanitizer detects a missing sync().
 TEST(BatchTile, DoesNotDependOnHowManyThreadsABlockHas) {
   std::mt19937_64 random(test::seed(7));
   for (const std::int64_t threads : {1, 2, 8}) {
@@ -137,7 +138,8 @@ TEST(BatchTile, DoesNotDependOnHowManyThreadsABlockHas) {
   }
 }
 
-// Packed rows: each document is a text of its own, with its padding.
+// Packed rows equal those that `dataset` makes: each document is a text of its own, including its
+// padding.
 TEST(BatchTile, MakesPackedRowsAsDatasetDoes) {
   std::mt19937_64 random(test::seed(99));
   for (int round = 0; round < 60; ++round) {

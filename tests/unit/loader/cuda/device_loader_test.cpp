@@ -34,7 +34,7 @@ std::unique_ptr<device_loader> device_loader_of(const test::any_run& run,
       run);
 }
 
-/// What the host's loader makes of a batch.
+/// Converts a batch of the host loader for comparison.
 test::random_batch batch_of_host(const batch& from) {
   const auto all = [](auto span) { return std::vector(span.begin(), span.end()); };
   test::random_batch result{from.layout(), {}, 0, {}, {}};
@@ -59,7 +59,7 @@ struct stored_run {
   std::optional<test::any_run> run;
 };
 
-// Every order, plain and packed, on a device that is late at random, and without one.
+// Tests every order, plain and packed, on a device with random delays and without a device.
 TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
   std::mt19937_64 random(test::seed(77));
   for (int round = 0; round < 24; ++round) {
@@ -78,7 +78,7 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
     const bool device = round % 4 != 3;
     const owned_stream stream = make_stream(fake_cuda::api());
     test::checking_consumer consumer(cuda);
-    std::deque<test::random_batch> expected;  // what the stream looks at stays where it is
+    std::deque<test::random_batch> expected;  // the stream refers to it: must not move
     {
       const auto loader =
           device_loader_of(*stored.run, options, {}, device ? &fake_cuda::api() : nullptr);
@@ -115,7 +115,7 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
   }
 }
 
-// The state is of what next() has given, however far the threads are ahead.
+// The state describes what next() has returned, no matter how far ahead the threads are.
 TEST(DeviceLoader, ItsStateIsThatOfTheHostsLoader) {
   const stored_run stored(test::run_kind::instant, true);
   fake_cuda cuda;
@@ -143,8 +143,8 @@ TEST(DeviceLoader, ItsStateIsThatOfTheHostsLoader) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// A state of another run is refused before anything is touched: not even a device without memory
-// for a second pipe is asked.
+// A state of another run is refused before anything changes: the loader does not even try to make a
+// second pipe, for which the device has no memory.
 TEST(DeviceLoader, ARefusedStateLeavesThePipeAsItIs) {
   const stored_run stored(test::run_kind::instant, true);
   fake_cuda cuda;
@@ -163,7 +163,8 @@ TEST(DeviceLoader, ARefusedStateLeavesThePipeAsItIs) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// A good state that the device has no memory for: said, and said again, and mended by a next try.
+// The state is valid, but the device has no memory for it. Each next() reports this until
+// load_state() succeeds.
 TEST(DeviceLoader, APipeThatCannotBeMadeAnewIsNoCrash) {
   const stored_run stored(test::run_kind::instant, true);
   fake_cuda cuda;
@@ -190,7 +191,8 @@ TEST(DeviceLoader, APipeThatCannotBeMadeAnewIsNoCrash) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// Host's slots and all: a rank on device 1 takes nothing of device 0.
+// A device loader uses only its own device. This includes the host slots: a rank on device 1 takes
+// no resources on device 0.
 TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
   const stored_run stored(test::run_kind::packed, true);
   fake_cuda cuda(1, 2);
@@ -224,7 +226,8 @@ TEST(DeviceLoader, TakesADatasetAsItIs) {
   EXPECT_EQ(loader.report().batches, batches);
 }
 
-// As a machine is: with a device, or with the reason why there is none.
+// The test runs on any machine: either a device is used, or the reason why there is none is
+// reported.
 TEST(DeviceLoader, RunsOnThisMachine) {
   const stored_run stored(test::run_kind::instant, false);
   const dataset::indexed_dataset data(stored.prefixes[0]);

@@ -51,8 +51,8 @@ std::string message_of(Act act) {
   return "nothing was thrown";
 }
 
-// The contents, with everything late at random, batches held for a while and let go of in another
-// order than they came.
+// The pipe serves what `dataset` makes, however late the device is. Delays are random everywhere,
+// and batches are held for a while and released out of order.
 TEST(DevicePipe, ServesWhatDatasetMakesHoweverLateTheDeviceIs) {
   std::mt19937_64 random(test::seed(31));
   for (const batch_rules& rules : test::all_rules()) {
@@ -94,7 +94,7 @@ TEST(DevicePipe, ServesWhatDatasetMakesHoweverLateTheDeviceIs) {
 TEST(DevicePipe, CopiesOnceABatchAndHardlyMoreThanItsTokens) {
   fake_cuda cuda;
   constexpr std::int64_t batches = 4;
-  // Documents of some hundred tokens, as corpora have them.
+  // Documents of some hundred tokens, as in real corpora.
   test::pinned_source source(
       &fake_cuda::api(),
       batches_of(batches, {.rows = 8, .seq_len = 4096, .short_rows = false}, {}));
@@ -124,7 +124,7 @@ TEST(DevicePipe, NeverWaitsForTheDeviceOnTheConsumersThread) {
   }
 }
 
-// A consumer that is slow stops the pipe, and through it the source.
+// A slow consumer stops the pipe, which in turn stops the source.
 TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
   fake_cuda cuda;
   cuda.jitter(0us);
@@ -152,10 +152,10 @@ TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
             "all 3 slots of the device ring are still held (look_ahead is 1): destroy a batch, and "
             "the tensors made from it, before calling next(), or raise look_ahead");
   held.clear();
-  EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // and it goes on
+  EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // and it continues
 }
 
-// Who holds all there are is told the end.
+// A consumer that holds all batches of a short run gets the end of the run, not an error.
 TEST(DevicePipe, AShortRunMayBeHeldAsAWhole) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), batches_of(2, {}, {}));
@@ -203,7 +203,7 @@ TEST(DevicePipe, RefusesOptionsOutOfRange) {
             "device is 1, expected 0 to 0, the devices that this process sees");
 }
 
-// The thread that makes and ends the pipe keeps the device that it had.
+// The thread that creates and destroys the pipe keeps its current device.
 TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
   fake_cuda cuda(1, 4);
   test::pinned_source source(&fake_cuda::api(), batches_of(3, {}, {}));
@@ -218,7 +218,8 @@ TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
   (void)fake_cuda::api().use_device(0);
 }
 
-// Its end would be recorded on another stream where the batch ends on another thread.
+// cudaStreamPerThread is refused, because it is a different stream on each thread. A batch that is
+// released on another thread would record its release on the wrong stream.
 TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
   fake_cuda cuda;
   for (const cuda_api* api : {&fake_cuda::api(), static_cast<const cuda_api*>(nullptr)}) {
@@ -234,8 +235,8 @@ TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// A rank whose device is current makes no context on another; threads that end batches neither,
-// once they have made that device theirs.
+// A rank whose device is current creates no context on another device. The same holds for threads
+// that release batches, once that device is their current one.
 TEST(DevicePipe, HasAContextOnItsDeviceAlone) {
   fake_cuda cuda(1, 4);
   ASSERT_EQ(fake_cuda::api().use_device(3), 0);
@@ -250,7 +251,7 @@ TEST(DevicePipe, HasAContextOnItsDeviceAlone) {
   (void)fake_cuda::api().use_device(0);
 }
 
-// No driver, no device, no CUDA: the same batches, made on the host, and the reason said.
+// Without a driver, a device or CUDA, the host makes the same batches, and the reason is reported.
 TEST(DevicePipe, MakesTheSameOnTheHostWhereThereIsNoDevice) {
   for (const int code : {-1, 3, 35, 100, 804}) {
     fake_cuda cuda;
@@ -284,7 +285,7 @@ TEST(DevicePipe, MakesTheSameOnTheHostWhereThereIsNoDevice) {
   }
 }
 
-// What is broken is no reason for the host path.
+// A broken device is an error, not a reason to use the host.
 TEST(DevicePipe, ABrokenDeviceIsAnError) {
   fake_cuda cuda;
   cuda.fail_call("cudaGetDeviceCount", 1, 802);
@@ -296,9 +297,9 @@ TEST(DevicePipe, ABrokenDeviceIsAnError) {
               HasSubstr("cudaGetDeviceCount: fakeError (802)"));
 }
 
-// Every call fails once in its turn: the error arrives, by its name, or where nobody can be told
-// any more nothing happens; nothing hangs, nothing is lost, nothing is wrong, and no error is left
-// in the runtime for others to find.
+// Every call fails once, in turn. The error arrives with its name, or is ignored if there is no
+// caller left to receive it. Nothing hangs, leaks or is wrong, and no error stays in the runtime
+// for other code to find.
 TEST(DevicePipe, EveryCallMayFail) {
   bool some_call_was_left = true;
   std::int64_t told = 0;
@@ -333,12 +334,12 @@ TEST(DevicePipe, EveryCallMayFail) {
     some_call_was_left = !failed.empty();
     cuda.fail_call(0, 0);
     EXPECT_EQ(cuda.error_left(), 0);
-    // What a failed call was to end or to wait for may be there still.
+    // The object that a failed call was to destroy or free may still exist.
     if (failed.find("Destroy") == std::string::npos && failed.find("Free") == std::string::npos) {
       EXPECT_EQ(cuda.alive(), alive) << failed;
     }
-    // The last calls of a pipe are its waits before memory ends: where such a one fails, nothing
-    // runs any more on a true device.
+    // The last calls of a pipe wait before its memory is freed. If such a wait fails on a real
+    // device, nothing runs there any more.
     const bool waits = failed.find("Synchronize") != std::string::npos;
     if (!waits) {
       drain(fake_cuda::api(), on);
@@ -352,7 +353,8 @@ TEST(DevicePipe, EveryCallMayFail) {
   EXPECT_GT(told, 30);
 }
 
-// A kernel or copy breaks the device: every call says so from then on, and the pipe ends.
+// A kernel or copy breaks the device. From then on every call returns that error, and the pipe
+// ends.
 TEST(DevicePipe, ADeviceThatBreaksInTheMiddleEndsThePipe) {
   for (std::int64_t k = 1; k <= 8; ++k) {
     SCOPED_TRACE(testing::Message() << "work " << k);
@@ -370,7 +372,7 @@ TEST(DevicePipe, ADeviceThatBreaksInTheMiddleEndsThePipe) {
   }
 }
 
-// An early end, at any place: nothing hangs, nothing is left.
+// The pipe may be destroyed at any point: nothing hangs and nothing leaks.
 TEST(DevicePipe, MayEndAtAnyTime) {
   std::mt19937_64 random(test::seed(8));
   for (int round = 0; round < 30; ++round) {
@@ -387,14 +389,14 @@ TEST(DevicePipe, MayEndAtAnyTime) {
       }
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
     }
-    // Some end on another thread.
+    // Releases some batches on another thread.
     std::jthread([&] { outlive.clear(); }).join();
     EXPECT_EQ(cuda.alive(), alive);
     EXPECT_THAT(cuda.faults(), IsEmpty());
   }
 }
 
-// A source that waits for data is told to stop.
+// When the pipe ends, it stops a source that is waiting for data.
 TEST(DevicePipe, ItsEndStopsASourceThatWaits) {
   fake_cuda cuda;
   std::atomic<bool> stopped{false};

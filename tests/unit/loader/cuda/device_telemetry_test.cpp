@@ -31,15 +31,15 @@ namespace {
 using namespace std::chrono_literals;
 using test::fake_cuda;
 
-/// A device loader of which one thing alone is slow.
+/// A device loader in which only one thing is slow.
 struct slow_device {
   const char* name;
   stall_cause cause;
   bool on_device = true;
   std::function<void()> in_reader = [] {};
   std::chrono::microseconds copy{0};  // on the device
-  std::chrono::microseconds step{0};  // of the consumer, on its stream
-  std::chrono::milliseconds held{0};  // by a consumer that takes all there is, then takes its time
+  std::chrono::microseconds step{0};  // by the consumer, on its stream
+  std::chrono::milliseconds held{0};  // how long the consumer keeps all slots
 };
 
 void PrintTo(const slow_device& each, std::ostream* out) {
@@ -59,7 +59,7 @@ telemetry_report report_of(const slow_device& slow) {
                                                  [&](std::int64_t) { slow.in_reader(); });
   };
   telemetry_report report;
-  std::array<stall_counts, 4> starting{};  // what is late in the first round is late by starting
+  std::array<stall_counts, 4> starting{};  // stalls of the first round come from starting
   {
     device_loader loader(stored.data(), options, {}, slow.on_device ? &fake_cuda::api() : nullptr);
     const owned_stream stream = make_stream(fake_cuda::api());
@@ -92,8 +92,8 @@ telemetry_report report_of(const slow_device& slow) {
 
 class DeviceStalls : public testing::TestWithParam<slow_device> {};
 
-// Each alone: by far the most stalls have its name. A busy machine adds some of its own, so that
-// one try of three counts.
+// Each cause is injected alone and must have by far the most stalls. A busy machine adds stalls of
+// its own, so one success in three attempts is enough.
 TEST_P(DeviceStalls, AreNamed) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "what the sanitizer takes makes stalls of every kind";
@@ -123,9 +123,9 @@ void sleep_long() {
   std::this_thread::sleep_for(10ms);
 }
 void spin_long() {
-  spin(15ms);  // long beside the turns that a busy processor takes
+  spin(15ms);  // long compared with scheduling delays
 }
-// What a consumer that had all slots waits for, but not why.
+// The batch is late after the consumer held all slots, but for another reason.
 void spin_short() {
   spin(300us);
 }
@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
                     .held = 30ms}),
     [](const auto& each) { return std::string(each.param.name); });
 
-// Events of host and pipe in one file, each thread with a track of its own.
+// One file has the events of host and pipe, with a track for each thread.
 TEST(DeviceTelemetry, TracesHostAndPipe) {
   const test::stored_tokens stored(2000);
   fake_cuda cuda(1);

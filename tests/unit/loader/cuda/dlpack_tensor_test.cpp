@@ -80,7 +80,7 @@ TEST_F(DlpackTensor, DescribesTheArraysOfABatch) {
   EXPECT_EQ(to_dlpack(*batch, batch_field::position_ids)->tensor.data, batch->position_ids());
 }
 
-// The published layout, byte by byte, as a foreign library reads it.
+// Checks the published layout byte by byte, as a foreign library reads it.
 TEST_F(DlpackTensor, LiesInMemoryAsItsAbiSays) {
   const auto batch = pipe_.next(on_);
   const dlpack_tensor tensor = to_dlpack(*batch, batch_field::labels);
@@ -102,8 +102,8 @@ TEST_F(DlpackTensor, LiesInMemoryAsItsAbiSays) {
   EXPECT_EQ(at(versioned.get(), 24, std::uint64_t{}), 0U);  // flags
 }
 
-// The slot is filled anew only behind the last tensor, in the order of the consumer's stream,
-// although the batch went first.
+// The slot is refilled only after the last tensor is released, in the order of the consumer's
+// stream, even though the batch was released first.
 TEST_F(DlpackTensor, KeepsTheSlotUntilItsDeleterRecordsTheRelease) {
   cuda_.delay(test::work_kind::other, 2ms);
   test::checking_consumer consumer(cuda_);
@@ -133,7 +133,8 @@ TEST_F(DlpackTensor, KeepsTheSlotUntilItsDeleterRecordsTheRelease) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// As a capsule's owner has it: a bare pointer, and a deleter that is called once, on any thread.
+// Works as for the owner of a capsule: a bare pointer and a deleter that is called once, on any
+// thread.
 TEST_F(DlpackTensor, MayEndOnAnotherThreadAfterThePipe) {
   dlpack::managed_tensor* handed_on = nullptr;
   {

@@ -19,9 +19,9 @@
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 
-// Each wait and each record of the pipe, by what goes wrong without it: removed_waits.py leaves
-// them out one by one and expects a failure here. What is late is chosen so that it cannot happen
-// to be in time.
+// Tests each wait and each record of the pipe by what fails without it. removed_waits.py removes
+// them one by one and expects a failure here. The delays are chosen so that nothing late can finish
+// in time by chance.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -43,7 +43,7 @@ std::vector<test::random_batch> ordered_batches(std::size_t count) {
 
 class PipeOrder : public testing::Test {
  protected:
-  /// Serves all batches to a consumer that uses each and lets it go at once.
+  /// Serves all batches to a consumer that uses each and releases it at once.
   void serve_all() {
     {
       device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
@@ -72,28 +72,29 @@ class PipeOrder : public testing::Test {
   test::checking_consumer consumer_{cuda_};
 };
 
-// Without the record of `copied`, or the wait for it, the host's slot is filled anew too soon.
+// Without the record of `copied`, or the wait for it, the host slot is refilled too early.
 TEST_F(PipeOrder, ASlotOfTheHostIsLeftAloneUntilItWasCopied) {
   cuda_.delay(test::work_kind::copy, 3ms);
   serve_all();
 }
 
-// Without the record of `ready`, or the consumer's wait for it, arrays are used that are not made.
+// Without the record of `ready`, or the consumer's wait for it, the consumer uses arrays that are
+// not finished.
 TEST_F(PipeOrder, AConsumerFindsWhatTheKernelMade) {
   cuda_.delay(test::work_kind::kernel, 3ms);
   serve_all();
 }
 
-// Without the record of `released`, or the pipe's wait for it, arrays are made anew under a
-// consumer that is late.
+// Without the record of `released`, or the pipe's wait for it, arrays are overwritten while a slow
+// consumer still uses them.
 TEST_F(PipeOrder, ASlotOfTheDeviceIsLeftAloneUntilItsConsumerHasDone) {
   cuda_.delay(test::work_kind::other, 3ms);
   serve_all();
 }
 
-// Without the record of `free`, or the wait for it, a consumer that is late is taken for a copy
-// that is, every time. One round is the first one's, another that of a busy machine, which may even
-// have more of them: then the next run tells.
+// Without the record of `free`, or the wait for it, stalls by a late consumer are always reported
+// as stalls by late copies. Two stalls of copies are allowed: one in the first round and one on a
+// busy machine. A busy machine may cause more, so the test makes up to ten runs.
 TEST_F(PipeOrder, AConsumerThatIsLateIsToldFromACopyThatIs) {
   const auto is_told = [this] {
     test::pinned_source source(&fake_cuda::api(), ordered_batches(12));
@@ -115,8 +116,8 @@ TEST_F(PipeOrder, AConsumerThatIsLateIsToldFromACopyThatIs) {
   EXPECT_TRUE(told);
 }
 
-// Without the wait for the pipe's own stream, memory ends under copies and kernels that nobody
-// asked for any more.
+// Without the wait for the pipe's own stream, memory is freed while copies and kernels that nobody
+// needs any more still use it.
 TEST_F(PipeOrder, MemoryEndsBehindTheLastKernel) {
   cuda_.delay(test::work_kind::kernel, 5ms);
   {
@@ -127,13 +128,13 @@ TEST_F(PipeOrder, MemoryEndsBehindTheLastKernel) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Without the wait for `released`, memory ends under a consumer that is late.
+// Without the wait for `released`, memory is freed while a late consumer still uses it.
 TEST_F(PipeOrder, MemoryEndsBehindTheLastConsumer) {
   cuda_.delay(test::work_kind::other, 5ms);
   serve_all();
 }
 
-// The same, if the last batch goes after the pipe.
+// Like the previous test, but the last batch is released after the pipe is destroyed.
 TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
   cuda_.delay(test::work_kind::other, 5ms);
   std::optional<device_batch> batch;
@@ -149,14 +150,15 @@ TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Without the wait after a release that could not be recorded, memory ends under the consumer.
+// Without the wait after a release that could not be recorded, memory is freed while the consumer
+// still uses it.
 TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
   cuda_.delay(test::work_kind::other, 5ms);
   {
     device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
                      source_.source());
     std::optional<device_batch> batch = pipe.next(stream_.get().value);
-    std::this_thread::sleep_for(20ms);  // the pipe has recorded all that it can
+    std::this_thread::sleep_for(20ms);  // the pipe has recorded all its events
     consumer_.use(*batch, source_.batches()[0], stream_.get().value);
     cuda_.fail_call("cudaEventRecord", 1, 999);
     batch.reset();
@@ -167,8 +169,8 @@ TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// A null stream is the default one of the pipe's device, on whichever thread a batch is asked for
-// or ends, and whatever the current device of that is.
+// A null stream means the default stream of the pipe's device, on any thread that takes or releases
+// a batch, and whatever the current device of that thread is.
 TEST(PipeOrderOfDevices, TheDefaultStreamIsThatOfThePipesDevice) {
   fake_cuda cuda(5, 2);
   cuda.delay(test::work_kind::other, 3ms);
@@ -184,7 +186,7 @@ TEST(PipeOrderOfDevices, TheDefaultStreamIsThatOfThePipesDevice) {
         const device_scope scope(fake_cuda::api(), 1);
         consumer.use(*batch, wanted, nullptr);
       }
-      std::jthread([&] { batch.reset(); }).join();  // on a thread that has chosen none
+      std::jthread([&] { batch.reset(); }).join();  // a thread that chose no device
     }
   }
   {
@@ -196,12 +198,12 @@ TEST(PipeOrderOfDevices, TheDefaultStreamIsThatOfThePipesDevice) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// Without the wait after a failure, the host's slot ends under a copy that is on its way.
+// Without the wait after a failure, the host slot is freed while a copy still reads it.
 TEST_F(PipeOrder, AFailedLaunchLeavesNoCopyBehind) {
   cuda_.delay(test::work_kind::copy, 5ms);
   cuda_.fail_call("kernel launch", 1, fake_cuda::launch_failure);
   const test::random_batch& batch = source_.batches()[0];
-  // The slot's memory ends with its use.
+  // The slot's memory is freed when its user is done.
   const auto next = [&]() -> std::optional<staged_batch> {
     auto memory = std::make_shared<pinned_block>(
         allocate_pinned(fake_cuda::api(), batch.layout.capacity_bytes()));

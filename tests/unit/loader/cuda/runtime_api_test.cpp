@@ -20,8 +20,8 @@ namespace {
 using test::fake_cuda;
 using testing::HasSubstr;
 
-// The true runtime, whatever machine this is: linked statically, so that a program starts without a
-// driver and is told 35.
+// Tests the real runtime on any machine. It is linked statically, so that a program starts without
+// a driver and then gets error 35.
 TEST(RuntimeApi, AnswersOnEveryMachine) {
   const cuda_api* api = runtime_api();
   const device_answer answer = find_device(api, 0);
@@ -31,7 +31,7 @@ TEST(RuntimeApi, AnswersOnEveryMachine) {
     return;
   }
   EXPECT_THAT(runtime_version(), testing::StartsWith("CUDA 1"));
-  if (answer.usable) return;  // tests/gpu has the rest
+  if (answer.usable) return;  // tests/gpu covers the rest
   EXPECT_THAT(answer.code, testing::AnyOf(0, 3, 35, 100, 804));
   if (answer.code == 35) {
     EXPECT_THAT(answer.why, HasSubstr("cudaErrorInsufficientDriver (35)"));
@@ -87,8 +87,8 @@ TEST(PinnedHook, GivesThePoolMemoryOfTheRuntime) {
   EXPECT_FALSE(pinned_hook(nullptr, 0));
 }
 
-// Every rank of a machine has its device, and no context on another: not by what takes and frees
-// memory on threads that never chose one.
+// Each rank of a machine uses its own device and creates no context on another. This includes
+// allocating and freeing memory on threads that never chose a device.
 TEST(PinnedHook, MakesNoContextOnAnotherDevice) {
   fake_cuda cuda(1, 3);
   const pinned_memory_hook hook = pinned_hook(&fake_cuda::api(), 2);
@@ -104,7 +104,7 @@ TEST(PinnedHook, MakesNoContextOnAnotherDevice) {
   (void)fake_cuda::api().use_device(0);
   EXPECT_EQ(cuda.alive(), 0U);
 
-  // What was current is so again, also where the runtime refuses.
+  // The previous device is current again, even if the runtime refuses the allocation.
   cuda.fail_call("cudaHostAlloc", 1, fake_cuda::out_of_memory);
   EXPECT_EQ(hook.allocate(hook.context, 100, why), nullptr);
   EXPECT_THAT(why, HasSubstr("cudaHostAlloc: fakeError (2)"));

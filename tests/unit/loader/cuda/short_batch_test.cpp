@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A last micro-batch of fewer rows, or of none, on a device: what the host has.
+// On a device, a last micro-batch with fewer rows or none is the same as on the host.
 #include <millrace/loader/cuda/device_loader.hpp>
 
 #include <cstdint>
@@ -31,7 +31,7 @@ constexpr std::int64_t ranks = 4;
 
 class ShortDeviceBatch : public testing::TestWithParam<bool> {
  protected:
-  // 24 of 60 samples are left behind the first 36: 9, 9 and 6 rows, and none.
+  // After the first 36 of 60 samples, 24 are left: ranks get 9, 9, 6 and 0 rows.
   static loader_options options(std::int64_t rank) {
     loader_options o;
     o.batch_size = 9;

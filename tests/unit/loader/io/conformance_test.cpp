@@ -21,7 +21,7 @@
 #include "support/seed.hpp"
 #include "unit/loader/io/reader_kinds.hpp"
 
-// What every reader has to do, whatever it reads by.
+// Tests that every reader must pass, however it reads.
 namespace millrace::loader {
 namespace {
 
@@ -30,10 +30,10 @@ using testing::HasSubstr;
 constexpr std::byte poison{0xAB};
 constexpr std::size_t margin = 64;
 
-/// Files of random bytes, and readers over them.
+/// Files of random bytes, and readers for them.
 class RangeReader : public testing::TestWithParam<test::reader_kind> {
  protected:
-  /// A file of so many bytes, at the end of the list; about one byte in sixteen is 0.
+  /// Appends a file of the given size to the list. About one byte in sixteen is 0.
   void add_file(std::integral auto size) {
     const auto bytes = static_cast<std::size_t>(size);
     std::vector<std::byte> contents(bytes);
@@ -63,7 +63,7 @@ class RangeReader : public testing::TestWithParam<test::reader_kind> {
     return {file, offset, std::min(bytes, most)};
   }
 
-  /// Gathers into poisoned memory with margins, and compares every byte of it.
+  /// Gathers into poisoned memory with margins and compares every byte of it.
   void expect_bytes(range_reader& reader, const std::vector<file_range>& ranges) const {
     std::size_t total = margin;
     for (const file_range& r : ranges) total += r.bytes + margin;
@@ -83,7 +83,7 @@ class RangeReader : public testing::TestWithParam<test::reader_kind> {
     EXPECT_TRUE(wrong == found.end()) << "first at byte " << wrong - found.begin();
   }
 
-  /// The io_error that a gather of one range ends with.
+  /// Returns the io_error that a gather of one range throws.
   static io_error error_of(range_reader& reader, const file_range& range) {
     std::vector<std::byte> memory(range.bytes);
     const read_request request{range, memory.data()};
@@ -114,7 +114,7 @@ TEST_P(RangeReader, GivesTheBytesOfRandomRanges) {
     SCOPED_TRACE(round);
     std::vector<file_range> ranges(random_() % 40);
     for (file_range& range : ranges) range = random_range();
-    if (ranges.size() > 3) ranges[1] = ranges[2];  // twice the same bytes
+    if (ranges.size() > 3) ranges[1] = ranges[2];  // the same bytes twice
     if (round % 2 == 0) r->prefetch(ranges);
     expect_bytes(*r, ranges);
     if (HasFailure()) return;
@@ -143,7 +143,7 @@ TEST_P(RangeReader, NeighboursAreNotMixedUp) {
   std::vector<file_range> ranges;
   for (std::uint64_t at = 0; at + 100 < 200'000; at += 100 + random_() % 5000) {
     ranges.push_back({0, at, 100});       // with gaps
-    ranges.push_back({0, at + 100, 37});  // without
+    ranges.push_back({0, at + 100, 37});  // without gaps
     ranges.push_back({0, at + 50, 100});  // overlapping
   }
   std::erase_if(ranges, [](const file_range& r) { return r.offset + r.bytes > 200'000; });
@@ -207,11 +207,11 @@ TEST_P(RangeReader, AMissingFileIsNamed) {
   const io_error e = error_of(*r, {1, 0, 10});
   EXPECT_EQ(e.code(), ENOENT);
   EXPECT_EQ(e.path(), folder_ / "absent.bin");
-  expect_bytes(*r, {{0, 0, 1000}});  // and it may be used again
+  expect_bytes(*r, {{0, 0, 1000}});  // the reader can still be used
 }
 
-// The commonest fault of copies over a network; reported as success elsewhere, with what was in
-// the memory before.
+// A file that is too short is an error. This is the most common fault of copies over a network.
+// Other software reports success and returns what the memory held before.
 TEST_P(RangeReader, AFileThatIsTooShortIsAnError) {
   add_file(4 << 20);
   files_[0].bytes = 8 << 20;
@@ -243,7 +243,8 @@ TEST_P(RangeReader, AFileThatShrinksIsAnErrorAndTheRestIsRead) {
   }
 }
 
-// Inside a page a shrunk file reads as zeros, without any signal.
+// If a file loses its end inside a page, the loss is detected wherever a read begins. Past the new
+// end, the page reads as zeros, without any signal.
 TEST_P(RangeReader, AnEndLostInsideAPageIsSeenWhereverItBegins) {
   add_file(5000);
   for (const std::uint64_t left : {4097u, 4500u, 4999u}) {
@@ -261,7 +262,7 @@ TEST_P(RangeReader, AnEndLostInsideAPageIsSeenWhereverItBegins) {
         EXPECT_EQ(e.code(), ENODATA);
         continue;
       }
-      // Zeros that are lost and zeros that are there are the same.
+      // Lost bytes that were zero anyway cannot be noticed.
       EXPECT_TRUE(std::equal(found.begin(), found.end(), contents_[0].begin() + 4096))
           << left << " bytes left, read up to " << end;
     }
@@ -275,7 +276,7 @@ TEST_P(RangeReader, AReplacedFileStaysTheOldOneWhileItIsOpen) {
   test::write_bytes(folder_ / "new", std::vector<std::byte>(50'000, std::byte{1}));
   std::filesystem::rename(folder_ / "new", files_[0].path);
   expect_bytes(*r, {{0, 0, 50'000}});
-  // Whoever comes now means the new one.
+  // A reader created now uses the new file.
   const auto other = reader();
   contents_[0].assign(50'000, std::byte{1});
   expect_bytes(*other, {{0, 100, 1000}});
@@ -283,13 +284,13 @@ TEST_P(RangeReader, AReplacedFileStaysTheOldOneWhileItIsOpen) {
 
 TEST_P(RangeReader, AReplacedFileIsNotOpenedForTheOldOne) {
   add_file(50'000);
-  // More than any reader keeps open by itself.
+  // More files than any reader keeps open on its own.
   for (int i = 0; i < 70; ++i) add_file(5000);
   const auto r = reader({.files = std::make_shared<open_files>(open_file_limits{.files = 4})});
   expect_bytes(*r, {{0, 0, 50'000}});
   test::write_bytes(folder_ / "new", std::vector<std::byte>(50'000, std::byte{1}));
   std::filesystem::rename(folder_ / "new", files_[0].path);
-  for (int round = 0; round < 60; ++round) {  // until others have taken its place
+  for (int round = 0; round < 60; ++round) {  // until other files have evicted it
     for (std::int64_t i = 1; i <= 70; ++i) expect_bytes(*r, {{i, 0, 5000}});
   }
   const io_error e = error_of(*r, {0, 0, 1000});
@@ -315,12 +316,12 @@ TEST_P(RangeReader, ManyFilesNeedFewDescriptorsAndMaps) {
     r->prefetch(ranges);
     expect_bytes(*r, ranges);
   }
-  // As many as threads read at one time may be open beside those of the table.
+  // In addition to the files of the table, each thread that reads at the moment may have one open.
   EXPECT_LE(table->usage().most_files, 16 + 9);
   EXPECT_LE(table->usage().most_maps, 8);
 }
 
-// What a gather of several threads leaves behind is not for the next one.
+// Memory that an earlier gather used must not be written by the next one.
 TEST_P(RangeReader, TheMemoryOfAnEarlierGatherIsLeftAlone) {
   for (int i = 0; i < 9; ++i) add_file(i < 8 ? 200'000 : 1'600'000);
   const auto r = reader({.files = std::make_shared<open_files>(open_file_limits{.maps = 1})});

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-/// A file of 5 MB, and NVIDIA's libraries as tests/support/fake_cufile.cpp has them.
+/// A file of 5 MB, and the fake of NVIDIA's libraries in tests/support/fake_cufile.cpp.
 class CufileReader : public testing::Test {
  protected:
   CufileReader() : contents_(5'000'000) {
@@ -98,7 +98,7 @@ TEST_F(CufileReader, WhatItCannotReadPreadReads) {
     expect_bytes(*r, {{0, 1001, 2 * mib}});
     const reader_report report = r->report();
     EXPECT_EQ(by_cufile(report), "0 of 1 requests");
-    EXPECT_EQ(report.retries >= 1, fault != "no_handles");  // what was never asked is not retried
+    EXPECT_EQ(report.retries >= 1, fault != "no_handles");  // an unused call is not retried
     bool is_said = false;
     for (const grant& g : report.grants) {
       is_said = is_said || (g.granted == "no" && g.why.find("weights.bin: ") != std::string::npos);
@@ -107,7 +107,8 @@ TEST_F(CufileReader, WhatItCannotReadPreadReads) {
   }
 }
 
-// The fake library aborts if it ends while it still knows a file.
+// A failed allocation leaves no file registered. The fake library aborts if it is closed while a
+// file is still registered.
 TEST_F(CufileReader, AFailedAllocationLeavesNoFileRegistered) {
   set("module");
   const int status = test::in_child([&] {
@@ -159,7 +160,7 @@ TEST_F(CufileReader, CompatibilityModeIsUsedIfOneInsists) {
   expect_bytes(*r, {{0, 1001, 2 * mib}});
   EXPECT_EQ(r->report().granted, "cufile");
   EXPECT_THAT(line(r->report()),
-              HasSubstr("in compatibility mode"));  // and is not called otherwise
+              HasSubstr("in compatibility mode"));  // and not reported as anything else
 }
 
 TEST_F(CufileReader, MoreFilesThanAreKeptOpen) {
@@ -176,7 +177,7 @@ TEST_F(CufileReader, MoreFilesThanAreKeptOpen) {
   EXPECT_EQ(by_cufile(r->report()), "200 of 200 requests");
 }
 
-/// NVIDIA's own library: of scripts/setup --cufile, or where MILLRACE_CUFILE says.
+/// NVIDIA's own library, from scripts/setup --cufile or from the path in MILLRACE_CUFILE.
 std::filesystem::path real_library() {
   if (const char* given = std::getenv("MILLRACE_CUFILE"); given != nullptr) return given;
   const auto root = test::source_folder() / "build/cufile/lib";
@@ -198,7 +199,8 @@ class RealCufile : public testing::Test {
 };
 
 TEST_F(RealCufile, IsLoadedAndHasTheFunctionsThatWeCall) {
-  // In a child, and in a folder of its own: it writes a log where it is loaded.
+  // Runs in a child process and in its own folder, because the library writes a log where it is
+  // loaded.
   const test::temp_folder folder;
   const int status = test::in_child([&] {
     std::filesystem::current_path(folder.path());
@@ -212,8 +214,9 @@ TEST_F(RealCufile, IsLoadedAndHasTheFunctionsThatWeCall) {
   EXPECT_EQ(status, 0);
 }
 
-// Version 1.20 of it never returns from its start where there is no driver: it must not come to
-// that, and asking must not leave a log in the working directory either.
+// The library is not started without a GPU. Without a driver, the start of version 1.20 never
+// returns, so it must not be called. The check for a driver must not leave a log in the working
+// directory either.
 TEST_F(RealCufile, IsNotStartedWithoutAGpu) {
   if (probe_gpu().usable) GTEST_SKIP() << "there is a GPU here";
   const test::temp_folder folder;

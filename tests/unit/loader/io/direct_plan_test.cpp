@@ -37,7 +37,7 @@ TEST(DirectPlan, ReadsWholeBlocks) {
 
 TEST(DirectPlan, MakesNeighboursOne) {
   std::byte to{};
-  // 100 bytes, then a gap that is worth it, then one that is not, then another file.
+  // 100 bytes, a gap that is worth skipping, a gap that is not, then another file.
   const std::vector<read_request> requests{{{0, 0, 100}, &to},
                                            {{0, 2000, 100}, &to},
                                            {{0, 2560 + direct_plan::most_gap + 512, 100}, &to},
@@ -54,7 +54,7 @@ TEST(DirectPlan, NeverExceedsASlot) {
   const auto extents = plan_of({{{0, 0, 8000}, &to}, {{0, 8000, 7000}, &to}});
   ASSERT_EQ(extents.size(), 2u);
   EXPECT_EQ(extents[0].end, 8192u);
-  EXPECT_EQ(extents[1].begin, 7680u);  // the block that both begin or end in is read twice
+  EXPECT_EQ(extents[1].begin, 7680u);  // both extents read the shared block
 }
 
 TEST(DirectPlan, ReadsStraightWhereAllIsAligned) {
@@ -72,7 +72,8 @@ TEST(DirectPlan, ReadsStraightWhereAllIsAligned) {
 
 TEST(DirectPlan, ReadsTheMiddleOfALongRequestStraight) {
   alignas(512) static std::byte memory[64 * 1024];
-  // 12 bytes to the first block, so that memory + 12 goes with it.
+  // The first whole block begins 12 bytes into the request. Its place in memory, memory + 512, is
+  // aligned.
   const auto extents = plan_of({{{0, 500, 30'000}, memory + 500}});
   ASSERT_EQ(extents.size(), 3u);
   EXPECT_EQ(extents[0].straight, nullptr);
@@ -82,7 +83,8 @@ TEST(DirectPlan, ReadsTheMiddleOfALongRequestStraight) {
   EXPECT_EQ(extents[2].need_end, 30'500u);
 }
 
-// Each byte of each request comes from an extent that has it, once, and no extent breaks a rule.
+// Each byte of each request comes from exactly one extent that contains it, and every extent obeys
+// the rules.
 TEST(DirectPlanProperty, CoversEveryByteOnceWithAlignedExtents) {
   std::mt19937_64 random(test::seed(5));
   alignas(4096) static std::byte memory[1 << 20];
@@ -123,7 +125,7 @@ TEST(DirectPlanProperty, CoversEveryByteOnceWithAlignedExtents) {
         EXPECT_GE(piece.from.offset, e.begin);
         EXPECT_LE(piece.from.offset + piece.from.bytes, e.need_end);
         for (std::uint64_t i = 0; i < piece.from.bytes; ++i) ++filled[index(piece.to + i)];
-        bool is_of_one = false;  // it keeps the distance between file and memory of its request
+        bool is_of_one = false;  // has the file-to-memory distance of a request
         for (const read_request& r : requests) {
           is_of_one = is_of_one || (r.from.file == piece.from.file && piece.to >= r.to &&
                                     piece.to + piece.from.bytes <= r.to + r.from.bytes &&

@@ -47,7 +47,7 @@ TEST(IoThreads, NoThreadIsStartedBeforeItIsNeeded) {
   EXPECT_EQ(pool.running(), 1);
 }
 
-// Two tasks that wait for one another: they can only end if both run at once.
+// Tasks run at the same time: two tasks wait for each other, so they can only finish if both run.
 TEST(IoThreads, TasksRunBesideOneAnother) {
   io_threads pool(1);
   std::atomic<int> here{0};
@@ -58,8 +58,8 @@ TEST(IoThreads, TasksRunBesideOneAnother) {
   EXPECT_EQ(here, 2);
 }
 
-// Without memory to ask for help, the caller runs all tasks; nobody calls them later, when what
-// they refer to is gone.
+// If there is no memory to ask helpers, the caller runs all tasks itself. No task is called later,
+// when the objects that it refers to are gone.
 TEST(IoThreads, AFailedAllocationLeavesNoTaskBehind) {
   bool failed = true;
   for (std::int64_t k = 1; failed; ++k) {
@@ -77,7 +77,7 @@ TEST(IoThreads, AFailedAllocationLeavesNoTaskBehind) {
     failed = test::disarm() >= k;
     EXPECT_EQ(runs % 8, 0) << k;  // all, or none
     std::atomic<int> here{0};
-    pool.for_each(2, 2, [&](std::size_t) {  // a helper comes, after what was asked before
+    pool.for_each(2, 2, [&](std::size_t) {  // a helper runs this after earlier requests
       ++here;
       while (here < 2) std::this_thread::yield();
     });
@@ -132,7 +132,7 @@ TEST(IoThreads, IdleTasksRunOneAtATimeAndNotAfterTheEnd) {
     }
     while (runs < 5) std::this_thread::yield();
     std::atomic<int> urgent{0};
-    pool.for_each(10, 4, [&](std::size_t) { ++urgent; });  // is not kept waiting by them
+    pool.for_each(10, 4, [&](std::size_t) { ++urgent; });  // does not wait for them
     EXPECT_EQ(urgent, 10);
   }
   EXPECT_EQ(most_at_once, 1);
@@ -144,7 +144,8 @@ TEST(IoThreads, AProcessHasOnePoolAsLongAsSomebodyUsesIt) {
   EXPECT_EQ(one, io_threads::of_process());
 }
 
-// The threads of the parent are not in the child: it must neither ask them nor wait for them.
+// A child process does not have its parent's threads, so it must neither give them work nor wait
+// for them.
 TEST(IoThreads, AChildHasAPoolOfItsOwn) {
   if (test::under_thread_sanitizer) {
     GTEST_SKIP() << "the sanitizer lets no child of many threads start one";

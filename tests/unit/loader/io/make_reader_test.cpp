@@ -82,7 +82,7 @@ TEST_F(MakeReader, TheEnvironmentIsAskedWhereNobodyElseSaysAnything) {
   EXPECT_EQ(report.why, "requested by MILLRACE_IO");
 
   EXPECT_EQ(report_of("mmap").granted, "mmap");
-  report = report_of("auto");  // that was said, too
+  report = report_of("auto");  // an explicit "auto" also counts
   EXPECT_EQ(report.asked, "auto");
   EXPECT_EQ(report.granted, "mmap");
 

@@ -66,7 +66,7 @@ TEST_F(MapAdvisor, WhatIsNamedIsDone) {
   EXPECT_EQ(advisor.of(1), map_advice::none);
 }
 
-/// Pages of a map that are in memory.
+/// Counts the pages of a map that are in memory.
 std::size_t resident_pages(const file_map& map) {
   std::vector<unsigned char> pages((map.bytes() + page_bytes() - 1) / page_bytes());
   if (::mincore(map.data(), map.bytes(), pages.data()) != 0) return 0;
@@ -99,7 +99,8 @@ TEST_F(MapAdvisor, ResidentFilesAreBroughtInInTheBackground) {
   EXPECT_THAT(text_of(advisor), HasSubstr("MADV_HUGEPAGE"));
 }
 
-// Of a file that is mapped in parts the first one is not the whole.
+// If a file is mapped in parts, having the first parts in memory does not mean that the file is in
+// memory.
 TEST_F(MapAdvisor, APartOfAFileIsNotTheFile) {
   constexpr std::size_t bytes = std::size_t{5} << 20;
   const test::temp_folder folder;
@@ -121,7 +122,7 @@ TEST_F(MapAdvisor, APartOfAFileIsNotTheFile) {
     while (!populated() && steady_clock::now() < end) std::this_thread::yield();
     ASSERT_TRUE(populated()) << text_of(advisor);
   }
-  threads_.reset();  // lets what is running end
+  threads_.reset();  // waits for running tasks
   EXPECT_FALSE(advisor.is_in_memory(0));
 }
 

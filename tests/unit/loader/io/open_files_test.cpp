@@ -43,7 +43,7 @@ class OpenFiles : public testing::Test {
   static std::shared_ptr<open_files> table(const open_file_limits& limits = {}) {
     return std::make_shared<open_files>(limits);
   }
-  /// The io_error that opening ends with.
+  /// Returns the io_error that opening the file throws.
   static io_error error_of(open_files& table, open_files::file& f) {
     try {
       (void)table.open(f);
@@ -79,7 +79,7 @@ TEST_F(OpenFiles, ReadersOfOneFileShareIt) {
   EXPECT_EQ(t->usage().maps, 1);
 }
 
-// Whichever allocation fails, the table stays consistent, and letting go of files needs none.
+// Whichever allocation fails, the table stays consistent. Releasing files needs no allocation.
 TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
   const data_file a = add("a");
   const data_file b = add("b");
@@ -94,7 +94,7 @@ TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
         g = t->attach(b);
         (void)t->open(*f);
         (void)t->map_at(*f, 0);
-        (void)t->lend();  // for which the map goes
+        (void)t->lend();  // which closes the map
         (void)t->map_at(*g, 0);
       } catch (const std::bad_alloc&) {
       }
@@ -102,7 +102,7 @@ TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
       f = t->attach(a);
       g = t->attach(b);
       if (!t->open(*f)->fd || !t->open(*g)->fd) return 1;
-      for (const auto& one : {f, g, f}) {  // an idle map goes for another after some uses
+      for (const auto& one : {f, g, f}) {  // after some uses, an idle map is replaced
         for (int use = 0; use < 100; ++use) (void)t->map_at(*one, 0);
         if (!t->map_at(*one, 0).got) return 2;
       }
@@ -134,7 +134,7 @@ TEST_F(OpenFiles, TheLeastUsedIsClosed) {
   const auto files = attach(*t, 5);
   for (int i = 0; i < 4; ++i) (void)t->open(*files[static_cast<std::size_t>(i)]);
   (void)t->open(*files[0]);
-  (void)t->open(*files[4]);  // in place of file 1
+  (void)t->open(*files[4]);  // evicts file 1
   EXPECT_EQ(t->usage().files, 4);
   EXPECT_EQ(t->usage().opens, 5);
   for (const std::size_t i : {0u, 2u, 3u, 4u}) (void)t->open(*files[i]);
@@ -155,7 +155,8 @@ TEST_F(OpenFiles, WhatIsReadFromStaysOpen) {
   EXPECT_LE(t->usage().files, 4);
 }
 
-// What is used by turns keeps its maps; what is idle gives them up.
+// Files that are used in turn keep their maps (mappings). A map that becomes idle is given to
+// another file.
 TEST_F(OpenFiles, MapsGoToOthersOnceTheyAreIdle) {
   const auto t = table({.files = 100, .maps = 2});
   const auto files = attach(*t, 4);
@@ -190,7 +191,7 @@ TEST_F(OpenFiles, MappedBytesAreBounded) {
   const auto files = attach(*t, 3);
   for (const auto& f : files) (void)t->map_at(*f, 0);
   EXPECT_EQ(t->usage().maps, 2);
-  // One there may be always.
+  // A single map is always allowed, even above the limit of bytes.
   const auto large = table({.mapped_bytes = 10});
   EXPECT_NE(large->map_at(*large->attach(add("large")), 0).got, nullptr);
 }
@@ -215,7 +216,8 @@ TEST_F(OpenFiles, OnlyTheSameFileIsOpenedAgain) {
   EXPECT_THAT(error_of(*t, *g).what(), HasSubstr("this is no longer the file"));
 }
 
-// A pool that still works on a map may let go of it last.
+// Maps and files may outlive the table. A thread pool that still works on a map may be the last to
+// release it.
 TEST_F(OpenFiles, WhatIsHandedOutMayOutliveTheTable) {
   auto t = table();
   auto f = t->attach(add("a"));
@@ -228,7 +230,7 @@ TEST_F(OpenFiles, WhatIsHandedOutMayOutliveTheTable) {
   t = nullptr;
   ASSERT_TRUE(end.expired());
   EXPECT_EQ(map.use_count(), 1);
-  map = nullptr;  // the address sanitizer sees what it counts in
+  map = nullptr;  // ASan checks its counters
   EXPECT_EQ(held.use_count(), 1);
   held = nullptr;
 }
@@ -241,7 +243,7 @@ TEST_F(OpenFiles, WhatIsNoFileIsRefused) {
   EXPECT_EQ(error_of(*t, *t->attach({folder_ / "fifo", 10})).code(), EINVAL);
 }
 
-// A rank with two thousand sources, under limits of 32 descriptors and of 8 maps.
+// Two thousand sources of one rank are read with limits of 32 descriptors and 8 maps.
 TEST_F(OpenFiles, TwoThousandFilesAreReadUnderSmallLimits) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors";

@@ -18,8 +18,8 @@
 #include "support/faulty_calls.hpp"
 #include "support/paths.hpp"
 
-// What the kernel cannot be made to say on demand. The readers must take every short answer for
-// what it is, and every error to whoever asked, or repeat the call where that may help.
+// Results that the real kernel does not return on demand. A reader must continue after a short
+// result. It must either report an error to the caller or, where that may help, repeat the call.
 namespace millrace::loader {
 namespace {
 
@@ -48,7 +48,7 @@ class ReadFaults : public testing::Test {
     }
   }
 
-  /// One range of each file, all of them through one gather.
+  /// Reads one range of each file in a single gather and returns whether all bytes are right.
   bool gathers_all(range_reader& reader, std::size_t files = 12) const {
     std::vector<std::vector<std::byte>> found(files, std::vector<std::byte>(9000, std::byte{0xAB}));
     std::vector<read_request> requests;
@@ -65,7 +65,7 @@ class ReadFaults : public testing::Test {
     return true;
   }
 
-  /// The code that a gather of all ends with, 0 if it ends well.
+  /// Returns the error code that such a gather throws, 0 if it succeeds, or -1 if bytes are wrong.
   int code_of(range_reader& reader) const {
     try {
       return gathers_all(reader) ? 0 : -1;
@@ -127,7 +127,8 @@ TEST_F(ReadFaults, WithoutCallsThatDoNotWaitAllIsRead) {
   }
 }
 
-// Only a read that may wait knows where a file ends.
+// If a non-blocking read returns nothing, that does not mean the file ends there. Only a read that
+// may wait can tell.
 TEST_F(ReadFaults, NothingReadWithoutWaitingIsNoEndOfAFile) {
   const fault_scope faults;
   test::nowait_code = -1;
@@ -160,7 +161,7 @@ TEST_F(ReadFaults, AnErrorOfALocalDiskIsSaidAtOnceWithItsPlace) {
     EXPECT_THAT(message_of(reader), HasSubstr(".bin: read: Input/output error (at byte 1"));
     EXPECT_EQ(reader.report().retries, 0);
   }
-  EXPECT_TRUE(gathers_all(reader));  // and the reader may be used again
+  EXPECT_TRUE(gathers_all(reader));  // the reader can still be used
 }
 
 TEST_F(ReadFaults, AnErrorOfANetworkIsTriedAgainAndCounted) {
@@ -208,11 +209,12 @@ TEST_F(ReadFaults, AnOpenOfANetworkIsTriedAgain) {
   }
 }
 
-// What finds most bugs of this kind: each call fails in turn, until one is not reached.
+// Each call fails in turn, until a run finishes without reaching the failing one. This method finds
+// most bugs of this kind. The reader reports each failure and can still be used.
 TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
   for (test::call_fault* const fault : {&test::open_fault, &test::read_fault}) {
     for (const bool mapped : {false, true}) {
-      if (mapped && fault == &test::read_fault) continue;  // it makes none
+      if (mapped && fault == &test::read_fault) continue;  // mmap makes no reads
       int said = 0;
       for (int k = 0;; ++k) {
         ASSERT_LT(k, 200);
@@ -228,7 +230,7 @@ TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
           EXPECT_EQ(code, 0);
           break;
         }
-        // A map that cannot be had is read instead, and then the call goes well.
+        // If a map fails, the file is read instead, and the gather may succeed.
         EXPECT_TRUE(code == EIO || (mapped && code == 0)) << "call " << k << ": " << code;
         said += code == EIO;
         EXPECT_TRUE(gathers_all(*reader)) << "after call " << k;
@@ -238,7 +240,7 @@ TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
   }
 }
 
-// As where a process has many other files: the readers' own give way.
+// If the process has many other open files, the readers close their own least recently used ones.
 TEST_F(ReadFaults, WithoutDescriptorsTheLeastUsedAreClosed) {
   pread_reader reader(files_, options_);
   EXPECT_TRUE(gathers_all(reader, 6));
@@ -247,7 +249,7 @@ TEST_F(ReadFaults, WithoutDescriptorsTheLeastUsedAreClosed) {
   EXPECT_TRUE(gathers_all(reader));
   EXPECT_EQ(options_.files->usage().refusals, 3);
   EXPECT_LE(options_.files->usage().files, 9);
-  // Nothing of its own left to close.
+  // This reader has no open file of its own that it could close.
   const auto none = std::make_shared<open_files>();
   options_.files = none;
   pread_reader other(files_, options_);
@@ -255,7 +257,7 @@ TEST_F(ReadFaults, WithoutDescriptorsTheLeastUsedAreClosed) {
   EXPECT_THAT(message_of(other), HasSubstr("raise the limit (ulimit -n)"));
 }
 
-// As WekaFS does after some hundreds of maps.
+// WekaFS refuses mmap after some hundreds of maps. Files without a map are read instead.
 TEST_F(ReadFaults, MapsThatAreRefusedAreRead) {
   for (const int code : {EPERM, ENOMEM, EAGAIN, ENODEV}) {
     options_.files = std::make_shared<open_files>();
@@ -266,7 +268,7 @@ TEST_F(ReadFaults, MapsThatAreRefusedAreRead) {
     EXPECT_GE(options_.files->usage().maps, 4);
     EXPECT_THAT(grants_of(reader), HasSubstr("it is read instead"));
     EXPECT_THAT(grants_of(reader), HasSubstr(std::generic_category().message(code)));
-    EXPECT_LE(test::map_fault.failed, 14);  // and not asked for again and again
+    EXPECT_LE(test::map_fault.failed, 14);  // refused maps are not retried again and again
   }
 }
 

@@ -18,7 +18,8 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
-/// 100 GiB of cold local files, 16 GiB of memory, and everything usable: what io_uring is for.
+/// 100 GiB of cold local files, 16 GiB of memory, and every reader available: the case that
+/// io_uring is for.
 reader_facts cold_facts() {
   reader_facts f;
   f.bytes = 100 * gib;
@@ -138,8 +139,8 @@ TEST_P(ChooseReader, TakesTheOneItShouldAndSaysWhy) {
   EXPECT_THAT(choice.why, HasSubstr(GetParam().why));
 }
 
-// Whatever the facts are, there is a reader and a reason, and the reason has a number in it or says
-// that nobody told one.
+// Whatever the facts are, a reader is chosen and a reason is given. The reason contains a number or
+// says that none is known.
 TEST(ChooseReaderByAnything, NeverChoosesWithoutAReason) {
   int choices = 0;
   for (const std::uint64_t bytes : {0ull, 100ull, 9ull * gib, 20ull * gib, 1000ull * gib}) {

@@ -19,7 +19,7 @@
 
 #include "support/paths.hpp"
 
-/// All readers that there are, for the one suite that they have to pass.
+/// The list of all readers, which must all pass the conformance tests.
 namespace millrace::test {
 
 struct reader_kind {
@@ -53,7 +53,7 @@ inline reader_kind uring_kind(std::string name, loader::uring_options ring = {})
 }
 #endif
 
-/// cuFile as tests/support/fake_cufile.cpp has it, of large requests and of all.
+/// cuFile, as faked by tests/support/fake_cufile.cpp, for requests of at least `least_bytes`.
 inline reader_kind cufile_kind(std::string name, std::uint64_t least_bytes) {
   return {std::move(name),
           [least_bytes](std::vector<loader::data_file> files, loader::reader_options options) {
@@ -64,7 +64,7 @@ inline reader_kind cufile_kind(std::string name, std::uint64_t least_bytes) {
           }};
 }
 
-/// A new reader is one line here.
+/// To add a reader, add a line here.
 inline std::vector<reader_kind> reader_kinds() {
   using loader::map_advice;
   return {

@@ -35,7 +35,7 @@ TEST(RetryPolicy, WaitsDoubleUpToTheMost) {
   EXPECT_EQ(policy.wait_before(1000, 1), microseconds(300'000));
 }
 
-// What the header promises of the defaults.
+// Checks the values that the header documents for the defaults.
 TEST(RetryPolicy, ByDefaultGivesUpAfterOneAndAHalfSeconds) {
   const retry_policy policy;
   microseconds least{0};

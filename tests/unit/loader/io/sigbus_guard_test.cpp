@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-/// Eight pages of which the last four are lost.
+/// Eight pages, of which the last four are lost.
 class SigbusGuard : public testing::Test {
  protected:
   SigbusGuard() {
@@ -47,7 +47,7 @@ TEST_F(SigbusGuard, CopiesUpToTheLostPage) {
                                           {begin() + 3 * page, to.data() + page, page},
                                           {begin() + 4 * page - 10, to.data() + 2 * page, 20},
                                           {begin(), to.data() + 3 * page, page}}};
-  for (int i = 0; i < 3; ++i) {  // and again: the signal is not left blocked
+  for (int i = 0; i < 3; ++i) {  // repeated: the signal must not stay blocked
     EXPECT_EQ(copy_pieces(pieces, begin(), end()), 2u);
     EXPECT_EQ(to[2 * page - 1], std::byte{7});
     EXPECT_EQ(copy_pieces(std::span(pieces).subspan(3), begin(), end()), 1u);
@@ -76,7 +76,8 @@ TEST_F(SigbusGuard, ThreadsDoNotDisturbOneAnother) {
   EXPECT_EQ(wrong, 0);
 }
 
-// A thread that blocks all signals, as many do that leave them to another one.
+// The guard works on a thread that blocks all signals too. Many threads leave signals to another
+// thread in this way.
 TEST_F(SigbusGuard, BlockedSignalsAreNoMatter) {
   std::thread([&] {
     ::sigset_t all;

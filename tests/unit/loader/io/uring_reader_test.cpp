@@ -40,11 +40,12 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr unsigned ring_setup = 425;  // on every processor
+constexpr unsigned ring_setup = 425;  // the same on every processor
 [[maybe_unused]] constexpr unsigned ring_enter = 426;
 [[maybe_unused]] constexpr unsigned ring_register = 427;
 
-/// Makes a call, io_uring_setup, fail with `code` in this process, as filters of containers do.
+/// Makes a system call (io_uring_setup by default) fail with `code` in this process, as the filters
+/// of containers do.
 bool forbid_rings(int code, unsigned call = ring_setup) {
   const ::sock_filter filter[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},
@@ -57,7 +58,7 @@ bool forbid_rings(int code, unsigned call = ring_setup) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/// A file of random bytes, on a disk where the temporary folder is on one.
+/// A file of random bytes, on a disk if the temporary folder is on one.
 class Uring : public testing::Test {
  protected:
   static constexpr std::uint64_t size = 4'000'001;
@@ -73,7 +74,7 @@ class Uring : public testing::Test {
     return ranges;
   }
 
-  /// Whether a gather of these gives the file's bytes.
+  /// Returns whether a gather of these ranges gives the file's bytes.
   bool is_right(range_reader& reader, const std::vector<file_range>& ranges) const {
     std::size_t all = 0;
     for (const file_range& r : ranges) all += r.bytes;
@@ -101,7 +102,7 @@ class Uring : public testing::Test {
   std::vector<std::byte> contents_;
 };
 
-// What a container without io_uring meets: pread, and the reason in the report.
+// In a container that forbids io_uring, pread is used, and the report says why.
 TEST_F(Uring, WhereItIsForbiddenPreadReads) {
   for (const int code : {EPERM, ENOSYS}) {
     const int status = test::in_child([&] {
@@ -137,13 +138,13 @@ class UringReader : public Uring {
   std::unique_ptr<uring_reader> reader(uring_options ring = {}) const {
     return std::make_unique<uring_reader>(files_, reader_options{}, std::move(ring));
   }
-  /// Whether the file's disk lets reads past the page cache.
+  /// Returns whether the file's disk allows reads that bypass the page cache.
   bool is_direct() const {
     return static_cast<bool>(open_direct(io::open_read_only(files_[0].path)).fd);
   }
 };
 
-// A ring that is forbidden only when the reader comes to make one.
+// io_uring becomes forbidden only when the reader creates its ring. pread is then used.
 TEST_F(UringReader, WhereNoRingIsToBeHadPreadReads) {
   const int status = test::in_child([&] {
     const auto r = reader();
@@ -159,7 +160,8 @@ TEST_F(UringReader, WhereNoRingIsToBeHadPreadReads) {
   EXPECT_EQ(status, 0);
 }
 
-// The table of files keeps the file that was there, where the kernel takes no other for it.
+// The ring's table of registered files keeps the old file if the kernel refuses to register another
+// in its place. Reads still get the right file.
 TEST_F(UringReader, APlaceThatCannotBeGivenAwayServesTheRightFile) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   std::vector<std::byte> others(size, std::byte{0x5A});
@@ -185,7 +187,8 @@ TEST_F(UringReader, APlaceThatCannotBeGivenAwayServesTheRightFile) {
   EXPECT_EQ(status, 0);
 }
 
-// More files than places, and a kernel that takes no read: the ring is given up, not waited for.
+// There are more files than places in the ring's table, and the kernel accepts no reads. The ring
+// must be given up, not waited for.
 TEST_F(UringReader, ARingThatTakesNothingMoreIsGivenUp) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   files_.push_back(files_[0]);
@@ -213,7 +216,7 @@ TEST_F(UringReader, WithoutLockedMemoryItGoesOnUnregistered) {
   const int status = test::in_child([&] {
     const ::rlimit none{65536, 65536};
     if (::setrlimit(RLIMIT_MEMLOCK, &none) != 0) return test::cannot_try;
-    // Root is above that limit: give up the right to be.
+    // This limit does not apply to root, so the process drops its capabilities.
     ::__user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     const ::__user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3] = {};
     if (::syscall(SYS_capset, &header, nothing) != 0) return test::cannot_try;
@@ -235,7 +238,7 @@ TEST_F(UringReader, KeepsThirtyTwoReadsInFlightAndMore) {
   const auto r = reader();
   const auto ranges = random_ranges(200, 8192);
   r->prefetch(ranges);
-  for (std::size_t i = 0; i < ranges.size(); i += 8) {  // as batches of 8 samples
+  for (std::size_t i = 0; i < ranges.size(); i += 8) {  // like batches of 8 samples
     EXPECT_TRUE(is_right(*r, {ranges.begin() + static_cast<std::ptrdiff_t>(i),
                               ranges.begin() + static_cast<std::ptrdiff_t>(i) + 8}));
   }
@@ -246,20 +249,20 @@ TEST_F(UringReader, KeepsThirtyTwoReadsInFlightAndMore) {
   EXPECT_GE(std::stoi(flight->granted), 32);
 }
 
-// Announced or not, a window is read once.
+// A window is read only once, whether it was announced or not.
 TEST_F(UringReader, ReadsNothingTwice) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   const auto r = reader();
   std::vector<file_range> ranges;
   for (std::uint64_t i = 0; i < 50; ++i) ranges.push_back({0, i * 70'000 + 13, 8192});
   r->prefetch(ranges);
-  r->prefetch(std::vector(ranges.begin(), ranges.begin() + 10));  // said twice, gathered twice
+  r->prefetch(std::vector(ranges.begin(), ranges.begin() + 10));  // announced and gathered twice
   EXPECT_TRUE(is_right(*r, std::vector(ranges.begin(), ranges.begin() + 10)));
   EXPECT_TRUE(is_right(*r, ranges));
   EXPECT_LE(r->report().bytes_read, 50u * (8192 + 2 * 512));
 }
 
-// An announcement that nobody comes for must not hold its slot for ever.
+// An announced range that is never gathered must not hold its slot forever.
 TEST_F(UringReader, WhatIsNeverGatheredGivesWay) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   const auto r = reader({.depth = 8, .slots = 32});
@@ -296,8 +299,9 @@ TEST_F(UringReader, MayEndWhileReadsAreInFlight) {
   }
 }
 
-// Results as a disk, a signal or a network file system may give them: each read, of all that are
-// in flight, is altered by chance, and the part that it says not to have read is poisoned.
+// Gathers give the right bytes, whatever reads return. Results are those of a disk, a signal or a
+// network file system: each read in flight may be altered at random, and bytes that its result does
+// not cover are poisoned.
 TEST_F(UringReader, GivesTheBytesWhateverBecomesOfReads) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   random_.seed(test::seed(11));
@@ -310,7 +314,7 @@ TEST_F(UringReader, GivesTheBytesWhateverBecomesOfReads) {
       return -code;
     };
     switch (random_() % 6) {
-      case 0: {  // short, at the end of a block
+      case 0: {  // a short read, at the end of a block
         if (result < 1024) return result;
         const auto left = static_cast<std::int64_t>(random_() % 8 + 1) * 512;
         if (left >= result) return result;
@@ -339,7 +343,7 @@ TEST_F(UringReader, GivesTheBytesWhateverBecomesOfReads) {
   EXPECT_EQ(r->report().granted, "io_uring");
 }
 
-// The kernel let the file be opened for direct reads, and then refuses them.
+// The kernel opens the file for direct reads but then refuses to read it. pread is then used.
 TEST_F(UringReader, AFileThatRefusesDirectReadsIsReadByPread) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   uring_options ring;
@@ -361,7 +365,8 @@ TEST_F(UringReader, AFileThatRefusesDirectReadsIsReadByPread) {
   EXPECT_THAT(direct->why, HasSubstr("tokens.bin: read: Invalid argument: read by pread"));
 }
 
-// As DeepSpeed's loader was found not to: an error in the middle of a file ends the gather.
+// A permanent error in the middle of a file ends the gather. DeepSpeed's loader was found not to do
+// this.
 TEST_F(UringReader, AnErrorThatStaysEndsTheGatherAndNoMore) {
   const auto r = reader();
   std::filesystem::resize_file(files_[0].path, 2'000'000);
@@ -369,15 +374,15 @@ TEST_F(UringReader, AnErrorThatStaysEndsTheGatherAndNoMore) {
   EXPECT_THROW((void)is_right(*r, {{0, 0, 100}, {0, 3'000'000, 8192}, {0, 100, 100}}), io_error);
 }
 
-// Whichever allocation fails, a call does its work or changes nothing: the same reader goes on,
-// also from another thread, for which it makes another ring.
+// Whichever allocation fails, a call either does its work or changes nothing. The same reader can
+// still be used, even from another thread, for which it makes another ring.
 TEST_F(UringReader, AFailedAllocationHarmsNoLaterGather) {
   const auto ranges = random_ranges(40, 8192);
   const auto others = random_ranges(20, 20'000);
   const int status = test::in_child([&] {
     bool failed = true;
     for (std::int64_t k = 1; failed; ++k) {
-      (void)::alarm(60);  // a ring without operations is waited for in vain
+      (void)::alarm(60);  // a ring without operations would wait forever
       const auto r = reader({.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2});
       test::arm({.k = k});
       r->prefetch(ranges);
@@ -399,7 +404,7 @@ TEST_F(UringReader, AFailedAllocationHarmsNoLaterGather) {
   EXPECT_EQ(status, 0);
 }
 
-// The same for a gather: it throws, and the next one fills the same memory.
+// A gather without memory throws, and the next gather fills the same buffers.
 TEST_F(UringReader, AGatherWithoutMemoryMayBeRepeated) {
   const auto ranges = random_ranges(40, 8192);
   const int status = test::in_child([&] {
@@ -443,7 +448,8 @@ TEST_F(UringReader, OptionsOutOfRangeAreRefused) {
   EXPECT_EQ(message({.most_files = 0}), "io_uring: most_files is 0, expected 1 to 32768");
 }
 
-// O_DIRECT on tmpfs takes anything on new kernels, and is refused by old ones.
+// Files on memory file systems can be read too. O_DIRECT on tmpfs accepts any read on new kernels
+// and is refused by old ones.
 TEST_F(UringReader, ReadsFromMemoryFileSystemsToo) {
   if (test::quick_folder() != "/dev/shm") GTEST_SKIP() << "needs /dev/shm";
   const test::temp_folder memory("/dev/shm");

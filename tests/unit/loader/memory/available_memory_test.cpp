@@ -34,7 +34,8 @@ TEST(AvailableMemory, IsWhatTheTightestGroupLeaves) {
   EXPECT_EQ(room->by, (system.files().sys / "fs/cgroup/jobs").string());
 }
 
-// A group whose cache holds a dataset is full, and has room nevertheless.
+// Memory that a cgroup can reclaim counts as available. The page cache of this cgroup holds a
+// dataset, so all its memory is used, but most of it can be reclaimed.
 TEST(AvailableMemory, CountsAllThatAGroupCanLetGoOf) {
   test::fake_system system;
   system.put("proc/meminfo", meminfo)

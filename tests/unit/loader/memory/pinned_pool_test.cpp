@@ -42,7 +42,7 @@ std::string refused(const pool_options& options) {
   return "accepted";
 }
 
-/// The row of a report that says what became of a kind, or an empty one.
+/// Returns the row of a report about `asked`, or an empty one.
 grant row(const pool_report& report, const std::string& asked) {
   for (const grant& g : report.grants) {
     if (g.asked == asked) return g;
@@ -50,7 +50,7 @@ grant row(const pool_report& report, const std::string& asked) {
   return {};
 }
 
-/// Memory as the CUDA runtime would give it, but badly aligned.
+/// Returns memory like the CUDA runtime, but badly aligned.
 struct fake_cuda_memory {
   int taken = 0;
   int given_back = 0;
@@ -88,7 +88,7 @@ TEST(PinnedPool, SlotsAreAlignedAndApart) {
       end = slot.data() + slot.size();
       EXPECT_LE(end, pool.bytes().data() + pool.bytes().size());
     }
-    // What is written to one is not seen in another.
+    // Writing to one slot does not change another.
     for (std::size_t i = 0; i < pool.slots(); ++i) {
       std::ranges::fill(pool.slot(i), std::byte(i + 1));
     }
@@ -124,7 +124,7 @@ TEST(PinnedPool, TakesMemoryOfCudaFirstAndGivesItBack) {
     EXPECT_EQ(pool.kind(), memory_kind::cuda);
     EXPECT_TRUE(pool.report().locked);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.slot(2).data()) % 4096, 0U);
-    std::ranges::fill(pool.bytes(), std::byte{1});  // all of it is there: AddressSanitizer looks
+    std::ranges::fill(pool.bytes(), std::byte{1});  // ASan checks that all bytes are accessible
     EXPECT_EQ(cuda.taken, 1);
     EXPECT_FALSE(row(pool.report(), "memory of NUMA node 0").why.empty());
   }
@@ -157,7 +157,7 @@ TEST(PinnedPool, HoldsItsBudgetWithTheNumbers) {
   EXPECT_THAT(refused({.slots = 3, .slot_bytes = 100 * mib}),
               HasSubstr("3 slots of 104857600 bytes, aligned to 4096, does not fit its budget of "
                         "268435456 bytes"));
-  // A byte more than a page in each makes them two pages.
+  // One byte more than a page makes each slot take two pages.
   EXPECT_EQ(refused({.slots = 4, .slot_bytes = 4096, .budget_bytes = 16384}), "accepted");
   EXPECT_THAT(refused({.slots = 4, .slot_bytes = 4097, .budget_bytes = 16384}),
               HasSubstr("does not fit its budget of 16384 bytes"));
@@ -172,7 +172,7 @@ TEST(PinnedPool, RefusesNonsense) {
               HasSubstr("64 to 2097152"));
   for (const std::size_t slots : {std::size_t{1}, std::size_t{4096}, most / 2, most}) {
     for (const std::size_t bytes : {most, most - 4096, most / 2, most / 4096}) {
-      if (slots == 1 && bytes == most / 4096) continue;  // no nonsense, but more than there is
+      if (slots == 1 && bytes == most / 4096) continue;  // valid, but more than the machine has
       EXPECT_THAT(refused({.slots = slots, .slot_bytes = bytes, .budget_bytes = most / 2}),
                   HasSubstr("does not fit"))
           << slots << " slots of " << bytes;
@@ -180,7 +180,8 @@ TEST(PinnedPool, RefusesNonsense) {
   }
 }
 
-// More than there is would not be refused, but end the process when it is touched.
+// A pool larger than the available memory is refused. Otherwise, the allocation would succeed, and
+// the process would be killed when it touches the memory.
 TEST(PinnedPool, SaysThatThereIsNoSuchMemory) {
   test::fake_system system;
   system.put("proc/meminfo", "MemTotal:  9999 kB\nMemAvailable:    1000 kB\n");
@@ -232,7 +233,7 @@ TEST(PinnedPool, SaysThatHugePagesAreSwitchedOff) {
   EXPECT_THAT(detail::why_no_thp(none.files()), HasSubstr("has no transparent huge pages"));
 }
 
-// An ordinary user may lock so much and no more: a report, not a failure.
+// An ordinary user may lock only a limited amount. Exceeding it is reported but does not fail.
 TEST(PinnedPool, GoesOnWhereNothingMayBeLocked) {
   const int result = test::in_child([] {
     const ::rlimit limit{65536, 65536};
@@ -246,7 +247,7 @@ TEST(PinnedPool, GoesOnWhereNothingMayBeLocked) {
     if (pool.kind() != memory_kind::plain || pool.report().locked || lock.granted != "no") return 1;
     if (lock.why.find("mlock refused 4194304 bytes: ") == std::string::npos) return 2;
     if (lock.why.find("RLIMIT_MEMLOCK is 65536 bytes") == std::string::npos) return 3;
-    // What the limit allows is locked.
+    // An amount within the limit is locked.
     const pinned_pool small({.slots = 2, .slot_bytes = 4096, .best = memory_kind::locked});
     return small.kind() == memory_kind::locked && small.report().locked ? 0 : 4;
   });
@@ -260,7 +261,8 @@ std::string huge_pool(const char* file) {
   return read_system_file(huge_pool_folder / file).value_or("");
 }
 
-// The machine has one pool of huge pages: tests that go by what is in it take turns.
+// A lock: the machine has one pool of huge pages, so tests that depend on its contents run one at a
+// time.
 class huge_pool_turn {
  public:
   huge_pool_turn()
@@ -285,7 +287,7 @@ TEST(PinnedPool, GoesOnWithAnEmptyPoolOfHugePages) {
   EXPECT_THAT(row_of.why, HasSubstr("the pool has 0 free of " + huge_pool("nr_hugepages")));
 }
 
-// Makes a pool of huge pages for as long as the test runs.
+// Reserves a pool of huge pages while the test runs.
 class huge_page_pool {
  public:
   explicit huge_page_pool(int pages) : before_(huge_pool("nr_hugepages")) {
@@ -318,7 +320,7 @@ TEST(PinnedPool, TakesHugePagesOfThePool) {
     EXPECT_TRUE(pool.report().locked);
     EXPECT_EQ(pool.report().huge_bytes, 3 * mib);
     EXPECT_THAT(row(pool.report(), "hugetlb").why, HasSubstr("2 huge pages of 2 MiB"));
-    EXPECT_EQ(pool.report().grants.back().asked, "hugetlb");  // nothing worse was tried
+    EXPECT_EQ(pool.report().grants.back().asked, "hugetlb");  // no lesser kind was tried
     std::ranges::fill(pool.bytes(), std::byte{7});
   }
   EXPECT_EQ(huge_pool("nr_hugepages"), before);
@@ -339,7 +341,7 @@ TEST(PinnedPool, AsksForANodeAndSaysWhatCameOfIt) {
   }
 }
 
-// The guard pages: a write behind the last slot must not end in somebody else's memory.
+// Guard pages catch a write past the last slot, which must not reach other memory.
 TEST(PinnedPool, NothingIsTouchedBesideTheSlab) {
   const int result = test::in_child([] {
     const pinned_pool pool({.slots = 1, .slot_bytes = 4096, .best = memory_kind::thp});

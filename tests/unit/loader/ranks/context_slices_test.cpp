@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using numbers = std::vector<std::int64_t>;
 
-// The picture in the header.
+// The slices of a rank are a chunk of each half of the row, as in the example drawn in the header.
 TEST(ContextSlices, AreAChunkOfEachHalf) {
   const context_slices first(16, 2, 0);
   EXPECT_THAT(first.slices(), ElementsAre(row_slice{0, 4}, row_slice{12, 4}));
@@ -30,7 +30,8 @@ TEST(ContextSlices, AreAChunkOfEachHalf) {
   EXPECT_EQ(first.position(3), 3);
   EXPECT_EQ(first.position(4), 12);
 
-  // The last rank's chunks touch: what is read is one run, its middle token read once.
+  // The chunks of the last rank are adjacent, so they are read as one run, and the token where they
+  // meet is read only once.
   const context_slices last(16, 2, 1);
   EXPECT_THAT(last.slices(), ElementsAre(row_slice{4, 4}, row_slice{8, 4}));
   EXPECT_THAT(last.reads(), ElementsAre(row_slice{4, 9}));
@@ -53,8 +54,8 @@ TEST(ContextSlices, SayWhatIsWrong) {
               HasSubstr("the context-parallel rank is 2, expected 0 to 1"));
 }
 
-// Made before the cut or after it from what a rank reads: the same tokens, labels and positions,
-// and of all ranks together each position of the row once.
+// Fields are the same whether they are made before the row is cut or afterwards, from what the rank
+// reads. All ranks together have each position of the row exactly once.
 TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
   std::mt19937_64 random(test::seed(1));
   for (int round = 0; round < 200; ++round) {
@@ -75,7 +76,7 @@ TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
         slices.take(std::span<const std::int64_t>(whole), std::span(part));
         return part;
       };
-      // From what is read alone: position by position, as it lies in the file.
+      // Makes fields only from the tokens that are read, each at its position in the file.
       numbers readable(text.size(), -1);
       for (const row_slice& each : slices.reads()) {
         for (std::int64_t i = each.first; i < each.first + each.length; ++i) {
@@ -101,7 +102,7 @@ TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
   }
 }
 
-// Against a text that is written out token by token.
+// The pieces are those of the given part. Compares with a text that is expanded token by token.
 TEST(PiecesOf, AreThoseOfThePart) {
   std::mt19937_64 random(test::seed(2));
   const auto write_out = [](const std::vector<dataset::piece>& pieces) {

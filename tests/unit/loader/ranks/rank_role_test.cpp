@@ -19,7 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// 16 ranks: attention has 2 x 2 x 2 x 2, experts 1 x 4 x 2 x 2.
+// Expert ranks have their own numbering: of 16 ranks, attention uses 2 x 2 x 2 x 2 and experts use
+// 1 x 4 x 2 x 2.
 TEST(ParallelLayout, NumbersExpertsAnew) {
   const parallel_layout layout({.world_size = 16,
                                 .tensor_parallel = 2,
@@ -75,8 +76,8 @@ TEST(StageNeeds, AreMoreWithDocumentsAndMultiTokenPrediction) {
               HasSubstr("the pipeline stage is 4, expected 0 to 3"));
 }
 
-// A job of 2 x 2 x 3 x 3 ranks: who reads sends to the others of its group, nobody gets a batch
-// twice, middle stages have nothing to do with it.
+// A job of 2 x 2 x 3 x 3 ranks. A rank that reads sends to the other ranks of its group. No rank
+// gets a batch twice, and middle pipeline stages get none.
 TEST(RankRole, GivesEachRankThatNeedsThemItsBatchesOnce) {
   const parallel_layout layout(
       {.world_size = 36, .tensor_parallel = 2, .context_parallel = 2, .pipeline_parallel = 3});
@@ -113,7 +114,7 @@ TEST(RankRole, MayHaveAllOfAGroupRead) {
   }
 }
 
-// With document ends the middle stages take part, too.
+// If document ends are needed, the middle stages receive them too.
 TEST(RankRole, BringsDocumentEndsToAllStages) {
   const parallel_layout layout({.world_size = 6, .tensor_parallel = 2, .pipeline_parallel = 3});
   const rank_role role = role_of(layout, 2, 16, tensor_sharing::broadcast, {.document_ends = true});
@@ -123,7 +124,7 @@ TEST(RankRole, BringsDocumentEndsToAllStages) {
   EXPECT_THAT(role.receivers, ElementsAre(3));
 }
 
-// With any order of ranks the source is the first of the tensor-parallel group.
+// For any order of ranks, the source is the first rank of the tensor-parallel group.
 TEST(RankRole, FollowsTheOrderOfRanks) {
   const parallel_layout layout({.world_size = 8, .tensor_parallel = 2, .order = "dp-tp"});
   const rank_role reader = role_of(layout, 1, 8);

@@ -53,9 +53,9 @@ class SimulateRank : public testing::Test {
   const dataset::indexed_dataset& data_ = stored_.data();
 };
 
-/// With an injected latency, utilisation and the step that breaks even are what the closed form
-/// says, within 2 %. It goes by the work that was done, which on a machine in use is a little more
-/// than was asked for. Other programs may take the processor meanwhile: the best of three runs
+/// Expects that, with an injected latency, the utilization and the break-even step time are within
+/// 2 % of the closed form. The model uses the measured compute time, which on a busy machine is
+/// slightly more than requested. Other programs may take the processor, so the best of three runs
 /// counts.
 void expect_closed_form(const std::function<simulated_rank()>& run, const pipeline_model& model) {
   double worst = 1;
@@ -89,7 +89,8 @@ TEST_F(SimulateRank, IsTheClosedFormWhereLatencyShows) {
       {.make_s = 0.100, .threads = 1, .slots = slots_of(options)});
 }
 
-// The ring is full at first, so what it held must be used up before the pace is the loader's.
+// The closed form holds with several threads. The ring is full at first; only after its batches are
+// used up does the loader set the pace.
 TEST_F(SimulateRank, IsTheClosedFormWithSeveralThreads) {
   loader_options options = options_of({.latency = 180ms, .sees_prefetch = false});
   options.threads = 3;
@@ -99,7 +100,8 @@ TEST_F(SimulateRank, IsTheClosedFormWithSeveralThreads) {
       {.make_s = 0.180, .threads = 3, .slots = slots_of(options)});
 }
 
-// Told of three batches ahead of the one that is due: four are under way at one time.
+// The closed form holds if storage is told ahead about reads. It is told about three batches beyond
+// the current one, so four reads overlap.
 TEST_F(SimulateRank, IsTheClosedFormWhereStorageIsToldAhead) {
   loader_options options = options_of({.latency = 200ms});
   options.prefetch_samples = 6;
@@ -108,7 +110,7 @@ TEST_F(SimulateRank, IsTheClosedFormWhereStorageIsToldAhead) {
       {.make_s = 0.200, .threads = 1, .slots = slots_of(options), .announced = 3});
 }
 
-// What is served does not depend on how it was read, and every byte of it is looked at.
+// Batches have the same checksums however they were read, and the checksums cover every byte.
 TEST_F(SimulateRank, ChecksumsEveryBatch) {
   const simulate_options simulated = {.steps = 20, .full_speed_steps = 0};
   const simulated_rank slow = run(options_of({.latency = 1ms}), simulated);

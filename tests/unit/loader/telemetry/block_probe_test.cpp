@@ -36,7 +36,8 @@ TEST_F(BlockProbe, AsksSeldomAboutQuickReads) {
   EXPECT_EQ(asked, 1 + 10);
 }
 
-// Long, but as quick as ever: a large micro-batch.
+// The probe rarely asks the kernel about long reads of large micro-batches, which are not slow for
+// their size.
 TEST_F(BlockProbe, AsksSeldomAboutLongReadsOfManyBytes) {
   EXPECT_FALSE(probe_.blocked(8'000, 65'536));
   for (int i = 0; i < 31; ++i) EXPECT_FALSE(probe_.blocked(8'000'000, 65'536'000));
@@ -47,10 +48,11 @@ TEST_F(BlockProbe, SeesMajorFaults) {
   fake.major_faults += 3;
   EXPECT_TRUE(probe_.blocked(900'000, 65'536));
   EXPECT_EQ(probe_.faults(), 3);
-  EXPECT_FALSE(probe_.blocked(900'000, 65'536));  // as slow, but nothing was waited for
+  EXPECT_FALSE(probe_.blocked(900'000, 65'536));  // as slow, but it did not wait
 }
 
-// Whoever waits for pages that are being read ahead faults, but not majorly.
+// The probe detects that the thread slept. A thread that waits for pages that are already being
+// read ahead has no major faults, but it sleeps.
 TEST_F(BlockProbe, SeesThatTheThreadSlept) {
   fake.voluntary_switches += 1;
   EXPECT_TRUE(probe_.blocked(900'000, 65'536));
@@ -65,13 +67,14 @@ TEST_F(BlockProbe, DoesNotTakeAWaitForASlotForStorage) {
     probe_.waited(wait);
     fake.voluntary_switches += 1;
     EXPECT_TRUE(probe_.blocked(900'000, 65'536)) << wait;
-    probe_.waited(1'000);  // a slot that was free
+    probe_.waited(1'000);  // waited for a slot, not for storage
     fake.voluntary_switches += 1;
     EXPECT_TRUE(probe_.blocked(900'000, 65'536)) << wait;
   }
 }
 
-// With storage that is fast, each read is only a little slow: once seen, all are looked at.
+// With fast storage, each read is only slightly slow. After one read was found to wait, all reads
+// are checked.
 TEST_F(BlockProbe, KeepsLookingWhereOneReadWasKeptWaiting) {
   int found = 0;
   for (int i = 0; i < 320; ++i) {
@@ -81,7 +84,7 @@ TEST_F(BlockProbe, KeepsLookingWhereOneReadWasKeptWaiting) {
   EXPECT_GE(found, 320 - 32);
 }
 
-// The real clock and the real kernel.
+// The probe distinguishes sleeping from working, with the real clock and the real kernel.
 TEST(BlockProbeForReal, TellsSleepFromWork) {
   block_probe probe(&usage_of_this_thread);
   probe.waited(0);
@@ -89,7 +92,8 @@ TEST(BlockProbeForReal, TellsSleepFromWork) {
   std::int64_t worked = 0;
   for (int i = 0; i < 40; ++i) {
     const std::int64_t begin = now_ns();
-    // Who is kept from running until the time is over has not slept, and does so again.
+    // If other threads use the processor until the sleep has elapsed, the thread has not slept, so
+    // it sleeps again.
     const std::int64_t switches = usage_of_this_thread().voluntary_switches;
     do {
       std::this_thread::sleep_for(std::chrono::microseconds(300));

@@ -23,8 +23,8 @@ TEST(Clock, GoesAsTheWallsDoes) {
   EXPECT_GE(end - begin, 199'000'000);
 }
 
-// A time that one thread read and another then compares with its own is not in the future, but for
-// what the processors' counters may differ by.
+// One thread reads the time and another compares it with its own. The first time is never in the
+// future, except for the possible difference between the counters of the processors.
 TEST(Clock, IsOneForAllThreads) {
   std::atomic<std::int64_t> last = now_ns();
   std::atomic<std::int64_t> worst = 0;

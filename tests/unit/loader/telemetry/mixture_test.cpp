@@ -23,7 +23,7 @@ TEST(Mixture, ComparesWhatCameWithTheWeights) {
   EXPECT_DOUBLE_EQ(shares[1].target_samples, 25);
 }
 
-// Other weights hold from then on, not for what was served before.
+// New weights apply only to batches that are served later.
 TEST(Mixture, FollowsAChangeOfWeights) {
   mixture m({{"web", 1}, {"code", 1}, {"new", 0}});
   m.served(0, 50);

@@ -31,7 +31,7 @@ using testing::HasSubstr;
 
 const std::string odd_name = "a \"quoted\\ name\",\nin \xc3\xa9 two lines";
 
-/// A run with something in every figure.
+/// Simulates a run in which no reported value is zero.
 void fill(telemetry& t) {
   test::simulate_pipeline(t, 200, 4, 1, true, [](std::int64_t m) {
     return test::simulated_times{2 * microsecond, m % 10 == 9 ? 3'000 * microsecond : 0,
@@ -96,14 +96,14 @@ TEST(ReportJson, HoldsEveryFigure) {
   EXPECT_DOUBLE_EQ(json.at_pointer("/mixture/1/target_samples").get_double(), 200);
 }
 
-/// What a scraper makes of the text format, version 0.0.4: strict where Prometheus is.
+/// Parses the Prometheus text format, version 0.0.4, as strictly as Prometheus does.
 struct exposition {
   std::map<std::string, std::string> types;
-  std::map<std::string, double> samples;  ///< by name and labels as they stand there
+  std::map<std::string, double> samples;                      ///< by name and labels as written
   std::map<std::string, std::vector<std::string>> labels_of;  ///< in order, by family
 };
 
-/// @throws std::runtime_error  it is not the text format
+/// @throws std::runtime_error  if the text does not follow the format
 exposition parse_exposition(const std::string& text) {
   static const std::regex comment("# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)");
   static const std::regex sample(
@@ -193,12 +193,12 @@ TEST(ReportPrometheus, HasBucketsThatGrow) {
   EXPECT_EQ(found.samples.at("millrace_loader_wait_seconds_count{rank=\"5\"}"), 199);
   EXPECT_NEAR(found.samples.at("millrace_loader_wait_seconds_sum{rank=\"5\"}"),
               static_cast<double>(report.waits.total_ns) * 1e-9, 1e-12);
-  // Waits of none, which most are, lie in the first.
+  // Most waits take no time, so they are in the first bucket.
   EXPECT_GT(found.samples.at("millrace_loader_wait_seconds_bucket{rank=\"5\",le=\"1.024e-06\"}"),
             100);
 }
 
-// The parser above must not take anything.
+// Checks that the parser above refuses invalid text.
 TEST(ReportPrometheus, IsReadByAParserThatRefuses) {
   for (const char* bad :
        {"a 1", "# TYPE a counter\na{} 1\n", "# HELP a b\n# TYPE a counter\na{x=1} 1\n",

@@ -13,24 +13,24 @@
 
 namespace millrace::test {
 
-/// How long each part of a micro-batch takes, in nanoseconds.
+/// Durations of the parts of a micro-batch, in nanoseconds.
 struct simulated_times {
   std::int64_t plan = 0;
   std::int64_t storage = 0;
   std::int64_t gather = 0;
   std::int64_t copy = 0;
-  std::int64_t compute = 0;  ///< of the caller, once it has the batch
+  std::int64_t compute = 0;  ///< by the caller, per batch
 };
 
-/// A loader and its caller with a clock of numbers: a producer that makes micro-batches one by one
-/// in `slots` slots, and a caller that releases those it holds whenever it holds `held` of them,
-/// after its work on them. Tells telemetry of it, in the order of time.
+/// Simulates a loader and its caller, with a simulated clock. A producer makes micro-batches one at
+/// a time in `slots` slots. A caller works on the batches that it holds and releases all of them
+/// whenever it holds `held`. Reports everything to `t`, in order of time.
 ///
-/// @param copies_apart  copies are made by an engine of their own, while the producer goes on
+/// @param copies_apart  true if a separate engine makes copies while the producer continues
 inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::int64_t slots,
                               std::int64_t held, bool copies_apart,
                               const std::function<simulated_times(std::int64_t)>& times_of) {
-  std::deque<std::int64_t> freed(static_cast<std::size_t>(slots), 0);  // when each slot is free
+  std::deque<std::int64_t> freed(static_cast<std::size_t>(slots), 0);  // when each slot is freed
   std::vector<std::int64_t> ready_at;
   std::int64_t producer = 0;
   std::int64_t engine = 0;
@@ -38,8 +38,8 @@ inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::i
   std::int64_t holds = 0;
   std::int64_t made = 0;
 
-  // The producer runs as far as slots are free: what it tells comes before the caller's next word,
-  // as a slot is only freed by the caller.
+  // The producer runs while slots are free. Only the caller frees slots, so everything that the
+  // producer reports comes before the caller's next report.
   const auto produce = [&] {
     while (made < batches && !freed.empty()) {
       const simulated_times times = times_of(made);
@@ -68,7 +68,7 @@ inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::i
     }
   };
 
-  // Asked for the first time once the ring is full, as after any start-up that takes a while.
+  // The caller asks for the first batch when the ring is full, as after any longer start-up.
   produce();
   caller = ready_at.back();
   for (std::int64_t m = 0; m < batches; ++m) {

@@ -47,7 +47,8 @@ TEST(Telemetry, KnowsNothingAtFirst) {
   EXPECT_EQ(stalls_of(report), 0);
 }
 
-// By hand: three batches, the first wait told apart.
+// Waits and the time between them are counted. Three waits with known durations. The first wait is
+// reported separately.
 TEST(Telemetry, CountsWaitsAndTheTimeBetween) {
   telemetry t({.rank = 3, .slots = 2});
   t.wait(0, 1'000, 5'000, 0);
@@ -86,7 +87,8 @@ TEST(Telemetry, CountsStagesAndBytes) {
   EXPECT_EQ(report.bytes, 65'540);
 }
 
-// Threads that make batches at one time, each with its own account; one sum.
+// Several threads make batches at the same time, each with its own counters. The report adds them
+// up.
 TEST(Telemetry, AddsUpWhatProducersTell) {
   telemetry t({.slots = 8, .producers = 3, .trace_events = 1 << 14});
   {
@@ -135,7 +137,7 @@ TEST(Telemetry, TracesWhatItIsTold) {
   EXPECT_EQ(events[0].kind, trace_kind::slot_wait);
   EXPECT_EQ(events[1].kind, trace_kind::gather);
   EXPECT_EQ(events[2].kind, trace_kind::wait);
-  EXPECT_EQ(events[2].detail, 0);  // the first wait is no stall
+  EXPECT_EQ(events[2].detail, 0);  // the first wait is not a stall
   EXPECT_EQ(events[3].kind, trace_kind::ready);
   EXPECT_EQ(events[6].kind, trace_kind::wait);
   EXPECT_EQ(events[6].detail, static_cast<int>(stall_cause::copy) + 1);
@@ -143,8 +145,9 @@ TEST(Telemetry, TracesWhatItIsTold) {
   EXPECT_EQ(events[6].end_ns, 91);
 }
 
-// Each cause alone, in a loader that would not stall without: batches made in some 60 us, a caller
-// that takes 200 to 2,000 us. What is injected comes always, or now and then and long.
+// Injects one cause at a time into a loader that would not stall otherwise: a batch is made in
+// about 60 us, and the caller works for 200 to 2,000 us per batch. The delay is injected either for
+// every batch or rarely, but then it is long.
 struct injection {
   stall_cause cause;
   bool always;
@@ -173,7 +176,7 @@ TEST_P(StallCause, IsNamed) {
       simulated_times& each = times[static_cast<std::size_t>(m)];
       each = {between(1, 5) * us, random() % 4 == 0 ? between(1, 20) * us : 0, between(10, 30) * us,
               between(5, 15) * us, compute};
-      // It works on all that it holds at once, and asks for nothing meanwhile.
+      // The caller works on all batches that it holds at once and requests none meanwhile.
       if (hold) each.compute = m % held == held - 1 ? held * compute : 0;
       if ((m + 1) % every != 0) continue;
       if (cause == stall_cause::storage) each.storage += late;
@@ -209,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(
       return title(each.param.cause) + (each.param.always ? "Always" : "NowAndThen");
     });
 
-// Without anything injected nothing is named.
+// If nothing is injected, no stall is reported.
 TEST(Telemetry, NamesNothingWhereNothingStalls) {
   telemetry t({.slots = 4});
   simulate_pipeline(t, 1000, 4, 1, false, [](std::int64_t) {
@@ -219,7 +222,7 @@ TEST(Telemetry, NamesNothingWhereNothingStalls) {
   EXPECT_EQ(t.report().data_wait_share(), 0);
 }
 
-// The same with threads, a ring, the real clock and the kernel's own counts.
+// The same test with real threads, a ring, the real clock and the kernel's counters.
 struct slot {
   std::int64_t micro_batch = 0;
 };
@@ -235,9 +238,9 @@ class RealStallCause : public testing::TestWithParam<stall_cause> {
   static constexpr std::int64_t batches = 120;
   static constexpr std::int64_t slots = 4;
 
-  /// Serves all batches with one slow side. Which batches stall does not depend on how fast threads
-  /// run: each side waits until the other one is where it has to be. A thread that loses the
-  /// processor for milliseconds while it does nothing slow may still change the cause of a stall.
+  /// Serves all batches with one slow side. The stalls do not depend on the speed of the threads,
+  /// because each side waits until the other has reached a known point. A thread may still lose the
+  /// processor for milliseconds during a part that is not slow, which changes the cause of a stall.
   static telemetry_report serve(stall_cause cause);
 };
 
@@ -249,11 +252,11 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
   const auto waits_for_slot = [](std::int64_t m) { return m >= slots && m % (slots - 1) == 1; };
   telemetry t({.slots = slots, .trace_events = 256});
   slot_ring<slot> ring(slots, [](std::size_t) { return slot{}; });
-  std::atomic<std::int64_t> claimed = -1;  // the batch that the producer wants a slot for
+  std::atomic<std::int64_t> claimed = -1;  // the producer wants a slot for this batch
   std::atomic<std::int64_t> published = 0;
-  std::atomic<std::int64_t> asked_for = -1;  // the batch that the consumer waits for
+  std::atomic<std::int64_t> asked_for = -1;  // the consumer waits for this batch
   std::atomic<bool> done = false;
-  // Spins: a thread that sleeps looks like one that waits for storage.
+  // This spins, because sleeping would look like waiting for storage.
   const auto reach = [](const std::atomic<std::int64_t>& counter, std::int64_t value) {
     while (counter.load() < value) {
     }
@@ -284,7 +287,7 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
     }
     ring.finish(batches, nullptr);
   });
-  // Somebody asks all the time, as an endpoint of metrics might.
+  // Another thread requests reports all the time, as a metrics endpoint may do.
   std::jthread watcher([&] {
     while (!done.load()) {
       EXPECT_LE(t.report().batches, batches);
@@ -313,7 +316,8 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
   return t.report();
 }
 
-// A machine with other work may take the processor away at the wrong time, but hardly three times.
+// The injected cause is reported. A busy machine may take the processor away at the wrong time, so
+// the test makes up to three attempts.
 TEST_P(RealStallCause, IsNamed) {
   const stall_cause cause = GetParam();
   const std::int64_t least = cause == stall_cause::consumer ? 30 : 100;

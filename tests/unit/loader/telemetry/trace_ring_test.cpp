@@ -36,8 +36,8 @@ TEST(TraceRing, KeepsTheLastOnesInOrder) {
   }
 }
 
-// Two that record and one that looks on: what it sees is whole. All numbers of an event are the
-// same, so that parts of two events would show.
+// Two threads record and one reads, which must see only whole events. All numbers of an event are
+// equal, so a mix of two events would be noticed.
 TEST(TraceRing, ShowsWholeEventsAtAnySpeed) {
   trace_ring ring(16);
   std::atomic<std::int64_t> seen = 0;

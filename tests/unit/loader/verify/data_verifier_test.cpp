@@ -40,7 +40,7 @@ verify_options background() {
   return {.mode = verify_mode::background, .scrub_bytes_per_second = std::uint64_t{1} << 40};
 }
 
-/// A dataset of `blocks` blocks and a half, and what is gathered of it.
+/// A dataset of `blocks` and a half blocks, and reads of its samples.
 class sample_source {
  public:
   explicit sample_source(std::size_t blocks = 4)
@@ -76,7 +76,7 @@ class sample_source {
   test::summed_dataset<ids> data_;
 };
 
-/// Waits until it is so, or for ten seconds.
+/// Waits until `so` returns true, for at most ten seconds. Returns whether it did.
 bool comes(const std::function<bool()>& so) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!so()) {
@@ -86,7 +86,7 @@ bool comes(const std::function<bool()>& so) {
   return true;
 }
 
-/// The same for a moment: for what must not come.
+/// Returns `so()` after 100 ms. For conditions that must not become true.
 bool comes_soon(const std::function<bool()>& so) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return so();
@@ -97,8 +97,8 @@ TEST(DataVerifier, ChecksEachBlockOnce) {
   data_verifier verifier(source.files(), first_touch());
   for (int round = 0; round < 3; ++round) {
     source.serve(verifier, 10, 8194, 0);
-    source.serve(verifier, mib - 100, 8194, 1);   // the first two
-    source.serve(verifier, 4 * mib + 8, 100, 2);  // the last, short one
+    source.serve(verifier, mib - 100, 8194, 1);   // blocks 0 and 1
+    source.serve(verifier, 4 * mib + 8, 100, 2);  // the last block, which is short
     EXPECT_EQ(verifier.report().touched, 3);
   }
   source.serve(verifier, 100, 3 * mib, 3);
@@ -122,7 +122,7 @@ TEST(DataVerifier, FindsABitThatIsTurnedRound) {
                               "written: its checksum is "));
   EXPECT_THAT(what, HasSubstr("; sample 1234 needs it: restore a good copy of the file"));
   EXPECT_EQ(source.at_byte, 2 * mib);
-  // And again, without being read again; others are served.
+  // The error is repeated without reading the block again. Samples of other blocks are served.
   EXPECT_THAT(source.refusal(verifier, 3 * mib - 8, 16, 1235), HasSubstr("sample 1235 needs it"));
   source.serve(verifier, 3 * mib, 8194, 1236);
   const verify_report report = verifier.report();
@@ -177,7 +177,7 @@ TEST(DataVerifier, LooksAheadWithoutAWord) {
   EXPECT_THAT(source.refusal(verifier, 16, 2, 3), HasSubstr("sample 3 needs it"));
 }
 
-// A window of 8 KiB must not read a MiB that is on the disk.
+// Verifying a window of 8 KiB must not read a whole block of 1 MiB from disk.
 TEST(DataVerifier, LeavesABlockThatIsNotInMemory) {
   sample_source source;
   test::flip_bit(source.data().bin(), 0);
@@ -189,14 +189,15 @@ TEST(DataVerifier, LeavesABlockThatIsNotInMemory) {
   source.serve(verifier, 16, 8194, 1);
   EXPECT_EQ(verifier.report().touched, 0);
   EXPECT_EQ(verifier.report().left, 1);
-  // There is no scrubber here: it is found when it comes to be in memory. And it was served.
+  // Without a scrubber, the bad block is found only when it is in memory. By then, it has been
+  // served.
   here = true;
   EXPECT_THAT(source.refusal(verifier, 16, 8194, 2), HasSubstr("served"));
   EXPECT_EQ(verifier.report().touched, 1);
 }
 
 TEST(DataVerifier, AsksTheKernelWhatIsInMemory) {
-  sample_source source;  // written just now, and so in memory
+  sample_source source;  // just written, so it is in memory
   verify_options options = first_touch();
   options.in_memory = {};
   data_verifier verifier(source.files(), options);
@@ -211,12 +212,12 @@ TEST(Scrubber, FindsWhatNobodyNeeds) {
   data_verifier verifier(source.files(), background());
   ASSERT_TRUE(comes([&] { return verifier.report().scrubbed_all; }));
   const verify_report report = verifier.report();
-  EXPECT_EQ(report.scrubbed, 6);  // five, and one of the `.idx`
+  EXPECT_EQ(report.scrubbed, 6);  // five of the `.bin`, one of the `.idx`
   ASSERT_EQ(report.found, 1);
   EXPECT_EQ(report.findings[0].block, 3);
   EXPECT_TRUE(report.findings[0].by_scrubber);
   EXPECT_FALSE(report.findings[0].served);
-  // Whoever does not need it is served; the run ends where it is needed.
+  // Samples that do not need the block are served. The run ends at the first sample that does.
   source.serve(verifier, 0, 3 * mib, 0);
   EXPECT_THAT(source.refusal(verifier, 3 * mib, 2, 1), HasSubstr("sample 1 needs it"));
 }
@@ -232,18 +233,18 @@ TEST(Scrubber, FindsAFaultOfTheIndex) {
   EXPECT_EQ(report.findings[0].path.extension(), ".idx");
 }
 
-// What was served before it was checked ends the run as soon as it is found out.
+// A bad block was served before it was checked. The run ends as soon as this is detected.
 TEST(Scrubber, EndsTheRunThatWasServedABadBlock) {
   sample_source source;
   test::flip_bit(source.data().bin(), 2 * mib);
   verify_options options = first_touch();
   options.in_memory = never;
-  options.scrub_bytes_per_second = mib;  // a block a second: time to be served first
+  options.scrub_bytes_per_second = mib;  // 1 block/s, so that it is served first
   data_verifier verifier(source.files(), options);
   source.serve(verifier, 2 * mib, 8194, 41);
   EXPECT_EQ(verifier.report().left, 1);
   ASSERT_TRUE(comes([&] { return verifier.report().bad == 1; }));
-  // Not in order, but before what nobody has asked for.
+  // The block is not checked in order, but before blocks that were not served.
   EXPECT_LE(verifier.report().scrubbed, 3);
   const std::string what = source.refusal(verifier, 0, 2, 99);
   EXPECT_THAT(what, HasSubstr("block 2, the bytes"));
@@ -255,7 +256,7 @@ TEST(Scrubber, ChecksWhatWasLeftAfterItHasBeenThroughEverything) {
   verify_options options = background();
   options.mode = verify_mode::first_touch;
   options.in_memory = never;
-  options.scrub_part = 1;  // of two, so that half the blocks fall to somebody else
+  options.scrub_part = 1;  // of two: another process scrubs the other half
   options.scrub_parts = 2;
   data_verifier verifier(source.files(), options);
   ASSERT_TRUE(comes([&] { return verifier.report().scrubbed_all; }));
@@ -313,7 +314,7 @@ TEST(Scrubber, SaysWhatItCannotRead) {
   sample_source source;
   std::filesystem::resize_file(source.data().bin(), 3 * mib);
   data_verifier verifier(source.files(), background());
-  // It is skipped, and not said to have been looked at.
+  // The block is skipped and not counted as checked.
   ASSERT_TRUE(comes([&] { return verifier.report().found > 0; }));
   EXPECT_FALSE(comes_soon([&] { return verifier.report().scrubbed_all; }));
   const verify_report report = verifier.report();
@@ -322,7 +323,8 @@ TEST(Scrubber, SaysWhatItCannotRead) {
   EXPECT_THAT(report.findings[0].what, HasSubstr("it ends there, but should have"));
 }
 
-// Whatever has that name: it is not read into memory to see that.
+// A file with the suffix .sum may have any size. To find out that it is too long, it must not be
+// read into memory.
 TEST(Scrubber, SaysThatASumIsFarTooLong) {
   sample_source source(1);
   const auto sum = test::suffixed(source.data().prefix(), ".sum");
@@ -336,12 +338,14 @@ TEST(Scrubber, SaysThatASumIsFarTooLong) {
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0), HasSubstr("the file has 8796093022208 bytes"));
 }
 
-// One that was left, and then pushed off the list: no other process knows that it was served.
+// An unchecked block was served and then dropped from the list of such blocks. It must be checked
+// here, even if another process scrubs its part, because that process does not know that it was
+// served.
 TEST(Scrubber, ChecksWhatWasServedWhosePartSoEverItIs) {
   sample_source source;
   verify_options options = background();
   options.scrub_parts = 1000;
-  options.scrub_part = 999;  // of which these files have nothing
+  options.scrub_part = 999;  // these files have no blocks in this part
   const auto core =
       std::make_shared<detail::verify_core>(source.files(), options, open_files::of_process());
   block_states& states = (*core)[0].bin.states();
@@ -370,7 +374,7 @@ TEST(DataVerifier, RefusesASumThatIsNone) {
   data_verifier verifier(source.files(), first_touch());
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0),
               HasSubstr(sum.string() + ": the root does not match the checksums"));
-  // Not passed over the second time either.
+  // The second attempt is refused too.
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0), HasSubstr("the root does not match"));
 
   test::write_text(sum, "MILLSUM");
@@ -414,7 +418,7 @@ TEST(DataVerifier, SaysThatThereIsNoSum) {
 
 TEST(DataVerifier, FindsATokenThatIsNoId) {
   sample_source source;
-  std::uint64_t place = mib / 2 + 1000;  // of the second block
+  std::uint64_t place = mib / 2 + 1000;  // in the second block
   while (source.data().tokens()[place] != largest) ++place;
   for (const bool with_sum : {true, false}) {
     if (!with_sum) std::filesystem::remove(test::suffixed(source.data().prefix(), ".sum"));
@@ -422,7 +426,7 @@ TEST(DataVerifier, FindsATokenThatIsNoId) {
     options.vocab_size = largest + 1;
     data_verifier enough(source.files(), options);
     source.serve(enough, 0, 4 * mib, 0);
-    EXPECT_EQ(enough.report().touched, 4);  // once each, for both
+    EXPECT_EQ(enough.report().touched, 4);  // once per block, for both checks
 
     options.vocab_size = largest;
     data_verifier verifier(source.files(), options);
@@ -431,13 +435,14 @@ TEST(DataVerifier, FindsATokenThatIsNoId) {
                                  "5 needs it: tokenize with the same vocabulary";
     EXPECT_THAT(source.refusal(verifier, 2 * place - 2, 4, 5), HasSubstr(expected));
     EXPECT_EQ(source.at_byte, 2 * place);
-    // A sample of the same block without such a token is served.
+    // A sample of the same block that lacks this token is served.
     source.serve(verifier, 2 * place + 2, 2, 6);
     EXPECT_EQ(verifier.report().findings.at(0).kind, finding_kind::token);
   }
 }
 
-// Whatever became of the block: an id outside ends the run before a device sees it.
+// Even if its block is not checked, a token id outside the vocabulary ends the run before a device
+// sees it.
 TEST(DataVerifier, LooksAtTokensOfBlocksThatNobodyHasChecked) {
   sample_source source(1);
   std::uint64_t place = 0;
@@ -485,7 +490,8 @@ TEST(DataVerifier, RefusesOptionsOutOfRange) {
   EXPECT_THROW((void)parse_verify_mode("on"), config_error);
 }
 
-// A file that another process replaced or cut off: the reader's own error, not a checksum's.
+// If another process replaced or truncated the file, the error is the reader's, not a checksum
+// mismatch.
 TEST(DataVerifier, MeetsAFileThatWasCutOff) {
   sample_source source;
   data_verifier verifier(source.files(), first_touch());
@@ -493,12 +499,12 @@ TEST(DataVerifier, MeetsAFileThatWasCutOff) {
   std::filesystem::resize_file(source.data().bin(), 2 * mib);
   std::vector<std::byte> bytes(8);
   const read_request request{{0, 3 * mib, 8}, bytes.data()};
-  for (int i = 0; i < 2; ++i) {  // and does not wait for itself
+  for (int i = 0; i < 2; ++i) {  // and the second call does not deadlock
     EXPECT_THROW(verifier.check({&request, 1}, 1), io_error);
   }
 }
 
-// Where a reader has mapped the file, the bytes come from there; a page that is lost ends no
+// If a reader has mapped the file, bytes are checked in that map. A lost page does not kill the
 // process.
 TEST(DataVerifier, ReadsTheMapOfAReader) {
   sample_source source;
@@ -512,7 +518,7 @@ TEST(DataVerifier, ReadsTheMapOfAReader) {
   source.serve(verifier, 4 * mib, mib / 2, 1);
   EXPECT_THAT(source.refusal(verifier, 2 * mib, 2, 2), HasSubstr("block 2, the bytes"));
   EXPECT_EQ(verifier.report().touched, 4);
-  EXPECT_EQ(table->usage().maps, 1);  // made by the reader alone
+  EXPECT_EQ(table->usage().maps, 1);  // only the reader made one
 
   std::filesystem::resize_file(source.data().bin(), 3 * mib);
   std::vector<std::byte> bytes(8);
@@ -520,14 +526,15 @@ TEST(DataVerifier, ReadsTheMapOfAReader) {
   EXPECT_THROW(verifier.check({&request, 1}, 3), io_error);
 }
 
-// All threads at once, with the scrubber among them: each block once, by one of them.
+// Several threads and the scrubber run together. Each block is checked once, by one of them.
 TEST(DataVerifier, IsForManyThreads) {
   for (int round = 0; round < 5; ++round) {
     sample_source source(16);
     test::flip_bit(source.data().bin(), 5 * mib + 5);
     verify_options options = first_touch();
     options.scrub_bytes_per_second = std::uint64_t{1} << 40;
-    // Now here, now there: so blocks are left, and come back.
+    // Blocks are reported as in memory only some of the time, so some are left unchecked and come
+    // back later.
     std::atomic<unsigned> turn = 0;
     options.in_memory = [&](int, std::uint64_t, std::uint64_t) { return ++turn % 3 != 0; };
     data_verifier verifier(source.files(), options);
@@ -551,7 +558,7 @@ TEST(DataVerifier, IsForManyThreads) {
     }
     ASSERT_TRUE(comes([&] { return verifier.report().scrubbed_all; }));
     const verify_report report = verifier.report();
-    EXPECT_EQ(report.touched + report.scrubbed, 18);  // of the .bin 17, of the .idx one
+    EXPECT_EQ(report.touched + report.scrubbed, 18);  // 17 of the .bin, one of the .idx
     EXPECT_EQ(report.bad, 1);
     EXPECT_EQ(report.found, 1);
     std::vector<std::byte> bytes(8);

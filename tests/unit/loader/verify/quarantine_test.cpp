@@ -24,7 +24,7 @@ using ids = std::uint16_t;
 constexpr std::uint64_t block_mib = std::uint64_t{1} << 20;
 constexpr std::size_t block_tokens = block_mib / sizeof(ids);
 
-/// All that is wrong with a dataset.
+/// Returns all findings in a dataset.
 std::vector<finding> findings_of(const test::summed_dataset<ids>& data) {
   data_verifier verifier({data.file()}, {.bad_blocks = bad_block_policy::report,
                                          .scrub_bytes_per_second = 0,
@@ -42,7 +42,7 @@ TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
   ASSERT_EQ(q.edits.size(), 1U);
   const dataset::edit& edit = q.edits[0];
   EXPECT_EQ(dataset::name_of(edit), "block_documents");
-  // Documents of 1000 tokens each: the first and the last lie in the block in part.
+  // Each document has 1000 tokens. The first and the last one are only partly in the block.
   EXPECT_EQ(edit.first, static_cast<std::int64_t>(2 * block_tokens / 1000));
   EXPECT_EQ(edit.last, static_cast<std::int64_t>((3 * block_tokens - 1) / 1000 + 1));
   EXPECT_EQ(edit.since, 512);
@@ -53,7 +53,7 @@ TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
 }
 
 TEST(Quarantine, NamesEachDocumentOnce) {
-  // One document over the border of two blocks, and another block apart.
+  // Two bad blocks share a document at their border, and a third bad block is elsewhere.
   const test::summed_dataset<ids> data(6 * block_tokens, 31999, 1000);
   for (const std::uint64_t block : {0U, 1U, 4U}) test::flip_bit(data.bin(), block * block_mib);
   const quarantine q = quarantine_of(findings_of(data), 0);
@@ -90,7 +90,7 @@ TEST(Quarantine, IsReadAsItWasWritten) {
   const test::temp_folder folder;
   write_quarantine(folder / "quarantine.json", q.edits);
   EXPECT_EQ(read_quarantine(folder / "quarantine.json"), q.edits);
-  // And by whoever reads states.
+  // The file can also be parsed as a state.
   EXPECT_EQ(dataset::parse_state(test::read_text(folder / "quarantine.json")).edits, q.edits);
   EXPECT_THAT(test::read_text(folder / "quarantine.json"),
               HasSubstr("{\"millrace_state\": 1, \"edits\": [{\"block_documents\": [0, "));

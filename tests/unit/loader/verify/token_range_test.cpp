@@ -16,11 +16,11 @@
 namespace millrace::loader {
 namespace {
 
-/// By the plainest code there is.
+/// The simplest implementation, for comparison.
 template <class T>
 std::size_t naive(const std::vector<T>& tokens, std::int64_t vocab_size) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const auto id = static_cast<std::int64_t>(tokens[i]);  // of every type here
+    const auto id = static_cast<std::int64_t>(tokens[i]);  // int64 holds ids of every type
     if (id < 0 || id >= vocab_size) return i;
   }
   return tokens.size();
@@ -56,11 +56,11 @@ TYPED_TEST(TokenRange, IsThatOfTheNaiveModel) {
     std::vector<T> tokens(random() % 10000);
     for (T& token : tokens) token = static_cast<T>(random() % limit);
     if (round % 3 != 0 && !tokens.empty()) {
-      // One or two of any value, negative ones too.
+      // Adds one or two random values, which may be negative.
       for (int i = 0; i <= round % 2; ++i)
         tokens[random() % tokens.size()] = static_cast<T>(random());
     }
-    // At an odd address, as tokens lie in a slot of another width.
+    // Tokens start at an odd address, as they may in a slot that was laid out for another width.
     std::vector<std::byte> bytes(tokens.size() * sizeof(T) + 1);
     if (!tokens.empty()) std::memcpy(bytes.data() + 1, tokens.data(), tokens.size() * sizeof(T));
     const auto view = std::span<const std::byte>(bytes).subspan(1);

@@ -87,8 +87,9 @@ byte_bpe_vocabulary vocabulary_of(const test::naive_bpe& naive, bool whole_words
   return {naive.tokens, naive.byte_ids, naive.rules, whole_words_first};
 }
 
-// Batches, caches, seams and vectors must not affect ids: with cold and warm caches, with room for
-// a few words or for all, on every instruction set.
+// Ids must not depend on batches, caches, vectors or seams (places where a text is cut without
+// changing its ids). Tests cold and warm caches, with room for a few words or for all, on every
+// instruction set.
 TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
   std::mt19937 random(17);
   for (int round = 0; round < 3; ++round) {

@@ -44,7 +44,8 @@ TEST(ByteMerger, GivesWhatMergingGives) {
   }
 }
 
-// Vocabularies converted from ranks have one rule for every way to split a token into two.
+// Rules that never apply do not mislead the merger. Vocabularies converted from ranks have one rule
+// for every way to split a token into two.
 TEST(ByteMerger, IsNotMisledByRulesThatNeverApply) {
   std::mt19937 random(5);
   const test::naive_bpe naive(random, "ab", 80);
@@ -91,7 +92,8 @@ TEST(ByteMerger, TakesIdsInAnyOrder) {
   EXPECT_EQ(merged(merger, "bc"), (ids_list{256}));
 }
 
-// Long words are merged in parts, which must not affect ids, wherever tokens cross their seams.
+// Long words are merged in parts, which must not affect ids, even if tokens cross the border
+// between two parts.
 TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
   std::mt19937 random(9);
   for (int round = 0; round < 12; ++round) {
@@ -137,8 +139,9 @@ TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
   }
 }
 
-// Tokens of 96 letters, of which each adjacent two merge, from the right. The end of every part
-// except the whole word is wrong, and dropping tokens leads back to the beginning each time.
+// The word consists of tokens of 96 letters, and each two adjacent tokens merge, starting from the
+// right. Every part except the whole word therefore has a wrong end, and dropping tokens leads back
+// to the beginning each time.
 TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   std::string letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += c;
@@ -178,7 +181,8 @@ TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   EXPECT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), whole);
 }
 
-// A rule may spell a special token, a result that no text merges to.
+// Rules without the bytes of their result are skipped. Such a rule may spell a special token, a
+// result that no text merges to.
 TEST(ByteMerger, PassesOverRulesWithoutTheBytesOfTheirResult) {
   std::mt19937 random(29);
   const test::naive_bpe naive(random, "ab", 10);
@@ -208,8 +212,8 @@ TEST(ByteMerger, KeepsLargeIdsOfBytesApart) {
   EXPECT_EQ(merged(merger, "dz"), (ids_list{'d', byte_ids['z']}));
 }
 
-// Llama 3 has tokens with lower ranks than their parts: a later merge produces the pair, which then
-// merges at once.
+// Rules whose parts come after their result are applied. Llama 3 has tokens with lower ranks than
+// their parts: a later merge produces the pair, which then merges at once.
 TEST(ByteMerger, TakesRulesWhosePartsComeAfterTheirResult) {
   token_table tokens;
   std::array<std::int32_t, 256> byte_ids{};

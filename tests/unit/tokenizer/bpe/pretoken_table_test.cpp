@@ -34,7 +34,7 @@ void expect_keys_tell_words_apart() {
   const std::string text = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789";
   for (std::size_t size = 0; size <= word_key<Words>::max_bytes; ++size) {
     const std::string word = text.substr(3, size);
-    // Inside a text, and at the end of an allocation.
+    // The word is inside a text, and then at the end of an allocation.
     EXPECT_EQ(word_key<Words>::of(text.data() + 3, size, text.size() - 3), key_of<Words>(word));
     if (size == 0) continue;
     EXPECT_NE(key_of<Words>(word), key_of<Words>(word.substr(1)));

@@ -25,7 +25,7 @@ template <class Table>
 std::vector<listed_word<Table>> some_words(std::size_t count) {
   std::vector<listed_word<Table>> words;
   for (std::size_t i = 0; i < count; ++i) {
-    // Short ones differ only in their first part, long ones in all parts.
+    // Short words differ only in their first part, long words in all parts.
     std::string word = std::to_string(i);
     if (i % 3 != 0) word = word + std::string(Table::key::max_bytes - word.size() - i % 2, 'x');
     listed_word<Table> one{Table::key::of(word.data(), word.size(), word.size()), {}};

@@ -33,7 +33,8 @@ TEST(AddedTokens, AreFoundLeftmostAndOfThoseTheLongest) {
   EXPECT_EQ(matches(finder, "<<a"), "");
 }
 
-// Words consist of \w: letters, marks, digits, connectors.
+// Single-word tokens match only if no word character touches them. Words consist of \w: letters,
+// marks, digits, connectors.
 TEST(AddedTokens, OfSingleWordsAreTouchedByNone) {
   added_token alone = token("ab", 1);
   alone.single_word = true;

@@ -49,14 +49,15 @@ TEST(Gpt2Tokenizer, FindsTheSpecialTokenInTexts) {
   EXPECT_EQ(test::encode(*gpt2, end_of_text), ids_list({259}));
   EXPECT_EQ(test::encode(*gpt2, "ab" + end_of_text + end_of_text + "c"),
             ids_list({256, 259, 259, 'c'}));
-  // The pattern also sees the end of its text before the token, so two spaces stay one pretoken.
+  // The pattern also treats the special token as the end of its text: the space before the token is
+  // a pretoken, and the space after it belongs to the next one.
   EXPECT_EQ(test::encode(*gpt2, " " + end_of_text + " a"), ids_list({32, 259, 258}));
   EXPECT_EQ(test::encode(*gpt2, "<|endoftext|").size(), 12U);
   EXPECT_EQ(test::encode(*gpt2, "<|" + end_of_text), ids_list({'<', '|', 259}));
 }
 
-// The pattern looks ahead. Two spaces at the end of its text are one pretoken, but two pretokens
-// before a letter.
+// The pattern's text ends at a special token. The pattern looks ahead: two spaces at the end of its
+// text are one pretoken, but two pretokens before a letter.
 TEST(Gpt2Tokenizer, EndsThePatternsTextAtASpecialToken) {
   const auto tokens = small_vocabulary::bytes_and({"\u0120\u0120", end_of_text});
   const auto gpt2 = small_vocabulary(tokens, "\u0120 \u0120\n").load();
@@ -72,8 +73,9 @@ TEST(Gpt2Tokenizer, AddsTheSpecialTokenToVocabulariesWithout) {
   EXPECT_EQ(gpt2->decode(wide_ids{256, 257}), "ab" + end_of_text);
 }
 
-// transformers uses the number of entries as the id of the added token, even if there are gaps. Its
-// vocabulary size ignores gaps, so higher ids might not fit a dtype chosen by that size.
+// Gaps count as vocabulary. transformers uses the number of entries as the id of the added token,
+// even if there are gaps. Its vocabulary size ignores gaps, so higher ids might not fit a dtype
+// chosen by that size.
 TEST(Gpt2Tokenizer, CountsGapsAsVocabulary) {
   auto tokens = small_vocabulary::bytes();
   tokens.emplace_back("ab", 70000);
@@ -186,7 +188,7 @@ TEST(Gpt2Tokenizer, GivesSpecialTokensTheNextIds) {
   auto options = files.options();
   options.special_tokens = {"<x>", "<|endoftext|>", "ab", "<y>"};
   const auto tokenizer = make_tokenizer(options);
-  EXPECT_EQ(tokenizer->vocab_size(), 260);  // with <|endoftext|>, 257
+  EXPECT_EQ(tokenizer->vocab_size(), 260);  // including <|endoftext|>, id 257
   EXPECT_EQ(tokenizer->eod(), 257);
   const auto encoder = tokenizer->make_encoder();
   EXPECT_EQ(test::encode(*encoder, "<y>xaby<x>"),

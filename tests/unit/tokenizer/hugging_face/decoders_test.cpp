@@ -57,7 +57,7 @@ TEST(Decoders, InSequenceAreThatOfLlama) {
   EXPECT_EQ(decoded(json, {"_a", "<0xC3>", "<0xA9>"}), "a\xC3\xA9");
 }
 
-// A user who only encodes needs no decoder.
+// Decoders of unknown kinds join tokens and are noted. A user who only encodes needs no decoder.
 TEST(Decoders, OfUnknownKindsJoinTokensAndAreNoted) {
   for (const auto& [json, reason] : {
            std::pair(R"({"type":"Strange"})", "the decoder 'Strange' is unknown"),

@@ -44,14 +44,14 @@ class HuggingFaceTokenizer : public testing::Test {
     test::write_text(folder_ / "tokenizer.json", json);
     return make_hugging_face_tokenizer(folder_ / "tokenizer.json", options);
   }
-  // Loads the folder, with a config.
+  // Loads the folder with a tokenizer.json and a config.
   std::unique_ptr<tokenizer> make_folder(std::string_view json, std::string_view config,
                                          const hugging_face_options& options = {}) {
     test::write_text(folder_ / "tokenizer.json", json);
     test::write_text(folder_ / "tokenizer_config.json", config);
     return make_hugging_face_tokenizer(folder_.path(), options);
   }
-  // Expects that `json` is refused with this message, at the place of `at` in it.
+  // Expects that `json` is refused with this message, at the byte where `at` begins.
   void expect_refused(const std::string& json, const std::string& problem, std::string_view at) {
     SCOPED_TRACE(json);
     const std::string where = "(at byte " + std::to_string(json.find(at)) + ")";

@@ -31,7 +31,8 @@ TEST_F(HuggingFaceTokenizer, EncodesAndDecodesBothWays) {
   EXPECT_EQ(t->eod(), std::nullopt);
 }
 
-// As in the reference: the next id after the model's tokens, whatever id the file gives.
+// As in the reference, an added token gets the next id after the model's tokens, whatever id the
+// file gives.
 TEST_F(HuggingFaceTokenizer, GivesAddedTokensTheNextIds) {
   const auto t =
       make(json_of(word_level, std::string(white_space) + R"("added_tokens":[)" + added("<x>") +
@@ -109,7 +110,8 @@ TEST_F(HuggingFaceTokenizer, NamesTheComponentItCannotHonour) {
                  "\"type\":\"Strange\"");
 }
 
-// A byte without a token would silently be dropped from texts.
+// A byte-level model that lacks bytes is refused. A byte without a token would silently be dropped
+// from texts.
 TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
   EXPECT_THAT(
       [&] {
@@ -120,8 +122,9 @@ TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
       ThrowsMessage<format_error>(HasSubstr("no token for byte 0 alone")));
 }
 
-// If one character becomes two and a token matches the first of them, the reference also treats the
-// rest as the start of the text. We do not.
+// Tokens that may match a part of the first character are refused. If one character becomes two and
+// a token matches the first of them, the reference also treats the rest as the start of the text.
+// We do not.
 TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   const auto json = [](const std::string& token, const std::string& scheme) {
     return R"({"added_tokens":[)" + token +
@@ -135,7 +138,8 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   (void)make(json(added("f", "normalized"), "always"));
 }
 
-// If several characters at the start are replaced, the reference no longer sees a start there.
+// Replacing several characters at a start that counts is refused. If several characters at the
+// start are replaced, the reference no longer sees a start there.
 TEST_F(HuggingFaceTokenizer, RefusesToReplaceSeveralCharactersAtAStartThatCounts) {
   const auto json = [](const std::string& normalizers, const std::string& scheme) {
     return R"({"normalizer":{"type":"Sequence","normalizers":[)" + normalizers +

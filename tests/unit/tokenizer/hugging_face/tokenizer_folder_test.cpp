@@ -179,7 +179,7 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
     EXPECT_EQ(encode(*make_folder(plain, config + names, {.include_special_tokens = false}), "b"),
               ids_list{2});
   }
-  // Here, other names refer to the same tokens.
+  // With these configs, other names refer to the same tokens.
   const std::string xlm = R"({"tokenizer_class":"XLMRobertaTokenizer","unk_token":null,)"
                           R"("pad_token":null,"mask_token":null,"cls_token":"b","sep_token":"a")";
   EXPECT_EQ(encode(*make_folder(json, xlm + R"(,"bos_token":"a","eos_token":"b"})"), "b"),
@@ -193,7 +193,8 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
               ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
 }
 
-// The config in GPT-2's own folder names no tokens. The class is in config.json.
+// The class is taken from the model's config. The config in GPT-2's own folder names no tokens. The
+// class is in config.json.
 TEST_F(TokenizerFolder, TakesTheClassOfTheModel) {
   const std::string json =
       json_of(word_level, R"("added_tokens":[)" + added("<|endoftext|>", "special") + "]," +
@@ -246,7 +247,7 @@ TEST_F(TokenizerFolder, TakesNamesOfItsClass) {
             std::nullopt);
 }
 
-// The class determines the flags of these tokens.
+// Tokens that only the class defines are refused, because the class determines their flags.
 TEST_F(TokenizerFolder, RefusesTokensThatOnlyTheClassHas) {
   const std::string json = json_of(word_level, white_space);
   const auto expect_fault = [&](const std::string& config, const std::string& problem) {
@@ -302,7 +303,8 @@ TEST_F(TokenizerFolder, RefusesFlagsThatDependOnTheVersion) {
                   HasSubstr("tokenizer.json: "), HasSubstr("the token '<old>' is there twice"))));
 }
 
-// As saved by transformers: 10^30 if no length is known, and no named extra tokens.
+// The config as transformers saves it: the length is 10^30 if unknown, and extra tokens have no
+// names.
 TEST_F(TokenizerFolder, TakesWhatTransformersSaves) {
   const std::string json = json_of(word_level, white_space);
   const std::string saved =
@@ -334,7 +336,8 @@ TEST_F(TokenizerFolder, RefusesANormalizerThatTheClassWouldChange) {
   }
 }
 
-// Without the entry, release 4 uses false. Release 5 uses the file's value for some classes.
+// A prefix space that the config does not contain is refused. Without this entry, release 4 of
+// transformers uses false. Release 5 uses the file's value for some classes.
 TEST_F(TokenizerFolder, RefusesAPrefixSpaceThatTheConfigDoesNotHave) {
   const auto json = [](const char* prefix) {
     return R"({"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,"use_regex":true,)"

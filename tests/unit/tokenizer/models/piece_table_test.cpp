@@ -15,7 +15,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Allocates only the bytes that may be read after the text, so that ASan detects further reads.
+// Calls the table with only those bytes allocated that it may read after the text, so that ASan
+// detects further reads.
 piece_table::match longest(const piece_table& table, std::string_view text, bool continues,
                            char behind) {
   std::vector<char> exact(text.begin(), text.end());

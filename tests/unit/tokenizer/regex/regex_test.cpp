@@ -107,7 +107,7 @@ TEST_F(Regex, RepeatsGreedilyLazilyAndForGood) {
   EXPECT_THAT(cuts("(?:a|b*)*c", "abbac"), ElementsAre("abbac"));
 }
 
-// PCRE2 10.42 with its default optimizations gets both wrong.
+// Both texts are split correctly. PCRE2 10.42 with its default optimizations gets both wrong.
 TEST_F(Regex, FindsWhatOptimizationsMiss) {
   EXPECT_THAT(cuts("(?>[ab]+?[^a]){2}", "ab-ab"), ElementsAre("a", "b-ab"));
   EXPECT_THAT(cuts("[^x]?(?:x(?:ac)?)?+[^y]{2,}", "aby"), ElementsAre("ab", "y"));
@@ -133,7 +133,7 @@ TEST_F(Regex, GivesUpOnAnExponentialSearchWithASentence) {
   }
 }
 
-// A choice for each character: more than the initial memory of the engine.
+// The engine keeps a choice for each character, which takes more than its initial memory.
 TEST_F(Regex, TakesMebibytesInOneMatch) {
   const std::string text(std::size_t{2} << 20, 'a');
   const auto fastest = pcre2_pattern::engine::fastest;

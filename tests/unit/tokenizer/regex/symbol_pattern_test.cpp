@@ -16,7 +16,8 @@ std::string written(std::string_view pattern) {
   return symbol_pattern(tree, alphabet(tree.sets));
 }
 
-// Symbols are numbered by set: the members of the first, then those of the second, ...
+// Symbols are numbered set by set: first the members of the first set, then those of the second,
+// and so on.
 TEST(SymbolPattern, WritesClassesAsBytes) {
   EXPECT_EQ(written("ab"), R"(\x01\x02)");
   EXPECT_EQ(written("[a-z]b"), R"([\x01-\x02]\x02)");

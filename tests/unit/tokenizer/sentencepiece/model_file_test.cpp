@@ -99,7 +99,8 @@ TEST(ParseSentencePieceModel, RefusesWhatItCannotHonour) {
               HasSubstr("piece type 7"));
 }
 
-// Except in BPE models, control pieces have their own namespace.
+// A control piece may spell a normal one in unigram models. Except in BPE models, control pieces
+// have their own namespace.
 TEST(ParseSentencePieceModel, AControlPieceMaySpellANormalOneInUnigramModels) {
   const std::string pieces = unknown_piece() + piece("a") + piece("a", 0, piece_type::control);
   EXPECT_EQ(refusal(pieces + trainer(1)), "accepted");

@@ -57,7 +57,7 @@ TEST_F(SentencePieceTokenizer, IdsDoNotDependOnWhatWasEncodedBefore) {
   EXPECT_EQ(encode(*encoder, "xa"), (ids_list{0, 1}));
 }
 
-// Runs of spaces become one, and U+2581 is dropped at the end of a text like a space.
+// Runs of spaces become one space. U+2581 at the end of a text is dropped like a space.
 TEST_F(SentencePieceTokenizer, SpacesGoWhereTheReferenceDropsThem) {
   const std::string joining = bytes_field(3, number_field(3, 0) + number_field(4, 1));
   for (const unsigned type : {1U, 2U}) {
@@ -88,7 +88,7 @@ TEST_F(SentencePieceTokenizer, LettersMayHaveNeighboursOfOtherScriptsAlone) {
   EXPECT_EQ(encode(*t, "a b\xC3\xA9"), (ids_list{1, 2, 5}));
 }
 
-// Sums of scores beyond the threshold, where cached paths do not apply.
+// The sums of scores exceed the threshold, above which cached paths do not apply.
 TEST_F(SentencePieceTokenizer, LongTextsAreTheSameTwice) {
   const auto t = load(unknown_piece() + piece("a", -3) + piece("aa", -6) + piece("b", -2000) +
                       piece("ab", -2003.001F) + trainer(1) + plain_normalizer());

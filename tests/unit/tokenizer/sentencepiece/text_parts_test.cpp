@@ -59,7 +59,7 @@ class random_models {
   }
 
   const std::vector<std::string> letters_ = {"a", "b", "c", "1", ".", "\xE2\x96\x81", "中", "。"};
-  // No model knows some of these.
+  // Some of these characters are unknown to every model.
   const std::vector<std::string> characters_ = {"a",  "b", "c",  "1", ".", "中",           "。",
                                                 " ",  " ", "  ", "x", "y", "\xE2\x96\x81", "文",
                                                 "\n", "é"};

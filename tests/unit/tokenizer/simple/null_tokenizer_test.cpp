@@ -24,7 +24,7 @@ TEST(NullTokenizer, ReadsIdsWithSingleSpacesBetween) {
   EXPECT_EQ(null.eod(), 999);
 }
 
-// The results of Python's int() (3.11).
+// Numbers are read as by Python's int() (3.11), which gave the expected results.
 TEST(NullTokenizer, ReadsANumberAsPythonDoes) {
   const null_tokenizer null(1000);
   const std::vector<std::pair<std::string, std::int32_t>> cases = {

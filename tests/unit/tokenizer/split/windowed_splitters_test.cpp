@@ -97,7 +97,8 @@ TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
   }
 }
 
-// The same words at each offset in the 64 bytes of a window, also with the text ending at each.
+// Tests the same words at each offset in the 64 bytes of a window, and with the text ending at
+// each.
 TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
   std::mt19937_64 random(test::seed(61));
   for (int i = 0; i < 12; ++i) {
@@ -113,7 +114,8 @@ TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
   }
 }
 
-// A pretoken that ends at the edge of a window ends there, and one that continues does not.
+// A pretoken that ends at the edge of a window must be cut there, and one that continues into the
+// next window must not.
 TEST_P(WindowedSplitters, EndContractionsAndPrefixesAtTheEdgesOfWindows) {
   for (const char* pad : {"x", "1", "\u4E2D"}) {
     for (const char* edge : {"'s", "'ll", "'LL", "'re", "'\u017F", "'l", ".a", ".ab", " Ab", "B"}) {

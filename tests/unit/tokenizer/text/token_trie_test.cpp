@@ -19,7 +19,7 @@ TEST(TokenTrie, AgreesWithAMap) {
   token_trie trie;
   token_index index(20000);
   const auto word_of = [&] {
-    // Long words share a prefix, so that it does not distinguish them.
+    // Long words share a prefix, so the prefix alone does not distinguish them.
     std::string word(random() % 4 == 0 ? 18 : 0, 'x');
     word.resize(word.size() + 1 + random() % 6);
     for (std::size_t i = word.size() > 17 ? 18 : 0; i < word.size(); ++i) {

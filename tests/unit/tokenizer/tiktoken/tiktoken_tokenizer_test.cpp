@@ -147,7 +147,8 @@ TEST_F(TiktokenTokenizer, SaysWhichOptionsDoNotGoWithRanks) {
             "--tiktoken-num-special-tokens, only with a .vocab.json");
 }
 
-// With the special tokens of another vocabulary, ids would silently be wrong.
+// A file is refused if it is not the one that its pattern is named after. With the special tokens
+// of another vocabulary, ids would silently be wrong.
 TEST_F(TiktokenTokenizer, RefusesAFileThatIsNotTheOneItsPatternIsNamedAfter) {
   auto options = rank_options({"ab"});
   options.special_tokens.clear();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// In place of the header of this name, for one test program: the same functions, each call of which
-// can be left out by its place, MILLRACE_LEFT_OUT=FILE:LINE. The places that are reached go into
-// the file MILLRACE_REACHED. tests/property/removed_waits.py sets both.
+// Replaces the header of this name in one test program. It has the same functions, but leaves out
+// the call at one place of the code, MILLRACE_LEFT_OUT=FILE:LINE. It appends each place that is
+// reached to the file MILLRACE_REACHED. tests/property/removed_waits.py sets both variables.
 #pragma GCC system_header  // for #include_next
 
 #include <cstdlib>
