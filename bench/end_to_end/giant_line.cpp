@@ -4,7 +4,8 @@
 //
 //   bench_giant_line FILE KEY WORKERS <the tokenizer flags of preprocess_data>
 //
-// The file must not end with a newline. "checksum" covers the ids in order, "peak_mb" is VmHWM.
+// The file must not end with a newline. "checksum" covers the ids in order;
+// "peak_mb" is VmHWM.
 
 #include <algorithm>
 #include <chrono>

@@ -21,11 +21,11 @@
 
 namespace millrace::bench {
 
-/// A tokenizer that looks up the ids of a text in a dataset that a real tokenizer made from the
-/// same file. A run with it does everything but tokenize.
+/// A tokenizer that looks up the ids of a text in a dataset, which a real tokenizer made from the
+/// same file. A run with it does everything except tokenizing.
 ///
-/// The lookup takes time as well, though less. `seconds()` is its total over all threads, which the
-/// caller can subtract.
+/// The lookup also takes time, but less. `seconds()` returns its total over all threads, so that
+/// the caller can subtract it.
 class given_ids final : public tokenizer::tokenizer {
  public:
   /// @param prefix  dataset, made without `--append-eod`
@@ -51,7 +51,7 @@ class given_ids final : public tokenizer::tokenizer {
   std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
-  /// A size that leads to the dtype of the dataset.
+  /// A vocabulary size that leads to the dtype of the dataset.
   std::int64_t vocab_size() const noexcept override {
     return dataset_.type() == formats::dtype::uint16 ? 512 : 1 << 20;
   }
@@ -85,7 +85,8 @@ class given_ids final : public tokenizer::tokenizer {
     const given_ids& given_;
   };
 
-  // Hashes the whole text, because texts may begin alike. The 64 bits stand for the text.
+  // Hashes the whole text, because texts may have equal beginnings. The 64-bit hash serves as the
+  // key.
   static std::size_t key_of(std::string_view text) { return std::hash<std::string_view>()(text); }
 
   dataset::indexed_dataset dataset_;

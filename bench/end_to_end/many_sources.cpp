@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a rank with thousands of sources needs: open files, maps, threads, seconds, memory. The
-/// loader serves a blend of all sources with equal weights, 8 rows of 4,096 tokens per batch, with
-/// its default checks. Each printed row is a process of its own. The datasets, of 1 MiB with
-/// checksums, are created in FOLDER and removed afterwards; they are warm.
+/// Measures what a rank with thousands of sources needs: open files, memory mappings, threads,
+/// seconds, memory. The loader serves a blend of all sources with equal weights, 8 rows of 4,096
+/// tokens per batch, with its default checks. Each printed row comes from a separate process. The
+/// datasets have 1 MiB each, and checksums. They are created in FOLDER, so they are in the page
+/// cache, and are removed afterwards.
 ///
 /// usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]
 #include <sys/wait.h>
@@ -75,7 +76,7 @@ dataset::instant_run instant(const prefixes& all, std::int64_t samples) {
   return {sources, options};
 }
 
-/// A run in Megatron's order, whose indices are built in memory.
+/// Builds a run in Megatron's order, with indices in memory.
 dataset::megatron_run megatron(const prefixes& all, std::int64_t samples) {
   dataset::data_blends data;
   data.split = "100,0,0";
@@ -127,7 +128,7 @@ void serve(const char* order, const Open& open, const prefixes& all, const std::
       static_cast<double>(bench::status_of("VmPTE") - tables_before) / 1024);
 }
 
-/// Runs `work` in a process of its own, so that it leaves nothing behind for the next one.
+/// Runs `work` in a child process, so that it leaves nothing behind for the next one.
 template <class Work>
 void in_child(const Work& work) {
   (void)std::fflush(stdout);

@@ -13,7 +13,7 @@ from programs import first_cores
 LIMIT_MB = 512
 PIECE = 1 << 20
 LINE = 1 << 14
-# Maps a random byte to a letter, or in one of six cases to a space.
+# Maps a random byte to a letter, or with a probability of 1/6 to a space.
 LETTERS = bytes(ord(" ") if i % 6 == 0 else ord(string.ascii_lowercase[i % 26]) for i in range(256))
 
 
@@ -94,7 +94,7 @@ def measured(command, pieces=None):
             feeder = threading.Thread(target=feed, args=(pieces, program.stdin))
             feeder.start()
         complaint = []
-        # communicate() would close the pipe that `feed` writes to.
+        # communicate() would close the pipe to which `feed` writes.
         listener = threading.Thread(target=lambda: complaint.append(program.stderr.read()))
         listener.start()
         said = program.stdout.read()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ceiling of preprocess_data: the same pipeline on the same file without the tokenizer's work.
+// Measures the upper bound of the speed of preprocess_data: the same pipeline on the same file,
+// without tokenizing.
 //
 //   bench_preprocess_ceiling WORKERS OUTPUT_PREFIX FILE [DATASET_PREFIX]
 //

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whether a loader that serves as fast as it can grows. It serves a shuffled blend of all PREFIXes
-/// for SECONDS, with its default checks and telemetry, and reloads its state every minute. Prints a
-/// row per minute. The exit status is 1 if descriptors, maps or threads grew by more than 1 % in
-/// the second half, or private memory by more than 1 % and 4 MiB. The first half does not count:
-/// the heap settles only after a dozen reloads.
+/// Tests whether the resource use of a loader grows over time. It serves a shuffled blend of all
+/// PREFIXes for SECONDS as fast as it can, with its default checks and telemetry, and reloads its
+/// state every minute. Prints a row per minute. The exit status is 1 if, in the second half of the
+/// time, descriptors, memory mappings or threads grew by more than 1 %, or private memory by more
+/// than 1 % and 4 MiB. The first half does not count, because the heap settles only after a dozen
+/// reloads.
 ///
 /// usage: bench_soak SECONDS PREFIX [PREFIX...]
 #include <algorithm>

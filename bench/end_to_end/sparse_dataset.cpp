@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates a dataset of very many documents, whose `.bin` is a hole.
+// Creates a dataset of very many documents. Its `.bin` is a sparse file that takes no disk space.
 //
 //   bench_sparse_dataset PREFIX DOCUMENTS
 //

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the loader costs in a training step on a GPU: the time of a step that takes its batch from
-// the loader, divided by that of a step whose batch is on the device already. p50, in one run.
+// Measures the cost of the loader in a training step on a GPU: the median time of a step that takes
+// its batch from the loader, divided by the median time of a step whose batch is already on the
+// device. Both are measured in one run.
 //
 //   step_ratio PREFIX [STEPS [MILLISECONDS [ROWS [SEQ_LEN]]]]
 //
-// PREFIX is a dataset; at its end the loader starts again. A step is a kernel that spins, 5 ms by
-// default. Events on its stream time the steps. Prints one line of JSON. Without a GPU the exit
-// status is 77.
+// PREFIX is a dataset. When the loader reaches its end, it starts again. A step is a kernel that
+// spins, 5 ms by default. Events on its stream time the steps. Prints one line of JSON. Without a
+// GPU, the exit status is 77.
 
 #include <cuda_runtime_api.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy blending with the same log-normal weights in three ways: Megatron's plain loop over all
-// datasets, our blocks, and our blocks without AVX-512. Checks that all write the same blend.
+// Measures greedy blending with the same log-normal weights in three ways: Megatron's plain loop
+// over all datasets, millrace's blocks, and its blocks without AVX-512. Checks that all write the
+// same blend.
 //
 //   blend_bench --benchmark_filter=/200/1000000
 //   blend_bench --benchmark_filter=/200/100000000
@@ -48,7 +49,7 @@ void check(const benchmark::State& state, const test::blend_columns& columns) {
 template <class Fill>
 void run(benchmark::State& state, Fill fill) {
   const std::vector<double> weights = weights_of(state.range(0));
-  test::blend_columns columns(state.range(1));  // touches the pages before the clock runs
+  test::blend_columns columns(state.range(1));  // touches the pages before timing starts
   for (auto _ : state) fill(weights, columns.span());
   check(state, columns);
   using benchmark::Counter;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to gather windows of a cached file into the slots of a ring. The readers gather in
-// random order. The roof is one thread's memcpy of the same windows in file order, from a map into
-// the same ring.
+// Measures the cost of gathering windows of a cached file into the slots of a ring. The readers
+// gather in random order. The upper bound (the "roof") is one thread that copies the same windows
+// in file order with memcpy, from a memory mapping into the same ring.
 //
 //   gather_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //

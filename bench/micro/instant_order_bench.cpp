@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the order `instant` costs: position to window and back, the same through a blend of 200
-// sources, window to documents, and the first sample of a large dataset.
+// Measures the cost of the order `instant`: looking up the window of a position and the position of
+// a window, the same through a blend of 200 sources, the documents of a window, and the first
+// sample of a large dataset.
 //
 //   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
@@ -30,7 +31,7 @@ namespace {
 
 constexpr std::int64_t seq_len = 4096;
 
-/// Random positions, drawn before the clock runs.
+/// Returns random positions, drawn before timing starts.
 std::vector<std::int64_t> random_below(std::int64_t limit) {
   std::mt19937_64 random(1);
   std::vector<std::int64_t> out(1 << 14);
@@ -69,7 +70,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(position_to_window)->Apply(sizes);
 BENCHMARK(window_to_position)->Apply(sizes);
 
-// `smallest`: the largest weight divided by the smallest.
+// @param smallest  the largest weight divided by the smallest
 instant_order blend_of(std::int64_t sources, std::int64_t smallest) {
   std::vector<instant_source> all;
   schedule_segment segment;
@@ -119,7 +120,7 @@ std::int64_t document_count() {
   return given != nullptr ? std::strtoll(given, nullptr, 10) : 10'000'000;
 }
 
-/// A complete index with a `.bin` that is a hole.
+/// Returns a dataset with a complete index and a sparse `.bin` file without data.
 const std::filesystem::path& large_dataset() {
   const char* folder = std::getenv("MILLRACE_BENCH_FOLDER");
   static const test::temp_folder home(folder != nullptr ? std::filesystem::path(folder)
@@ -138,7 +139,7 @@ void window_to_documents(benchmark::State& state) {
   const window_order order("large", search.columns().token_count(), seq_len, 1);
   const auto positions = random_below(order.windows_per_epoch());
   std::vector<piece> pieces;
-  for (const std::int64_t p : positions) {  // warm
+  for (const std::int64_t p : positions) {  // warms the caches
     search.pieces(order.at(p).first_token, seq_len + 1, pieces);
     pieces.clear();
   }
@@ -151,7 +152,7 @@ void window_to_documents(benchmark::State& state) {
 }
 BENCHMARK(window_to_documents)->ArgName("pread")->Arg(0)->Arg(1);
 
-// From opening the dataset to the pieces of a sample.
+// Measures the time from opening the dataset to the pieces of a sample.
 void first_sample(benchmark::State& state) {
   const auto& prefix = large_dataset();
   std::int64_t position = 0;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a batch costs: batch_loader over a warm dataset in the order `instant`. The roof is one
-// thread that copies the same windows in file order into as many buffers.
+// Measures the cost of a batch: batch_loader over a dataset in the page cache, in the order
+// `instant`. The upper bound (the "roof") is one thread that copies the same windows in file order
+// into as many buffers.
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
 // `text` is the source dtype alone, 2 bytes per uint16 token; `int64` adds tokens and labels.
-// `threads` is the number of filling threads. Time is that of the caller, CPU that of all threads
-// of the process. On a busy machine compare CPU.
+// `threads` is the number of filling threads. "Time" is the time of the caller; "CPU" is the CPU
+// time of all threads of the process. On a busy machine, compare CPU.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +37,7 @@ namespace {
 
 constexpr std::size_t dataset_bytes = std::size_t{64} << 20;
 
-/// 64 MiB of random ids below 32,000, read once, so that they are warm.
+/// 64 MiB of random ids below 32,000. They are read once, so that they are in the page cache.
 template <class T>
 const dataset::indexed_dataset& warm_dataset() {
   static const test::temp_folder folder;
@@ -79,7 +80,7 @@ void serve(benchmark::State& state, const host_fields& fields, std::int64_t byte
   for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) /
                                   static_cast<std::size_t>(state.range(0) * state.range(1));
        ++i) {
-    (void)loader.next();  // two epochs, so that one-time checks are over
+    (void)loader.next();  // serves two epochs, so that one-time checks are over
   }
   for (auto _ : state) {
     const auto batch = loader.next();
@@ -121,7 +122,7 @@ void text_roof(benchmark::State& state) {
   report(state, sizeof(T));
 }
 
-/// Copies as many bytes as tokens and labels have, from the file into as many buffers.
+/// Copies as many bytes as the tokens and labels have, from the file into as many buffers.
 template <class T>
 void int64_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();
@@ -140,8 +141,8 @@ void int64_roof(benchmark::State& state) {
   report(state, 16);
 }
 
-/// One batch from sampler to slot on the caller's own thread. Without ring and second thread, CPU
-/// time is wall time.
+/// Fills one batch, from sampler to slot, on the thread of the caller. Without a ring and a second
+/// thread, CPU time equals wall time.
 template <class T>
 void fill_one(benchmark::State& state) {
   const auto& data = warm_dataset<T>();
@@ -153,8 +154,8 @@ void fill_one(benchmark::State& state) {
   const std::vector<data_file> files = detail::files_of(sources);
   const std::vector<formats::dtype> types = detail::types_of(sources);
   const slot_layout layout(options.batch_size, run.seq_len(), true, detail::width_of(types));
-  // As many as circulate if the caller is faster than the filling thread, because the ring reuses
-  // the slot that was released last.
+  // The number of slots in use if the caller is faster than the filling thread, because the ring
+  // reuses the slot that was released last.
   constexpr std::size_t slot_count = 2;
   std::vector<detail::batch_slot> slots;
   const auto texts = plain_memory(slot_count, layout.capacity_bytes());

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What packing costs, in seconds and in padding: 100 million documents of synthetic lengths
-// (lognormal, median 400 tokens, mean about 820, at most 2^20) into rows of 4,096 and of 32,768.
+// Measures the seconds and the padding of packing 100 million documents with synthetic lengths
+// (lognormal, median 400 tokens, mean about 820, at most 2^20) into rows of 4,096 and of 32,768
+// tokens.
 //
 //   packing_bench --benchmark_filter=lengths     best fit in blocks and plain best fit
-//   packing_bench --benchmark_filter=random_row  a random row, whose block is packed for it; the
-//                                                index mapped, and read as if maps were refused
+//   packing_bench --benchmark_filter=random_row  looks up a random row, which packs its block; once
+//                                                with a memory-mapped index, and once with reads,
+//                                                as on a file system that does not allow mmap
 //
-// All on one thread. Blocks could be divided among threads; the plain best fit could not.
+// Everything runs on one thread. Blocks could be divided among threads; the plain best fit could
+// not.
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -62,13 +65,14 @@ void lengths_in_blocks(benchmark::State& state) {
   report(state, rows);
 }
 
-/// The textbook's best fit: puts each document, in stored order, into the fullest row with room.
+/// The best-fit algorithm of textbooks: puts each document, in stored order, into the fullest row
+/// that has room for it.
 void lengths_plain_best_fit(benchmark::State& state) {
   const std::int64_t seq_len = state.range(0);
   std::int64_t rows = 0;
   for (auto _ : state) {
     rows = 0;
-    std::map<std::int64_t, std::int64_t> open;  // number of rows by their room
+    std::map<std::int64_t, std::int64_t> open;  // number of rows by free tokens
     for (std::int64_t length : many_lengths()) {
       rows += length / seq_len;
       length %= seq_len;

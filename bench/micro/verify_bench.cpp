@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What verification costs: `data_verifier` checks windows of 4,096 tokens in random order, of a
-// warm file with its `.sum`. Every window comes once per epoch.
+// Measures the cost of verification: `data_verifier` checks windows of 4,096 tokens in random
+// order. The file, which has a `.sum`, is in the page cache. Every window comes once per epoch.
 //
 //   verify_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //
-// per_token is CPU time; there is one thread. The roof of a first epoch is CRC-32C of the same
-// bytes in memory.
+// per_token is CPU time of the only thread. The lower bound of a first epoch (its "roof") is the
+// time for CRC-32C of the same bytes in memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -105,7 +105,8 @@ void crc_roof(benchmark::State& state) {
   count_tokens(state, bytes.size() / sizeof(T) / seq_len);
 }
 
-/// Checks the ids of a window in a near cache: the cost of a sample from an unchecked block.
+/// Checks the ids of a window that is in a near CPU cache. This is the cost of a sample from an
+/// unchecked block.
 template <class T>
 void token_range(benchmark::State& state) {
   const auto tokens = std::span(warm_dataset<T>().tokens()).first(seq_len);

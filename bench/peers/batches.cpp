@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What serving our micro-batches costs, for bench/peers/loader. Prints one JSON line.
+// Measures the cost of serving micro-batches with millrace, for bench/peers/loader. Prints one JSON
+// line.
 //
 //   bench_batches instant|megatron PREFIX SEQ_LEN BATCH BATCHES
 //
-// int64 tokens and labels on the host, one filling thread. Times exclude the first batch.
+// The batches have int64 tokens and labels on the host. There is one filling thread. Times exclude
+// the first batch.
 #include <sys/resource.h>
 
 #include <chrono>

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads random windows of a cold file in one way, for bench/peers/cold_reads. Prints one JSON
-/// line. One thread reads batches of windows into reused memory and sums their bytes, as a consumer
-/// would touch them. After the clock has stopped, the sum is compared with what pread(2) reads.
+/// Reads random windows of a file that is not in the page cache, with one method, for
+/// bench/peers/cold_reads. Prints one JSON line. One thread reads batches of windows into reused
+/// memory and sums their bytes, since a consumer would also touch them. After timing has stopped,
+/// the sum is compared with the sum of what pread(2) reads.
 ///
 /// usage: bench_cold_reads FILE WAY [NAME=NUMBER ...]
-///   WAY      memmap (a plain map with the kernel's read-ahead, like numpy.memmap), libaio, one of
-///            our readers (mmap, mmap_random, pread, io_uring), or evict, which reads nothing
+///   WAY      memmap (a plain memory mapping with the kernel's read-ahead, like numpy.memmap),
+///            libaio, one of millrace's readers (mmap, mmap_random, pread, io_uring), or evict,
+///            which reads nothing
 ///   windows=2000 bytes=8192 batch=8 ahead=192 depth=64 seed=1 align=2
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -51,7 +53,7 @@ double seconds(::timeval t) {
   return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
 }
 
-/// Bytes that the disk read for this process.
+/// Returns the number of bytes that were read from disk for this process.
 std::uint64_t disk_bytes() {
   std::ifstream in("/proc/self/io");
   for (std::string key; in >> key;) {
@@ -72,7 +74,8 @@ std::uint64_t sum_of(const std::byte* bytes, std::size_t size) {
   return sum;
 }
 
-/// Drops the file from the page cache. @return the share that stays in memory; -1 if unknown
+/// Drops the file from the page cache.
+/// @return the share of the file that stays in memory; -1 if unknown
 double evict(const std::filesystem::path& path) {
   const io::unique_fd fd = io::open_read_only(path);
   const std::uint64_t size = io::regular_file_size(fd, path);
@@ -93,7 +96,7 @@ struct result {
   std::uint64_t sum = 0;
 };
 
-// Copies from a plain map, like numpy.memmap and Megatron's reader.
+// Copies from a plain memory mapping, like numpy.memmap and Megatron's reader.
 result by_memmap(const setting& s, const std::vector<loader::file_range>& windows) {
   const io::file_mapping map(s.file);
   std::vector<std::byte> memory(s["batch"] * s["bytes"]);
@@ -127,7 +130,7 @@ result by_libaio(const setting& s, const std::vector<loader::file_range>& window
   return r;
 }
 
-// Our readers; each window is announced `ahead` windows before it is gathered.
+// Reads with a reader of millrace. Each window is announced `ahead` windows before it is gathered.
 result by_reader(const setting& s, const std::vector<loader::file_range>& windows,
                  loader::range_reader& reader) {
   const std::size_t batch = s["batch"];

@@ -5,8 +5,8 @@
 //   encode_corpus FILE PASSES THREADS <the tokenizer flags of preprocess_data>
 //
 // In the first pass the encoders know only the vocabulary; later passes repeat the same texts.
-// "md5" covers the ids of all texts as little-endian uint32. All memory is touched before the clock
-// runs, because on a virtual machine a new page costs more than encoding the text on it.
+// "md5" covers the ids of all texts as little-endian uint32. All memory is touched before timing
+// starts, because on a virtual machine a new page costs more than encoding the text on it.
 #include <time.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ corpus read_corpus(const char* path) {
   return all;
 }
 
-// One thread's share: consecutive documents with about as many bytes as the other shares.
+// The share of one thread: consecutive documents. All shares have about as many bytes.
 struct share {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -94,7 +94,7 @@ std::vector<share> shares_of(const corpus& all, std::size_t threads,
 
 struct pass_time {
   double wall;
-  double cpu;  // of all threads; a busy machine distorts it less
+  double cpu;  // CPU time of all threads; a busy machine distorts it less
 };
 
 double cpu_now() {

@@ -22,11 +22,11 @@
 namespace millrace::bench {
 
 /// Reads like DeepSpeed's DeepNVMe (csrc/aio/common, `do_aio_operation_overlap`): libaio with
-/// O_DIRECT fills its queue, waits for at least one result, and fills it again. This is a
+/// O_DIRECT fills its queue, waits for at least one result, and fills the queue again. This is a
 /// reimplementation that also checks results.
 ///
-/// It has one advantage over our readers: all windows are one stream, so the queue never runs empty
-/// at the end of a batch.
+/// It has one advantage over millrace's readers: all windows are one stream, so the queue never
+/// runs empty at the end of a batch.
 class libaio_reader {
  public:
   static constexpr std::size_t alignment = 512;

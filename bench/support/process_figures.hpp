@@ -6,10 +6,10 @@
 #include <iterator>
 #include <string>
 
-/// What this process uses, from /proc/self.
+/// Reads the resource use of this process from /proc/self.
 namespace millrace::bench {
 
-/// A value of /proc/self/status, in kilobytes or as a count; 0 if it is missing.
+/// Returns a value of /proc/self/status, in kilobytes or as a count, or 0 if it is missing.
 inline long status_of(const std::string& name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);) {
@@ -18,7 +18,7 @@ inline long status_of(const std::string& name) {
   return 0;
 }
 
-/// Resident memory without file pages.
+/// Resident memory in kilobytes, without file pages.
 inline long own_kilobytes() {
   return status_of("VmRSS") - status_of("RssFile");
 }
@@ -28,7 +28,7 @@ inline long descriptor_count() {
   return static_cast<long>(std::distance(begin(all), end(all)));
 }
 
-/// Number of mapped `.bin` files.
+/// Number of memory mappings of `.bin` files.
 inline long map_count() {
   std::ifstream in("/proc/self/maps");
   long count = 0;
