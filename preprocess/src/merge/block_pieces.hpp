@@ -25,8 +25,8 @@ struct block_checksum {
 };
 
 /// Computes the checksums of one range of a file from its bytes, which are added in order, in
-/// pieces of any size. Yields the checksum of each block that the range covers completely, and the
-/// block_piece of the block at either end that it covers only in part. For one thread.
+/// pieces of any size. Yields the checksum of each block that the range covers completely, and a
+/// block_piece for a partly covered block at either end. For one thread.
 class range_checksums {
  public:
   /// @param begin  offset of the range in the file

@@ -63,8 +63,8 @@ class wanted_texts {
   /// Reports that the object at `depth` ends.
   void leave(std::size_t depth) noexcept;
 
-  /// Call this after the whole line was scanned. Returns the fault of the first key that has no
-  /// text or a value of the wrong type.
+  /// Call this after the whole line was scanned. Returns the fault of the first key that is missing
+  /// or has a value of the wrong type.
   ///
   /// @param end_of_record  offset of the record's closing bracket
   std::optional<record_fault> fault(std::size_t end_of_record) const;

@@ -51,8 +51,8 @@ void parts_refused(const std::vector<dataset_meta>& parts, const std::string& wh
   }
 }
 
-// Joining all tasks gives what a single process writes. The input is cut between its two files,
-// inside them, and into tasks without input.
+// Joining all tasks gives what a single process writes. Tasks begin between the two input files and
+// inside them, and some tasks have no input.
 TEST(Concatenate, MakesOfAllTasksWhatOneProcessWrites) {
   const dataset_meta whole = read_golden("twice");
   for (const int of : {2, 3, 6}) {

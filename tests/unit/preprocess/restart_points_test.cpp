@@ -309,8 +309,8 @@ TEST_F(RestartPoints, HideNoDamage) {
   }
 }
 
-// A restart point must be a place where one unit ends and the next begins. Each piece is valid on
-// its own. Only the piece before it can show that there is one piece too many.
+// A restart point must be a place where one unit ends and the next begins. The text from a wrong
+// restart point on may be valid by itself. Only the piece before that point shows the mistake.
 TEST_F(RestartPoints, ArePlacesWhereOneUnitEndsAndTheNextBegins) {
   const std::string a = seeded_text(mebibyte, 1);
   for (const auto& compress : {+[](std::string_view text) { return test::gzip(text); },

@@ -31,8 +31,8 @@ class character_bpe final : public word_model {
   }
 
  private:
-  // Scratch memory for more symbols than this is freed after a huge word, because ordinary words do
-  // not need it.
+  // If a huge word needs scratch memory for more symbols than this, the memory is freed after the
+  // word. Ordinary words need less.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   class encoder final : public word_encoder {

@@ -293,7 +293,7 @@ std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
     at = end;
     if (at == symbols.size()) break;
     wanted = part_symbols;
-    // Drop the last symbols: the symbols after this part are the most likely to change these.
+    // Drop the last symbols, because text after this part may merge with them.
     const std::size_t dropped = std::min<std::size_t>(4, part_.size() / 4);
     for (std::size_t i = 0; i < dropped; ++i) at = drop_last();
   }

@@ -16,8 +16,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A piece that text can match, in the form in which engines see text: with a space for U+2581 if
-/// the model escapes spaces.
+/// A piece that text can match, as the engines see it: if the model escapes spaces, each U+2581 of
+/// the piece is a space here.
 struct text_piece {
   std::string text;
   std::int32_t id = 0;

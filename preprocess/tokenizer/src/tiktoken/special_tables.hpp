@@ -30,7 +30,7 @@ struct special_table {
 ///     and its first three special tokens.
 ///   kimi: as in the `tokenizer_config.json` and `tokenization_kimi.py` of Kimi K2's first release;
 ///     later releases name some of the reserved tokens. Limited to the 163840 ids of the model:
-///     that program defines two more names, for which the model has no row.
+///     `tokenization_kimi.py` defines two more names, for which the model has no row.
 ///
 /// @return a table without tokens if the name is none of these.
 special_table special_table_of(std::string_view name);

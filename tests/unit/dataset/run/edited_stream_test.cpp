@@ -145,8 +145,8 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
 }
 
-// The position of the last step that an edit may name is computed without overflow. If the caller's
-// function overflows, the edit is refused.
+// The position of the highest step that an edit can have is computed without overflow. If the
+// function by which the caller turns steps into positions would overflow, the edit is refused.
 TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   edit far = skip(1, std::int64_t{1} << 40);
   far.unit = edit_unit::steps;
