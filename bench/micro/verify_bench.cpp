@@ -105,8 +105,8 @@ void crc_roof(benchmark::State& state) {
   count_tokens(state, bytes.size() / sizeof(T) / seq_len);
 }
 
-/// Checks the ids of a window that is in the CPU's L1 or L2 cache. This is the cost of a sample from
-/// an unchecked block.
+/// Checks the ids of a window that is in the CPU's L1 or L2 cache. This is the cost of a sample
+/// from an unchecked block.
 template <class T>
 void token_range(benchmark::State& state) {
   const auto tokens = std::span(warm_dataset<T>().tokens()).first(seq_len);

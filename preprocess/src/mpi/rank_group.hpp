@@ -56,8 +56,8 @@ class rank_group {
   neighbor_count count_neighbors() const;
 
   /// Runs a step on every rank, and returns when all ranks have finished it. If the step threw on
-  /// any rank, the job ends on all ranks: rank 0 finds the most serious kind of failure, and reports
-  /// what the first rank that failed that way said.
+  /// any rank, the job ends on all ranks: rank 0 finds the most serious kind of failure, and
+  /// reports what the first rank that failed that way said.
   ///
   /// @throws job_ended  on all ranks, if the step threw on any rank
   void together(const std::function<void()>& step);
