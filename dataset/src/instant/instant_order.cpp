@@ -125,7 +125,11 @@ MILLRACE_INLINE source_pool::source_pointer instant_order::open(std::int64_t sou
 MILLRACE_INLINE std::optional<std::int64_t> instant_order::position_of(
     std::int64_t source, std::int64_t epoch, std::int64_t window) const noexcept {
   const window_order& order = windows(source);
-  if (epoch >= schedule::unbounded / order.windows_per_epoch()) return std::nullopt;
+  std::int64_t epochs_end = 0;  // the samples up to the end of the epoch must have 64-bit numbers
+  if (epoch >= schedule::unbounded ||
+      __builtin_mul_overflow(epoch + 1, order.windows_per_epoch(), &epochs_end)) {
+    return std::nullopt;
+  }
   return schedule_.position_of({source, order.sample_of(epoch, window)});
 }
 

@@ -152,7 +152,7 @@ MILLRACE_INLINE std::optional<std::int64_t> schedule::find(blend_place place,
     const std::int64_t k = place.k - here.entries[static_cast<std::size_t>(at)].taken_before;
     if (k < 0) continue;
     // A position that exceeds 64 bits is also beyond the end of the segment.
-    const std::int64_t room = (unbounded - here.begin) / here.slots.period() - 1;
+    const std::int64_t room = here.slots.periods_in(unbounded - here.begin) - 1;
     if (k / here.slots.slots(at) > room) return std::nullopt;
     const std::int64_t position = here.begin + here.slots.position_of({at, k});
     return position < std::min(here.end, end) ? std::optional(position) : std::nullopt;

@@ -45,6 +45,11 @@ class MILLRACE_EXPORT blend_slots {
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(counts_.size()); }
   std::int64_t period() const noexcept { return std::int64_t{1} << period_bits_; }
+  /// Number of whole periods among the first `positions`: a quotient without a division.
+  /// @pre 0 <= positions
+  std::int64_t periods_in(std::int64_t positions) const noexcept {
+    return positions >> period_bits_;
+  }
 
   /// Number of the source's slots in a period.
   /// @pre 0 <= source < source_count()
