@@ -14,7 +14,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-/// Returns nullopt if it printed the help.
+/// Parses all arguments. If they contain `--help`, prints the help and returns nullopt.
 std::optional<command_line> parse_all(const arguments& args, const po::options_description& own,
                                       const std::string& help) {
   command_line result;

@@ -13,7 +13,8 @@
 
 namespace millrace::inspect {
 
-/// The arguments after a verb: PREFIX, `--json`, and the verb's own options.
+/// The arguments after a verb (a subcommand of `inspect_dataset`): PREFIX, `--json`, and the verb's
+/// own options.
 struct command_line {
   std::filesystem::path prefix;
   bool json = false;

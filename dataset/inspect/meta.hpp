@@ -25,7 +25,7 @@ std::optional<formats::dataset_meta> find_meta(const dataset::indexed_dataset& d
 void check_root(const dataset::indexed_dataset& data, const formats::dataset_meta& meta,
                 const std::optional<std::string>& root);
 
-/// Checks the number of empty documents, which requires a scan, and that the counts add up.
+/// Scans the dataset to check the number of empty documents. Also checks that the counts add up.
 ///
 /// @throws format_error  PREFIX.meta is inconsistent, or contradicts the `.idx`.
 void check_all_counts(const dataset::indexed_dataset& data, const formats::dataset_meta& meta);

@@ -258,8 +258,8 @@ dataset::sampler_type sampler_of(const command_line& line, order_kind order,
   return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
 }
 
-/// The number of samples that the flags request. For training, --train-iters is the number of steps
-/// of the global batch size, as in Megatron.
+/// The number of samples that the flags request. For training, --train-iters counts steps of one
+/// global batch each, as in Megatron.
 std::optional<std::int64_t> asked_samples_of(const command_line& line, dataset::split_part part,
                                              const dataset::sampler_options& ranks,
                                              const std::string& help) {

@@ -35,7 +35,7 @@ struct run_configuration {
 
 /// @param help  help text of the verb
 /// @throws usage_error  a flag is missing or out of range
-/// @throws config_error, io_error, format_error  as the orders
+/// @throws config_error, io_error, format_error  as the constructors of the orders
 run_configuration run_configuration_of(const command_line& line, const std::string& help);
 
 /// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if no values

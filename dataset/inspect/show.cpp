@@ -187,7 +187,7 @@ po::options_description own_options() {
 
 using tokenizer_identity = formats::tokenizer_identity;
 
-/// The tokenizer that the flags name; null if none.
+/// The tokenizer that the flags select; null if they select none.
 std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) {
   try {
     const auto options = tokenizer::tokenizer_options_of(line.values);
@@ -227,7 +227,7 @@ void expect_same(const tokenizer::tokenizer& named, const tokenizer_identity& ma
 
 /// The tokenizer of the dataset; null if it is unknown.
 ///
-/// @param named   the tokenizer that the flags name, or null
+/// @param named   the tokenizer that the flags select, or null
 /// @param forced  `named` may differ from the tokenizer in PREFIX.meta
 std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::tokenizer> named,
                                                      bool forced,

@@ -31,8 +31,8 @@ rank_outcome run_rank(const simulated_run& what, std::int64_t rank,
                       const loader::simulate_options& steps) {
   const loader::loader_options options = what.options(rank);
   rank_outcome outcome;
-  // The loader has this number of slots, unless the run is shorter. `simulate_rank` rejects such a
-  // run.
+  // The loader has this number of slots (the memory of one batch each). It has fewer if the run is
+  // shorter, but `simulate_rank` rejects a run that short.
   outcome.slots = options.look_ahead + 1 + options.threads;
   loader::batch_loader loader(what.run().order, options);
   outcome.times = loader::simulate_rank(loader, outcome.slots, steps);

@@ -39,7 +39,8 @@ struct rank_outcome {
 
 /// Runs all ranks to completion.
 ///
-/// @pre `what.as` is threads, or the calling process has no other threads, because it forks
+/// @pre `what.as` is threads, or the calling process, which this function forks, has no other
+/// threads
 /// @return one outcome per rank
 /// @throws error  the error of the first rank that failed
 std::vector<rank_outcome> run_ranks(const simulated_run& what);

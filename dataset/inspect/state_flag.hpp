@@ -31,8 +31,8 @@ void add_state_flag(boost::program_options::options_description& own);
 std::optional<given_state> given_state_of(const command_line& line);
 
 /// Checks that the state matches the run that the flags describe, and returns its edits. Does not
-/// check whether files have changed. A state without "data" was written by hand to try edits. Of
-/// such a state, only the options of the order that it contains are compared.
+/// check whether files have changed. A state without "data" was written by hand to try edits: of
+/// its options that determine the order, only those that it contains are compared.
 ///
 /// @param order  description of the order that the flags select
 /// @param of     the run that the flags describe

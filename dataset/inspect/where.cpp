@@ -155,7 +155,7 @@ std::string as_json(const std::string& prefix, const question& q,
   return json.close(']').close('}').text() + '\n';
 }
 
-/// The first source of the dataset that --of names.
+/// The first source that reads the dataset given by --of.
 std::int64_t source_of(const command_line& line, const dataset::run& order) {
   const auto wanted = line.find<std::string>("of");
   const std::filesystem::path prefix = wanted ? std::filesystem::path(*wanted) : order.prefix(0);

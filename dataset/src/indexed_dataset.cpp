@@ -28,7 +28,8 @@ MILLRACE_INLINE bool is_file_of_dataset(const std::filesystem::path& path) {
                              [&](formats::sidecar which) { return extension == suffix_of(which); });
 }
 
-/// @throws config_error  `prefix` is not a prefix, but names a file of a dataset, e.g. its `.bin`.
+/// @throws config_error  `prefix` is not a prefix, but the path of a dataset file, e.g. of a
+///                       `.bin`.
 MILLRACE_INLINE void check_prefix(const std::filesystem::path& prefix) {
   if (!is_file_of_dataset(prefix)) return;
   if (io::is_there(std::filesystem::path(prefix) += ".idx")) return;

@@ -50,7 +50,7 @@ MILLRACE_INLINE bool mend_lost_page(std::uintptr_t at) noexcept {
     const std::uintptr_t begin = w->begin.load();
     if (begin == 0 || at < begin || at >= w->end.load()) continue;
     if (w->begin.load() != begin) continue;  // slot reused: `end` belongs to another mapping
-    // Set this before mapping the zeros: a reader that sees the zeros must also see `lost`.
+    // Set `lost` before mapping the zeros: a reader that sees the zeros must also see `lost`.
     std::uintptr_t none = 0;
     (void)w->lost.compare_exchange_strong(none, at);
     const int code = errno;

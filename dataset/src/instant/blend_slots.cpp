@@ -85,12 +85,12 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
   lay();
 }
 
-/// Assigns slots by Tijdeman's rule for n sources: at time t, consider the sources whose share of t
-/// exceeds the number of slots that they have received by at least d = 1 / (2 (n - 1)), and serve
-/// the one with the earliest deadline. In integers, with M = 2 (n - 1): let a source have c of P
-/// slots, and let x be the number of slots that it has received. It may be served at any t with M
-/// (c t - P x) >= P. It must be served before t reaches P (M (x + 1) - 1) / (M c). No product
-/// exceeds 2^62.
+/// Assigns slots by Tijdeman's rule for n sources. A source is eligible at time t if its share of
+/// the first t slots is larger, by at least d = 1 / (2 (n - 1)), than the number of slots that it
+/// has received. Of the eligible sources, the one with the earliest deadline is served. In
+/// integers, with M = 2 (n - 1): let a source have c of P slots, and let x be the number of slots
+/// that it has received. It may be served at any t with M (c t - P x) >= P. It must be served
+/// before t reaches P (M (x + 1) - 1) / (M c). No product exceeds 2^62.
 MILLRACE_INLINE void blend_slots::lay() {
   const auto n = counts_.size();
   const std::int64_t size = period();

@@ -126,8 +126,8 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
       order.index().check_there();
       return order;
     }
-    // Check samples that are spread over the index, including both ends: if the sequence lengths
-    // differ, some of these samples are inconsistent.
+    // Check samples that are spread over the index, including both ends. If the index was built for
+    // other sequence lengths, some of these samples are inconsistent with `lengths`.
     constexpr std::int64_t looks = 64;
     std::vector<piece> pieces;
     for (std::int64_t i = 0; i < std::min(looks, order.size()); ++i) {

@@ -22,7 +22,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Serves samples in blocks. In each block, considers only the few groups that can win there.
+/// Serves samples in blocks. In each block, considers only the few groups (datasets of equal
+/// weight) that can win there.
 ///
 /// While a group is not served, its error never decreases as the position increases. So its error
 /// at the end of a block bounds all its errors in the block. Groups whose bound is at most `floor`

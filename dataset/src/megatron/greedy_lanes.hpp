@@ -13,7 +13,8 @@
 /// The inner loops of a greedy blend, on any processor.
 namespace millrace::dataset::detail {
 
-/// Some groups of a blend, packed so that a step considers only them.
+/// Some groups of a blend, packed into lanes (array entries) so that a step considers only these
+/// groups.
 template <std::size_t Most>
 struct greedy_lanes {
   alignas(64) std::array<double, Most> weights;

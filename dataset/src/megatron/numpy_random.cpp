@@ -38,7 +38,7 @@ MILLRACE_INLINE void numpy_random::intervals(std::uint32_t last,
   assert(out.size() <= last);
   while (!out.empty()) {
     const auto mask = static_cast<std::uint32_t>(detail::interval_mask(last));
-    // Bounds above half of this mask use it. Smaller bounds use the next smaller mask.
+    // Bounds above half of `mask` use `mask`. Smaller bounds use the next smaller mask.
     const std::size_t n = std::min<std::size_t>(out.size(), last - (mask >> 1));
     intervals_of_one_mask(last, mask, out.first(n));
     out = out.subspan(n);
@@ -55,9 +55,9 @@ MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std
     std::size_t used = 0;
     while (out.size() - count >= group && draws.size() - used >= group) {
       const std::uint32_t* const drawn = draws.data() + used;
-      // Each accepted draw lowers the bound by one. In a group, every draw up to `lowest` is
-      // accepted and every draw above `bound` is rejected, whatever was accepted before. Only for a
-      // draw in between does the order matter, and such draws are rare.
+      // Each accepted draw lowers the bound by one. In a group of draws, every draw up to `lowest`
+      // is accepted and every draw above `bound` is rejected, whatever was accepted before. Only
+      // for a draw in between does the order matter, and such draws are rare.
       const auto bound = static_cast<std::uint32_t>(last - count);
       const std::uint32_t lowest = bound - (group - 1);
       std::uint32_t between = 0;

@@ -26,7 +26,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// One audit. Counts the tokens in [low_, high_) of all streams at a time.
+/// One audit of some steps ("these steps" below). Divides the streams into parts and counts the
+/// tokens of one part, [low_, high_) of every stream, at a time.
 class auditor {
  public:
   auditor(const run& order, const sampler& ranks, std::int64_t first_step, std::int64_t last_step,

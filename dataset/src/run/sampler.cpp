@@ -461,7 +461,7 @@ MILLRACE_INLINE std::map<std::int64_t, position_turns> sampler::turns(std::int64
 
 /// For cyclic, returns the positions that no rank serves in a pass. It is unknown which positions
 /// were served before `consumed_samples`. So in the first pass, all positions that these ranks
-/// could have served before it count as served.
+/// could have served before `consumed_samples` count as served.
 MILLRACE_INLINE std::vector<explained_positions> sampler::dropped_in(std::int64_t pass) const {
   std::vector<explained_positions> dropped;
   if (options_.type == sampler_type::single && edits_) {

@@ -115,7 +115,7 @@ MILLRACE_INLINE void compare_schedule(const run_state& saved, const run_state& n
   const std::size_t all = std::max(then.size(), to.size());
   for (std::size_t i = 0; i < all; ++i) {
     if (i < then.size() && i < to.size() && then[i] == to[i]) continue;
-    // At the first difference, neither the old nor the new segment may have begun.
+    // Neither the old nor the new segment at the first difference may have begun.
     const auto done = steps_done(saved, terms);
     const auto open = [&](const std::vector<state_segment>& schedule) {
       return i >= schedule.size() || (i > 0 && done && schedule[i].first_step >= *done);
@@ -189,7 +189,8 @@ class state_comparison {
   void compare(std::string_view name, const T& then) {
     const bool cyclic = saved_.sampler == "cyclic" && now_.sampler == "cyclic";
     if (name == "micro_batch" || name == "ranks") {
-      // Both determine the epoch, so compare them together, except for those in `allow`.
+      // The micro-batch size and the number of ranks both determine the epoch, so compare the two
+      // together. Leave out an option that is in `allow`.
       if (!cyclic || name == "ranks") return;
       run_state asked = now_;
       if (contains(terms_.allow, "micro_batch")) asked.micro_batch = saved_.micro_batch;

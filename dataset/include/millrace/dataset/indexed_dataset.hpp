@@ -32,7 +32,8 @@
 
 namespace millrace::dataset {
 
-/// Read-only view of contiguous tokens, in the dtype of the file, which is known only at run time.
+/// Read-only view of contiguous tokens, in the dtype of their file. The dtype is known only at run
+/// time.
 ///
 /// The bytes must outlive the view; copies of a view are cheap and see the same bytes. Positions
 /// and sizes are in tokens. `[]` reads one token. To read many tokens, use `copy_to` (converts) or
@@ -219,9 +220,10 @@ struct document_range {
 /// of threads may read at the same time. Lengths, offsets and counts are in tokens, unless their
 /// name says bytes.
 ///
-/// With `check_level::quick`, entries in the middle of the index are unchecked: each access checks
-/// the entries that it uses, and throws `format_error` with the path and the byte of the `.idx`. As
-/// with any mapped file, neither file may shrink while the dataset exists (see `io::file_mapping`).
+/// With `check_level::quick`, entries in the middle of the index are not checked at first. Later,
+/// each access checks the entries that it uses, and throws `format_error` with the path and the
+/// byte of the `.idx`. As with any mapped file, neither file may shrink while the dataset exists
+/// (see `io::file_mapping`).
 ///
 /// Both files may be replaced at any time, in the order of formats/spec/mmidx.md. A dataset that is
 /// open keeps the old files. A dataset that is opened during the replacement gets the old pair or
@@ -324,7 +326,8 @@ class MILLRACE_EXPORT indexed_dataset {
 
 namespace detail {
 
-/// @throws config_error  `prefix` is not a prefix, but names a file of a dataset, e.g. its `.bin`.
+/// @throws config_error  `prefix` is not a prefix, but the path of a dataset file, e.g. of a
+///                       `.bin`.
 MILLRACE_EXPORT void check_prefix(const std::filesystem::path& prefix);
 
 /// Maps the index at `path`, then calls `map_bin`. If the index was replaced during these two

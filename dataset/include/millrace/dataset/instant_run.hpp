@@ -71,7 +71,7 @@ class MILLRACE_EXPORT instant_run : public run {
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
-  /// A round is one epoch.
+  /// A round (see `sample_round`) is one epoch.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
   std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;
   void check_steps(const batch_steps& steps) const override;

@@ -45,7 +45,7 @@ struct megatron_caches {
 /// contents. Thread-safe.
 ///
 /// Indices that `build` computes stay in memory. A bounded number of `.idx` files and caches is
-/// open at a time. They are mapped if possible.
+/// open at a time; these files are mapped if possible.
 ///
 /// Example: the training part of `--data-path 0.7 out/web 0.3 out/code --split 969,30,1`.
 ///
@@ -71,8 +71,8 @@ class MILLRACE_EXPORT megatron_run : public run {
   /// @param split     `--split` as typed; empty if the part has its own data
   /// @param caches    if given, the indices of the datasets are read from these caches instead of
   ///                  being built. The blend is always built, and compared with the cached blend
-  /// @param rounding  how a blend's errors are rounded; `fused` is Megatron's result on a machine
-  ///                  with FMA
+  /// @param rounding  how the arithmetic of a blend is rounded; `fused` is Megatron's result on a
+  ///                  machine with FMA
   /// @param most_open  most datasets and caches open at a time; does not affect the order
   /// @throws config_error  the split gives the part no data; the plan has several datasets that are
   ///                       not blended; a cache is missing or damaged; the cached blend differs; or
@@ -113,7 +113,8 @@ class MILLRACE_EXPORT megatron_run : public run {
                                            std::int64_t before) const override;
   /// Reads at most 65,536 positions of a blend.
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
-  /// All epochs of a dataset are one round, because samples extend from one epoch into the next.
+  /// All epochs of a dataset are one round (see `sample_round`), because samples extend from one
+  /// epoch into the next.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
   /// @throws as `open`; format_error  the index contradicts the dataset.
   std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;

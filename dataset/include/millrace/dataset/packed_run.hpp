@@ -89,13 +89,14 @@ class MILLRACE_EXPORT packed_run : public run {
   /// Takes the padding between documents into account.
   void starts_of(const source_sample& sample, std::span<const piece> pieces,
                  std::vector<std::int64_t>& out) const override;
-  /// Boundaries include the padding of documents.
+  /// The boundaries count a document's padding as part of the document.
   void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
   /// @throws io_error, format_error  as `open`, packed_rows::rows_of
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
-  /// A round is one epoch. It serves each row once, so it serves each token once.
+  /// A round (see `sample_round`) is one epoch. It serves each row once, so it serves each token
+  /// once.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
   /// Always empty: every document is packed into a row.
   std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const override { return {}; }

@@ -43,7 +43,7 @@ struct source_sample {
   friend bool operator==(const source_sample&, const source_sample&) = default;
 };
 
-/// Samples [first, last) of a source, which together serve each of its tokens `times` times.
+/// Samples [first, last) of a source, which together serve each token of the source `times` times.
 struct sample_round {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -111,7 +111,7 @@ class MILLRACE_EXPORT run {
 
   /// Replaces `out` with the pieces of a sample.
   ///
-  /// @return number of padding tokens, after the pieces or after documents among them
+  /// @return number of padding tokens: at the end of the row and, in packed rows, after documents
   /// @throws io_error, format_error  the dataset cannot be opened, is not the one that the run was
   ///                                 created with, or is inconsistent at this sample
   virtual std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const = 0;
@@ -145,7 +145,7 @@ class MILLRACE_EXPORT run {
   virtual std::vector<left_out> left_out_of(std::int64_t source,
                                             const sample_round& round) const = 0;
 
-  /// Checks that `steps` match the steps of the run's schedule, if it has one.
+  /// Checks that `steps` match the steps of the run's schedule, if the run has one.
   /// @throws config_error  a segment of the schedule begins at another position
   virtual void check_steps([[maybe_unused]] const batch_steps& steps) const {}
 

@@ -79,8 +79,9 @@ struct batch_number {
   friend bool operator==(const batch_number&, const batch_number&) = default;
 };
 
-/// A row of a step: its data-parallel rank, and its slot in the rank's share of the step. With b
-/// rows per micro-batch, slot s is row s mod b of micro-batch s / b.
+/// Identifies a row of a step by its data-parallel rank and its slot, an index into all rows of
+/// that rank in the step. With b rows per micro-batch, slot s is in micro-batch s / b, at row s mod
+/// b.
 struct slot_place {
   std::int64_t step = 0;
   std::int64_t rank = 0;
@@ -137,8 +138,8 @@ struct position_turns {
 ///     }
 ///
 /// A value type; copies share the shuffles of cyclic. Thread-safe. Forward lookups take O(log
-/// edits) time, except that the first one in a pass of cyclic shuffles the pass: O(samples of the
-/// run).
+/// edits) time. With cyclic, the first lookup in a pass also shuffles the pass, which takes
+/// O(samples of the run).
 class MILLRACE_EXPORT sampler {
  public:
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
@@ -188,8 +189,8 @@ class MILLRACE_EXPORT sampler {
   /// The slot that serves a sample.
   /// @pre first_sample() <= sample
   slot_place slot_of(std::int64_t sample) const noexcept;
-  /// All places that serve one of these positions as a sample below `before`, sorted by sample. For
-  /// cyclic, takes O(samples of the run) per pass.
+  /// All places that serve one of the given positions as a sample below `before`, sorted by sample.
+  /// For cyclic, takes O(samples of the run) per pass.
   std::vector<served_place> all_served(std::span<const std::int64_t> positions,
                                        std::int64_t before) const;
   /// Upper bound: no sample below `before` serves the returned position or a later one.
@@ -219,9 +220,8 @@ class MILLRACE_EXPORT sampler {
 
   // --- for audits ---
 
-  /// Returns, for each pass from which samples [begin, end) serve a position, what happens to the
-  /// positions of that pass. The key is the pass. Takes O(end - begin) time for cyclic, otherwise
-  /// O(edits).
+  /// Returns what happens to the positions of each pass that samples [begin, end) belong to. The
+  /// key is the pass. Takes O(end - begin) time for cyclic, otherwise O(edits).
   /// @pre first_sample() <= begin <= end <= end_sample()
   std::map<std::int64_t, position_turns> turns(std::int64_t begin, std::int64_t end) const;
   /// The dropped positions of a pass.
@@ -232,7 +232,7 @@ class MILLRACE_EXPORT sampler {
   std::vector<position_range> dropped_between(std::int64_t begin, std::int64_t end) const;
 
  private:
-  /// The place of a row in the passes of cyclic.
+  /// The place of a row in the passes of the cyclic sampler.
   struct drawn_place {
     std::int64_t epoch;
     std::int64_t batch;  // index among the rank's micro-batches of the epoch

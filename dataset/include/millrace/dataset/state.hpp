@@ -80,7 +80,8 @@ struct state_source {
   std::int64_t idx_bytes = 0;
   std::string root = {};  ///< root of the `.sum`, 64 hexadecimal digits; empty if there is none
 
-  /// Name that determines its shuffle in the order `instant`. Empty: the file name of `prefix`.
+  /// In the order `instant`, the shuffle of the dataset depends on this name. Empty: the file name
+  /// of `prefix`.
   std::string name = {};
 
   friend bool operator==(const state_source&, const state_source&) = default;
@@ -96,8 +97,8 @@ struct state_segment {
 };
 
 /// The position of a run and every option that determines the next samples: save it with each
-/// checkpoint. It is the same on every rank, and does not depend on the number of ranks, the
-/// micro-batch size or the workers, unless the sampler is `cyclic`.
+/// checkpoint. It is the same on every rank and with any number of workers. Unless the sampler is
+/// `cyclic`, it does not depend on the number of ranks or the micro-batch size either.
 ///
 /// Example: save the state of a loader, and resume from it.
 ///
@@ -200,7 +201,8 @@ struct resume_terms {
 ///       millrace::dataset::require_same(saved, now, {.allow = {"seed"}});
 ///     }
 ///
-/// @throws config_error  they differ; the message names the first difference and both values.
+/// @throws config_error  `saved` and `now` differ; the message names the first difference and both
+///                       values.
 MILLRACE_EXPORT void require_same(const run_state& saved, const run_state& now,
                                   const resume_terms& terms = {});
 

@@ -50,7 +50,7 @@ struct served_sample {
   std::int64_t padding = 0;            ///< padding tokens after pieces or documents
 };
 
-/// A slot in which a document appears.
+/// A slot (see `slot_place`) in which a document appears.
 struct appearance {
   slot_place slot;
   std::int64_t served = 0;    ///< as in served_sample
@@ -123,7 +123,8 @@ struct audit_fault {
 using explained_tokens = std::pair<std::string, std::int64_t>;
 
 /// An account of the tokens of a source in one round (one or more epochs). A token counts each time
-/// it is an input. If every token that edits replay in these steps is served again, this holds:
+/// it is an input. If every token that edits replay in the audited steps is served again, this
+/// equation holds:
 ///
 ///   tokens * times = served + not_in_steps + all of left_out + holes
 struct audit_ledger {
@@ -153,11 +154,12 @@ struct audit_options {
 
 /// Counts how often a run serves each token in steps [first_step, last_step), over every rank and
 /// slot. Missing tokens are explained by samples of other steps, by samples that edits or the
-/// sampler drop, and by what the run does not serve; the rest are holes. Tokens that are served too
-/// often are explained by samples that edits replay; the rest are repeated.
+/// sampler drop, and by tokens that the order leaves out. Missing tokens without an explanation are
+/// holes. Tokens that are served too often are explained by samples that edits replay, or else
+/// count as repeated.
 ///
-/// If the counts of all sources exceed `most_changes`, the steps are walked once for each part of
-/// the streams, which takes more time in bounded memory.
+/// If the counts of all sources exceed `most_changes`, the streams are divided into parts, and the
+/// steps are walked once for each part. This bounds the memory but takes more time.
 ///
 /// Example: check one whole pass over a run.
 ///

@@ -14,14 +14,15 @@
 
 namespace millrace::dataset {
 
-/// A mapped PREFIX.src: the location of each document of a dataset in its input. Thread-safe for
-/// reads.
+/// A mapped PREFIX.src file: it records where in the input each document of a dataset was.
+/// Thread-safe for reads.
 class MILLRACE_EXPORT document_sources {
  public:
   /// The sources of `data`, or nullopt if there is no `.src`.
   ///
   /// @throws io_error      the `.src` exists but cannot be opened.
-  /// @throws format_error  the file is not a `.src`, or has another number of documents.
+  /// @throws format_error  the file is not a `.src`, or does not have as many documents as the
+  ///                       dataset.
   static std::optional<document_sources> find(const indexed_dataset& data) {
     return find(data.prefix(), data.document_count());
   }
@@ -49,7 +50,8 @@ class MILLRACE_EXPORT document_sources {
   template <class Look>
   void for_each(Look&& look) const;
 
-  /// The offset in the file of the directory entry of the document's group, for messages.
+  /// For messages: the byte offset in the `.src` of a directory entry. It is the entry of the group
+  /// of documents that contains `document`.
   /// @pre 0 <= document < document_count() of the dataset
   std::uint64_t offset_of(std::int64_t document) const noexcept {
     return view_.directory_offset(static_cast<std::uint64_t>(document) /

@@ -27,7 +27,8 @@ struct length_statistics {
 /// @throws format_error  a length is negative.
 MILLRACE_EXPORT length_statistics sequence_lengths(const indexed_dataset& data);
 
-/// Lengths of all documents, each the sum of its sequences. Same cost as `sequence_lengths`.
+/// Lengths of all documents. A document's length is the sum of its sequences' lengths. Same cost as
+/// `sequence_lengths`.
 ///
 /// @throws format_error  a length is negative, or the document index is not ascending.
 MILLRACE_EXPORT length_statistics document_lengths(const indexed_dataset& data);

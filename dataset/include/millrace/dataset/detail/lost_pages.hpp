@@ -17,8 +17,8 @@ struct sigaction;  // from <csignal>; declared here so that includers do not nee
 /// the disk cannot read the page. The kernel reports the loss with SIGBUS during an access.
 ///
 /// The handler replaces a lost page of a watched mapping with a page of zeros and marks the mapping
-/// permanently. A reader therefore calls `check_there` after it has read an entry and before it
-/// uses it. The check costs one load. The alternative, to make the handler jump out of the access,
+/// permanently. A reader therefore calls `check_there` after reading an entry and before using the
+/// entry. The check costs one load. The alternative, to make the handler jump out of the access,
 /// would cost about ten nanoseconds per access.
 ///
 /// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
@@ -30,7 +30,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// A watched mapping. Slots are never freed, because a handler may be iterating over them.
+/// An entry (slot) of the list of watched mappings. Slots are reused but never freed, because a
+/// handler may be iterating over them.
 struct watched_map {
   std::atomic<std::uintptr_t> begin{0};  // 0: the slot is free
   std::atomic<std::uintptr_t> end{0};

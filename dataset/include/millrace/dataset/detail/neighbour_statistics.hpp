@@ -11,16 +11,18 @@
 
 namespace millrace::dataset {
 
-/// Measures whether adjacent documents are more similar than random pairs. If so, windows are not
-/// representative samples of the dataset, regardless of the order in which they are served.
+/// Measures whether adjacent documents are more similar than random pairs. If so, windows (the
+/// ranges of contiguous tokens that are served as samples) do not represent the whole dataset, in
+/// whatever order they are served.
 struct MILLRACE_EXPORT neighbour_statistics {
   /// Number of documents in the sample. The sample consists of runs of 1,024 adjacent documents,
   /// spread over the whole dataset.
   std::int64_t documents = 0;
   /// Correlation of log2(1 + tokens) between a document and the next one: near 0 in shuffled data,
-  /// near 1 in sorted data. nullopt if all have equal lengths, or if there are fewer than two.
+  /// near 1 in sorted data. nullopt if all documents have equal lengths, or if there are fewer than
+  /// two documents.
   std::optional<double> length_correlation;
-  /// Fraction of adjacent documents that come from the same input, and its expected value in
+  /// Fraction of the adjacent document pairs that come from one input, and the fraction expected in
   /// shuffled data. nullopt without a `.src`.
   std::optional<double> same_input;
   std::optional<double> same_input_shuffled;

@@ -18,14 +18,15 @@ namespace millrace::dataset {
 /// An LRU pool of open sources. Each source is opened on first use; a bounded number stay open.
 ///
 /// Thread-safe. A pointer that `get` returned stays valid even if the pool evicts the source. While
-/// one thread opens a source, other threads can continue with theirs.
+/// one thread opens a source, other threads can get other sources.
 template <class T>
 class open_pool {
  public:
   using pointer = std::shared_ptr<const T>;
   using open_function = std::function<pointer(std::int64_t source)>;
 
-  /// @param open       opens a source; called from any thread, but by one at a time per source
+  /// @param open       opens a source; called from any thread, but by only one thread at a time per
+  ///                   source
   /// @param most_open  most sources that are kept open
   /// @throws config_error  `most_open` is below 1.
   open_pool(std::int64_t size, open_function open, std::size_t most_open)
@@ -65,7 +66,7 @@ class open_pool {
     wanted.opened = std::move(opened);
   }
 
-  /// Number of sources open in the pool, without evicted ones that only callers hold.
+  /// Number of sources open in the pool. Evicted sources that callers still hold do not count.
   std::size_t open_count() const {
     const std::lock_guard lock(mutex_);
     return recent_.size();

@@ -6,8 +6,8 @@
 /// Limits on the steps and positions of a run, so that values computed from them fit in 64 bits.
 namespace millrace::dataset {
 
-/// The last step that an edit or a schedule may name. With global batches of up to 2^22 samples,
-/// its first position does not exceed `most_positions`.
+/// The largest step that an edit or a schedule can refer to. With global batches of up to 2^22
+/// samples, the first position of this step does not exceed `most_positions`.
 inline constexpr std::int64_t most_steps = std::int64_t{1} << 40;
 
 /// Positions and samples of a run are below this, so that the sum of any two fits in 64 bits.

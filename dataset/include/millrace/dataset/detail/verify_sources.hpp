@@ -23,7 +23,8 @@ enum class source_order {
   any,        ///< any other order, as requested by the user
 };
 
-/// Checks every entry on its own, by the list "for each group" in formats/spec/src.md.
+/// Checks every entry on its own: the checks are listed under "for each group" in
+/// formats/spec/src.md.
 ///
 /// One pass over the `.src`, in constant memory.
 ///
@@ -34,8 +35,8 @@ MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 /// each document is inside the part of its input that was read, and documents are in `order`.
 ///
 /// @param inputs  the inputs in the dataset's PREFIX.meta, in its order
-/// @throws format_error  a document fails; the message has the first such document, the path, and
-///                       the byte of its group in the `.src`.
+/// @throws format_error  a document fails; the message has the first document that fails, the path,
+///                       and the byte of its group in the `.src`.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources,
                                     std::span<const source_extent> inputs,
                                     source_order order = source_order::of_inputs);

@@ -12,9 +12,9 @@ namespace millrace::dataset {
 /// Compares PREFIX.bin and PREFIX.idx with their checksums in PREFIX.sum: one pass over both, in
 /// constant memory.
 ///
-/// @return the root, as hexadecimal digits; nullopt if there is no PREFIX.sum
-/// @throws format_error  the `.sum` is invalid, or a block has changed since it was written; the
-///                       message has the byte range of the first such block.
+/// @return the root of the checksums, as hexadecimal digits; nullopt if there is no PREFIX.sum
+/// @throws format_error  the `.sum` is invalid, or a block has changed since the `.sum` was
+///                       written; the message has the byte range of the first changed block.
 /// @throws io_error      a file cannot be read.
 MILLRACE_EXPORT std::optional<std::string> verify_sums(const std::filesystem::path& prefix);
 

@@ -11,7 +11,8 @@
 
 namespace millrace::dataset {
 
-/// A sample of a blend: its source, as an index into the weights, and its index in that source.
+/// A sample of a blend: `source` is an index into the weights, `k` an index into the samples of
+/// that source.
 struct blend_place {
   std::int64_t source = 0;
   std::int64_t k = 0;
@@ -22,11 +23,12 @@ struct blend_place {
 /// An endless, stateless blend of sources by weight: maps a position to (source, k) and back with
 /// one table lookup.
 ///
-/// Each weight becomes `slots(source)` slots in a period of P positions. P is a power of two: at
-/// least 2^16, larger if a source needs it to get 32 slots (so that rounding changes no share by
-/// more than 1/64), but at most 2^22. Slots are placed by Tijdeman's rule (The chairman assignment
-/// problem, Discrete Mathematics 32, 1980): for every m, each source has m * slots / P of the first
-/// m positions, with an error below one. Exact numbers: formats/spec/instant_order.md, section 5.
+/// The blend repeats after a period of P positions, called slots. A source gets `slots(source)` of
+/// them. P is a power of two: at least 2^16, larger if a source would otherwise get fewer than 32
+/// slots (so that rounding changes no share by more than 1/64), but at most 2^22. Slots are placed
+/// by Tijdeman's rule (The chairman assignment problem, Discrete Mathematics 32, 1980): for every
+/// m, the number of slots that a source has among the first m positions differs from m * slots / P
+/// by less than one. Exact numbers: formats/spec/instant_order.md, section 5.
 ///
 /// Memory: 12 bytes per position of the period, so 0.75 MiB usually and 48 MiB at most.
 /// Thread-safe.
@@ -72,7 +74,7 @@ class MILLRACE_EXPORT blend_slots {
            positions_[index(firsts_[index(place.source)] + place.k % count)];
   }
 
-  /// Number of positions among the first `positions` that belong to the source.
+  /// Number of positions that belong to the source, among the first `positions` positions.
   /// @pre 0 <= source < source_count(), 0 <= positions
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 

@@ -13,12 +13,12 @@
 
 namespace millrace::dataset {
 
-/// Finds the sequence and document at a position of the stored stream, by searching the columns of
-/// the `.idx`. Nothing is built or read in advance.
+/// Finds the sequence and the document that contain a given token of the `.bin`, by searching the
+/// columns of the `.idx`. Nothing is built or read in advance.
 ///
 /// Uses at most 128 KiB of memory for any number of documents. Thread-safe. Each result is checked
-/// against the entries that it depends on. If they are inconsistent, `format_error` is thrown with
-/// the path and byte of the `.idx`.
+/// against the entries that it depends on. If those entries are inconsistent, `format_error` is
+/// thrown with the path and byte of the `.idx`.
 class MILLRACE_EXPORT document_search {
  public:
   explicit document_search(index_columns columns)
@@ -66,7 +66,8 @@ class MILLRACE_EXPORT document_search {
     std::int64_t first;   // the token's index in the sequence
   };
   found find(std::int64_t token) const;
-  /// Returns the next nonempty sequence after `sequence`, which must start at token `at`.
+  /// Returns the next nonempty sequence after `sequence`. Throws if this next sequence does not
+  /// start at token `at`.
   found next(std::int64_t sequence, std::int64_t at) const;
   std::int64_t item() const noexcept {
     return static_cast<std::int64_t>(formats::size_bytes(columns_.type()));

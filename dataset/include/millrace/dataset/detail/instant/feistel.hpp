@@ -16,9 +16,9 @@ namespace millrace::dataset {
 /// A Feistel network of six rounds permutes the smallest 2^b >= n (Luby, Rackoff: How to construct
 /// pseudorandom permutations, SIAM J. Comput. 17, 1988; if b is odd, the halves differ by one bit).
 /// A result outside 0 .. n-1 goes through the network again until it is inside ("cycle walking",
-/// Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002), less than once on average.
-/// b is at least 8, because networks with smaller halves shuffle badly; below n = 128 each step
-/// takes up to 256 / n passes on average.
+/// Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). On average, this takes less
+/// than one extra pass. b is at least 8, because networks with smaller halves shuffle badly. So for
+/// n below 128, a lookup takes up to 256 / n passes on average.
 ///
 /// It is a shuffle, not encryption. The exact numbers are in formats/spec/instant_order.md, section
 /// 3. A value type: copy it freely, use it from any thread.

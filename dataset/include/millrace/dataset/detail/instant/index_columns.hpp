@@ -31,23 +31,25 @@ enum class index_access {
   pread,                ///< one system call per entry, no mapping: for few reads of many files
 };
 
-/// Reads single entries of the lengths, pointers and document index of an `.idx`, which is all that
-/// an order needs of a dataset. Opening takes O(1) time. Of the `.bin`, only the size is used.
+/// Reads single entries of three columns of an `.idx`: lengths, pointers and document index. An
+/// order needs nothing else of a dataset. Opening takes O(1) time. Of the `.bin`, only the size is
+/// used.
 ///
 /// Entries are returned as stored. They are not checked unless noted, so the caller must check
 /// them before using them. Thread-safe.
 ///
 /// Functions that read entries throw `io_error` if the disk cannot read them. If the file was
 /// truncated and this object mapped it, the first access to a missing page and all later accesses
-/// throw `io_error` (see `dataset/lost_pages.hpp`). This does not apply if a dataset owns the
-/// mapping. Without a mapping, reading past the end throws `format_error`.
+/// throw `io_error` (see `dataset/lost_pages.hpp`). If a dataset owns the mapping, this object does
+/// not detect missing pages. Without a mapping, reading past the end throws `format_error`.
 class MILLRACE_EXPORT index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
   /// @throws config_error  the prefix ends in `.bin` or `.idx`.
   /// @throws io_error      a path cannot be opened or is not a file, or a file is being replaced
   ///                       (ESTALE).
-  /// @throws format_error  the `.idx` is invalid, or the `.bin` does not have the size it states.
+  /// @throws format_error  the `.idx` is invalid, or the size of the `.bin` differs from the size
+  ///                       in the index.
   explicit index_columns(const std::filesystem::path& prefix,
                          index_access access = index_access::map_if_possible);
 
@@ -152,7 +154,7 @@ class MILLRACE_EXPORT index_columns {
     }
   }
 
-  /// Checks that no page that was read from the mapping was lost.
+  /// Checks that every page that was read from the mapping could be read.
   /// @throws io_error  ENODATA: the file was truncated; EIO: it cannot be read
   void check_there() const { watch_.check_there(idx_path_); }
 

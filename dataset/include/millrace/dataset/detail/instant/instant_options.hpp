@@ -23,16 +23,16 @@ struct schedule_segment {
   std::vector<weighted_source> sources;
 };
 
-/// The first position of a step, for `schedule::first_position`.
+/// Returns the first position of a step; see `schedule::first_position`.
 using first_position_function = std::function<std::int64_t(std::int64_t step)>;
 
 /// A dataset of a run.
 struct instant_source {
   std::filesystem::path prefix;  ///< without `.bin` and `.idx`
-  /// Name that determines its order, so that moving the files does not change the order. Empty: the
-  /// file name of the prefix.
+  /// The order of the source's samples depends on this name and not on the path, so moving the
+  /// files does not change it. Empty: the file name of the prefix.
   std::string name;
-  /// Most epochs, possibly fractional, that may be served. Empty: no limit.
+  /// Largest number of epochs to serve; may be fractional. Empty: no limit.
   std::optional<double> most_epochs;
   /// Tokens in the `.bin`, if known; otherwise they are read from the headers.
   std::optional<std::int64_t> token_count;
@@ -50,7 +50,7 @@ struct instant_options {
   /// then count each sample as a step.
   first_position_function first_position_of;
   std::optional<std::int64_t> train_samples;
-  std::size_t most_open = 512;  ///< most indices open at a time; does not affect the order
+  std::size_t most_open = 512;  ///< most `.idx` files open at a time; does not affect the order
 };
 
 }  // namespace millrace::dataset

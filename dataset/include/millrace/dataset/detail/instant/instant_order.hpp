@@ -17,7 +17,7 @@
 
 namespace millrace::dataset {
 
-/// One sample of a run: a window of a source.
+/// One sample of a run: a window (seq_len + 1 contiguous tokens) of a source.
 struct instant_sample {
   std::int64_t source = 0;
   std::int64_t k = 0;  ///< index among the samples of the source, over all epochs
@@ -66,7 +66,7 @@ class MILLRACE_EXPORT instant_order {
     open(sample.source)->pieces(sample.place.first_token, sample.place.tokens, out);
   }
 
-  /// Returns the index of a source, and opens it if necessary.
+  /// Returns the open `.idx` file of a source. Opens it first if necessary.
   /// @throws as `pieces`
   source_pool::source_pointer open(std::int64_t source) const;
 
@@ -75,7 +75,8 @@ class MILLRACE_EXPORT instant_order {
   std::optional<std::int64_t> position_of(std::int64_t source, std::int64_t epoch,
                                           std::int64_t window) const noexcept;
 
-  /// Returns all positions below `before` at which a token of a source is an input, by epoch.
+  /// Returns all positions below `before` at which a token of a source is an input, sorted by
+  /// epoch.
   ///
   /// @pre 0 <= source < source_count(), 0 <= token < its token count, 0 <= before <= end()
   std::vector<std::int64_t> positions_of(std::int64_t source, std::int64_t token,
@@ -93,7 +94,7 @@ class MILLRACE_EXPORT instant_order {
   std::vector<std::string> names_;
   std::vector<window_order> orders_;
   schedule schedule_;
-  mutable source_pool pool_;  // a cache of open indices; does not affect results
+  mutable source_pool pool_;  // a cache of open `.idx` files; does not affect results
 };
 
 // ---------------------------------------------------------------------------------------------

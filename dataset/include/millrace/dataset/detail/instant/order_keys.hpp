@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-/// The source of all randomness of the instant order: formats/spec/instant_order.md, section 2.
+/// Computes all random numbers of the instant order (formats/spec/instant_order.md, section 2).
 /// Changing a constant here changes every order; the tests' golden vectors would fail.
 namespace millrace::dataset {
 
@@ -23,13 +23,13 @@ constexpr std::uint64_t absorb(std::uint64_t hash, std::uint64_t number) noexcep
   return mix64((hash ^ number) + 0x9e3779b97f4a7c15);
 }
 
-/// Random number `i`, from 0, of the sequence that belongs to a hash.
+/// Random number `i`, counted from 0, of the random sequence that `hash` seeds.
 constexpr std::uint64_t draw(std::uint64_t hash, std::uint64_t i) noexcept {
   return mix64(hash + (i + 1) * 0x9e3779b97f4a7c15);
 }
 
 /// 64-bit FNV-1a hash of a name. Orders depend on a source's name, not on its place in a list, so
-/// that other sources cannot affect them.
+/// adding or removing other sources does not change them.
 constexpr std::uint64_t name_hash(std::string_view name) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {

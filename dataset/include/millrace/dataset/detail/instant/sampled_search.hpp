@@ -15,8 +15,8 @@
 namespace millrace::dataset {
 
 /// Searches an ascending column of a file that is too large to scan. Caches every 2^s-th entry when
-/// it is first read, where s is the smallest number for which about 8,192 cached entries (64 KiB)
-/// are enough.
+/// it is first read. s is the smallest number for which the cache has at most about 8,192 entries
+/// (64 KiB).
 ///
 /// Between two cached entries it uses interpolation search, so a search in 10^9 entries touches
 /// about five pages of the file. If the column is not ascending, the result is an arbitrary entry,
@@ -29,7 +29,8 @@ class sampled_search {
   /// @throws std::bad_alloc
   explicit sampled_search(std::int64_t count);
 
-  /// Returns the index of the last entry that is at most `target`; -1 if the first is above it.
+  /// Returns the index of the last entry that is at most `target`; -1 if even the first entry is
+  /// above `target`.
   ///
   /// @param value  `value(i)` returns entry i, 0 <= i < count; must always read the same column
   template <class Value>

@@ -38,17 +38,18 @@ struct exceeded_limit {
   std::int64_t step = 0;
 };
 
-/// Maps a position of the run to (source, k) and back, for a blend that changes at given steps.
+/// Maps a position of the run to (source, k), that is sample k of a source, and back. The blend of
+/// sources can change at given steps.
 ///
-/// In each segment, a source's k continues from the previous segments, so adding or removing a
-/// source does not change which samples were consumed. Definition: formats/spec/instant_order.md,
-/// section 6. Thread-safe.
+/// A source's k continues from each segment to the next, so adding or removing a source does not
+/// change which samples were consumed. Definition: formats/spec/instant_order.md, section 6.
+/// Thread-safe.
 class MILLRACE_EXPORT schedule {
  public:
   /// A function that returns the first position of a step: step times global batch size or, with a
   /// batch-size ramp-up, the sum of the sizes of all earlier steps. The result must be 0 for step 0
-  /// and increase with each step. The function is called for steps up to `most_steps`, and for a
-  /// later step s only if step s / 2 begins below `most_positions`.
+  /// and increase with each step. The function is called for steps up to `most_steps`. It is called
+  /// for a larger step s only if step s / 2 begins below `most_positions`.
   using first_position = first_position_function;
 
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
@@ -57,8 +58,8 @@ class MILLRACE_EXPORT schedule {
   ///                       list
   /// @param train_samples  number of positions of the run; nullopt: only limits can end the run
   /// @throws config_error  there is no segment; the first does not begin at step 0; segments do not
-  ///                       ascend; a segment begins at or after the end of the run, names an
-  ///                       unknown source, or names a source twice; blend_slots rejects its
+  ///                       ascend; a segment begins at or after the end of the run, lists an
+  ///                       unknown source, or lists a source twice; blend_slots rejects its
   ///                       weights; a source would exceed its limit before the run ends; first
   ///                       positions do not increase from 0; a step or `train_samples` is beyond
   ///                       `most_steps` or `most_positions`. The message names the step.
@@ -90,7 +91,7 @@ class MILLRACE_EXPORT schedule {
   /// @pre 0 <= source < source_count(), 0 <= k
   std::optional<std::int64_t> position_of(blend_place place) const noexcept;
 
-  /// Number of samples among the first `positions` of the run that come from the source.
+  /// Number of samples that come from the source, among the first `positions` samples of the run.
   /// @pre 0 <= source < source_count(), 0 <= positions <= end()
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 

@@ -81,11 +81,11 @@ class epoch_windows {
 ///   epoch 0  [0 1 2 3]                    offset 0; token 10 is left over
 ///                  [3 4 5 6]
 ///                        [6 7 8 9]
-///   epoch 5    [1 2 3 4] ...              offset 1, of 0 .. 10 mod 3; token 0 is left over
+///   epoch 5    [1 2 3 4] ...              offset 1 (at most 10 mod 3); token 0 is left over
 ///
-/// Each epoch e cuts the stream at its own offset and serves all T windows in its own order. Both
-/// depend only on (seed, name of the source, e). Definition: formats/spec/instant_order.md,
-/// sections 2 to 4.
+/// Each epoch e cuts the stream at its own offset and serves all T windows in its own order. The
+/// offset and the order depend only on (seed, name of the source, e). Definition:
+/// formats/spec/instant_order.md, sections 2 to 4.
 class window_order {
  public:
   /// @param name         the source's name; with the seed, it determines the random numbers

@@ -21,7 +21,7 @@
 
 namespace millrace::dataset {
 
-/// The dataset and the sample that a sample of a blend comes from.
+/// The origin of one sample of a blend: a dataset, and a sample of that dataset.
 struct blended_sample {
   std::size_t dataset = 0;
   std::int64_t sample = 0;  ///< index in that dataset
@@ -35,7 +35,7 @@ class MILLRACE_EXPORT blend_index {
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(datasets_.size()); }
 
   /// @pre 0 <= i < size()
-  /// @throws format_error  the entry names a dataset, or a sample of it, that does not exist
+  /// @throws format_error  the entry refers to a dataset or a sample that does not exist
   blended_sample operator[](std::int64_t i) const;
 
   /// Checks every entry.
@@ -62,7 +62,8 @@ class MILLRACE_EXPORT blend_index {
 /// names and contents equal Megatron's, byte for byte. Unlike Megatron, this class publishes them
 /// atomically: complete or not at all.
 ///
-/// The file names do not contain the rounding: a folder that was filled on ARM has `fused` blends.
+/// The file names do not show how the blend was rounded (see `blend_rounding`): a folder that was
+/// filled on ARM has `fused` blends.
 class MILLRACE_EXPORT blend_cache {
  public:
   /// @param datasets  identifiers of the blended datasets, in their order
@@ -78,8 +79,8 @@ class MILLRACE_EXPORT blend_cache {
   std::filesystem::path dataset_path() const { return path("dataset_index.npy"); }
   std::filesystem::path sample_path() const { return path("dataset_sample_index.npy"); }
 
-  /// Returns the mapped blend, or nullopt if a file is missing, truncated, damaged or of another
-  /// length.
+  /// Returns the mapped blend, or nullopt if a file is missing, truncated or damaged, or has
+  /// another length.
   ///
   /// @param why    if given, is set to the reason when nullopt is returned
   /// @param check  full: checks that every entry is the next sample of its dataset. Only a rebuild
@@ -88,8 +89,8 @@ class MILLRACE_EXPORT blend_cache {
   std::optional<blend_index> load(std::string* why = nullptr,
                                   check_level check = check_level::quick) const;
 
-  /// Computes the blend and writes the files. All are synced to disk before the first is published;
-  /// the description is published last. Replaces existing files.
+  /// Computes the blend and writes the files. All three files are synced to disk before the first
+  /// one is published; the description is published last. Replaces existing files.
   ///
   /// @throws config_error   as blend_recipe::fill
   /// @throws io::file_busy  another process is writing them.

@@ -77,7 +77,7 @@ MILLRACE_EXPORT void check_cyclic(const cyclic_layout& layout, std::int64_t cons
 ///
 /// With W = micro-batch size * ranks, an epoch has as many samples as the largest multiple of W in
 /// the dataset. Sharded: each rank shuffles its own range. Unsharded: all ranks share one
-/// permutation and each takes every `ranks`-th entry. In that case some ranks may get one batch
+/// permutation and each takes every `ranks`-th entry. If unsharded, some ranks may get one batch
 /// more than others, as in Megatron, and stay ahead from then on. So create the next pass of each
 /// rank with that rank's own `next_pass`.
 ///

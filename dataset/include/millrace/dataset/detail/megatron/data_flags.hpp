@@ -58,7 +58,7 @@ MILLRACE_EXPORT bool set_data_flag(data_flags& flags, std::string_view flag,
 
 /// Reads the files that the flags name and checks that the flags are consistent.
 ///
-/// @throws config_error  no data is named, or it is named in two ways; a flag conflicts with the
+/// @throws config_error  no data is given, or it is given in two ways; a flag conflicts with the
 ///                       others; a list of words is not a blend
 /// @throws io_error, format_error  a file cannot be read or has the wrong format
 MILLRACE_EXPORT data_blends resolve_data_flags(const data_flags& flags);

@@ -44,10 +44,10 @@ class MILLRACE_EXPORT gpt_cache {
 
   /// Returns the mapped indices, or nullopt if a file is missing, truncated or otherwise damaged.
   ///
-  /// Compares each file's header with `plan`, and 64 samples spread over the index with the
-  /// lengths. Other samples are checked when they are requested. So a damaged number may be found
-  /// late, or never if it happens to describe another valid sample. `check_level::full` checks
-  /// every number now (verify_gpt_index). The files must not shrink while they are mapped.
+  /// Compares the header of each file with `plan`. Also checks 64 samples, spread over the index,
+  /// against `lengths`. Other samples are checked when they are requested. So a damaged number may
+  /// be found late, or never if it happens to describe another valid sample. `check_level::full`
+  /// checks every number now (verify_gpt_index). The files must not shrink while they are mapped.
   ///
   /// @param why  if given, is set to the reason when nullopt is returned
   /// @throws config_error  a number is damaged; or the files are complete, but were built from

@@ -33,9 +33,9 @@ struct gpt_index {
   std::variant<large_array<std::uint32_t>, large_array<std::int64_t>> shuffle;
 };
 
-/// The default callback; does nothing. A callback receives parts of the document index as they
-/// become final, with the index of each part's first entry. It runs on one thread, not necessarily
-/// the caller's. The order of the parts is unspecified.
+/// The default for the callback `settled` of `build_gpt_index`; does nothing. The callback receives
+/// parts of the document index as they become final, with the index of each part's first entry. It
+/// runs on one thread, not necessarily the caller's. The order of the parts is unspecified.
 struct ignore_documents {
   void operator()(std::int64_t, std::span<const std::int32_t>) const noexcept {}
 };
@@ -111,7 +111,7 @@ class document_shuffle {
  private:
   // The entries are shuffled in one part or, with a separate last epoch, in two parts, one after
   // the other. In each part, entries become final from its end to its start. So the number of final
-  // entries identifies which ones are final. It is reported every `step` entries.
+  // entries tells which entries are final. This number is reported every `step` entries.
   static constexpr std::int64_t step = 1 << 14;
 
   void fill(std::size_t first, std::size_t last) noexcept {

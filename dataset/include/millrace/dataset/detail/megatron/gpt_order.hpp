@@ -59,8 +59,8 @@ class MILLRACE_EXPORT gpt_order {
   }
 
   /// Returns the samples that contain token `token` of sequence `sequence`, in ascending order:
-  /// usually one per epoch; fewer if a remainder is dropped, more if adjacent samples share the
-  /// token. Reads the whole document and shuffle index.
+  /// usually one per epoch. There are fewer if the token is in a dropped remainder, and more if
+  /// adjacent samples share the token. Reads the whole document and shuffle index.
   ///
   /// @pre 0 <= token < the length of the sequence
   /// @throws format_error, io_error  as sample()
@@ -98,7 +98,7 @@ class MILLRACE_EXPORT gpt_order {
       throw;
     }
   }
-  // These do not check for lost pages; their callers do, through `checked`.
+  // The functions below do not check for lost pages; their callers do, through `checked`.
   std::int64_t read_sample(std::int64_t j, std::vector<piece>& pieces) const;
   std::vector<std::int64_t> read_samples_with(std::int64_t sequence, std::int64_t token) const;
   std::vector<std::int64_t> read_samples_with(sequence_range sequences) const;

@@ -9,9 +9,8 @@
 
 namespace millrace::dataset {
 
-/// The lengths of all sequences of an `.idx`. Refers either to an array in memory or in a mapping,
-/// or to `index_columns`, which read entry by entry if the file cannot be mapped. A view;
-/// thread-safe.
+/// The lengths of all sequences of an `.idx`. Refers to an array (in memory or in a mapping) or to
+/// `index_columns`, which read entry by entry if the file cannot be mapped. A view; thread-safe.
 class length_column {
  public:
   /// @param lengths  must outlive this

@@ -34,8 +34,8 @@ class mersenne_twister {
     return high << 32 | (*this)();
   }
 
-  /// Returns the next draws, at least one, without consuming them; `take(n)` consumes them. Valid
-  /// until the next draw or `take`.
+  /// Returns the next draws, at least one, without consuming them; `take(n)` consumes them. The
+  /// span is valid until the next draw or `take`.
   std::span<const std::uint32_t> ready() noexcept {
     if (used_ == size) refill();
     return std::span(draws_).subspan(used_);
@@ -72,8 +72,8 @@ inline void mersenne_twister::refill() noexcept {
     const std::uint32_t joined = (upper & 0x80000000U) | (lower & 0x7FFFFFFFU);
     return joined >> 1 ^ (0x9908B0DFU & (0U - (lower & 1U)));
   };
-  // Update the state in place. Each loop reads entries only at a distance from those that it
-  // writes, so it vectorizes.
+  // Update the state in place. No loop reads an entry shortly after writing it, so compilers can
+  // vectorize the loops.
   std::uint32_t* const state = state_.data();
   std::size_t i = 0;
   for (; i < size - middle; ++i) state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);

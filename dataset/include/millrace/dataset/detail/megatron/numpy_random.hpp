@@ -16,16 +16,15 @@ namespace millrace::dataset {
 /// The part of numpy.random.RandomState(seed) that Megatron's indices need: bounded integers and
 /// shuffles, equal to numpy's draw by draw (numpy promises never to change them: NEP 19).
 ///
-/// The number of draws that a bounded integer takes depends on their values, so a shuffle is
-/// sequential. To be fast, draws are made in bulk, and the memory to swap is prefetched. Use from
-/// one thread.
+/// How many draws a bounded integer takes depends on the values drawn, so a shuffle is sequential.
+/// To be fast, draws are made in bulk, and the memory to swap is prefetched. Use from one thread.
 class MILLRACE_EXPORT numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
 
   /// Returns a number from 0 to `max`, inclusive. Takes as many low bits of a draw as `max` has,
-  /// and draws again while the result is larger than `max`. Draws nothing for 0, and pairs of draws
-  /// for `max` above 2^32 - 1.
+  /// and draws again while the result is larger than `max`. If `max` is 0, takes no draw. If `max`
+  /// is above 2^32 - 1, takes draws in pairs.
   std::uint64_t interval(std::uint64_t max) noexcept;
 
   /// Fills `out` with `interval(last)`, `interval(last - 1)`, ...: the swap targets of a shuffle.
@@ -55,7 +54,7 @@ class MILLRACE_EXPORT numpy_random {
 
 template <class T, class Settled>
 void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
-  // From the last element down to the second, swap each with one at or before it.
+  // From the last element down to the second, swap each element with one at or before it.
   std::size_t left = values.empty() ? 0 : values.size() - 1;  // elements to swap, besides the first
   for (; left > 0xFFFFFFFFU; --left) std::swap(values[left], values[interval(left)]);
 

@@ -41,8 +41,8 @@ struct prepared_gpt_cache {
 /// @param prefix       as typed, because it is hashed into the file names
 /// @param num_samples  nullopt means one epoch
 /// @return nullopt if the split gives the part no weight; Megatron then makes no dataset for it
-/// @throws config_error  as plan_gpt_index and gpt_cache::load; the existing cache differs from the
-///                       options in whether samples have an extra token; or one epoch is requested
+/// @throws config_error  as plan_gpt_index and gpt_cache::load; the existing cache and the options
+///                       disagree on whether samples have an extra token; or one epoch is requested
 ///                       and the sequence length exceeds the tokens of the dataset or of its train
 ///                       part.
 /// @throws io_error, format_error  the dataset cannot be read or the cache cannot be written.

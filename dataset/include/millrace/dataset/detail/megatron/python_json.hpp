@@ -14,8 +14,7 @@
 namespace millrace::dataset {
 
 /// A JSON value that prints exactly as Python's json.dumps does; Megatron names its caches by the
-/// MD5 of such a text. Keys keep their order, and setting a key again keeps its place, as in a
-/// dict.
+/// MD5 of that text. Keys keep their order, and setting a key again keeps its place, as in a dict.
 class MILLRACE_EXPORT python_json {
  public:
   python_json() = default;  // null

@@ -85,8 +85,8 @@ class full_validation_sampler {
     return share_.rank >= total_ ? 0 : (total_ - share_.rank - 1) / share_.ranks + 1;
   }
 
-  /// The value of eval_iters that Megatron sets on all ranks: the largest number of batches of a
-  /// rank. Ranks with fewer batches start over.
+  /// The value of eval_iters that Megatron sets on all ranks: the largest number of batches that
+  /// any rank has. Ranks with fewer batches start over.
   std::int64_t eval_iterations() const noexcept { return (total_ - 1) / share_.ranks + 1; }
 
   /// @pre 0 <= t < batches()

@@ -26,11 +26,11 @@ constexpr std::string_view name(split_part part) noexcept {
 /// train, valid and test (megatron-core, blended_megatron_dataset_config.py).
 ///
 /// A number is a run of digits and points; anything else separates numbers. Missing numbers are 0.
-/// Bounds are sums of the normalized weights, so the last one may not be exactly 1.
+/// Bounds are sums of the normalized weights, so the last bound is not always exactly 1.
 class MILLRACE_EXPORT split_matrix {
  public:
-  /// Megatron's default if `--data-path` is given without `--split`. It is hashed including its
-  /// spaces.
+  /// Megatron's default if `--data-path` is given without `--split`. Its spaces matter, because the
+  /// text is hashed into the names of caches.
   static constexpr std::string_view default_text = "969, 30, 1";
 
   /// @throws config_error  a number is invalid or infinite; there are more than three; all are 0.

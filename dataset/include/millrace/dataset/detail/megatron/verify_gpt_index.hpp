@@ -29,8 +29,8 @@ MILLRACE_EXPORT void verify_gpt_index(const gpt_plan& plan, length_column length
 
 /// Returns true if samples have an extra token for the last label. Uses the first row of the sample
 /// index that differs between the two cases: if sample j begins at the start of a sequence, row j
-/// points to the first token of that sequence with an extra token, and past the last token of the
-/// preceding sequence without one. Returns nullopt if there is no such row; the index is then the
+/// points to the first token of that sequence if there is an extra token, otherwise past the last
+/// token of the preceding sequence. Returns nullopt if there is no such row; the index is then the
 /// same in both cases.
 ///
 /// @pre as verify_gpt_index

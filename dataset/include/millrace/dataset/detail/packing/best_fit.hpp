@@ -27,9 +27,9 @@ MILLRACE_EXPORT void check(const best_fit_options& options);
 /// `packing_block` documents. The result depends only on the lengths.
 ///
 /// - A document of at least seq_len tokens fills whole rows alone until less than a row is left.
-/// - The remainders of all documents are then placed, longest first; among equal ones, in stored
-///   order. Each goes into the fullest row that has room for it; among equally full rows, into the
-///   one that was filled to that level last. If no row has room, it goes into a new row.
+/// - The remainders of all documents are then placed, longest first; remainders of equal length, in
+///   stored order. Each goes into the fullest row that has room for it; among equally full rows,
+///   into the one that was filled to that level last. If no row has room, it goes into a new row.
 ///
 /// Lengths of remainders are rounded up to a multiple of `pad_documents_to`. Reuses its memory for
 /// the next block. Not thread-safe.
@@ -48,9 +48,9 @@ class MILLRACE_EXPORT best_fit {
   /// @return total number of rows
   std::int64_t pack(std::span<const std::int64_t> lengths);
 
-  /// Number of rows that one document fills alone, in the last call of `pack`.
+  /// Number of rows that a single document fills alone, as of the last call of `pack`.
   std::int64_t full_rows() const noexcept { return full_rows_; }
-  /// Number of rows that hold remainders, in the last call of `pack`.
+  /// Number of rows that hold remainders, as of the last call of `pack`.
   std::int64_t shared_rows() const noexcept { return shared_rows_; }
   /// The shared row of each document's remainder in the last call of `pack`; `no_row` if it has no
   /// remainder.
@@ -65,8 +65,8 @@ class MILLRACE_EXPORT best_fit {
   std::int64_t full_rows_ = 0;
   std::int64_t shared_rows_ = 0;
   std::vector<std::uint16_t> row_of_;
-  // One pair per remainder: (units that it is shorter than a row, its document). In ascending
-  // order, the longest remainder is first.
+  // One pair per remainder: the units that it would leave free in an empty row, and its document.
+  // In ascending order, the longest remainder is first.
   std::vector<std::pair<std::uint32_t, std::uint16_t>> rests_;
   std::vector<std::pair<std::uint32_t, std::uint16_t>> sorting_;
 };

@@ -19,7 +19,8 @@ struct packed_part {
   friend bool operator==(const packed_part&, const packed_part&) = default;
 };
 
-/// Maps the rows of a block to the parts of its documents, and back. Immutable, thread-safe.
+/// Maps the rows of a block (documents that are packed together) to parts of documents, and back.
+/// Immutable, thread-safe.
 ///
 /// Rows that one document fills alone are first, in stored order. They are followed by the shared
 /// rows, in the order in which best fit opened them. The parts of a row are in stored order.

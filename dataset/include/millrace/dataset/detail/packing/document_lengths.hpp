@@ -15,7 +15,7 @@
 namespace millrace::dataset {
 
 /// Calls use(length_of), where length_of(i) is the checked length of sequence i of the range. `use`
-/// must call it with ascending i. If the index is not mapped, lengths are read in batches.
+/// must call length_of with ascending i. If the index is not mapped, lengths are read in batches.
 ///
 /// @param most  most lengths per read
 /// @pre `of` is a range of the dataset's sequences

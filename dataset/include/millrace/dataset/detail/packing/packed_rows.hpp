@@ -36,9 +36,10 @@ struct packing_report {
 /// The documents of a dataset, packed block by block into rows of seq_len tokens by best fit. Rows
 /// can be accessed in any order. They depend only on the document lengths and the options.
 ///
-/// A view: the columns must outlive it and must not be moved. Thread-safe. Never reads tokens, and
-/// works if files cannot be mapped. The layouts of up to 64 recently used blocks are cached, about
-/// 80 KB each. A cache miss takes tens of microseconds, plus two reads if the index is not mapped.
+/// A view: the columns must outlive it and must not be moved. Thread-safe. Never reads tokens.
+/// Works even if files cannot be mapped. The layouts of up to 64 recently used blocks are cached,
+/// about 80 KB each. A cache miss takes tens of microseconds, plus two reads if the index is not
+/// mapped.
 class MILLRACE_EXPORT packed_rows {
  public:
   /// @param table_path  file for the table, see `open_row_table`; empty: do not store it

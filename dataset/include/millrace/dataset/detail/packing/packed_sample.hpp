@@ -58,7 +58,7 @@ MILLRACE_EXPORT cu_seqlens_size fill_packed_cu_seqlens(std::span<const packed_pa
                                                        std::int64_t pad_documents_to,
                                                        std::span<std::int32_t> out);
 
-/// Fills in the fields of a row from its text, [seq_len] each.
+/// Fills in the fields of a row, [seq_len] each, from its text.
 /// @pre !options.extra_token
 template <class Token, class Id>
 void fill_packed_fields(std::span<const Token> text, std::span<const packed_part> parts,

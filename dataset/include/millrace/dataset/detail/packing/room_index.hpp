@@ -13,7 +13,7 @@ namespace millrace::dataset {
 ///
 /// A hierarchical bitmap. The lowest level has one bit per amount of room, which is set if any row
 /// has exactly that room. Each higher level has one bit per 64 bits of the level below, which is
-/// set if any of these is set. The top level is a single word. A lookup takes a few steps up and
+/// set if any of those 64 is set. The top level is a single word. A lookup takes a few steps up and
 /// down. Rows with equal room form a stack. Not thread-safe.
 class room_index {
  public:
@@ -44,8 +44,8 @@ class room_index {
     std::size_t room = 0;
   };
 
-  /// Removes and returns a row with the smallest room that is at least `room`. Among equals, it is
-  /// the one that was put last. If there is none, returns no_row.
+  /// Removes and returns a row with the smallest room that is at least `room`. Of several rows with
+  /// equal room, takes the one that was put last. If no row has enough room, returns no_row.
   ///
   /// @pre room <= most
   found take(std::size_t room) noexcept {

@@ -38,8 +38,8 @@ struct row_table {
 MILLRACE_EXPORT row_table make_row_table(const index_columns& columns,
                                          const packing_options& options);
 
-/// The file next to the dataset in which the table is stored, e.g. PREFIX.rows-4096 for a seq_len
-/// of 4,096; PREFIX.rows-4096-16 with a `pad_documents_to` of 16; and
+/// The path of the file that stores the table, next to the dataset: e.g. PREFIX.rows-4096 for a
+/// seq_len of 4,096; PREFIX.rows-4096-16 with a `pad_documents_to` of 16; and
 /// PREFIX.rows-4096-1-FIRST-LAST for a range of documents.
 MILLRACE_EXPORT std::filesystem::path row_table_path(const index_columns& columns,
                                                      const packing_options& options);

@@ -46,7 +46,8 @@ class MILLRACE_EXPORT batch_steps {
     return wraps ? std::numeric_limits<std::int64_t>::max() : position;
   }
 
-  /// Number of steps that have begun after `consumed` samples; a partially consumed step counts.
+  /// Number of steps that have begun when `consumed` samples have been consumed; a partially
+  /// consumed step counts.
   std::int64_t done_at(std::int64_t consumed) const noexcept {
     const std::int64_t step = step_of(consumed);
     return step + (first_position(step) < consumed ? 1 : 0);

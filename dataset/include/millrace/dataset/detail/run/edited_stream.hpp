@@ -26,8 +26,9 @@ namespace millrace::dataset {
 ///                                        position   0 1 2 5 1 2 6 7 8 ...
 ///
 /// Edits do not renumber positions. A skip moves later positions to earlier samples, and a replay
-/// moves them to later samples. An edit affects only samples from `since` on, so edits that are
-/// added to a run do not change the samples that it has served. Skipped positions are not replayed.
+/// moves later positions to later samples. An edit affects only samples from `since` on, so edits
+/// that are added to a run do not change the samples that it has served. Skipped positions are not
+/// replayed.
 ///
 /// Immutable, thread-safe. Memory is O(ranges), lookups are O(log ranges).
 class MILLRACE_EXPORT edited_stream {
@@ -50,8 +51,8 @@ class MILLRACE_EXPORT edited_stream {
 
   /// @param edits           in any order; replays with equal `since` and `at` are served in list
   ///                        order
-  /// @param first_position  first_position(step), in the run without edits; called for steps up to
-  ///                        `most_steps`, ascending up to `most_positions`
+  /// @param first_position  first_position(step) in the run without edits, called for steps up to
+  ///                        `most_steps`. Its results must ascend until they reach `most_positions`
   /// @param positions_of    positions_of(edit): all positions of the run that contain any part of
   ///                        the blocked documents, as ranges in any order
   /// @throws config_error   an edit is inconsistent, replays at a position that was already passed
@@ -203,7 +204,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     return count;
   }
 
-  /// The first range of positions from `position` on that is not skipped.
+  /// Returns the first range without skipped positions, from `position` on.
   position_range next_free(std::int64_t position) const {
     auto skip = first_skip_behind(position);
     for (; skip != skips_.end() && skip->positions.first <= position; ++skip) {
@@ -212,7 +213,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     return {position, skip == skips_.end() ? forever : skip->positions.first};
   }
 
-  /// Advances to `stop`. All positions before it must be skipped ones.
+  /// Advances to position `stop`. All positions on the way must be skipped ones.
   void drop_until(std::int64_t stop) {
     for (auto skip = first_skip_behind(position_); position_ < stop; ++skip) {
       const std::int64_t last = std::min(skip->positions.last, stop);

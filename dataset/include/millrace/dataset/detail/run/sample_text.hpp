@@ -31,8 +31,8 @@ struct sample_text {
   std::int64_t real = 0;        ///< number of tokens in all parts
   std::vector<row_part> parts;  ///< sorted by `at`; the rest of the row is padding
 
-  /// Offsets where documents begin, and seq_len, each once, as in `fill_cu_seqlens`. Empty if not
-  /// requested.
+  /// Offsets where documents begin, followed by seq_len, as in `fill_cu_seqlens`; none is repeated.
+  /// Empty if not requested.
   std::vector<std::int32_t> boundaries;
 
   /// Packed rows only: document_ends[i] is the offset where the document before boundaries[i] ends

@@ -65,11 +65,11 @@ fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_
 template <class Id>
 void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> position_ids);
 
-/// The boundaries of a micro-batch whose rows are concatenated, [1, rows * seq_len]: those of each
-/// row up to its first seq_len, plus the offset of the row. There is a single boundary between one
-/// row and the next.
+/// Joins the boundaries of the rows of a micro-batch, for kernels that take the rows concatenated,
+/// [1, rows * seq_len]. Takes each row's boundaries up to its first seq_len and adds the offset of
+/// the row. There is a single boundary between one row and the next.
 ///
-/// @param rows  [row_count, seq_len + 1], row-major, as `fill_cu_seqlens` fills each
+/// @param rows  [row_count, seq_len + 1], row-major, each row as filled by `fill_cu_seqlens`
 /// @param out   [row_count * seq_len + 1]; only the entries that are returned are written
 /// @return number of entries
 /// @throws config_error  row_count * seq_len does not fit in an int32.

@@ -28,8 +28,8 @@ struct sample_fields {
 ///
 /// The fields are the same as those of Megatron's GPTDataset, with one exception: Megatron releases
 /// before 0.16 have a bug that this function does not copy. Without the options reset_position_ids,
-/// reset_attention_mask and eod_mask_loss, they reuse the loss mask of the first sample, including
-/// its padding, for all later samples.
+/// reset_attention_mask and eod_mask_loss, those releases reuse the loss mask of the first sample,
+/// including its padding, for all later samples.
 ///
 /// @param text     [seq_len + extra_token], as filled by `gather`
 /// @param real     number of tokens from the dataset, as returned by `gather`; the rest is padding
@@ -162,8 +162,8 @@ void fill_fields(std::span<const Token> text, std::int64_t real, std::int64_t se
   const detail::comparable_id<Token> position_eod(options.reset_position_ids ? options.eod
                                                                              : no_token);
   detail::field_writer<Id> slow(options, out);
-  // A block stays in the L1 cache while each field is made from it. Before `whole`, both a token
-  // and its label are from the dataset.
+  // A block stays in the L1 cache while each field is made from it. For every token before `whole`,
+  // both the token and its label are from the dataset.
   constexpr std::int64_t block = 512;
   const std::int64_t whole = std::clamp<std::int64_t>(real - 1, 0, seq_len);
   for (std::int64_t first = 0; first < whole; first += block) {

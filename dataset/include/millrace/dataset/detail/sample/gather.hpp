@@ -35,7 +35,7 @@ inline std::int64_t token_count(std::span<const piece> pieces) noexcept {
 /// of `out`. Does not allocate; thread-safe.
 ///
 /// If T cannot represent `pad` (e.g. -1 in uint16), the padding is zeros. `fill_fields` recognizes
-/// it by the returned number of tokens.
+/// the padding by the returned number of tokens.
 ///
 /// @param out  T is the stored token type or a wider one, as in `token_view::copy_to`
 /// @return the number of tokens from the dataset
