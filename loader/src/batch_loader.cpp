@@ -136,8 +136,8 @@ MILLRACE_INLINE std::optional<batch> batch_loader::next() {
   if (all.served == all.sampler.count()) return std::nullopt;
   all.description.throw_failure();
   const auto& ring = all.pipeline->slots();
-  // Only this thread takes slots, so once this is false it stays false, and take() will not
-  // deadlock.
+  // Only this thread takes slots. So if all_held() is false now, it stays false, and take() will
+  // not deadlock.
   if (ring->all_held()) {
     throw config_error("all " + std::to_string(ring->size()) +
                        " slots are still held (look_ahead is " +
@@ -198,8 +198,8 @@ MILLRACE_INLINE std::optional<stall_cause> batch_loader::last_stall() const noex
 
 namespace detail {
 
-/// Block edits name a dataset by its prefix, and the dataset may have moved. Replaces the prefixes
-/// in the edits of `saved` by those that the run uses now.
+/// Edits of the kind `block` refer to a dataset by its prefix, and the dataset may have moved.
+/// Replaces the prefixes in the edits of `saved` by those that the run uses now.
 MILLRACE_INLINE void rename_sources(dataset::run_state& saved, const dataset::run_state& now) {
   const std::size_t common = std::min(saved.data.size(), now.data.size());
   for (dataset::edit& e : saved.edits) {
@@ -233,8 +233,8 @@ MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumpti
   const bool same_edits = then.edits == all.options.edits;
   const dataset::edited_stream none;
   std::shared_ptr<const dataset::edited_stream> saved_stream;
-  // If other edits are allowed, the saved edits may name data that no longer exists. Then it is not
-  // known which samples were served.
+  // If other edits are allowed, the saved edits may refer to data that no longer exists. Then it is
+  // not known which samples were served.
   const bool known =
       same_edits || then.edits.empty() || std::ranges::count(terms.allow, "edits") == 0;
   if (known) {

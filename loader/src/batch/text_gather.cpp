@@ -62,8 +62,8 @@ MILLRACE_INLINE void text_gather::plan(std::span<const dataset::sample_text> row
   }
 }
 
-// Checks the size of a planned row, because a plan may come from a user's class and determines
-// where bytes are written.
+// Checks the size of a planned row, because the plan can come from a user's class, and it
+// determines where bytes are written.
 MILLRACE_INLINE void text_gather::check_room(const dataset::sample_text& row,
                                              const slot_layout& layout) const {
   const auto of = [&] { return "sample " + std::to_string(row.position) + " is planned "; };

@@ -177,7 +177,7 @@ MILLRACE_INLINE bool open_files::unmap_least_used(std::vector<held_map>& unmappe
     file& f = *at->first;
     file_part& part = f.parts_[at->second];
     if (part.map.use_count() > 1) continue;  // being copied from
-    // Also closes its descriptor, unless another part uses it.
+    // Also closes the descriptor of the map, unless another part of the file uses it.
     const bool closes = f.fd_ && f.fd_.use_count() <= 2;
     unmapped.push_back(part.map);  // first, because these calls may throw
     if (closes) closed.push_back(f.fd_);

@@ -130,8 +130,8 @@ MILLRACE_INLINE const open_files::held_descriptor& pread_reader::hold(current_fi
   }
 }
 
-// Reads everything. Returns false, with the remainder in `rest`, if `only_cached` is set and more
-// would wait for storage.
+// Reads everything. Returns false, with the remainder in `rest`, if `only_cached` is set and the
+// remainder would have to wait for storage.
 MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> parts,
                                         bool only_cached, current_file& current) {
   open_files::file& f = file_of(rest.file);

@@ -43,8 +43,8 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const copy_piece& piece = pieces[i];
     const auto skew = reinterpret_cast<std::uintptr_t>(piece.from) % page;
-    // madvise does not write to the memory. read(2) reads what it refuses (older kernels refuse
-    // everything).
+    // madvise does not write to the memory. The caller uses read(2) for pieces that madvise refuses
+    // (older kernels refuse all).
     auto* const begin = const_cast<std::byte*>(piece.from - skew);  // NOLINT: madvise is not const
     if (::madvise(begin, piece.bytes + skew, MADV_POPULATE_READ) != 0) return i;
     std::memcpy(piece.to, piece.from, piece.bytes);

@@ -21,8 +21,8 @@
 
 namespace millrace::loader {
 
-/// The files of one reader, as a ring reads them: directly (bypassing the page cache, from places
-/// in the ring's table), or with pread if that is impossible. Used by one thread, except
+/// The files of one reader. A ring reads a file directly (bypassing the page cache, from a place in
+/// the ring's table); if that is impossible, pread reads it. Used by one thread, except
 /// `all_plain`.
 class MILLRACE_EXPORT uring_files {
  public:
@@ -44,15 +44,15 @@ class MILLRACE_EXPORT uring_files {
     return *files_[static_cast<std::size_t>(file)];
   }
 
-  /// True if a file is read directly. The first query opens it for that. If opening it fails only
-  /// temporarily, returns false this time.
+  /// True if a file is read directly. The first call opens the file for direct reads. If opening it
+  /// fails only temporarily, returns false this time.
   bool is_direct(std::int64_t file, uring_ring& ring);
 
   /// Makes pread read the file from now on.
   void demote(std::int64_t file, const std::string& why);
 
-  /// The place of a directly read file in the ring's table. Reopens the file if it was closed for
-  /// another one. Returns `none` if that fails.
+  /// The place of a directly read file in the ring's table. Reopens the file if it was closed to
+  /// make room for another one. Returns `none` if that fails.
   std::size_t place_of(std::int64_t file, uring_ring& ring);
   int fd_at(std::size_t place) const noexcept { return open_.fd_at(place); }
 

@@ -28,8 +28,8 @@
 namespace millrace::loader {
 
 /// Reads with io_uring, bypassing the page cache (O_DIRECT). Ranges named by `prefetch` are read at
-/// once while slots are free, and stay in their slots until `gather` copies them. `gather` reads
-/// all other ranges itself, concurrently.
+/// once while slots (buffers) are free, and stay in their slots until `gather` copies them.
+/// `gather` reads all other ranges itself, concurrently.
 ///
 /// Intended for files far larger than memory on a disk of this machine. Nothing is cached: two
 /// epochs read the data twice, and so do two processes.
@@ -103,8 +103,8 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
   uring_files files_;
 
   std::unique_ptr<uring_ring> ring_;
-  // Rings that were replaced: the kernel may still write to their memory. Capacity for `ring_` is
-  // always reserved.
+  // Rings that were replaced: the kernel may still write to their memory. There is always spare
+  // capacity for `ring_`.
   std::vector<std::unique_ptr<uring_ring>> retired_;
   std::vector<operation> operations_;
   std::vector<std::size_t> free_slots_;

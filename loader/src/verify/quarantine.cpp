@@ -25,7 +25,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// A block edit of the documents that have a token in the block of the finding.
+/// An edit of the kind `block` for the documents that have a token in the faulty block.
 MILLRACE_INLINE dataset::edit block_documents(const dataset::source_documents& documents,
                                               const finding& found, std::int64_t since) {
   const auto item = static_cast<std::uint64_t>(formats::size_bytes(documents.type()));

@@ -120,7 +120,7 @@ MILLRACE_INLINE scrubber::outcome scrubber::scrub(detail::verify_core& core, std
                                                   checked_file& in, std::uint64_t block,
                                                   std::int64_t sample) {
   if (!in.states().claim(block, true)) {
-    // Another thread is checking it, and may still leave it.
+    // Another thread is checking the block, and may still leave it to the scrubber.
     if (in.states()[block] == block_state::checking) core.set_forgotten(true);
     return {};
   }

@@ -15,7 +15,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// Uses memcpy, which costs nothing, because tokens may be unaligned.
+/// Uses memcpy, because tokens may be unaligned; this costs nothing.
 template <class Id>
 Id load_id(const std::byte* at) noexcept {
   Id id;
@@ -24,7 +24,7 @@ Id load_id(const std::byte* at) noexcept {
 }
 
 /// As unsigned numbers, negative ids are larger than all others, so one comparison finds both
-/// kinds.
+/// negative ids and ids that are too large.
 template <class Id>
 [[gnu::always_inline]] inline Id largest_of(const std::byte* tokens, std::size_t count) noexcept {
   // Steps of a fixed length, which compilers vectorize even at lower optimization levels.

@@ -88,7 +88,7 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
   const std::uint64_t begin = thread_cpu_ns();
   std::optional<checked_file::problem> problem;
   try {
-    // The map is used only if the block is in memory: other pages of a map are read one by one.
+    // Use a map only for a block in memory: through a map, other pages are read one by one.
     const auto map = by_scrubber ? nullptr : in.mapped(block);
     problem = in.check(fd, map.get(), block, expected, options_.vocab_size,
                        thread_buffer(by_scrubber ? formats::sum_block_bytes : piece_bytes),
@@ -128,7 +128,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
   }
   ++bad_;
   found.served = in.states().settle(block, block_state::bad);
-  // The tokens of every sample were checked when it was served.
+  // An invalid token need not end the run here: all tokens of a sample are checked when it is
+  // served.
   if (found.served && found.kind == finding_kind::checksum &&
       options_.bad_blocks == bad_block_policy::fail) {
     const std::lock_guard lock(mutex_);

@@ -24,8 +24,8 @@
 
 namespace millrace::loader {
 
-/// One micro-batch. Arrays are row-major, with one row per sample: `layout().rows()` rows, which is
-/// batch_size, or less (possibly 0) in a short last batch without `drop_last`.
+/// One micro-batch. Arrays are row-major, with one row per sample. There are `layout().rows()`
+/// rows: batch_size, or fewer (possibly 0) in a short last batch without `drop_last`.
 ///
 ///     std::optional<millrace::loader::batch> batch = loader.next();
 ///     if (batch) {
@@ -33,9 +33,10 @@ namespace millrace::loader {
 ///       std::span<const std::int64_t> labels = batch->labels();
 ///     }
 ///
-/// A batch holds one slot of its loader's ring until it is destroyed or assigned to. Its spans are
-/// valid for that long, also after it is moved. It may outlive the loader and be destroyed on any
-/// thread. A batch that was moved from may only be destroyed or assigned to.
+/// A batch holds one slot (the memory of one batch) of its loader's ring until it is destroyed or
+/// assigned to. Its spans are valid for that long, even after it is moved. It may outlive the
+/// loader and be destroyed on any thread. A batch that was moved from may only be destroyed or
+/// assigned to.
 class batch {
  public:
   // Host arrays. Each exists only if it was requested in `loader_options::fields`. Their shape is
@@ -56,8 +57,8 @@ class batch {
     return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
   /// Document boundaries of all rows, concatenated, for attention kernels: ascending offsets from 0
-  /// to rows * seq_len, without duplicates; only 0 if there are no rows. The longest document has
-  /// `max_seqlen()` tokens.
+  /// to rows * seq_len, without duplicates; a single 0 if there are no rows. The longest document
+  /// has `max_seqlen()` tokens.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }
@@ -70,8 +71,8 @@ class batch {
   std::int64_t step() const noexcept { return slot().number.step; }
   std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
   std::int64_t micro_batches() const noexcept { return slot().number.micro_batches; }
-  /// Index of the served sample in row 0, counted over all ranks from the start of the run. Row i
-  /// holds sample first_sample() + i.
+  /// Index of row 0's sample among the samples served, counted over all ranks from the start of the
+  /// run. Row i holds sample first_sample() + i.
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
   /// For each row, the position of its sample in the run without edits, [rows].
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
@@ -92,13 +93,13 @@ class batch {
   std::span<const Token> text() const;
   /// Number of tokens in each row that are not padding, [rows].
   std::span<const std::int32_t> real() const noexcept { return slot().real(); }
-  /// For each row, the index of its first boundary in `boundaries()`, and then the number of
+  /// For each row, the index of its first boundary in `boundaries()`, and last the number of all
   /// boundaries, [rows + 1].
   std::span<const std::int32_t> boundary_begin() const noexcept { return slot().boundary_begin(); }
   /// The boundaries of all rows, row by row. The boundaries of a row are 0 and the ends of its
   /// documents; the last end is seq_len. Empty if boundaries were not requested.
   std::span<const std::int32_t> boundaries() const noexcept { return slot().all_boundaries(); }
-  /// Packed rows only: for each boundary, the offset at which the tokens of the document before it
+  /// Packed rows only: for each boundary, the offset at which the tokens of the preceding document
   /// end and its padding begins.
   std::span<const std::int32_t> document_ends() const noexcept { return slot().document_ends(); }
 
@@ -122,7 +123,7 @@ class batch {
 
   template <class T>
   static std::span<const T> asked(std::span<const T> field, const char* name) {
-    if (field.data() != nullptr) return field;  // also not null in a batch without rows
+    if (field.data() != nullptr) return field;  // not null even in a batch without rows
     throw config_error(std::string(name) + " of a batch was not made: set fields." + name +
                        " of the loader's options");
   }

@@ -47,7 +47,7 @@ class MILLRACE_EXPORT batch_loader {
   /// Serves one dataset once, in stored order, in windows of `options.seq_len` tokens (see
   /// `dataset::token_windows`).
   ///
-  /// @param data  must outlive the loader, but not the batches
+  /// @param data  must outlive the loader; need not outlive the batches
   /// @throws config_error  an option is out of range (the message names it and its range); or the
   ///                       dataset is shorter than one window, or does not hold integers
   /// @throws io_error, format_error  a dataset cannot be opened
@@ -55,8 +55,9 @@ class MILLRACE_EXPORT batch_loader {
   batch_loader(const dataset::indexed_dataset& data, const loader_options& options);
   batch_loader(const dataset::indexed_dataset&&, const loader_options&) = delete;
 
-  /// Serves a run in any order, over one dataset or a blend: a `dataset::megatron_run`,
-  /// `instant_run`, `packed_run`, or your own class. Several loaders may share one run.
+  /// Serves a run, which defines the order of the samples of one dataset or a blend: a
+  /// `dataset::megatron_run`, `instant_run`, `packed_run`, or your own class. Several loaders may
+  /// share one run.
   /// @throws as the constructor above; also config_error if the steps of the run's schedule do not
   ///         match `options`
   batch_loader(std::shared_ptr<const dataset::run> run, const loader_options& options);
@@ -75,7 +76,7 @@ class MILLRACE_EXPORT batch_loader {
   ///
   /// @throws config_error  the caller holds all slots. Destroy a batch and call next() again.
   /// @throws error  preparing this batch failed on another thread. Thrown once; afterwards the
-  ///                loader is finished. Also thrown once, usually with the first batches, if the
+  ///                loader is finished. Also thrown once, usually by one of the first calls, if the
   ///                run cannot be described (see `state`).
   std::optional<batch> next();
 
@@ -93,7 +94,8 @@ class MILLRACE_EXPORT batch_loader {
   /// background from its creation on; this function waits until it has read them.
   ///
   /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, its
-  ///                                               sidecars contradict it, or tokenizers differ
+  ///                                               `.sum` or `.meta` contradicts it, or tokenizers
+  ///                                               differ
   dataset::run_state state() const;
 
   /// Layout of every batch. A short last batch has fewer rows.
@@ -102,8 +104,8 @@ class MILLRACE_EXPORT batch_loader {
   /// Resumes from a state, even if it was saved with another number of ranks. Batches that the
   /// caller holds remain valid.
   ///
-  /// @param terms  allowed differences; this function fills in the streams of edits, unless `terms`
-  ///               allows "edits"
+  /// @param terms  allowed differences; this function sets `saved_stream` and `new_stream`, unless
+  ///               `terms` allows "edits"
   /// @throws format_error, config_error  as `dataset::parse_state`; or the state belongs to another
   ///                                     run, and the message gives the first difference
   ///                                     (`dataset::require_same`). The loader is then unchanged.

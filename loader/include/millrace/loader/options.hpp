@@ -58,13 +58,13 @@ struct loader_options {
   std::int64_t global_batch_size = 0;  ///< samples per step; 0: batch_size * world_size
   std::optional<dataset::rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
   sampler_type sampler = sampler_type::single;
-  bool data_sharding = true;  ///< cyclic only; false: --no-data-sharding
+  bool data_sharding = true;  ///< cyclic sampler only; false: --no-data-sharding
   /// Single sampler only. If true, drop the samples at the end that do not fill batch_size *
   /// world_size, as Megatron's trainer does. If false, serve them as one more micro-batch, for
   /// complete validation: trailing ranks get fewer rows or none. Such a run may end inside a step,
   /// so it allows no edits and cannot be resumed as a longer run.
   bool drop_last = true;
-  std::vector<dataset::edit> edits = {};  ///< single only; part of the state
+  std::vector<dataset::edit> edits = {};  ///< single sampler only; part of the state
   /// Allow datasets with different tokenizers, according to their `.meta`. The same id then means
   /// different text in different datasets.
   bool allow_several_tokenizers = false;
@@ -73,8 +73,8 @@ struct loader_options {
   /// How fields are made: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. `extra_token` is
   /// ignored here; the run decides.
   dataset::field_options field_rules = {};
-  /// If true, batches carry document boundaries for a device. `fields.cu_seqlens` and packed rows
-  /// always do. Finding them reads the index.
+  /// If true, batches carry document boundaries for a device. Batches with `fields.cu_seqlens` or
+  /// packed rows always carry them. Finding boundaries reads the index.
   bool boundaries = false;
 
   std::int64_t prefetch_samples = 64;  ///< samples announced in advance; at least 2 batches

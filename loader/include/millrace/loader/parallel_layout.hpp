@@ -59,8 +59,8 @@ class parallel_layout {
         experts_(expert_sizes(options), options.order) {
     const std::int64_t dp = attention_.sizes().dp;
     const std::int64_t expert_dp = experts_.sizes().dp;
-    // Megatron's rule. It is stricter than Megatron's second check, which requires that attention
-    // and experts have the same stages.
+    // Megatron makes both checks. The first is stricter than the second, which requires only that
+    // attention and experts have the same stages.
     if ((options.pipeline_parallel > 1 && dp != expert_dp && !attention_.ends_with_stages()) ||
         attention_.groups("pp") != experts_.groups("pp")) {
       throw config_error("the order of ranks '" + options.order +

@@ -14,9 +14,9 @@
 namespace millrace::loader {
 
 /// The state of a run at its start, computed on a separate thread. Computing it opens all datasets.
-/// With thousands of datasets this must not delay the first batch. It must not wait for the first
-/// checkpoint hours later either: damage would be found late, and files may have been replaced by
-/// then.
+/// With thousands of datasets, that takes long and must not delay the first batch. Nor may it wait
+/// until the first checkpoint, hours later: damage would be found late, and files may have been
+/// replaced by then.
 ///
 /// Thread-safe, except for `throw_failure`.
 class run_description {

@@ -7,12 +7,12 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/options.hpp>
 
-/// The parts of a run's state that the loader adds to the parts that the run's order provides.
+/// The run's order provides one part of a run's state. The functions here add the rest.
 namespace millrace::loader {
 
 namespace detail {
 
-/// Fills in the sizes of the dataset that `source` names.
+/// Fills in the sizes of the dataset that `source` refers to.
 /// @throws io_error, format_error  the dataset cannot be opened.
 MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 
@@ -20,8 +20,8 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 
 /// Returns the state of a run at its start, without `consumed_samples`. Opens every dataset once.
 ///
-/// The state's tokenizer is the one in the `.meta` files. If several are allowed, they are joined
-/// with commas.
+/// The state's tokenizer is the one in the `.meta` files. If several tokenizers are allowed, they
+/// are joined with commas.
 ///
 /// @param state  the order's part of the state (`dataset::run::description`)
 /// @param end    end of the order

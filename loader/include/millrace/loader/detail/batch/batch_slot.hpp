@@ -13,8 +13,8 @@
 
 namespace millrace::loader::detail {
 
-/// The memory and the metadata of one micro-batch. One thread fills it; afterwards only the holder
-/// of the batch reads it.
+/// The memory and the metadata of one micro-batch. One thread fills the slot; afterwards only the
+/// holder of the batch reads it.
 struct batch_slot {
   batch_slot(const slot_layout& shape, memory_block memory)
       : layout(shape), block(std::move(memory)) {}

@@ -29,8 +29,8 @@ struct fill_turn {
 /// Assigns micro-batches to the workers that fill them: worker w of n gets micro-batches w, w + n,
 /// w + 2n, ... Since the assignment is fixed, each reader can prefetch exactly what it will read.
 ///
-/// Any idle worker claims slots and plans batches, in order. It queues the batches of other workers
-/// for them. All members except the constructor are thread-safe.
+/// Any idle worker claims slots and plans batches, in order, and queues the batches that other
+/// workers are to fill. All members except the constructor are thread-safe.
 class MILLRACE_EXPORT fill_turns {
  public:
   using ring = slot_ring<batch_slot>;
@@ -41,7 +41,7 @@ class MILLRACE_EXPORT fill_turns {
 
   /// Gets the next slot and batch for a worker. Waits for a slot.
   ///
-  /// @param out  swapped with the turn, so its memory is reused
+  /// @param out  swapped with the turn, so that the memory of `out` is reused
   /// @return false if there are no more turns: at the end of the run (the ring has then been
   ///         finished), or if the ring was closed or ended with a failure
   bool take(std::size_t worker, fill_turn& out);

@@ -44,7 +44,7 @@ class fill_worker {
         verifier_(verifier),
         log_(log) {}
 
-  /// Fills the slot of micro-batch `ticket`.
+  /// Fills the slot of the micro-batch with the number `ticket`.
   ///
   /// @param batch     the planned batch; a planning failure is moved out of it and thrown
   /// @param ahead     ranges that were planned since the last call, to prefetch

@@ -14,12 +14,13 @@
 
 namespace millrace::loader {
 
-/// Keeps track of announced extents of files: each is queued, being read, or read, until it is
-/// gathered. The class does not use the io_uring ring; it treats slots as plain indices.
+/// Keeps track of announced extents (whole blocks of a file that one call reads). Each is queued,
+/// being read, or read, until it is gathered (copied to its destination). The class does not use
+/// the io_uring ring; it treats slots as plain indices.
 ///
-/// An extent is kept until as many pieces of it were gathered as were announced. An extent that
-/// nobody gathers becomes `stale` after a number of gathers, and is dropped when its slot is
-/// needed.
+/// An extent is kept until as many of its pieces (parts of requests) were gathered as were
+/// announced. An extent that nobody gathers becomes `stale` after a number of gathers, and is
+/// dropped when its slot is needed.
 class ahead_reads {
  public:
   enum class state : std::uint8_t { queued, reading, ready, failed };
@@ -49,7 +50,7 @@ class ahead_reads {
 
   /// The extent that contains byte `at` of a file, or none().
   place covering(std::int64_t file, std::uint64_t at) {
-    // Extents may overlap: one may begin in the last block of its predecessor.
+    // Extents can overlap: one can begin in the last block of its predecessor.
     for (auto p = entries_.upper_bound({file, at}); p != entries_.begin();) {
       --p;
       if (p->first.file != file || p->first.begin + longest_ <= at) break;
@@ -110,7 +111,7 @@ class ahead_reads {
 
   void erase(place p) { entries_.erase(p); }
 
-  /// The extent that was started first, if it is ready and was not gathered within `patience`
+  /// The extent whose read was started first, if it is ready and was not gathered within `patience`
   /// gathers; else none().
   place stale(std::uint64_t gathers, std::uint64_t patience) {
     for (; !order_.empty(); order_.pop_front()) {

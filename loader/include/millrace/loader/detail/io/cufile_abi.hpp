@@ -65,7 +65,8 @@ using driver_close = error (*)();             // cuFileDriverClose_v2, earlier c
 using get_properties = error (*)(driver_properties*);     // cuFileDriverGetProperties
 using register_handle = error (*)(handle*, descriptor*);  // cuFileHandleRegister
 using deregister_handle = void (*)(handle);               // cuFileHandleDeregister
-/// cuFileRead: returns bytes; -1 with errno; or another negative number, a cuFile code.
+/// cuFileRead: returns the number of bytes read; -1, with errno set; or another negative number,
+/// which is a cuFile code.
 using read = ::ssize_t (*)(handle, void* base, std::size_t bytes, ::off_t file_offset,
                            ::off_t base_offset);
 

@@ -14,7 +14,7 @@
 namespace millrace::loader {
 
 /// A library loaded at run time, or the reason why it was not. It stays loaded until the process
-/// ends because both NVIDIA libraries leave threads running.
+/// ends, because both NVIDIA libraries leave threads running.
 class loaded_library {
  public:
   explicit loaded_library(const std::string& name)
@@ -28,7 +28,7 @@ class loaded_library {
   bool loaded() const noexcept { return handle_ != nullptr; }
   const std::string& why() const noexcept { return why_; }
 
-  /// The function of that name; null if the library has none.
+  /// The function with this name; null if the library has none.
   template <class Function>
   Function find(const char* name) const noexcept {
     return handle_ == nullptr ? nullptr
@@ -68,8 +68,8 @@ MILLRACE_EXPORT cufile_functions load_cufile(const std::string& library = "libcu
 /// Must not be used in a child after fork().
 class MILLRACE_EXPORT cufile {
  public:
-  /// The instance of the process. The first call starts it; it is closed when its last user
-  /// releases it.
+  /// The instance of the process. The first call starts it; the instance is closed when its last
+  /// user releases it.
   static std::shared_ptr<const cufile> of_process(const cufile_names& names = {});
 
   explicit cufile(const cufile_names& names);

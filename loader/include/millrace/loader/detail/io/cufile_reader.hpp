@@ -25,10 +25,10 @@ namespace millrace::loader {
 /// Reads requests of 1 MiB and more with NVIDIA's cuFile (GPUDirect Storage), smaller ones with
 /// pread.
 ///
-/// Intended for weights and checkpoints, whose destination may be device memory. Windows of tokens
-/// are never that large. If cuFile cannot be used, or would only do what pread does, pread reads
-/// everything and the report says why; a request into device memory then fails with an io_error
-/// (EFAULT).
+/// Intended for weights and checkpoints, whose destination can be device memory. Windows of tokens
+/// (the texts of samples) are never that large. If cuFile cannot be used, or would only do what
+/// pread does, pread reads everything and the report says why; a request into device memory then
+/// fails with an io_error (EFAULT).
 class MILLRACE_EXPORT cufile_reader final : public range_reader {
  public:
   explicit cufile_reader(const std::vector<data_file>& files, reader_options options = {},

@@ -13,7 +13,7 @@
 
 namespace millrace::loader {
 
-/// Whole blocks of a file that one call reads, for the `pieces` of requests within them.
+/// Whole blocks of a file that one call reads. They contain `pieces` parts of requests.
 struct extent {
   std::int64_t file = 0;
   std::uint64_t begin = 0;     ///< a multiple of the alignment, like `end`
@@ -33,8 +33,8 @@ struct extent {
 ///
 /// A read goes directly into the request's memory if offset, length and address are multiples of
 /// the alignment. In a long request, the whole blocks in the middle are also read directly if their
-/// addresses are aligned. Everything else goes into slots of `slot_bytes`; longer requests are
-/// divided. Memory is reused between calls.
+/// addresses are aligned. Everything else goes into slots (buffers) of `slot_bytes`; longer
+/// requests are divided. Memory is reused between calls.
 class direct_plan {
  public:
   static constexpr std::uint64_t most_gap = std::uint64_t{16} << 10;
@@ -43,8 +43,7 @@ class direct_plan {
   /// @param slot_bytes  a multiple of 4,096
   explicit direct_plan(std::uint64_t slot_bytes) : slot_bytes_(slot_bytes) {}
 
-  /// Requests with null memory, which are only announced, are never read into their destination
-  /// directly.
+  /// Requests that are only announced have null memory. Their data is read into slots.
   /// @param alignment_of  (file) -> direct_alignment
   template <class AlignmentOf>
   void make(std::span<const read_request> requests, const AlignmentOf& alignment_of) {

@@ -16,8 +16,8 @@
 
 namespace millrace::loader {
 
-/// Increments a counter while an object of this class exists. The object may outlive the owner of
-/// the counter.
+/// An object of this class adds 1 to a counter for as long as it exists. The object may outlive the
+/// owner of the counter.
 class counted {
  public:
   using counter = std::shared_ptr<std::atomic<std::int64_t>>;

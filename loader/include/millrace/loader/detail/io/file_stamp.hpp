@@ -12,7 +12,7 @@
 
 namespace millrace::loader {
 
-/// Identity and state of the file that a path referred to when it was opened.
+/// Identity and state of the file that a path referred to when the path was opened.
 struct file_stamp {
   ::dev_t device;
   ::ino_t inode;
@@ -33,8 +33,8 @@ struct file_stamp {
 ///
 /// @param size   size of the opened file, in bytes
 /// @param first  stamp of its first open; empty: this is the first open
-/// @throws io_error  the file is shorter than its index says (ENODATA), or differs from the file
-///                   that was opened first or from the one whose index was read (ESTALE)
+/// @throws io_error  the file is shorter than its index says (ENODATA), or is not the file that was
+///                   opened first, or not the one that the index was read with (ESTALE)
 MILLRACE_EXPORT void check_same(const data_file& what, std::uint64_t size,
                                 const std::optional<file_stamp>& first, const file_stamp& found);
 

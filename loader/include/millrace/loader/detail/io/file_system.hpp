@@ -11,7 +11,8 @@
 
 namespace millrace::loader {
 
-/// Kinds of file systems. They differ in whether errors may be transient and readahead is useful.
+/// Kinds of file systems. They differ in whether errors can be transient and whether readahead is
+/// useful.
 enum class file_system_kind : std::uint8_t {
   local,    ///< a disk of this machine: errors are permanent
   memory,   ///< tmpfs, ramfs: readahead is useless

@@ -35,7 +35,7 @@ struct io_options {
   reader_options reader;
   int uring_depth = 64;             ///< reads that io_uring keeps in flight
   bool to_device = false;           ///< whether requests are read into GPU memory
-  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: windows of tokens
+  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: that of a window of tokens
   cufile_options cufile;
 };
 

@@ -78,8 +78,9 @@ class io_threads {
     work->wait();
   }
 
-  /// Calls `task` on a thread of the pool at some time when no reader waits for one, and never two
-  /// such tasks at once. It must not throw. It is not called if the pool is destroyed first.
+  /// Calls `task` on a thread of the pool at some time when no reader waits for a thread. Two such
+  /// tasks never run at once. A task must not throw. It is not called if the pool is destroyed
+  /// first.
   void when_idle(std::function<void()> task) {
     if (most_ == 0) return;
     {
@@ -91,7 +92,8 @@ class io_threads {
   }
 
  private:
-  /// May outlive the call that created it, if a helper arrives after all work is taken.
+  /// The work of one call of for_each(). It may outlive that call, if a helper (a thread of the
+  /// pool) arrives after all work is taken.
   class job {
    public:
     template <class Task>
@@ -125,8 +127,8 @@ class io_threads {
     void wait() {
       std::unique_lock lock(mutex_);
       all_ended_.wait(lock, [&] { return ended_ == count_; });
-      // Moved out, so that a helper that releases the job last does not destroy the exception on
-      // its thread.
+      // Moved out of the job: a helper may be the last to release the job, and must not destroy the
+      // exception on its thread.
       if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
@@ -143,8 +145,8 @@ class io_threads {
   };
 
   // Queues the job for up to `helpers` threads. If memory runs out, fewer threads help, or none.
-  // This function must not throw: `work` points to the caller's task, which would no longer exist
-  // when a helper starts.
+  // This function must not throw: `work` points to the caller's task, which an exception would
+  // destroy before a helper starts.
   void ask(const std::shared_ptr<job>& work, std::size_t helpers) noexcept {
     std::size_t asked = 0;
     {

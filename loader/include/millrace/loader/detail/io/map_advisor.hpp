@@ -23,9 +23,9 @@ namespace millrace::loader {
 /// Decides for each file which advice (madvise) the kernel gets for the file's memory mappings
 /// (maps), and gives this advice.
 ///
-/// Huge pages do not suit random reads of a few KiB: each read would load 2 MiB. So files that will
-/// be in memory as a whole get huge pages and are read in the background, one piece at a time. In
-/// other files, only announced ranges are read.
+/// Huge pages do not suit random reads of a few KiB: each read would load 2 MiB. So only files that
+/// will be in memory as a whole get huge pages. They are read in the background, one piece at a
+/// time. In other files, only announced ranges are read.
 class MILLRACE_EXPORT map_advisor {
  public:
   map_advisor(std::span<const data_file> files, const reader_options& options,

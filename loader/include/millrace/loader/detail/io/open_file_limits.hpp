@@ -15,8 +15,8 @@ struct open_file_limits {
   /// Number of descriptors, including those of mapped files and of direct reads. 0: half of
   /// RLIMIT_NOFILE, from 4 to 8,192.
   std::int64_t files = 0;
-  /// Number of memory mappings (maps), at most 3/4 of `files`, because each holds a descriptor. 0:
-  /// 4,096. Reduced once the kernel or the file system refuses a map.
+  /// Number of memory mappings (maps), at most 3/4 of `files`, because each map holds a descriptor.
+  /// 0: 4,096. Reduced once the kernel or the file system refuses a map.
   std::int64_t maps = 0;
   /// Total size of the mapped parts of files, in bytes. Touched bytes cost 1/512 of their size in
   /// page tables. 0: 16 times the memory of the machine.
@@ -36,7 +36,7 @@ struct open_file_usage {
   std::int64_t refusals = 0;  ///< opens and maps that failed because of a limit
 };
 
-/// Replaces zeros by defaults and reduces values that exceed what the others allow.
+/// Replaces zeros by defaults and reduces values that exceed what the other values allow.
 MILLRACE_EXPORT open_file_limits filled_in(open_file_limits limits) noexcept;
 
 }  // namespace millrace::loader

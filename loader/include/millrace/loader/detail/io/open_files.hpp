@@ -65,7 +65,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   };
   using held_map = std::shared_ptr<const map>;
 
-  /// Counts a descriptor that a reader opened itself as one of the table's.
+  /// Counts a descriptor that a reader opened itself among those of the table.
   struct lent {
     counted file;
     counted one_of_lent;
@@ -113,8 +113,9 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   /// result. Closes another file if necessary.
   lent lend();
 
-  /// True if readers may borrow one more descriptor. They may borrow at most half of the limit on
-  /// open files. A reader's first one is always allowed.
+  /// True if readers may open one more descriptor outside the table. In this way, all readers
+  /// together may open at most half of the limit on open files. A reader's first one is always
+  /// allowed.
   bool may_lend() const {
     const std::lock_guard lock(mutex_);
     return *live_lent_ < limits_.files / 2;

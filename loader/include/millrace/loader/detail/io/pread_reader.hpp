@@ -25,8 +25,9 @@ namespace millrace::loader {
 /// Reads with preadv2(2). The calls of one gather run in parallel if the bytes are not in memory.
 ///
 /// The calling thread copies what is in the page cache (RWF_NOWAIT), because waking another thread
-/// takes longer. Everything else is divided among threads: uncached data, file systems without that
-/// flag, and gathers of 1 MiB and more. `prefetch` calls posix_fadvise(POSIX_FADV_WILLNEED).
+/// takes longer. Everything else is divided among threads: uncached data, data on file systems
+/// without that flag, and all data of gathers of 1 MiB and more. `prefetch` calls
+/// posix_fadvise(POSIX_FADV_WILLNEED).
 ///
 /// This is the best reader if memory mappings are refused or page faults are expensive, e.g. on
 /// parallel file systems.

@@ -16,9 +16,9 @@
 /// io_uring, cuFile); all return the same bytes.
 namespace millrace::loader {
 
-/// A file of tokens to read. `bytes` is its size according to its index. Reads stay within it, and
-/// a shorter file causes an `io_error` that says so. If `identity` is set, it identifies the data
-/// file that the index was read with, and any other file is rejected.
+/// A file of tokens to read. `bytes` is its size according to its index. Reads stay within that
+/// size, and a shorter file causes an `io_error` that says so. If `identity` is set, it identifies
+/// the data file that the index was read with, and any other file is rejected.
 struct data_file {
   std::filesystem::path path;
   std::uint64_t bytes = 0;

@@ -18,7 +18,7 @@ enum class back_end : std::uint8_t { automatic, mmap, pread, io_uring, cufile };
 MILLRACE_EXPORT std::string_view name_of(back_end b) noexcept;
 
 /// @param where  source of the text, for the message: an option or an environment variable
-/// @throws config_error  the text names no back end
+/// @throws config_error  the text is not the name of a back end
 MILLRACE_EXPORT back_end back_end_of(std::string_view text, const std::string& where = "back end");
 
 /// Facts that the choice is based on.
@@ -31,7 +31,7 @@ struct reader_facts {
   std::int64_t maps = 0;       ///< maps (mmap) needed for all files together
   std::int64_t most_maps = 0;  ///< number of maps that the process may have
 
-  std::optional<std::uint64_t> available;  ///< memory that may still be taken; empty: unknown
+  std::optional<std::uint64_t> available;  ///< memory that can still be allocated; empty: unknown
   std::string available_by;                ///< source of `available`
   std::optional<double> resident;  ///< share of the files in the page cache; empty: not queried
   std::string resident_by;
@@ -40,7 +40,7 @@ struct reader_facts {
   std::string uring_why;  ///< why a ring can or cannot be created
 
   bool to_device = false;           ///< whether requests are read into GPU memory
-  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: windows of tokens
+  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: that of a window of tokens
   bool cufile_direct = false;       ///< queried only for large requests to a GPU
   std::string cufile_why;
 };

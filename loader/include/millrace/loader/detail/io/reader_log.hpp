@@ -86,7 +86,7 @@ namespace detail {
 
 /// Starts a report with the requested and the granted back end.
 ///
-/// @param name     the requested back end, if the options do not name one
+/// @param name     the back end to report as requested if the options name none
 /// @param granted  the back end that reads
 inline reader_report begin_report(const reader_options& options, const char* name,
                                   const char* granted) {

@@ -19,8 +19,8 @@ enum class map_advice : std::uint8_t {
   by_memory,
   /// The whole file will be in memory: huge pages, and a background read of all of it.
   resident,
-  /// Random access: the kernel reads only what `prefetch` names. Without prefetch, this is the
-  /// slowest choice.
+  /// Random access: the kernel reads only ranges announced with `prefetch`. Without prefetch, this
+  /// is the slowest choice.
   random,
   /// No advice: the kernel applies its own readahead.
   none,

@@ -10,8 +10,8 @@
 // MILLRACE_NO_SIGBUS_GUARD is for programs whose signal handlers must not be changed. Define it
 // when the libraries are compiled, or before the header-only form is included. Before each copy,
 // the kernel is then asked to load the pages (MADV_POPULATE_READ). That takes twice the time, and
-// it does not help if a file is truncated between the check and the copy. Sanitizers imply it: a
-// jump must not leave their memcpy.
+// it does not help if a file is truncated between this request and the copy. Sanitizers imply this
+// macro: a jump must not leave their memcpy.
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MILLRACE_NO_SIGBUS_GUARD 1

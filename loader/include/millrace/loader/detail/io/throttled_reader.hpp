@@ -30,11 +30,11 @@ struct throttle {
 /// Wraps another reader and delays its results until the modeled storage would have delivered them.
 /// For simulations and tests on machines without slow storage, or without storage of known speed.
 ///
-/// The model: bytes share one link, one request after another. A request completes when its last
-/// byte has passed the link, plus latency and jitter. So n requests of b bytes issued at once take
-/// latency + n * b / bytes_per_second, not n times the latency: the queue is unbounded. Equal seeds
-/// and equal calls give equal waits. The time that the wrapped reader takes counts as part of the
-/// wait.
+/// The model: all requests share one link, which transfers them one after another. A request
+/// completes when its last byte has passed the link, plus latency and jitter. So n requests of b
+/// bytes issued at once take latency + n * b / bytes_per_second, not n times the latency: the queue
+/// is unbounded. Equal seeds and equal calls give equal waits. The time that the wrapped reader
+/// takes counts as part of the wait.
 class MILLRACE_EXPORT throttled_reader final : public range_reader {
  public:
   /// @throws config_error  a number is negative.

@@ -11,7 +11,7 @@
 
 namespace millrace::loader {
 
-/// Bytes that this process may still allocate, and the source of that number.
+/// Bytes that this process can still allocate, and the source of that number.
 struct memory_room {
   std::uint64_t bytes = 0;
   std::string by;  ///< "MemAvailable", or the control group's path

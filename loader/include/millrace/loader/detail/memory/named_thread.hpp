@@ -39,7 +39,7 @@ MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup)
 
 /// A thread whose name and placement are set before it does anything else. Like std::jthread, it is
 /// asked to stop and is joined on destruction; an exception of its function ends the process. It
-/// does not block SIGBUS, so that it may read maps (millrace/dataset/detail/lost_pages.hpp).
+/// does not block SIGBUS, so that it can read memory maps (millrace/dataset/detail/lost_pages.hpp).
 class named_thread {
  public:
   named_thread() = default;

@@ -21,7 +21,7 @@ struct numa_place {
 
 /// The NUMA node that a PCI device is attached to, and its CPUs, according to sysfs. Copies from
 /// memory of that node to the device cross no other socket. File pages come from the node of the
-/// thread that reads them first, so threads that prefetch belong there too.
+/// thread that reads them first, so threads that prefetch belong on that node too.
 ///
 /// If the kernel does not report the node, or there is only one, the place is unrestricted and the
 /// rows say why.

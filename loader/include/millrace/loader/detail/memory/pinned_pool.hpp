@@ -27,7 +27,7 @@ struct pool_options {
   /// Upper bound on the total size of the aligned slots.
   std::size_t budget_bytes = std::size_t{256} << 20;
 
-  /// The best kind to try; better kinds are skipped.
+  /// The first kind to try; better kinds are skipped.
   memory_kind best = memory_kind::cuda;
 
   pinned_memory_hook cuda = {};  ///< allocates CUDA memory; empty: CUDA is not used

@@ -67,8 +67,8 @@ inline int populate(std::span<std::byte> memory) noexcept {
   return errno;
 }
 
-/// Like `populate`, but touches the pages itself if the kernel does not support that call. Use it
-/// only for memory that is certain to be available.
+/// Like `populate`, but touches the pages itself if the kernel does not support
+/// MADV_POPULATE_WRITE. Use it only for memory that is certain to be available.
 MILLRACE_EXPORT int populate_anyhow(std::span<std::byte> memory) noexcept;
 
 /// Allocates memory from the CUDA runtime. If refused, returns nothing and sets `why`.

@@ -39,7 +39,7 @@ class look_ahead {
         ring_(static_cast<std::size_t>(batches) + 1),
         boundaries_(boundaries) {}
 
-  /// Swaps `out` with the batch that is due, so that its memory is reused.
+  /// Swaps `out` with the batch that is due, so that the memory of `out` is reused.
   ///
   /// @param ahead_of  called as ahead_of(n) for the nth newly planned batch, n from 0; returns the
   ///                  vector to append the ranges of this batch to

@@ -112,8 +112,8 @@ class context_slices {
   std::array<row_slice, 2> slices_;
 };
 
-/// Returns the pieces to read for a part of a text. If the text ends before the part does (the rest
-/// is padding), the pieces end there too.
+/// Returns the pieces (contiguous tokens of one sequence) to read for a part of a text. If the text
+/// ends before the part does (the rest is padding), the pieces end there too.
 ///
 /// @param pieces  all pieces of the whole text, in order
 /// @return pieces with the tokens part.first to part.first + part.length - 1 of the text

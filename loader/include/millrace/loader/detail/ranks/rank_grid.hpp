@@ -82,7 +82,8 @@ class MILLRACE_EXPORT rank_grid {
   using steps = std::vector<step>;
 
   static std::vector<parallel_axis> parse(std::string_view text);
-  /// The rank offset of entry `index` when some axes are enumerated, the first of them fastest.
+  /// Enumerates the places along some axes, the first axis fastest, and returns the rank offset of
+  /// place number `index`.
   std::int64_t sum_of(const steps& along, std::int64_t index) const noexcept;
 
   axis_values sizes_;

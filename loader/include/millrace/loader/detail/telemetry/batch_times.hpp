@@ -13,16 +13,16 @@
 
 namespace millrace::loader {
 
-/// Records how long each of the last micro-batches spent in each stage. This shows why its caller
-/// waited.
+/// Records how long each of the last micro-batches spent in each stage. This shows why the caller
+/// had to wait for a micro-batch.
 ///
-/// The cause of a stall is whatever took longest for its batch: storage, gather (with plan), copy,
-/// or waiting for a slot that the caller held. A long wait for a slot also delays the following
-/// batches, up to as many as there are slots. The wait is no longer named as a cause once the
-/// stalls attributed to it add up to its length.
+/// The cause of a stall (a wait for a batch that was not ready) is whatever took longest for that
+/// batch: storage, gather (with plan), copy, or waiting for a slot that the caller held. A long
+/// wait for a slot also delays the following batches, up to as many as there are slots. The wait is
+/// no longer named as a cause once the stalls attributed to it add up to its length.
 ///
 /// Producers call `begin` and `add`, each for its own batches; the consumer calls `cause_of`. The
-/// ring that passes on a batch orders their accesses.
+/// ring that hands a batch over also orders their accesses.
 class batch_times {
  public:
   /// @param slots  slots of the ring: the number of batches in progress at one time
@@ -42,8 +42,8 @@ class batch_times {
   void begin(std::int64_t micro_batch, std::int64_t slot_wait_ns, held& last) noexcept {
     record& r = at(micro_batch);
     for (counter& ns : r.stage_ns) ns.set(0);
-    // If slots are released together, only the first of these batches waits long. The wait delayed
-    // the other ones, too.
+    // If slots are released together, only the first of the batches that waited for them shows a
+    // long wait. That wait delayed the other batches too.
     if (micro_batch >= last.from + slots_ || slot_wait_ns >= last.ns / 2) {
       last = {micro_batch, slot_wait_ns};
     }

@@ -12,8 +12,8 @@ namespace millrace::loader {
 ///
 /// A thread that waits for a page, a completion or an answer gives up the CPU, and the kernel
 /// counts that; a thread that copies does not. A query of the kernel takes as long as a short read,
-/// so it is made only for reads that look slow, and for every 32nd. Only the reading thread may use
-/// it, except for `faults`.
+/// so it is made only for reads that look slow, and for every 32nd read. Only the reading thread
+/// may use this class, except for `faults`.
 class block_probe {
  public:
   explicit block_probe(thread_usage (*usage)() noexcept) noexcept : usage_(usage) {}

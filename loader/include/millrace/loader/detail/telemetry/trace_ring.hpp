@@ -42,9 +42,10 @@ class trace_ring {
     if (!on()) return;
     const std::uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
     cell& c = cells_[number & mask_];
-    // Odd while the cell is written, and a different even number on each lap. A reader that finds
-    // the same even number before and after has read one event. The accesses in between are ordered
-    // by release and acquire, because ThreadSanitizer does not support fences.
+    // The version is odd while the cell is written, and a different even number on each lap of the
+    // ring. A reader that finds the same even number before and after its read has read one whole
+    // event. The accesses in between are ordered by release and acquire, because ThreadSanitizer
+    // does not support fences.
     constexpr auto release = std::memory_order_release;
     std::uint64_t version = c.version.load(std::memory_order_relaxed);
     if (version % 2 == 1 || version > 2 * number ||

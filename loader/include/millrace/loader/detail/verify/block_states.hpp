@@ -30,8 +30,8 @@ class block_states {
     return static_cast<block_state>(at(block).load(std::memory_order_acquire) & state_bits);
   }
 
-  /// Claims a block for the caller to check. Returns false if the block is checked or being
-  /// checked, or if it was left to the scrubber and `left_too` is false.
+  /// Claims a block for the caller to check. Returns false if the block was checked already or is
+  /// being checked, or if it was left to the scrubber and `left_too` is false.
   bool claim(std::uint64_t block, bool left_too) noexcept {
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     for (;;) {

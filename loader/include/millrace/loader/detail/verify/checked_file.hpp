@@ -30,7 +30,8 @@ class MILLRACE_EXPORT checked_file {
     std::string what;
   };
 
-  /// @param table  the table of the readers, so that the file that they read is the one checked
+  /// @param table  the readers' table of open files, so that the file checked is the one that they
+  ///               read
   /// @param ids    type of the file's token ids; empty if it has none
   checked_file(std::shared_ptr<open_files> table, const data_file& file,
                std::optional<formats::dtype> ids)
@@ -65,8 +66,8 @@ class MILLRACE_EXPORT checked_file {
   /// @param map         a memory map of the block, which is twice as fast as a read; null: none
   /// @param expected    the block's checksum; empty: it has none
   /// @param vocab_size  0: do not check tokens
-  /// @param buffer      a multiple of 8 bytes; small enough for a CPU cache if the file is in
-  ///                    memory, a whole block if it is not
+  /// @param buffer      a multiple of 8 bytes; small enough for the L2 cache if the file is in
+  ///                    memory; a whole block if it is not
   /// @throws io_error   the block cannot be read, or the file is shorter than expected (ENODATA)
   std::optional<problem> check(const io::unique_fd& fd, const open_files::map* map,
                                std::uint64_t block, std::optional<std::uint32_t> expected,

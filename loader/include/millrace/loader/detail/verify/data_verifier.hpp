@@ -32,8 +32,8 @@ namespace millrace::loader {
 class MILLRACE_EXPORT data_verifier {
  public:
   /// @param files  in the reader's order; the file numbers of ranges are indices in this list
-  /// @param table  the table of the readers, so that the files that they read are checked; null:
-  ///               the table of the process
+  /// @param table  the readers' table of open files, so that the files checked are those that they
+  ///               read; null: the table of the process
   /// @throws config_error  an option is out of range
   data_verifier(const std::vector<verified_file>& files, const verify_options& options,
                 std::shared_ptr<open_files> table = nullptr);

@@ -22,7 +22,7 @@ struct quarantine {
   std::vector<std::string> not_edited;  ///< one sentence per fault in an `.idx` or a `.sum`
 };
 
-/// Returns `block` edits for all documents that have bytes in blocks with findings.
+/// Returns edits of the kind `block` for all documents that have bytes in faulty blocks.
 ///
 /// @param since  number of samples served when the edits take effect: the `consumed_samples` of the
 ///               state from which the run resumes. With a larger number, the samples up to it are

@@ -50,14 +50,14 @@ class MILLRACE_EXPORT scrubber {
     std::erase_if(jobs_, [&](const job& j) { return j.core.get() == core; });
   }
 
-  /// Wakes the thread, which may be idle after a complete pass, because a block was left to it.
+  /// Tells the thread, which may be idle after a complete pass, that a block was left to it.
   void wake() {
     const std::lock_guard lock(mutex_);  // so not between the thread's last check and its wait
     wake_.notify_all();
   }
 
  private:
-  /// The files of one verifier, and how far the scrubber is in them.
+  /// The files of one verifier, and how far the scrubber has checked them.
   struct job {
     std::shared_ptr<detail::verify_core> core;
     std::size_t file = 0;

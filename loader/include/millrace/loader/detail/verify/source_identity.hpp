@@ -10,7 +10,7 @@
 
 namespace millrace::loader {
 
-/// The facts that the sidecar files of a dataset contain about it.
+/// Facts about a dataset, from its sidecar files PREFIX.sum and PREFIX.meta.
 struct source_identity {
   std::string root = {};        ///< root checksum, from PREFIX.sum; empty if there is none
   std::string tokenizer = {};   ///< fingerprint, from PREFIX.meta; empty if there is none

@@ -40,7 +40,7 @@ class stored_sums {
     bytes_.resize(formats::sum_header_bytes);
     bytes_.resize(io::pread_some(fd, bytes_, 0, path_));
     try {
-      // Checked before the rest is read: otherwise any file of this name would be read into memory.
+      // Checked before the rest is read, so that a huge invalid file is not read into memory.
       (void)formats::parse_sum_header(bytes_, size);
       bytes_.resize(static_cast<std::size_t>(size));
       bytes_.resize(io::pread_some(fd, bytes_, 0, path_));

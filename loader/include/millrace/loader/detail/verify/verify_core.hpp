@@ -51,7 +51,8 @@ class MILLRACE_EXPORT verify_core {
     std::atomic<bool> opened{false};  ///< once true, `idx` and `sums` no longer change
   };
 
-  /// A request to check a block of a `.bin`, which `sample` needs; -1: a later sample will need it.
+  /// A request to check a block of a `.bin`. `sample` is the sample that needs the block; -1: a
+  /// later sample will need it.
   struct wish {
     std::size_t file = 0;
     std::uint64_t block = 0;
@@ -87,7 +88,7 @@ class MILLRACE_EXPORT verify_core {
     const std::lock_guard lock(mutex_);
     return !wishes_.empty();
   }
-  /// True if the scrubber may have missed a block that was left to it. One more pass finds it.
+  /// True if the scrubber may have missed a block that was left to it. One more pass will find it.
   bool forgotten() const noexcept { return forgotten_; }
   void set_forgotten(bool value) noexcept { forgotten_ = value; }
 

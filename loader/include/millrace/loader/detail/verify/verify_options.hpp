@@ -14,7 +14,8 @@ namespace millrace::loader {
 enum class verify_mode : std::uint8_t {
   off,  ///< never
   /// A block that is in memory when it is first needed is checked then, before it is served. The
-  /// scrubber checks the others later; otherwise a window of 8 KiB would read 1 MiB.
+  /// scrubber (background checks) checks the others later: to check such a block at once, a sample
+  /// of 8 KiB would have to read 1 MiB.
   first_touch,
   background,  ///< the scrubber checks all blocks, at its own pace
 };
@@ -53,8 +54,8 @@ struct verify_options {
   std::int64_t scrub_parts = 1;
 
   /// Returns true if most of a range of a file is in memory. Empty: ask the kernel, which answers
-  /// only if the process owns the file or may write it (io/residency.hpp). Otherwise all blocks are
-  /// left to the scrubber.
+  /// only if the process owns the file or may write it (io/residency.hpp). If the kernel does not
+  /// answer, all blocks are left to the scrubber.
   std::function<bool(int fd, std::uint64_t offset, std::uint64_t size_bytes)> in_memory = {};
 };
 
