@@ -70,8 +70,8 @@ class MILLRACE_EXPORT io_error : public error {
 
 /// Bytes contradict the specification of their format.
 ///
-/// Codecs see bytes, not files, so they throw without a path. The code that opened the file
-/// rethrows `in(path)`.
+/// Codecs see bytes, not files, so they throw the error without a path. The code that opened the
+/// file catches it and throws `in(path)` of it.
 class MILLRACE_EXPORT format_error : public error {
  public:
   /// @param offset  byte of the file (or span) at which the bytes contradict the specification

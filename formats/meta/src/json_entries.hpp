@@ -20,7 +20,7 @@ namespace millrace::formats {
   throw format_error(value.offset(), problem);
 }
 
-// Each throws format_error if the value has another type; `name` is for the message.
+// Each function throws format_error if the value has another type; `name` is for the message.
 
 template <class T>
 const T& value_of(const json_value& value, const char* name, const char* expected) {
@@ -45,11 +45,11 @@ inline std::int64_t count_of(const json_value& value, const char* name) {
                      std::to_string(std::numeric_limits<std::int64_t>::max()));
 }
 
-/// The entries of a JSON object that may have no others than those requested: finish() refuses an
-/// entry that was not requested.
+/// The entries of a JSON object. The caller requests all entries that it knows; finish() then
+/// refuses an object that has others.
 class json_entries {
  public:
-  /// @param object  must outlive this
+  /// @param object  must outlive this json_entries
   /// @param name    name of the object, for messages
   /// @throws format_error  the value is not an object.
   json_entries(const json_value& object, const char* name)
@@ -59,7 +59,7 @@ class json_entries {
         asked_(members_.size()) {}
 
   /// Returns an entry, which may be a JSON null.
-  /// @throws format_error  it does not exist.
+  /// @throws format_error  the entry does not exist.
   const json_value& at(std::string_view key) {
     if (const auto* value = find(key)) return *value;
     fail_at(object_, std::string(name_) + " has no entry " + in_quotes(key));

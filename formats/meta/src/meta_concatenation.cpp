@@ -156,7 +156,7 @@ void concatenation::append_tasks(const dataset_meta& part, std::size_t number) {
 }
 
 // If an input is added, removed or resized between two tasks, the shares of all tasks move. Unless
-// the boundary is inside a file, only this check notices.
+// the boundary between the two tasks is inside a file, only this check notices the move.
 void concatenation::append_share(const std::optional<share_bounds>& next, std::size_t number) {
   std::optional<share_bounds>& before = whole_.tasks->share;
   if (!before || !next) {
@@ -181,8 +181,8 @@ void concatenation::append_share(const std::optional<share_bounds>& next, std::s
 }
 
 void concatenation::append_inputs(const dataset_meta& part, std::size_t number) {
-  // If the tasks so far had no input, and earlier tasks are missing here, the start of this input
-  // may be in one of the missing tasks.
+  // If the tasks so far had no input, and earlier tasks are missing here, one of the missing tasks
+  // may have read the start of this input.
   const bool may_begin_within = whole_.inputs.empty() && whole_.tasks && whole_.tasks->first != 0;
   const bool joins = !part.inputs.empty() && part.inputs.front().begin != 0 && !may_begin_within;
   part_shift shift;
@@ -208,7 +208,7 @@ void concatenation::join(const input_extent& next, std::size_t number) {
     throw config_error(where + ", but there is no earlier input");
   }
   input_extent& last = whole_.inputs.back();
-  // Metas of earlier versions may have an inexact path. If one of the two is exact, it is kept.
+  // Earlier versions recorded some paths inexactly. If one of the two paths is exact, it is kept.
   const bool next_is_exact = is_path_of(last.path, next.path);
   const bool same_path = next_is_exact || is_path_of(next.path, last.path);
   if (!same_path || last.begin + last.text_bytes != next.begin) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Exports a symbol from a shared library that is compiled with -fvisibility=hidden. Exceptions
-/// need it, too, so that a program can catch by type what a library throws.
+/// Exports a symbol from a shared library that is compiled with -fvisibility=hidden. Exception
+/// classes need it too, so that a program can catch them by type when a library throws them.
 #define MILLRACE_EXPORT [[gnu::visibility("default")]]

@@ -150,7 +150,7 @@ inline mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uin
   }
   const std::uint64_t sequences = header.sequence_count;
   const std::uint64_t ends = header.document_index_size;
-  // The bounds divide, because a product could wrap for a hostile count.
+  // Divide instead of multiplying: with a hostile count, a product could wrap.
   const std::uint64_t room = file_size - mmidx_header_bytes;
   if (sequences > room / 12) {
     throw format_error(18, "the header counts " + std::to_string(sequences) +

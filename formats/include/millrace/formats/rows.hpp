@@ -144,7 +144,7 @@ inline rows_view parse_rows(std::span<const std::byte> file) {
   const auto root = reader.take("the root", rows.header.root.size());
   std::memcpy(rows.header.root.data(), root.data(), root.size());
   detail::check_rows_header(rows.header);
-  const std::uint64_t blocks = rows.header.block_count();  // below 2^52, so nothing below can wrap
+  const std::uint64_t blocks = rows.header.block_count();  // below 2^52, so `expected` cannot wrap
   const std::uint64_t expected = rows_header_bytes + 8 * blocks + 4;
   if (file.size() != expected) {
     throw format_error(std::min<std::uint64_t>(file.size(), expected),

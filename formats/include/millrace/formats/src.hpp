@@ -18,8 +18,8 @@
 #include <millrace/formats/detail/byte_writer.hpp>
 #include <millrace/formats/detail/src_code.hpp>
 
-/// `P.src`: the place in the inputs that each document of `P.bin` comes from. Specification:
-/// formats/spec/src.md.
+/// `P.src`: for each document of `P.bin`, the place in the inputs that it comes from.
+/// Specification: formats/spec/src.md.
 ///
 // Example:
 //
@@ -97,7 +97,7 @@ class src_view {
   std::uint64_t document_count() const noexcept { return header_.document_count; }
   std::uint64_t input_count() const noexcept { return names_.size(); }
 
-  /// The name of an input as the user gave it, usually a path. It may hold any bytes.
+  /// The name of an input as the user gave it, usually a path. It can hold any bytes.
   ///
   /// @pre input < input_count()
   std::string_view input_name(std::size_t input) const noexcept {
@@ -143,7 +143,8 @@ class src_view {
 /// @throws format_error  the bytes are not a complete `.src`, or contradict each other.
 src_view parse_src(std::span<const std::byte> file);
 
-/// Reads the places of all documents front to back, one group at a time. The view must outlive it.
+/// Reads the places of all documents front to back, one group at a time. The view must outlive the
+/// cursor.
 class src_cursor {
  public:
   explicit src_cursor(const src_view& view) noexcept : view_(&view) {}
@@ -202,8 +203,8 @@ inline src_header parse_src_header(byte_reader& reader) {
   return header;
 }
 
-/// Throws unless the counts exactly fill the `room` bytes after the header. The bounds subtract or
-/// divide, because a sum or a product could wrap for a hostile count.
+/// Throws unless the counts exactly fill the `room` bytes after the header. The checks subtract and
+/// divide instead of adding and multiplying: with a hostile count, a sum or a product could wrap.
 inline void check_src_counts(const src_header& header, std::uint64_t room) {
   const auto too_many = [&](std::uint64_t at, std::uint64_t count, const char* what) {
     return format_error(at, "the header counts " + std::to_string(count) + what +

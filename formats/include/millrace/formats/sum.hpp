@@ -83,15 +83,14 @@ sum_view parse_sum(std::span<const std::byte> file);
 ///
 /// @param begin       the first `sum_header_bytes` of the file, or the whole file if it is shorter
 /// @param file_bytes  size of the file in bytes
-/// @throws format_error  the header is invalid, or the file does not have the size that follows
-///                       from it.
+/// @throws format_error  the header is invalid, or the size of the file does not match the header.
 sum_header parse_sum_header(std::span<const std::byte> begin, std::uint64_t file_bytes);
 
 /// The root as 64 lower-case hexadecimal digits.
 std::string root_hex(const sum_view& sum);
 
-/// Encodes the first `sum_header_bytes` of a `.sum`. Its size is fixed, so a writer can start with
-/// a placeholder and replace it at the end.
+/// Encodes the first `sum_header_bytes` of a `.sum`. The header's size is fixed, so a writer can
+/// start with a placeholder and replace it at the end.
 std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes);
 
 /// Computes the checksum of each block of a file. The caller passes the bytes in pieces of any
@@ -141,7 +140,7 @@ inline sum_header parse_sum_header(std::span<const std::byte> begin, std::uint64
     throw format_error(12, "expected blocks of " + std::to_string(sum_block_bytes) +
                                " bytes, found " + std::to_string(header.block_bytes));
   }
-  // At most 2^44 + 2^44 blocks, so neither their sum nor four times the sum can wrap.
+  // At most 2^44 blocks per file, so neither their sum nor four times the sum can wrap.
   const std::uint64_t bin_blocks = sum_block_count(header.bin_bytes);
   const std::uint64_t idx_blocks = sum_block_count(header.idx_bytes);
   const std::uint64_t expected = sum_header_bytes + 4 * (bin_blocks + idx_blocks) + sum_root_bytes;

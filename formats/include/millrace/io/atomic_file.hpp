@@ -26,8 +26,9 @@
 
 namespace millrace::io {
 
-/// Another writer holds the lock on a partial file. Its code is EWOULDBLOCK. Catch this type, and
-/// do not compare the code: on Linux it is EAGAIN as well, which a failing write may report.
+/// Another writer holds the lock on a partial file. The code of this error is EWOULDBLOCK. Catch
+/// this type instead of comparing the code: on Linux, EWOULDBLOCK equals EAGAIN, which a failing
+/// write can report too.
 class MILLRACE_EXPORT file_busy : public io_error {
  public:
   using io_error::io_error;
@@ -50,7 +51,7 @@ class atomic_file {
  public:
   enum class start : std::uint8_t {
     afresh,  ///< empty the file, even if an earlier writer left bytes in it
-    go_on,   ///< keep the `size_bytes()` bytes of an earlier writer; includes a call of `keep()`
+    go_on,   ///< keep the bytes of an earlier writer; implies `keep()`
   };
 
   /// Opens and locks the partial file. Checks now for conditions that would make `commit()` fail,
@@ -85,7 +86,7 @@ class atomic_file {
   /// @throws io_error  fallocate fails, e.g. with ENOSPC.
   void reserve(std::uint64_t bytes, std::uint64_t after = 0);
 
-  /// Truncates or extends the file to `size` bytes. Bytes and reserved space after that are
+  /// Truncates or extends the file to `size` bytes. Bytes and reserved space beyond `size` are
   /// dropped. New bytes are zero.
   ///
   /// @throws io_error  ftruncate fails, e.g. because the file would be too large.
@@ -97,8 +98,8 @@ class atomic_file {
   /// Undoes keep(): the destructor and a failed sync() remove the partial file.
   void forget() noexcept { keep_ = false; }
 
-  /// Makes the contents durable under the partial name. `commit()` does this too. Call sync()
-  /// before if several files must all be durable before the first one is renamed.
+  /// Makes the contents durable under the partial name. `commit()` does this too. Call sync() first
+  /// if several files must all be durable before any of them is renamed.
   ///
   /// @pre not committed, not moved from
   /// @throws io_error  fsync fails. The partial file is removed, unless `keep()` was called. Do not
@@ -128,12 +129,13 @@ class atomic_file {
 /// Removes the partial files of `paths` that a killed writer left behind.
 ///
 /// The lock on the partial file of `paths.front()` protects all of them. So a writer of these files
-/// must open that `atomic_file` first, and commit or destroy it last. Removes nothing if that
-/// partial file is absent, if a writer holds its lock, or if the file system has no locks. Stops
-/// without an error if this process may not open or remove a partial file.
+/// must open the `atomic_file` of `paths.front()` first, and commit or destroy it last. Removes
+/// nothing if that partial file is absent, if a writer holds its lock, or if the file system has no
+/// locks. Stops without an error if this process may not open or remove a partial file.
 ///
 /// @pre !paths.empty()
-/// @throws io_error  a partial file exists and cannot be opened or removed for another reason.
+/// @throws io_error  a partial file exists and cannot be opened or removed, for a reason other than
+///                   a lack of permission.
 void remove_stale_partials(std::span<const std::filesystem::path> paths);
 
 // ---------------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ inline void atomic_file::sync() {
 
 inline void atomic_file::commit() {
   sync();
-  // rename() goes by name: if somebody replaced our partial file, it would publish theirs.
+  // rename() goes by name: if somebody replaced our partial file, rename() would publish theirs.
   if (!owns_partial_name()) throw io_error(partial_, "rename (the file was replaced)", ESTALE);
   if (::rename(partial_.c_str(), path_.c_str()) != 0) throw io_error(path_, "rename", errno);
   fd_.reset();

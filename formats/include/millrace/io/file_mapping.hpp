@@ -29,7 +29,7 @@ struct file_identity {
   bool operator==(const file_identity&) const = default;
 };
 
-/// The identity of the file that `path` currently names. Follows symbolic links. Returns nothing if
+/// The identity of the file that `path` refers to now. Follows symbolic links. Returns nothing if
 /// there is no such file.
 ///
 /// @throws io_error  stat fails for any reason but ENOENT, e.g. EACCES.
@@ -91,16 +91,17 @@ class file_mapping {
     return {static_cast<const std::byte*>(region_.get().address), region_.get().size_bytes};
   }
 
-  /// Frees the memory of the mapped pages. The next access reads them again. Call it while reading
-  /// a large file once, so that memory use does not grow with the file. Does nothing for a copy.
+  /// Frees the memory of the mapped pages. The next access reads them again. Call it repeatedly
+  /// during a single pass over a large file, so that memory use does not grow with the file. Does
+  /// nothing for a copy.
   void let_go() const noexcept {
     const detail::region& r = region_.get();
     if (r.address == nullptr || is_copy_) return;
     (void)::madvise(r.address, r.size_bytes, MADV_DONTNEED);
   }
 
-  /// The identity of the mapped file, even if its path now names another file. An empty file is not
-  /// kept open, so another file may have got the same identity since.
+  /// The identity of the mapped file, even if its path now refers to another file. An empty file is
+  /// not kept open, so another file may have got the same identity since.
   file_identity identity() const noexcept { return identity_; }
 
  private:

@@ -36,7 +36,7 @@ inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, st
   while (!bytes.empty()) {
     const auto write = [&](int flags) {
       const auto at = static_cast<::off_t>(offset);
-      // pwritev2 takes an offset of -1 as the file position, where pwrite refuses it.
+      // To pwritev2, an offset of -1 means the file position; pwrite refuses it.
       if (flags == 0 || at < 0) return ::pwrite(fd.get(), bytes.data(), bytes.size(), at);
       const ::iovec part{const_cast<std::byte*>(bytes.data()),
                          bytes.size()};  // NOLINT: older than const
@@ -133,7 +133,8 @@ inline std::uint64_t copy_range(const unique_fd& from, std::uint64_t from_offset
       return ::copy_file_range(from.get(), &in, to.get(), &out, std::min(most, size - done), 0);
     });
     if (n < 0 && !detail::must_pass_through(errno)) throw io_error(to_path, "copy", errno);
-    // Some file systems return 0 for a file that does have bytes. Only a read can show its end.
+    // Some file systems return 0 for a file that does have bytes. Only a read shows where the file
+    // ends.
     if (n <= 0) {
       return done + detail::copy_by_hand(from, from_offset + done, from_path, to, to_offset + done,
                                          to_path, size - done);

@@ -8,7 +8,7 @@
 
 namespace millrace::command {
 
-/// "34,386,381". For summaries that people read; JSON has plain numbers.
+/// The number with commas: "34,386,381". For summaries that people read; JSON has plain numbers.
 inline std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;
@@ -16,7 +16,7 @@ inline std::string grouped(std::int64_t number) {
   return text;
 }
 
-/// "1 token", "12,345 tokens".
+/// The number with its noun: "1 token", "12,345 tokens".
 inline std::string grouped(std::int64_t count, std::string_view noun) {
   return grouped(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
 }

@@ -83,8 +83,8 @@ inline void refuse_flags_as_values(const po::option& option) {
 /// @param words      the command line, without the program's name
 /// @param flags      all flags of the program
 /// @param positions  the flags that receive words without a flag; by default such words are refused
-/// @throws usage_error  a flag is unknown, lacks its value, has a value too many or of the wrong
-///                      type, or is given twice; a word belongs to no flag.
+/// @throws usage_error  a flag is unknown, lacks its value, has a value but takes none, has a value
+///                      of the wrong type, or is given twice; a word belongs to no flag.
 inline boost::program_options::variables_map parse_flags(
     const std::vector<std::string>& words, const boost::program_options::options_description& flags,
     const boost::program_options::positional_options_description& positions = {}) {

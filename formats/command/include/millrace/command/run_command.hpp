@@ -59,15 +59,15 @@ inline void print_version(std::string_view program, std::string_view optional_pa
 
 namespace detail {
 
-/// Turns two signals that would kill the process into errors of the failing calls. Opens standard
-/// streams that are closed. Otherwise a file of ours could get the number of such a stream, and
-/// messages would be written into it.
+/// Ignores two signals that would kill the process; the system call then fails instead. Opens
+/// closed standard streams: otherwise a file that the program opens later could get the descriptor
+/// of such a stream, and messages would be written into that file.
 inline void prepare_process() noexcept {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a write beyond RLIMIT_FSIZE fails with EFBIG
   (void)std::signal(SIGPIPE, SIG_IGN);  // a write that nobody reads fails with EPIPE
   for (const int fd : {0, 1, 2}) {
-    // open() takes the lowest free number, which is `fd`, since all lower ones are open by now.
-    // Stdout is opened for reading only, so that writing an answer fails instead of losing it.
+    // open() takes the lowest free number, which is `fd`: all lower numbers are open by now. Stdout
+    // is opened for reading only, so that writing an answer fails instead of losing it.
     if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
   }
 }
@@ -77,7 +77,7 @@ inline void prepare_process() noexcept {
 /// Runs the body of `main` and returns its exit code. If the body throws, prints the error on
 /// stderr as one line and returns `exit_failed`, or `exit_misuse` for a usage_error.
 ///
-/// @param usage  the usage line, printed after a usage_error that has none of its own
+/// @param usage  the usage line to print if a usage_error has no usage line of its own
 template <class Body>
 int run_command(std::string_view program, std::string_view usage, Body&& body) noexcept {
   detail::prepare_process();

@@ -15,7 +15,7 @@ namespace millrace::formats {
 /// CRC-32C (Castagnoli; RFC 3720, iSCSI) of `bytes`, in the usual form: the register is inverted
 /// before and after, and the CRC of no bytes is 0.
 ///
-/// @param before  the CRC of the bytes before these; the result is the CRC of both together
+/// @param before  the CRC of the bytes that precede `bytes`; the result is the CRC of both together
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
 /// The CRC of two concatenated byte strings, computed from their CRCs. Takes one multiplication for
@@ -98,15 +98,15 @@ constexpr std::uint32_t crc32c_power(std::size_t bits) noexcept {
   return power;
 }
 
-/// The factors for fold_down(). The product of two reflected 64-bit halves has 127 bits; read as
-/// 128 reflected bits, every power is one too high. So the exponents are one less. The factors are
-/// in the upper 32 bits, where a reflected 64-bit half has its lowest powers.
+/// The factors for fold_down(). The product of two reflected 64-bit halves has 127 bits. Read as
+/// 128 reflected bits, it has every power of x one too high, so the exponents here are one less.
+/// The factors are in the upper 32 bits, where a reflected 64-bit half has its lowest powers.
 inline constexpr crc32c_instructions::fold crc32c_fold = {
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes + 64 - 1)} << 32,
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes - 1)} << 32};
 
-/// Minimum number of bytes for which fold_down() is used. For fewer bytes, three streams are as
-/// fast.
+/// Minimum number of bytes for which fold_down() is used. For fewer bytes, the three streams of
+/// update() are as fast.
 inline constexpr std::size_t crc32c_wide_from = 1024;
 
 }  // namespace detail

@@ -49,8 +49,8 @@ class crc32c_instructions {
     std::uint64_t second;  ///< for the last 8 bytes, the coefficients of x^63 to x^0
   };
 
-  /// Reduces `size` bytes of `data` to `fold_bytes` bytes in `out`. A register that starts at 0
-  /// ends with the same value after `out` as one that starts at `crc` ends with after `data`.
+  /// Reduces `size` bytes of `data` to `fold_bytes` bytes in `out`. The CRC register of `out`,
+  /// started at 0, ends with the same value as the register of `data`, started at `crc`.
   ///
   /// @pre are_wide(); size is a multiple of fold_bytes, and not 0
   static void fold_down(std::uint32_t crc, const std::byte* data, std::size_t size, fold by,
@@ -62,8 +62,9 @@ class crc32c_instructions {
     std::uint32_t power;  ///< x^(8 * bytes)
   };
 
-  /// The register after `size` more bytes. It is not inverted before or after. The bytes are read
-  /// in streams of `wide`, then of `narrow`, then in a single stream.
+  /// The register after `size` more bytes. It is not inverted before or after. Reads three streams
+  /// of length `wide` as often as possible, then three of `narrow`, then the rest as a single
+  /// stream.
   ///
   /// @pre are_there(); the lengths of the lanes are multiples of 8
   static std::uint32_t update(std::uint32_t crc, const std::byte* data, std::size_t size, lane wide,

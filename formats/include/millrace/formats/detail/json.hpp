@@ -30,8 +30,8 @@ using json_array = std::vector<json_value>;
 /// Members in the order of the text, each name once.
 using json_object = std::vector<json_member>;
 
-/// Any JSON value. A number without fraction and exponent is an int64, or a uint64 if it is too
-/// large for an int64. Any other number is a double.
+/// Any JSON value. A number without a fraction and without an exponent is an int64, or a uint64 if
+/// it is too large for an int64. Any other number is a double.
 class json_value {
  public:
   json_value() noexcept;  ///< null
@@ -53,8 +53,8 @@ class json_value {
   const T* as() const noexcept {
     return std::get_if<T>(&value_);
   }
-  /// The value if it is any number, converted to double; else null. Stores the result of a
-  /// conversion in `scratch`.
+  /// The value as a double if it is a number of any type; else null. If a conversion is needed,
+  /// `scratch` holds its result.
   const double* as_double(double& scratch) const noexcept {
     if (const auto* integer = as<std::int64_t>()) {
       scratch = static_cast<double>(*integer);
@@ -92,8 +92,9 @@ struct json_member {
 
 /// Parses a JSON text (RFC 8259): one value in UTF-8, with white space allowed around it.
 ///
-/// A file name need not be UTF-8, so a string may hold other bytes. In the text, each such byte is
-/// a lone surrogate `\udc80` to `\udcff`, as with Python's error handler surrogateescape.
+/// A file name need not be UTF-8, so a string can hold bytes that are not UTF-8. In the text, each
+/// of them is a lone surrogate `\udc80` to `\udcff`, as with Python's error handler
+/// surrogateescape.
 ///
 /// @throws format_error  the text is not JSON; an object has a name twice; a number does not fit
 ///                       64 bits or a double; a value is nested in more than 64 others.
@@ -111,7 +112,7 @@ inline json_value::json_value() noexcept = default;
 inline json_value::json_value(bool value) : value_(value) {}
 inline json_value::json_value(std::int64_t value) : value_(value) {}
 inline json_value::json_value(std::uint64_t value) {
-  // Equal numbers have the same alternative, so that operator== finds them equal.
+  // Store a number as int64 if it fits, so that operator== finds equal numbers equal.
   if (std::in_range<std::int64_t>(value)) {
     value_ = static_cast<std::int64_t>(value);
   } else {

@@ -46,8 +46,8 @@ class json_writer {
     first_ = true;  // the value follows without a comma
     return *this;
   }
-  /// A double has as few digits as it needs to be read back, and an exponent only
-  /// below 1e-4 and from 1e16 on. JSON has no NaN and no infinity: these are null.
+  /// A double gets the fewest digits that parse back to the same value. It gets an exponent only
+  /// below 1e-4 and from 1e16 on. JSON has no NaN and no infinity: they become null.
   template <class T>
   json_writer& value(const T& v) {
     separate();

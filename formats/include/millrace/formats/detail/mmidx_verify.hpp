@@ -15,8 +15,8 @@ namespace millrace::formats {
 /// checks the size of the `.bin`.
 ///
 /// @param bin_size  bytes of the `.bin` that belongs to this `.idx`
-/// @throws format_error  an entry is wrong. The error names the first one and its byte offset in
-///                       the `.idx`.
+/// @throws format_error  an entry is wrong. The error names the first wrong entry and its byte
+///                       offset in the `.idx`.
 inline void verify_mmidx(const mmidx_view& idx, std::uint64_t bin_size) {
   const auto item = static_cast<std::int64_t>(size_bytes(idx.type));
   std::int64_t expected = 0;

@@ -27,7 +27,7 @@ struct npy_type {
 };
 
 /// The element type that holds `T`: an integer of 1 to 8 bytes, float or double. Store booleans as
-/// uint8 and pass `npy_bool`: a file may hold bytes other than 0 and 1, and such a byte in a C++
+/// uint8 and pass `npy_bool`: a file can hold bytes other than 0 and 1, and such a byte in a C++
 /// bool would be undefined behavior.
 template <class T>
 constexpr npy_type npy_type_of() noexcept {

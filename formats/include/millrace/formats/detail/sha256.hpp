@@ -19,7 +19,7 @@ namespace millrace::formats {
 /// SHA-256 (FIPS 180-4) of bytes that are passed in any number of pieces.
 ///
 /// Meant for fingerprints and checksums of files, not for secrets: it does not try to hide timing.
-/// It uses the processor's SHA instructions if there are any, which are several times as fast.
+/// If the processor has SHA instructions, it uses them; they are several times as fast.
 class sha256 {
  public:
   using digest = std::array<std::uint8_t, 32>;

@@ -12,8 +12,8 @@
 
 namespace millrace::formats {
 
-/// The place in the inputs that a document comes from. [begin, end) are the bytes of its record in
-/// the decompressed text, without the line end.
+/// Where in the inputs a document comes from. [begin, end) are the bytes of its record in the
+/// decompressed text of the input, without the line end.
 struct source_place {
   std::uint32_t input = 0;  ///< index into the table of inputs
   std::int64_t line = 1;    ///< counted from 1
@@ -23,15 +23,15 @@ struct source_place {
   friend bool operator==(const source_place&, const source_place&) = default;
 };
 
-/// Encodes and decodes the places of one group, each relative to the previous document. The rules
-/// are in formats/spec/src.md.
+/// Encodes and decodes the places of one group (64 documents of a `.src`), each relative to the
+/// previous document. The rules are in formats/spec/src.md.
 class src_code {
  public:
   /// The most bytes that the encoding of one document takes.
   static constexpr std::size_t most_bytes = 5 * most_varint_bytes;
 
   /// Encodes the first document of a group. Only its length goes to `out`; the rest of `place`
-  /// belongs in the directory.
+  /// belongs in the directory of the `.src`.
   ///
   /// @return the position after the encoding
   std::byte* put_first(const source_place& place, std::byte* out) noexcept;

@@ -14,7 +14,7 @@
 
 namespace millrace::formats {
 
-/// Compares the bytes of a file with the checksums in its P.sum. The caller passes the bytes in
+/// Compares the bytes of a file with the checksums in its `.sum`. The caller passes the bytes in
 /// pieces of any size, front to back. Not thread-safe.
 class sum_check {
  public:

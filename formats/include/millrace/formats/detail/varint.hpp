@@ -24,8 +24,8 @@ inline std::byte* put_varint(std::byte* out, std::uint64_t value) noexcept {
   return out;
 }
 
-/// Maps the differences 0, -1, 1, -2, 2 ... to 0, 1, 2, 3, 4 ..., so that one near 0 becomes a
-/// short varint. `difference` is the difference of two numbers modulo 2^64.
+/// Maps the differences 0, -1, 1, -2, 2 ... to 0, 1, 2, 3, 4 ..., so that a difference near 0
+/// becomes a short varint. `difference` is the difference of two numbers modulo 2^64.
 constexpr std::uint64_t zigzag(std::uint64_t difference) noexcept {
   return difference << 1 ^ (difference >> 63 != 0 ? ~std::uint64_t{0} : 0);
 }
@@ -73,7 +73,7 @@ inline std::uint64_t varint_reader::next_long(const char* field) {
     if (shift == 63 && byte > 1) throw format_error(start, std::string(field) + " exceeds 64 bits");
     value |= (byte & 0x7F) << shift;
     if (byte >= 0x80) continue;
-    if (byte == 0) {  // never the first byte: next() returns a first byte of 0
+    if (byte == 0) {  // never the first byte: next() itself takes a first byte of 0
       throw format_error(start, std::string(field) + " is encoded in more bytes than it needs");
     }
     return value;

@@ -19,17 +19,17 @@ namespace millrace::io {
 /// What the kernel should do with the cached pages of a file after a read or write.
 enum class page_cache : std::uint8_t {
   keep,
-  /// Drop them once they are on the disk. Data that is read or written only once must not evict
-  /// pages that others need. From Linux 6.14 on, some file systems do this themselves, and spare
-  /// pages that were cached before. On other systems, drop_read() or drop_written() follows each
-  /// call. These do not spare such pages, so call pages_for_reading() before you read a file this
-  /// way.
+  /// Drop the pages once they are on the disk, so that data that is read or written only once does
+  /// not evict pages that others need. From Linux 6.14 on, some file systems do this themselves,
+  /// and spare pages that were cached before. On other systems, drop_read() or drop_written()
+  /// follows each call. These functions also drop pages that were cached before, so call
+  /// pages_for_reading() before you read a file with `pass_through`.
   pass_through,
 };
 
 /// Drops the cached pages of bytes that were read, and of the 4 MiB before them. The kernel caches
 /// up to 2 MiB as one unit, and drops a unit only if the range contains all of it. Like the two
-/// functions below, this is advice: it never fails, and `errno` does not change.
+/// functions below, this only advises the kernel: it never fails, and `errno` does not change.
 inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t back = std::uint64_t{4} << 20;
   const int code = errno;
@@ -39,8 +39,8 @@ inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t b
   errno = code;
 }
 
-/// Makes the kernel start to write bytes to the disk, and drops the pages that are already there.
-/// Acts only when a write reaches the next multiple of 16 MiB. Then it covers the 256 MiB before
+/// Makes the kernel start to write bytes to the disk, and drops the pages that are already on the
+/// disk. Acts only when a write reaches the next multiple of 16 MiB, and then on the 256 MiB before
 /// the end of that write. It does not wait for the disk, so pages that a slow disk has not written
 /// by then stay cached.
 inline void drop_written(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
@@ -57,7 +57,8 @@ inline void drop_written(const unique_fd& fd, std::uint64_t offset, std::uint64_
   errno = code;
 }
 
-/// Drops all cached pages of a file that are on the disk. After an fsync, that is all of them.
+/// Drops all cached pages of a file that are on the disk. After an fsync, these are all its cached
+/// pages.
 inline void drop_synced(const unique_fd& fd) noexcept {
   const int code = errno;
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
@@ -76,14 +77,15 @@ namespace detail {
 /// RWF_DONTCACHE, which older C libraries do not define.
 inline constexpr int dont_cache = 0x80;
 
-/// The devices (st_dev) whose file systems refused a request, so that it is not repeated each time.
-/// Thread-safe. Devices are never removed. Once it holds `most` devices, it ignores further ones.
+/// The devices (st_dev) whose file systems refused a request, so that the request is not repeated
+/// each time. Thread-safe. Devices are never removed. Once the list holds `most` devices, it
+/// ignores further ones.
 class refused_devices {
  public:
   static constexpr std::size_t most = 32;
 
-  /// True if it contains any device. Callers check this first, because has() needs a device, and
-  /// getting one takes a system call.
+  /// True if the list contains any device. Callers check this first, because has() needs a device,
+  /// and getting one takes a system call.
   bool any() const noexcept { return marks_[0].load(std::memory_order_relaxed) != 0; }
 
   bool has(std::uint64_t device) const noexcept {
@@ -108,7 +110,7 @@ class refused_devices {
 };
 
 /// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through` it passes the flag
-/// `dont_cache`. If the file system refuses the flag, in this call or an earlier one, it calls
+/// `dont_cache`. If the file system refuses the flag, or refused it in an earlier call, calls
 /// `transfer(0)` and then `drop(bytes)` for the bytes transferred.
 ///
 /// @param refused  devices that refused the flag before; a new one is added

@@ -21,8 +21,8 @@ struct residency {
 };
 
 /// Asks cachestat(2), which Linux has from version 6.5. Returns nothing if the kernel lacks the
-/// call or refuses it: it answers only the file's owner and those who may write the file. Counts
-/// whole pages.
+/// call or refuses it: the kernel answers only the file's owner and users who may write the file.
+/// Counts whole pages.
 std::optional<residency> ask_cachestat(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
 /// Asks mincore(2), by mapping 1 GiB of the range at a time, which takes 0.3 ms per GiB. Returns
@@ -77,7 +77,7 @@ inline std::optional<residency> ask_cachestat(int fd, std::uint64_t offset,
     std::uint64_t evicted;
     std::uint64_t recently_evicted;
   } pages{};
-  if (bytes == 0) return residency{1, "cachestat"};  // to the call, 0 means: to the end of the file
+  if (bytes == 0) return residency{1, "cachestat"};  // 0 would mean: to the end of the file
   if (::syscall(call, fd, &range, &pages, 0U) != 0) return std::nullopt;
   const auto all = static_cast<double>(detail::pages_of(offset, bytes));
   return residency{std::min(static_cast<double>(pages.cached) / all, 1.0), "cachestat"};

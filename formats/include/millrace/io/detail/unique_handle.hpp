@@ -5,7 +5,7 @@
 
 namespace millrace::io {
 
-/// Sole owner of a resource that is named by a value: a descriptor, a mapping, a stream.
+/// Sole owner of a resource that a value identifies: a descriptor, a mapping, a stream.
 ///
 /// `Empty` is the value that owns nothing. `Close(value)` closes the resource and must not throw.
 /// No other class of the project closes anything: every owner of a resource holds a unique_handle.

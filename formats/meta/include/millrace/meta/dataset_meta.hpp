@@ -18,7 +18,7 @@ namespace millrace::formats {
 
 inline constexpr std::int64_t meta_version = 1;
 
-/// A range of the decompressed bytes of one input: all of it, or the part that one task read.
+/// A range of one input's decompressed bytes: the whole input, or the part that one task read.
 struct input_extent {
   std::string path;              ///< as the user gave it
   std::uint64_t begin = 0;       ///< first byte; 0 unless a task began inside the input
@@ -38,9 +38,10 @@ struct share_place {
   bool operator==(const share_place&) const = default;
 };
 
-/// The part of a run's inputs that tasks read. It is computed from the names and sizes of all
-/// inputs. If these were the same for two consecutive tasks, the share of the first ends where the
-/// share of the second begins, so no line is lost or repeated.
+/// The share of a run's inputs that one task, or several consecutive tasks, read. It is computed
+/// from the names and sizes of all inputs. If two consecutive tasks found the same names and sizes,
+/// the share of the first task ends where that of the second begins, so no line is lost or
+/// repeated.
 struct share_bounds {
   share_place begin;
   share_place end;
@@ -60,7 +61,7 @@ struct task_range {
   bool operator==(const task_range&) const = default;
 };
 
-/// Identifies a tokenizer. Equal identities mean equal ids.
+/// Identifies a tokenizer. Tokenizers with equal identities give equal ids.
 struct tokenizer_identity {
   std::string type;         ///< as `--tokenizer-type` names it
   std::string fingerprint;  ///< tokenizer::fingerprint()

@@ -13,13 +13,15 @@ namespace millrace::formats {
 /// The meta of a concatenation of parts: consecutive tasks of one run, or whole datasets. For all
 /// tasks of a run, the result is what one process would have written.
 ///
-/// If a task begins in the middle of an input, its extent is joined with that of the previous task.
-/// Counts and sizes are added. A sidecar is recorded if all parts have it. The root of `P.sum`
-/// depends on bytes that this function does not see, so it is left empty for the caller to fill in.
+/// If a task begins in the middle of an input, the extent of that input is joined with the previous
+/// task's extent. Counts and sizes are added. A sidecar (`P.sum`, `P.src`) is recorded if all parts
+/// have it. The root of `P.sum` depends on bytes that this function does not see, so it is left
+/// empty for the caller to fill in.
 ///
 /// @throws config_error  there are no parts; they differ in a flag, the tokenizer or the dtype; a
-///                       task is missing, repeated or out of order; their shares or extents are not
-///                       adjacent; a sum exceeds 2^63 - 1. The message counts parts from 1.
+///                       task is missing, repeated or out of order; the shares or extents of
+///                       consecutive parts are not adjacent; a sum exceeds 2^63 - 1. The message
+///                       counts parts from 1.
 dataset_meta concatenate(std::span<const dataset_meta> parts);
 
 /// Converts places in the `P.src` of a part into places in the `P.src` of the whole.
@@ -31,8 +33,8 @@ struct part_shift {
   source_place apply(source_place place) const;
 };
 
-/// One shift per part. Byte positions need no shift: in the parts, too, they count from the start
-/// of the file.
+/// One shift per part. Byte positions need no shift: even in a part, they count from the start of
+/// the input file.
 /// @throws config_error  as concatenate()
 std::vector<part_shift> part_shifts(std::span<const dataset_meta> parts);
 
