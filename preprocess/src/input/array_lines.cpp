@@ -35,8 +35,9 @@ constexpr std::array<byte_kind, 256> byte_kinds = [] {
   return all;
 }();
 
-// Returns whether the text is an array, or an empty optional if its first bytes do not decide that
-// yet. The first `searched` bytes need not be examined again; updates `searched`.
+// Returns whether a text is an array, or an empty optional if `head`, its beginning, is too short
+// to tell. `all` says that `head` is the whole text. Earlier calls examined the first `searched`
+// bytes of `head`; this call updates `searched`.
 std::optional<bool> starts_array(std::string_view head, bool all, std::size_t& searched) {
   head = head.substr(0, array_lines::most_space_bytes);
   if (searched == 0 && head.starts_with(byte_order_mark)) searched = byte_order_mark.size();
@@ -62,9 +63,9 @@ bool array_lines::is_array() {
     const std::string_view text(reinterpret_cast<const char*>(head_.data()), head_.size());
     const auto found = starts_array(text, n == 0, searched);
     if (!found) continue;
-    // A pipe may deliver a few bytes at a time, and recognizing a foreign format takes more bytes.
-    // Bytes that begin like a record are not foreign, so there is no need to wait for more. UTF-16
-    // also begins like a record, but its second byte is zero.
+    // Recognizing a foreign format, such as a zip archive, takes more bytes than a pipe may deliver
+    // at a time. A text that begins like a record is not foreign, so do not wait for more of it.
+    // Only UTF-16 and UTF-32 can also begin like a record; their second byte is then zero.
     const bool begins_record = searched < text.size() && (text[searched] == '{' || *found);
     const bool sure = begins_record && searched + 1 < text.size() && text[searched + 1] != '\0';
     if (!sure && n != 0 && head_.size() < foreign_head_bytes) continue;
@@ -191,7 +192,8 @@ bool array_lines::convert_mark(char& mark) {
   }
 }
 
-// Replaces a comma between two elements. Returns false if there is no element before it.
+// Replaces a comma between two elements by a line end. Returns false if no element precedes the
+// comma.
 bool array_lines::separate(char& mark) {
   if (!has_element_) {
     fail("a JSON array with no element before a comma");

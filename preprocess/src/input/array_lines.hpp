@@ -12,9 +12,9 @@
 
 namespace millrace::preprocess {
 
-/// Converts a text that is one JSON array to JSON lines of the same length. Each separator between
-/// two elements becomes a line end, so line N holds element N, and a byte offset in the lines is
-/// also the byte offset in the file. Any other text passes through unchanged.
+/// Converts a text that is one JSON array to JSON lines, without changing its size in bytes. Each
+/// separator between two elements becomes a line end, so line N holds element N, and byte offsets
+/// stay the same. Any other text passes through unchanged.
 ///
 /// - The array's own brackets become spaces; the commas between its elements become '\n'.
 /// - Other line ends become spaces, so that each element stays on one line.
@@ -22,9 +22,10 @@ namespace millrace::preprocess {
 ///   the element remains one bad record.
 ///
 /// is_array() decides whether the text is an array. Brackets are counted, not matched, and elements
-/// are not validated: the parser of an element detects the errors in it. An error in the array
-/// itself throws format_error with the byte offset of the error: a comma without an element before
-/// it, text after the array, or a missing closing bracket.
+/// are not validated: the parser of an element detects the errors in it. read() throws
+/// format_error, with the byte offset, for an error in the array itself: a comma without an element
+/// before it, a comma before the closing bracket, text after the array, or a missing closing
+/// bracket.
 class array_lines final : public byte_source {
  public:
   /// is_array() skips at most this much white space to find a '['.
@@ -63,7 +64,7 @@ class array_lines final : public byte_source {
   state state_ = state::unknown;
   std::uint64_t depth_ = 0;   // open brackets, including the array's own
   bool has_element_ = false;  // an element began after the last separator
-  bool comma_ = false;        // the last separator is a comma
+  bool comma_ = false;        // a comma between elements was found
   std::uint64_t given_ = 0;   // number of bytes returned by read()
   const char* problem_ = nullptr;
 };

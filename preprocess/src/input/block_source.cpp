@@ -18,7 +18,7 @@ block_source::block_source(std::span<const input_file> inputs, const read_range&
                            const read_limits& limits)
     : inputs_(inputs), range_(range), limits_(limits), input_(range.begin.input) {
   limits_.block_bytes = std::max<std::size_t>(limits_.block_bytes, 1);
-  // Input before `begin` that an earlier run has read counts as read.
+  // The input from `count_from` to `begin` counts as read, because an earlier run has read it.
   const text_place from = range.count_from;
   for (std::size_t i = from.input; i < input_; ++i) finished_bytes_ += inputs[i].size_bytes;
   if (from.input < input_ && inputs[from.input].compressed_with == compression::none) {
@@ -78,9 +78,9 @@ void block_source::cancel() noexcept {
   if (reading_ != nullptr) reading_->cancel();
 }
 
-// Skips the text that an earlier run has read, and checks that it is unchanged. If the run resumed
-// after a different text, the output would mix two corpora. Returns the bytes that it read beyond
-// that text.
+// Skips the first `bytes` bytes of the text, which an earlier run has read, and checks that they
+// are unchanged. Without this check, the output could mix two corpora. Returns what this function
+// has read after those bytes: at most one byte.
 std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_t bytes) const {
   std::vector<std::byte> chunk(std::min<std::uint64_t>(bytes, limits_.block_bytes));
   std::uint32_t crc = 0;
@@ -99,7 +99,8 @@ std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_
                     "same input, or --overwrite to start again",
                     bytes, display_path(inputs_[input_]).string()));
   }
-  // If the earlier run stopped in the middle of a line, the input must have ended there.
+  // The earlier run stopped in the middle of a line only if the input ended there. In that case,
+  // the line must not be longer now.
   std::vector<std::byte> behind(last == '\n' ? 0 : 1);
   if (!behind.empty()) behind.resize(source.read(behind));
   if (!behind.empty() && !ends_line(last, static_cast<char>(behind.front()))) {
@@ -118,8 +119,8 @@ std::uint64_t block_source::end_of(std::size_t input) const {
 
 bool block_source::next_span(byte_block& block) {
   const std::uint64_t end = end_of(input_);
-  // A run that resumes right at `end` still owns the line that begins there. Without the
-  // interruption, the span before it would have owned that line.
+  // If the run resumes right at `end`, it still owns the line that begins at `end`. Without the
+  // interruption, the last span before `end` would have owned that line.
   const bool line_at_end = at_line_ && offset_ == end && end < seekable_->text_bytes();
   if (offset_ >= end && !line_at_end) return false;
   const std::uint64_t span_end = std::min(end, seekable_->span_end(offset_, limits_.block_bytes));

@@ -31,12 +31,12 @@ struct read_range {
   /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
   /// `begin` belongs to the range before this one.
   bool at_line = true;
-  std::uint32_t crc32c = 0;  ///< of the text before `begin` in that input, if `at_line`
+  std::uint32_t crc32c = 0;  ///< checksum of the text before `begin` in its input, if `at_line`
 };
 
-/// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span that a
-/// worker reads later; for other inputs it carries the text. The positions at which the inputs are
-/// cut into blocks affect only memory and speed. For one thread, except cancel().
+/// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span (a byte
+/// range) that a worker reads later; for other inputs it carries the text. The positions at which
+/// the inputs are cut into blocks affect only memory and speed. For one thread, except cancel().
 class block_source {
  public:
   /// @param inputs  must outlive this
@@ -47,16 +47,16 @@ class block_source {
   ///
   /// @return false at the end of the range.
   /// @throws io_error, format_error  as byte_source::read, after all whole lines before the error
-  ///                                 were delivered. Also if the file became shorter or longer
-  ///                                 since the inputs were planned.
+  ///                                 were delivered. Also format_error if the file is shorter or
+  ///                                 longer than when the inputs were planned.
   /// @throws config_error            a pipe, or a compressed file that must be read from its start
   ///                                 again, has different text before `begin` than in the earlier
   ///                                 run.
   /// @throws line_abandoned          the run was asked to stop during a giant line.
   bool next(byte_block& block);
 
-  /// Makes a next() that waits for a pipe return soon. Any thread may call this. From then on, the
-  /// caller must ignore what next() returns or throws.
+  /// If next() is waiting for a pipe, makes it return soon. Any thread may call this. From then on,
+  /// the caller must ignore what next() returns or throws.
   void cancel() noexcept;
 
  private:
@@ -75,7 +75,7 @@ class block_source {
   std::uint64_t offset_ = 0;          // start of the next span in the text
   bool at_line_ = true;               // a line begins at offset_, and no earlier span owns it
   std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before this one
-  std::uint64_t skipped_bytes_ = 0;   // bytes on disk of the first input that other tasks read
+  std::uint64_t skipped_bytes_ = 0;   // bytes on disk before this task's part of its first input
 
   std::mutex mutex_;                // guards the next two members
   byte_source* reading_ = nullptr;  // the source that next() may wait for

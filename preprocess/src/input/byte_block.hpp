@@ -17,7 +17,7 @@
 
 namespace millrace::preprocess {
 
-/// A line too long for memory. Its bytes are in a file, which may be unnamed.
+/// A line too long for memory. Its bytes are in the input file or in an unnamed copy.
 struct giant_line {
   std::shared_ptr<const io::unique_fd> file;
   std::filesystem::path path;      ///< path of the file, for messages
@@ -30,10 +30,10 @@ struct giant_line {
   std::uint32_t crc32c = 0;        ///< checksum of all `size_bytes` bytes
 };
 
-/// A span of an input that the worker which encodes the block will read.
+/// A span (a byte range) of an input. The worker that encodes the block will read it.
 ///
-/// The span owns the lines that begin after a line end in [begin, end). So neighboring spans
-/// together own every line exactly once, and no span needs to read the bytes of another.
+/// The span owns each line that directly follows a line end in [begin, end). So every line belongs
+/// to exactly one of the neighboring spans, and no span needs to read bytes before its `begin`.
 struct unread_span {
   std::shared_ptr<const seekable_input> from;
   std::uint64_t begin = 0;
@@ -70,11 +70,12 @@ struct read_limits {
   std::size_t block_bytes = std::size_t{512} << 10;  ///< approximate size of a block
   std::size_t giant_bytes = std::size_t{16} << 20;   ///< longer lines are not kept in memory
   std::filesystem::path spool_folder = ".";          ///< for giant lines of compressed inputs
-  /// If `*stop` is not zero, a giant line is abandoned with line_abandoned. May be null.
+  /// If `*stop` becomes nonzero while a giant line is read, reading stops with line_abandoned.
+  /// `stop` may be null.
   const std::atomic<int>* stop = nullptr;
 
-  /// Largest member or frame of a compressed file that can be read on its own, from the middle of
-  /// the file. Such a part is decompressed into memory as a whole.
+  /// If a part of a compressed file (gzip members or zstd frames) has more text than this, the file
+  /// is read only from its start. Otherwise each part is decompressed into memory as a whole.
   std::size_t largest_part_bytes() const noexcept {
     return std::min(giant_bytes, std::size_t{8} << 20);
   }

@@ -30,26 +30,26 @@ class byte_source {
   /// Approximate position in the file on disk of the bytes returned so far, for progress bars.
   virtual std::uint64_t position_bytes() const noexcept = 0;
 
-  /// Makes a read() that waits for a pipe stop waiting. Any thread may call this. From then on, the
-  /// caller must ignore what read() returns or throws.
+  /// If read() is waiting for a pipe, makes it stop waiting. Any thread may call this. From then
+  /// on, the caller must ignore what read() returns or throws.
   virtual void cancel() noexcept = 0;
 };
 
 /// Opens a whole input as JSON lines: decompressed, and converted by `array_lines` if it is one
-/// JSON array. Unless the input is a plain regular file of JSON lines, a separate thread reads
-/// ahead. The compression of a pipe is detected from its first bytes.
+/// JSON array. Unless the input is an uncompressed regular file of JSON lines, a separate thread
+/// reads ahead. The compression of a pipe is detected from its first bytes.
 ///
 /// @throws io_error      the file cannot be opened.
 /// @throws config_error  this build has no library for the compression.
 std::unique_ptr<byte_source> open_input(const input_file& file);
 
-/// Opens the decompressed bytes of a regular file from a restart point to the end of the file. The
-/// caller's thread does the reading. In an uncompressed file, every byte offset n is a restart
-/// point `{n, n}`, even past the end of the file. A JSON array is not converted to lines: see
-/// is_array().
+/// Opens the decompressed bytes of a regular file from a restart point (a place at which
+/// decompression can start) to the end of the file. The caller's thread does the reading. In an
+/// uncompressed file, every byte offset n is a restart point `{n, n}`, even past the end of the
+/// file. A JSON array is not converted to lines: see is_array().
 ///
 /// @param later  the restart points after `from` in the result of find_restart_points(); the last
-///               is the end of the file. Outlives the source; empty for an uncompressed file.
+///               is the end of the file. Must outlive the source; empty for an uncompressed file.
 ///               Before read() returns the last byte before a restart point, it verifies that a
 ///               member or frame with a correct checksum ends there and the next one begins. So a
 ///               caller that reads from one point to the next knows that no text is missing.

@@ -19,8 +19,8 @@ namespace millrace::preprocess {
 namespace {
 
 // Decodes whole members with zlib through Boost. zlib itself checks the header, the checksum and
-// the size. This uses the decompressor inside Boost's stream filter, because the filter does not
-// report where a member ends.
+// the size. This class uses the decompressor inside Boost's stream filter, because the filter
+// itself does not report where a member ends.
 class gzip_decoder final : public decoder {
  public:
   void start() override { inflater_.close(); }
@@ -93,8 +93,8 @@ class zstd_decoder final : public decoder {
     void operator()(::ZSTD_DCtx* stream) const noexcept { ::ZSTD_freeDCtx(stream); }
   };
 
-  // Checks the window size before libzstd allocates the window, as it does once the frame header is
-  // complete.
+  // Checks the size of the frame's window before libzstd receives the whole frame header, because
+  // libzstd then allocates the window.
   std::string look_at_head(std::span<const std::byte> in) {
     if (window_ || head_bytes_ == head_.size()) return {};
     const auto more = in.first(std::min(in.size(), head_.size() - head_bytes_));

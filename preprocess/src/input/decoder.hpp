@@ -49,8 +49,9 @@ std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::st
                                       std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
 std::unique_ptr<decoder> make_gzip_decoder();
-/// @param most_window_bytes  a frame whose window needs more memory is refused. A window takes up
-///                           memory only for the part that text has filled so far.
+/// @param most_window_bytes  a frame is refused if its window (the text that the decoder must keep)
+///                           needs more memory. A window takes up memory only for the part that
+///                           text has filled so far.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
 /// In a build without the library, the next two functions return null, and the two after them

@@ -32,7 +32,7 @@ file_bytes::file_bytes(const input_file& file, std::uint64_t offset)
   struct ::stat status {};
   if (::fstat(fd_.get(), &status) != 0) throw io_error(path_, "fstat", errno);
   // A file redirected to stdin does not count as a regular file: reading it must start at stdin's
-  // current offset, because another program may have consumed the bytes before it.
+  // current offset, because another program may have consumed the bytes before that offset.
   regular_ = S_ISREG(status.st_mode) && !file.is_stdin();
   if (regular_) {
     // This call is only a hint to the kernel, so a failure does not matter.

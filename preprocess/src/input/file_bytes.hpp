@@ -62,9 +62,9 @@ inline format_error became_longer(const std::filesystem::path& path, std::uint64
   return {path, end, "the file became longer while it was being read"};
 }
 
-/// Compares the size of a file that was read to its end with its size when the run was planned. No
-/// decoder notices if a compressed file was truncated or extended exactly where a member or frame
-/// ends.
+/// Checks that a file, now read to its end, still has the size that it had when the run was
+/// planned. This check is necessary, because no decoder notices if a compressed file was truncated
+/// or extended exactly where a member or frame ends.
 ///
 /// @throws format_error  the two sizes differ.
 inline void expect_whole(const std::filesystem::path& path, std::uint64_t read,

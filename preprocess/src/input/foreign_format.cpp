@@ -17,13 +17,14 @@ bool is_printable(char c) {
 }
 
 // Returns the iconv name of a UTF-16 or UTF-32 encoding, or "" for any other text. Detects the
-// encoding by its byte order mark or by two ASCII characters at the start, as every JSON text has.
+// encoding by its byte order mark, or by the two ASCII characters with which every JSON record
+// starts.
 std::string_view wide_encoding_of(std::string_view head) {
   if (head.starts_with("\0\0\xFE\xFF"sv) || head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32";
   if (head.starts_with("\xFE\xFF"sv) || head.starts_with("\xFF\xFE"sv)) return "UTF-16";
   if (head.size() < 8) return "";
-  // Returns whether the text begins with two code units of `size` bytes, each of them zero except
-  // for an ASCII character at byte `at`.
+  // Returns whether the text begins with two code units of `size` bytes in which byte `at` is an
+  // ASCII character and all other bytes are zero.
   const auto units = [&](std::size_t size, std::size_t at) {
     for (std::size_t i = 0; i < 2 * size; ++i) {
       if (i % size == at ? !is_printable(head[i]) : head[i] != 0) return false;
@@ -53,8 +54,8 @@ void expect_text(std::span<const std::byte> head, std::string_view name) {
         "a zip archive; unpack it first, or send its text through a pipe: unzip -p FILE | "
         "preprocess_data --input - ...");
   }
-  // A tar header pads its names with zeros. A line of JSON may contain "ustar" at this offset, but
-  // it contains no zeros.
+  // A tar header pads names with zero bytes. A line of JSON can also contain "ustar" at this
+  // offset, but no zero bytes.
   if (text.size() >= ustar_at + 5 && text.substr(ustar_at, 5) == "ustar" &&
       text.substr(0, ustar_at).find('\0') != text.npos) {
     refuse(

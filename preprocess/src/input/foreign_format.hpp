@@ -17,9 +17,9 @@ bool is_dataset_index(std::span<const std::byte> head);
 inline constexpr std::string_view leave_out_dataset =
     "pass inputs that exclude datasets, such as 'FOLDER/*.jsonl'";
 
-/// Throws if the first bytes show that an input is not lines of UTF-8 text: archives, Parquet, a
-/// dataset's index, UTF-16 and UTF-32. Otherwise the run would report line 1 as bad, which does not
-/// explain the cause.
+/// Throws if the first bytes show that an input is not lines of UTF-8 text, but an archive, a
+/// Parquet file, the index of a dataset, or text in UTF-16 or UTF-32. Without this check, the run
+/// would report line 1 as bad, which does not explain the cause.
 ///
 /// @param head  the first `foreign_head_bytes` of the decompressed text, or all of a shorter text
 /// @throws config_error  the message begins with `name`, names the format and says what to do.

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-// Creates a file in the folder that is deleted when its last descriptor is closed.
+// Creates a file in the folder. The file is deleted when its last descriptor is closed.
 io::unique_fd unnamed_file(const std::filesystem::path& folder) {
   io::unique_fd fd(io::uninterrupted(
       [&] { return ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600); }));

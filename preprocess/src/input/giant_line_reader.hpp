@@ -15,7 +15,7 @@
 
 namespace millrace::preprocess {
 
-/// The place where a giant line begins.
+/// The place where a giant line (a line too long for memory) begins.
 struct line_place {
   std::filesystem::path input;
   std::uint64_t offset_bytes = 0;  ///< offset of the line in the decompressed input
@@ -30,7 +30,7 @@ struct followed_line {
   bool ended = false;  ///< the input ends with the line
 };
 
-/// Reads the rest of a line from `source`.
+/// Reads the rest of a giant line from `source`.
 ///
 /// @param head  the bytes of the line read so far. They contain no line end, except perhaps a final
 ///              `\r`.

@@ -27,8 +27,9 @@ bool begins_member(std::span<const std::byte> at) {
 
 }  // namespace
 
-// Returns the bytes at `offset`: at least `least` bytes, or all up to the end of the file; at most
-// `most`. If the buffer lacks some of the `least` bytes, reads up to `most` bytes into it.
+// Returns between `least` and `most` bytes of the file, starting at `offset`; fewer than `least`
+// only at the end of the file. If the buffer does not hold the first `least` of them, refills it
+// with up to `most` bytes.
 std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t least,
                                                 std::size_t most) {
   const std::uint64_t left = file_size_ - offset;
@@ -53,8 +54,8 @@ std::optional<unit_size> gzip_members::size_at(std::uint64_t offset) {
   return unit_size{(padding ? file_size_ : *end) - offset, text};
 }
 
-// Returns the end that a BGZF header declares (bgzip and samtools write BGZF): its extra field BC
-// holds the size of the member minus one.
+// Returns the end of the member at `offset` if its header declares the size. BGZF headers, which
+// bgzip and samtools write, do this: their extra field BC holds the size of the member minus one.
 std::optional<std::uint64_t> gzip_members::told_end(std::uint64_t offset) {
   const auto head = window(offset, header_window_bytes);
   if (head.size() < 12 || (std::to_integer<unsigned>(head[3]) & 4U) == 0) return std::nullopt;
@@ -101,7 +102,8 @@ std::optional<unit_size> gzip_members::last_member(std::uint64_t offset) {
     if (!may_reach(offset, file_size_)) return std::nullopt;
     return unit_size{file_size_ - offset, text_bytes_before(file_size_)};
   }
-  // If the last byte is part of the size field, the text has less than 2^24 bytes.
+  // If the last byte, a zero, belongs to the size field, it is the field's highest byte, so the
+  // text has fewer than 2^24 bytes.
   const trial whole = decompress(offset, std::uint64_t{1} << 24);
   if (!whole.ended || !padding_from(offset + whole.size.compressed_bytes)) return std::nullopt;
   return unit_size{file_size_ - offset, whole.size.text_bytes};
@@ -126,7 +128,7 @@ std::uint64_t gzip_members::text_bytes_before(std::uint64_t end) {
 }
 
 // Returns whether the size field before `end` is plausible for a member at `offset`. Deflate
-// expands a byte to at most 1032 bytes of text. A member may also be more than twice as large as
+// expands a byte to at most 1032 bytes of text. A member can also be more than twice as large as
 // its text, but that is so rare that such members are not accepted.
 bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t compressed = end - offset;

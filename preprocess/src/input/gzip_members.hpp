@@ -14,13 +14,14 @@
 
 namespace millrace::preprocess {
 
-/// Finds the sizes of gzip members (RFC 1952). The header of a BGZF member declares the size. For
-/// other members, this class searches for the start of the next member: a valid member header that
-/// is followed by data that can be decompressed, and preceded by a plausible size field.
+/// Finds the sizes of gzip members (RFC 1952). The header of a BGZF (blocked gzip) member declares
+/// the size. For other members, this class searches for the start of the next member: a valid
+/// member header with data after it that can be decompressed, and a plausible size field before it.
 class gzip_members {
  public:
-  /// Limits of that search: the largest distance to the end of a member, and how much text a
-  /// candidate must decompress to be accepted. Random bytes decode as a few deflate codes at most.
+  /// Limits of the search for the next member: the largest distance from one member to the next,
+  /// and how many bytes of a candidate's text are decompressed to prove that it is a member. Random
+  /// bytes decode as a few deflate codes at most.
   static constexpr std::uint64_t most_compressed_bytes = std::uint64_t{64} << 20;
   static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
 

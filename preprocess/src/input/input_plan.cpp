@@ -31,7 +31,8 @@ void check_name(const input_file& file) {
                   file.path.string(), suffix, first_bytes_of(expected)));
 }
 
-// Refuses the token file of a dataset. It has no signature, but the index next to it does.
+// Refuses the token file of a dataset. A token file has no signature, so the index next to it is
+// examined.
 void expect_no_tokens(const std::filesystem::path& path) {
   if (path.extension() != ".bin") return;
   const auto index = std::filesystem::path(path).replace_extension(".idx");
@@ -65,7 +66,8 @@ input_file look_at_stdin(std::uint64_t most_window_bytes) {
 input_file look_at_file(const std::string& name, const struct ::stat& status,
                         std::uint64_t most_window_bytes) {
   input_file file{.path = name, .most_window_bytes = most_window_bytes};
-  // Do not open a pipe here: closing it again would kill its writer and lose what it wrote.
+  // Do not open a pipe here: closing it again would kill its writer and lose the data already
+  // written.
   if (!S_ISREG(status.st_mode)) return file;
   const io::unique_fd fd = io::open_read_only(file.path);
   file.regular = true;

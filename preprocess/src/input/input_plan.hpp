@@ -44,8 +44,9 @@ std::filesystem::path display_path(const input_file& file);
 /// - a pattern with `*`, `?` or `[...]`: the matching files, sorted by byte value.
 ///
 /// @param most_window_bytes  the value of input_file::most_window_bytes for all files
-/// @param expect_input  called for each file before it is opened; throws to refuse the file. It can
-///                      refuse outputs of the run, which are not recognizable by their bytes.
+/// @param expect_input  called for each file before it is opened; throws to refuse the file. Its
+///                      purpose is to refuse outputs of the run, which cannot be recognized by
+///                      their bytes.
 /// @throws config_error  a pattern matches nothing; a folder or list is empty; stdin is named
 ///                       twice; a list names another list; a name ends in .gz, .zst, .bz2 or .xz
 ///                       but the bytes are something else; this build has no library for the

@@ -15,11 +15,11 @@
 #include <millrace/formats/detail/utf8.hpp>
 
 /// Functions for the bytes of JSON strings: they skip strings, decode escapes, and encode and check
-/// UTF-8. `json_scanner` and the code that reads the texts it finds use them.
+/// UTF-8. They are used by `json_scanner`, among others.
 namespace millrace::preprocess::detail {
 
-/// Plain bytes of a string are copied in blocks of this size. So up to this many bytes may be
-/// written after the last plain byte.
+/// The plain bytes of a string (all except quotes, backslashes and control characters) are copied
+/// in blocks of this size. So up to this many bytes may be written after the last plain byte.
 inline constexpr std::size_t block_bytes = 16;
 
 constexpr std::uint8_t byte(char c) {
@@ -97,8 +97,8 @@ inline char* put_utf8(char* out, int code_point) {
 }
 
 /// Returns the end of the plain bytes that start at `at`: the position of a quote, a backslash or a
-/// control character, or `end`. If `Keep`, also appends the plain bytes at `out_end`, where there
-/// must be room for them and block_bytes more.
+/// control character, or `end`. If `Keep`, also copies the plain bytes to `out_end` and advances
+/// it; there must be room for them and block_bytes more.
 template <bool Keep>
 const char* pass_plain(const char* at, const char* end, char*& out_end) {
   // A store through a char* may alias out_end, so the loop uses a local copy.
@@ -147,8 +147,8 @@ const char* pass_plain(const char* at, const char* end, char*& out_end) {
   return at;
 }
 
-/// Returns the offset of the first byte that does not begin a well-formed UTF-8 sequence, like
-/// Python's UnicodeDecodeError.start. Returns the size of `line` if all of it is well-formed.
+/// Returns the offset of the first UTF-8 sequence that is not well-formed, like Python's
+/// UnicodeDecodeError.start. Returns the size of `line` if all of it is well-formed.
 inline std::size_t first_invalid_utf8(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size()) {

@@ -40,7 +40,8 @@ class line_splitter {
   std::string_view text_;
   std::size_t at_ = 0;
   // Positions of the next `\n` and `\r` at or after at_. Both are cached: most texts have only one
-  // of them, and searching for the missing one from every line would take quadratic time.
+  // of the two characters, and searching for the other one again in every line would take quadratic
+  // time.
   std::size_t feed_;
   std::size_t return_;
 };

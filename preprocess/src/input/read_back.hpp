@@ -16,7 +16,7 @@ namespace millrace::preprocess {
 
 inline constexpr std::size_t read_back_bytes = std::size_t{1} << 20;
 
-/// Calls `take(bytes)` for each 1 MiB chunk of the bytes [begin, end) that were written to `file`.
+/// Reads back the bytes [begin, end) of `file`; calls `take(bytes)` for each chunk of up to 1 MiB.
 ///
 /// @throws io_error  the bytes cannot be read, or the file has become shorter.
 template <class Take>

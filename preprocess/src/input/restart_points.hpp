@@ -15,8 +15,8 @@ struct restart_point {
   bool operator==(const restart_point&) const = default;
 };
 
-/// Finds where a gzip file of several members or a zstd file of several frames can be cut into
-/// pieces that can be decompressed independently. Does not decompress the whole file.
+/// Finds the places at which a gzip file of several members or a zstd file of several frames can be
+/// cut, so that the pieces can be decompressed independently. Does not decompress the whole file.
 ///
 /// The result depends only on the file's bytes. The first point is {0, 0}; the last is the end,
 /// {size of the file, size of its text}. Both offsets increase from point to point, the text offset
@@ -24,14 +24,16 @@ struct restart_point {
 /// empty if the file looks damaged. It is also empty if the file should be read from its start
 /// because it has:
 ///
-/// - no compression, or bzip2 or xz; or only one piece;
+/// - no compression, or bzip2 or xz compression;
+/// - only one piece;
 /// - a zstd frame that does not declare its size, or declares more than 1 GiB;
 /// - a gzip member of more than 64 MiB (compressed) that does not declare its size, as BGZF members
 ///   do: finding its end would mean searching all of it.
 ///
 /// The points are likely to be right, but not proven: open_input_at() checks them as it
 /// decompresses. In an undamaged file they can be wrong only if a gzip member has at least 4 GiB of
-/// text, compressed by a factor above 64. The text of such a member is then refused, not lost.
+/// text, compressed by a factor above 64. Reading that member then fails; none of its text is
+/// silently lost.
 ///
 /// @throws io_error  the file cannot be opened or read.
 std::vector<restart_point> find_restart_points(const input_file& file);

@@ -20,8 +20,9 @@ namespace millrace::preprocess {
 /// independently. Thread-safe.
 class seekable_input {
  public:
-  /// @return null for an input that can be read only from its start: a pipe, a JSON array, or an
-  ///         archive that is one part or has a part of more than `largest_part_bytes`.
+  /// @return null for an input that can be read only from its start: a pipe, a JSON array, or a
+  ///         compressed file that is not an archive or has a part with more text than
+  ///         `largest_part_bytes`.
   /// @throws io_error      the file cannot be opened.
   /// @throws format_error  the size of an archive has changed since the inputs were planned.
   static std::shared_ptr<const seekable_input> open(const input_file& file,

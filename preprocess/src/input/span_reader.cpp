@@ -80,7 +80,7 @@ void read_span(byte_block& block, const read_limits& limits) {
   std::size_t first = 0;
   if (!span.at_line) {
     // A line that begins right at the end of this span still belongs to this span. The next span
-    // skips that line, because it cannot see the bytes before it.
+    // skips that line, because it does not read the line end before the line.
     first = next_line(text.view().substr(0, length + 1), 0, true);
     if (first == text.view().npos || first > length) return set_text(block, span, 0, 0);
   }

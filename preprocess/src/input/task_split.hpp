@@ -33,8 +33,8 @@ struct task_share {
 
   /// Returns whether a line begins at `begin` and belongs to this task.
   bool at_line() const noexcept { return begin.offset_bytes == 0; }
-  /// Returns whether the start of the input belongs to this task. Such a task lists the input even
-  /// if the input is empty.
+  /// Returns whether the start of the input belongs to this task. If so, P.meta of the task lists
+  /// the input, even if the input is empty.
   bool has_start_of(std::size_t input) const noexcept;
   /// Returns whether the whole input belongs to this task.
   bool has_all_of(std::size_t input) const noexcept {
@@ -43,9 +43,10 @@ struct task_share {
 };
 
 /// Cuts the inputs into tasks of about equal size on disk, and returns the share of one task. An
-/// uncompressed file can be cut anywhere, and a file of several gzip members or zstd frames between
-/// them. Other files are not cut. The result depends only on the inputs, the number of tasks and
-/// `largest_part_bytes`. The shares of all tasks do not overlap and together cover all inputs.
+/// uncompressed file can be cut anywhere; a file of several gzip members or zstd frames can be cut
+/// between these. Other files are not cut. The result depends only on the inputs, the number of
+/// tasks and `largest_part_bytes`. The shares of all tasks do not overlap and together cover all
+/// inputs.
 ///
 /// @param largest_part_bytes  see read_limits::largest_part_bytes()
 /// @pre 0 <= id.index < id.of <= most_tasks

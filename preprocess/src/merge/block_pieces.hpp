@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-/// Checksums of blocks for P.sum, when several writers each write a part of a file.
+/// Checksums of blocks (1 MiB each) for P.sum, when several writers each write a part of a file.
 namespace millrace::preprocess {
 
 /// The checksum of the part of a block that one writer wrote. Other writers wrote the rest.
@@ -24,16 +24,16 @@ struct block_checksum {
   std::uint32_t crc32c = 0;
 };
 
-/// Computes the checksums of one range of a file from its bytes, which are added in order, in
-/// pieces of any size. Yields the checksum of each block that the range covers completely, and a
+/// Computes the checksums of one range of a file from its bytes, which are added in order, any
+/// number at a time. Yields the checksum of each block that the range covers completely, and a
 /// block_piece for a partly covered block at either end. For one thread.
 class range_checksums {
  public:
   /// @param begin  offset of the range in the file
   explicit range_checksums(std::uint64_t begin) noexcept : at_(begin) {}
 
-  /// Adds the next bytes. Appends the blocks that they complete to `blocks`, and the end of a block
-  /// that another writer began to `pieces`.
+  /// Adds the next bytes. If they complete a block, appends its checksum to `blocks`; but if
+  /// another writer began that block, appends this writer's piece of it to `pieces`.
   void add(std::span<const std::byte> bytes, std::vector<block_checksum>& blocks,
            std::vector<block_piece>& pieces);
 

@@ -33,23 +33,24 @@ struct merge_summary {
   std::int64_t tokens = 0;
   formats::dtype type{};
   std::optional<formats::task_range> tasks;  ///< set if the output lacks tasks of the run
-  std::vector<dropped_sidecar> dropped;      ///< sidecars of inputs that the output does not have
+  std::vector<dropped_sidecar> dropped;      ///< sidecars that some inputs have, but not the output
 };
 
 /// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory.
 /// Tokens are copied at the speed of a file copy. Every file of the folder must belong to a
 /// dataset, even a hidden file; subfolders are ignored. Datasets may be empty, including the first.
 ///
-/// A sidecar is merged if all datasets have it (a .src or .bad file also needs the .meta files of
-/// all datasets). The summary lists the sidecars that were dropped. Merging all tasks of a run
-/// gives the same files as running it as one process, byte for byte. Datasets with checksums are
-/// verified.
+/// A sidecar (an optional file of a dataset, such as P.sum) is merged if all datasets have it (a
+/// .src or .bad file also needs the .meta files of all datasets). The summary lists the sidecars
+/// that were dropped. Merging all tasks of a run gives the same files as running it as one process,
+/// byte for byte. Datasets with checksums are verified.
 ///
 /// @throws config_error  the folder has no dataset, or a file that belongs to none; dtypes differ;
 ///                       `multimodal` is set and a dataset has no modes; the output exists; or the
 ///                       .meta files of the datasets are not compatible.
 /// @throws io_error, format_error  reading an input or writing the output failed, or a dataset does
-///                                 not match its checksums. No file has its final name then.
+///                                 not match its checksums. In that case no file gets its final
+///                                 name.
 /// @throws error         the disk has too little space; the message says how much is missing.
 /// @throws stopped       `options.stop` was set before the first file got its final name. The new
 ///                       files are removed, and an old output is unchanged.

@@ -17,8 +17,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns the prefix of the dataset that a file of the folder belongs to. The file is the .bin or
-// .idx file of that dataset, or its prefix with one other suffix.
+// Returns the prefix of the dataset that a file of the folder belongs to. The name of the file is
+// that prefix with one suffix: .bin, .idx or that of a sidecar.
 std::filesystem::path prefix_of(const std::filesystem::path& file) {
   // A dangling link means that a shard is missing, so it must not be ignored.
   if (!is_file(file)) throw io_error(file, "open (not a regular file)", EINVAL);

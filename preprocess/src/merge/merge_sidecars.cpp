@@ -42,8 +42,8 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
                   dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
 }
 
-// A single task may have only bad records. A whole run may not, whether or not it is split into
-// tasks.
+// All records of a single task can be bad. But if all records of a whole run are bad, that is an
+// error, whether or not the run is split into tasks.
 void expect_good_records(const formats::dataset_meta& whole,
                          std::span<const formats::dataset_meta> parts) {
   if (whole.tasks || !parts.front().tasks || whole.counts.documents != 0) return;

@@ -17,17 +17,19 @@
 #include "output/provenance_writer.hpp"
 #include "process/stop_flag.hpp"
 
-/// Sidecars in a merge. The inputs are called parts, and the merged dataset is called the whole.
+/// Sidecars (optional files of a dataset: P.meta, P.sum, P.src and P.bad) in a merge. The datasets
+/// to merge are called parts, and the merged dataset is called the whole.
 namespace millrace::preprocess {
 
-/// How to convert source places in one part to source places in the whole.
+/// How to convert source places (the lines of input files that documents came from) in one part to
+/// source places in the whole.
 struct part_change {
   formats::part_shift shift;
-  /// Byte offset at which the whole begins to read the first input file of the part.
+  /// The whole begins to read the part's first input file at this byte of the file.
   std::uint64_t begin = 0;
 };
 
-/// A sidecar that some part has, but the whole will not have.
+/// A sidecar that at least one part has, but the whole will not have.
 struct dropped_sidecar {
   sidecar which;
   std::string why;  ///< a clause that gives the reason, such as which part lacks it
@@ -63,7 +65,7 @@ void expect_src_of(const formats::src_view& src, const formats::dataset_meta& me
 /// Appends the source places of a part's documents to `writer`.
 ///
 /// @param meta   P.meta of the part
-/// @param names  names of the inputs so far; the part's names are appended
+/// @param names  names of the input files so far; those of the part are appended
 /// @throws io_error, format_error  P.src cannot be read, or describes another dataset.
 /// @throws stopped                 `stop` is set.
 void append_places(const dataset_paths& part, const formats::dataset_meta& meta,

@@ -25,9 +25,9 @@ struct target_file {
   std::vector<block_piece> pieces{};  ///< pieces of blocks that this process wrote only in part
 };
 
-/// The partial files of a merged dataset, opened by one of its writers. The files must already
-/// exist with their full sizes. A merged_dataset in this or another process creates them. For one
-/// thread.
+/// The partial files (P.bin.partial and so on) of a merged dataset, opened by one of its writers.
+/// The files must already exist with their full sizes. A merged_dataset in this or another process
+/// creates them. For one thread.
 class merge_target {
  public:
   /// @param checksums  true if the dataset has a P.sum
@@ -39,8 +39,8 @@ class merge_target {
   target_file& bin() noexcept { return bin_; }
   target_file& idx() noexcept { return idx_; }
 
-  /// Writes the bytes of the .idx that belong to no part: its header, and the 0 before document 0.
-  /// Exactly one writer calls this.
+  /// Writes the bytes of the .idx that belong to no part: its header, and the 0 that begins its
+  /// array of document ends. Exactly one writer calls this.
   void write_frame();
 
   /// Writes checksums of blocks of one file to P.sum.

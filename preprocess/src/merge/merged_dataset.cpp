@@ -14,8 +14,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns the total size of a sidecar of all parts. The merged sidecar has this size within a few
-// bytes.
+// Returns the total size of the parts' sidecars of one kind. The size of the merged sidecar differs
+// from it by a few bytes at most.
 std::uint64_t size_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
   std::uint64_t total = 0;
   for (const auto& part : parts) {

@@ -19,10 +19,10 @@
 
 namespace millrace::preprocess {
 
-/// A dataset that is merged from parts (the whole), as the one process sees it that creates and
-/// completes it. Any number of merge_targets write the tokens, the index and their checksums, each
-/// part to its place. This object writes the other sidecars (a few bytes per document), in order
-/// and in constant memory.
+/// The whole: a dataset that is merged from parts. Exactly one process has this object, and creates
+/// and completes the dataset. Any number of merge_targets write the tokens, the index and their
+/// checksums of each part to their places. This object writes the other sidecars (optional files of
+/// a few bytes per document), in order and in constant memory.
 ///
 /// No file has its final name before publish_dataset(). The destructor removes all files, unless
 /// `keep()` was called. For one thread.

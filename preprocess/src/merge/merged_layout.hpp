@@ -42,7 +42,8 @@ struct merged_layout {
   std::uint64_t pointer_at(std::uint64_t sequence) const noexcept {
     return length_at(total.sequences) + 8 * sequence;
   }
-  /// Offset of an entry of the array of document ends. Entry 0 is the 0 before document 0.
+  /// Offset of an entry of the array of document ends. Entry 0 is always 0; entry 1 is the end of
+  /// document 0.
   std::uint64_t document_end_at(std::uint64_t index) const noexcept {
     return pointer_at(total.sequences) + 8 * index;
   }

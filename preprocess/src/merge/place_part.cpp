@@ -58,7 +58,7 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
     throw e.in(sum_path);
   }
   std::vector<std::byte> chunk(checked_chunk_bytes);
-  // An error about a block has its offset, but no path. This adds the path.
+  // An error about a block holds the block's offset, but no path. This function adds the path.
   const auto held = [](const std::filesystem::path& of, auto&& work) {
     try {
       work();

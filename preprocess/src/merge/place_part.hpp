@@ -18,7 +18,7 @@ void expect_fits(const merge_input& part, const merge_input& first, bool multimo
 
 /// Reopens a part whose size was measured before.
 ///
-/// @throws io_error  it was replaced in the meantime: its size is no longer `extent`.
+/// @throws io_error  the part was replaced in the meantime: its size is no longer `extent`.
 merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& extent);
 
 /// Writes the tokens and the index of a part to its place in the merged dataset, in constant

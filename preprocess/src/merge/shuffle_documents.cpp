@@ -190,7 +190,7 @@ class token_reader {
   }
 
  private:
-  // An error about a block has its offset, but no path. This adds the path.
+  // An error about a block holds the block's offset, but no path. This function adds the path.
   template <class Work>
   static void in(const std::filesystem::path& of, Work&& work) {
     try {
@@ -307,7 +307,7 @@ class src_bound {
   std::uint64_t bytes(std::span<const std::string> names) const {
     const std::uint64_t groups = formats::src_group_count(documents_);
     // formats/spec/src.md: a byte that says which differences follow, then each difference as a
-    // zigzag varint. The first document of a group has no differences.
+    // zigzag varint. The first document of a group (64 documents) has no differences.
     const std::uint64_t differences = 1 + (names.size() > 1 ? varint_bytes(2 * names.size()) : 0) +
                                       varint_bytes(2 * most_line_) + varint_bytes(4 * most_end_);
     return formats::src_header_bytes + length_bytes_ + (documents_ - groups) * differences +
@@ -321,7 +321,8 @@ class src_bound {
   std::uint64_t most_end_ = 0;
 };
 
-/// The sizes that a shuffle will write. They are measured by reading everything except the tokens.
+/// The sizes of the files that a shuffle will write, measured by reading everything except the
+/// tokens. The spill (see shuffle_spill) is a temporary file of several parts.
 struct shuffle_sizes {
   std::vector<std::uint64_t> parts;  ///< bytes of the documents in each part of the spill
   std::uint64_t src_bytes = 0;       ///< maximum size of P.src; 0 if there is none

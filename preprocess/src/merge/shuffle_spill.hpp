@@ -15,7 +15,7 @@
 
 namespace millrace::preprocess {
 
-/// A document in a shuffle_spill. Its views are valid only during the call that passes it.
+/// A document in a shuffle_spill. Its spans are valid only during the call to which it is passed.
 struct spilled_document {
   std::uint64_t turn = 0;  ///< index of the document in the output
   formats::source_place place;
@@ -24,10 +24,10 @@ struct spilled_document {
   std::span<const std::byte> tokens;
 };
 
-/// Reorders documents at disk speed. The output is divided into ranges of consecutive document
-/// indices (turns), and a temporary file has one part per range. Each document is written once, to
-/// the part of its turn; then the parts are read one by one. For any order of the documents,
-/// reads and writes are long and sequential. For one thread.
+/// Reorders documents at disk speed. The turn of a document is its index in the output. The turns
+/// are divided into ranges of consecutive turns, and a temporary file has one part per range. Each
+/// document is written once, to the part of its turn; then the parts are read one by one. So reads
+/// and writes are long and sequential, whatever the order of the documents. For one thread.
 ///
 /// Memory: `buffer_bytes` for all parts together, and 16 bytes per document of one part. The
 /// destructor removes the file.

@@ -60,7 +60,7 @@ class mpi_job {
  private:
   /// The state in which rank 0 found the job. Rank 0 sends it to all ranks.
   enum class start : std::uint8_t {
-    afresh,   ///< start again: tasks must find no earlier output, or may replace it
+    afresh,   ///< start again; without --overwrite, earlier output is an error
     go_on,    ///< resume: some or all tasks were begun or are done
     publish,  ///< everything is done except renaming
     done,     ///< everything is done
@@ -139,8 +139,8 @@ run_summary mpi_job::finish() {
   return summary(std::chrono::duration<double>(clock::now() - begun).count());
 }
 
-// Computes the identity of this job and its digest. A job that resumes this one compares the
-// identity. The ranks compare the digest, to check that all have the same flags.
+// Computes the identity of this job, and the digest of that identity. A job that resumes this one
+// compares identities. The ranks of a job compare digests, to check that all have the same flags.
 void mpi_job::tell_apart() {
   prefixes_ = output_prefixes(options_);
   encoding_ = encoder_options_of(tokenizer_, options_);

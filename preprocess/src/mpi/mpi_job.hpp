@@ -28,10 +28,11 @@ namespace millrace::preprocess {
 /// that all of them are complete. So a job that is killed at any time leaves either parts to resume
 /// from, or complete datasets that only need their final names.
 ///
-/// @param options   equal on all ranks, except for `workers`; `stop` is set by signals to this rank
+/// @param options   equal on all ranks, except for `workers` and `stop`; signals to this rank set
+///                  `*stop`
 /// @param tasks     the result of task_count(); tests pass other numbers
-/// @param shown     on rank 0, receives the total progress of all ranks; `metrics`, if not null,
-///                  also receives it
+/// @param shown     on rank 0, receives the total progress of all ranks
+/// @param metrics   receives the same progress as `shown`; may be null
 /// @return          on rank 0, the summary of all ranks together
 /// @throws job_ended  on all ranks, after rank 0 has reported the reason
 run_summary run_job(rank_group& ranks, const tokenizer::tokenizer& tokenizer,

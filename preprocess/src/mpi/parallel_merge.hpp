@@ -15,8 +15,8 @@ namespace millrace::preprocess {
 
 /// Merges parts to one dataset (the whole) on all ranks. Each rank takes an equal share of
 /// consecutive parts, computes their offsets in the whole from prefix sums, and writes their tokens
-/// and index there. Rank 0 also writes P.meta, P.src and P.bad, which together have about a
-/// thousandth of the size of the rest.
+/// and index there. Rank 0 also writes P.meta, P.src and P.bad, which together are about a
+/// thousandth of the total size.
 ///
 /// Every rank creates one object and calls run(). No file has its final name before
 /// publish_dataset(). The destructor removes all files, unless keep() was called.

@@ -86,8 +86,8 @@ rank_group::neighbor_count rank_group::count_neighbors() const {
   (void)MPI_Comm_size(machine, &count);
   ::cpu_set_t mine;
   CPU_ZERO(&mine);
-  // If this fails on all ranks, all their sets are empty and compare equal, so they count as the
-  // same cores.
+  // If this call fails on all ranks, all sets are empty and thus equal. The ranks then count as
+  // running on the same cores.
   (void)::sched_getaffinity(0, sizeof(mine), &mine);
   std::vector<::cpu_set_t> all(static_cast<std::size_t>(count));
   (void)MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, machine);
@@ -115,7 +115,7 @@ void rank_group::together(const std::function<void()>& step) {
 void rank_group::settle(int severity, const std::string& reason) {
   const int worst = reduced(severity, MPI_INT, MPI_MAX);
   if (worst == fine) return;
-  // A rank that stopped only because another rank failed has no reason to report.
+  // A rank that stopped only because another rank failed has nothing to report.
   std::string mine = severity == worst ? command::one_line(reason) : std::string();
   mine.resize(std::min<std::size_t>(mine.size(), 4096));
   const auto length = static_cast<std::uint64_t>(mine.size());
@@ -128,8 +128,8 @@ void rank_group::settle(int severity, const std::string& reason) {
   throw job_ended(exit_code_of(worst));
 }
 
-// Reports the reason of the first rank that has one. Other ranks may have the same reason, such as
-// a missing file.
+// Prints only the reason from the first rank that gave one. Other ranks often fail for the same
+// reason, such as a missing file.
 void rank_group::tell_first(std::span<const std::uint64_t> lengths,
                             std::string_view reasons) const {
   const auto first = std::ranges::find_if(lengths, [](auto length) { return length != 0; });

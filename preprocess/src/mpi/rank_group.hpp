@@ -17,8 +17,8 @@
 
 namespace millrace::preprocess {
 
-/// Thrown when the job is over on all ranks and the reason was reported. The program only needs to
-/// exit with status().
+/// Thrown when the job has ended on all ranks and the reason has been reported. The program only
+/// needs to exit with status().
 class job_ended : public std::exception {
  public:
   explicit job_ended(int status) : status_(status) {}
@@ -56,8 +56,8 @@ class rank_group {
   neighbor_count count_neighbors() const;
 
   /// Runs a step on every rank, and returns when all ranks have finished it. If the step threw on
-  /// any rank, the job ends on all ranks: rank 0 finds the most serious kind of failure, and
-  /// reports what the first rank that failed that way said.
+  /// any rank, the job ends on all ranks: rank 0 finds the most serious kind of failure, and prints
+  /// the message of the first rank with that kind.
   ///
   /// @throws job_ended  on all ranks, if the step threw on any rank
   void together(const std::function<void()>& step);
@@ -87,7 +87,7 @@ class rank_group {
 
   /// Returns the sum of the values of all lower ranks (MPI_Exscan).
   dataset_extent before(const dataset_extent& mine) const;
-  /// These return the sum of the values of all ranks; most() returns their maximum.
+  /// total() returns the sum of the values of all ranks, most() their maximum.
   dataset_extent total(const dataset_extent& mine) const;
   double total(double mine) const;
   std::uint64_t most(std::uint64_t mine) const;

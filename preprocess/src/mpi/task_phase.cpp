@@ -127,13 +127,13 @@ class task_taker {
       if (clock::now() - watched_ > report_period) watch();
       pause();
     }
-    watch();  // all ranks have reported their final state when they requested more work
+    watch();  // the last time: every rank reported its final state when it asked for work
     if (failure_) std::rethrow_exception(failure_);
     if (stop_ != 0) throw stopped("stopped; the finished work is safe; pass --resume to continue");
   }
 
  private:
-  // If no thread can be started, this rank must still report the failure to the others.
+  // If no thread can be started, this rank must still report the failure to the other ranks.
   void begin(std::int64_t task) {
     try {
       running_ = std::async(std::launch::async,
@@ -214,7 +214,7 @@ class task_taker {
   std::exception_ptr failure_;
   clock::time_point reported_ = clock::now();
   clock::time_point watched_ = clock::now();
-  std::future<run_summary> running_;  // last member: its thread uses the others
+  std::future<run_summary> running_;  // last member: its thread uses the other members
 };
 
 }  // namespace

@@ -16,21 +16,21 @@ class task_progress;
 /// Options of the first phase of a job, which does all tasks. The second phase merges their parts.
 struct task_phase_options {
   std::int64_t tasks = 1;
-  /// Does a task. Called on a separate thread, for one task at a time on each rank. It must end
-  /// soon after `stop` becomes nonzero, and throw `stopped` then.
+  /// Does a task. Called on a separate thread, for one task at a time on each rank. When `stop`
+  /// becomes nonzero, it must soon throw `stopped`.
   std::function<run_summary(std::int64_t task, task_progress& progress,
                             const std::atomic<int>& stop)>
       work;
   /// Receives the total progress of all ranks, a few times per second, on rank 0 only. If it
   /// throws, the job ends.
   std::function<void(const progress_state&)> watch;
-  /// If it is not zero on any rank, the job stops.
+  /// If `*signal` becomes nonzero on any rank, the job stops.
   const std::atomic<int>* signal = nullptr;
 };
 
 /// Does all tasks on all ranks. A rank that finishes a task gets the next one from rank 0. The main
-/// thread of rank 0 assigns tasks, while another thread of it does tasks. When a task fails, or a
-/// rank gets a stop signal, the other ranks stop soon and keep their finished work.
+/// thread of rank 0 assigns tasks, while a second thread of rank 0 does tasks. When a task fails,
+/// or a rank gets a stop signal, the other ranks stop soon and keep their finished work.
 ///
 /// Collective: all ranks must call it, and it ends on all of them. If this rank's task threw,
 /// throws the same exception.

@@ -55,7 +55,7 @@ class checksum_writer {
 
   io::atomic_file file_;
   formats::block_checksums bin_;
-  std::vector<std::uint32_t> completed_;  // reused
+  std::vector<std::uint32_t> completed_;  // a member only to reuse its memory
 };
 
 }  // namespace millrace::preprocess

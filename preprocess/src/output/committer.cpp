@@ -37,7 +37,7 @@ class id_writer final : public id_sink {
  private:
   formats::dtype type_;
   std::vector<dataset_writer*> writers_;
-  std::vector<std::uint16_t> narrow_;  // reused
+  std::vector<std::uint16_t> narrow_;  // a member only to reuse its memory
 };
 
 }  // namespace
@@ -50,7 +50,7 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
                from != nullptr ? &from->outputs : nullptr),
       begun_(from != nullptr || range.at_line) {
   if (from != nullptr) {
-    state_ = *from;  // `damaged` stays set until the text after the damage is read
+    state_ = *from;  // `damaged` stays set until note_all_read()
     untouched_ = false;
   } else {
     state_.next = range.begin;
@@ -94,7 +94,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     try {
       fault = encode(ids, counts);
     } catch (const line_abandoned&) {
-      outputs_.go_back_line(number, state_.outputs);  // else gigabytes are synced for nothing
+      outputs_.go_back_line(number, state_.outputs);  // else gigabytes would be synced in vain
       throw;
     }
     if (fault) {
@@ -127,7 +127,8 @@ void committer::append_document(std::size_t input, const giant_line& line) {
   }
 }
 
-// Advances to the input of the next block or giant line, which must begin where the last one ended.
+// Advances to the input of the next block or giant line, which must begin where the previous block
+// or line ended.
 void committer::enter(std::size_t input, std::uint64_t begin) {
   if (input != state_.next.input) {
     state_.start.counts = state_.counts;
@@ -175,8 +176,8 @@ void committer::append_places(const encoded_block& block) {
   outputs_.append_places(block, state_.counts.lines, places_);
 }
 
-// Returns the index of an input in P.src. P.src lists each input of which the run has the start or
-// at least one byte.
+// Returns the index of an input in P.src. P.src lists an input if its start is in the run's share,
+// or if the run read any of its bytes.
 std::uint32_t committer::number_of(std::size_t input) const {
   const std::size_t first = options_.begin.input;
   const bool first_is_named =

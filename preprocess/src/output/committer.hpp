@@ -49,7 +49,7 @@ struct commit_options {
   text_place begin = {};  ///< start of the run's inputs, even if the run resumes at a later place
 };
 
-/// Calls encode_giant_record() for a certain line.
+/// A function that calls encode_giant_record() for one particular line.
 using giant_encoder = std::function<std::optional<record_fault>(id_sink&, record_counts&)>;
 
 /// Writes encoded blocks to the outputs, in input order. Only this class decides where bytes go in
@@ -90,8 +90,8 @@ class committer {
   /// The description of the first bad record of this run, with advice; empty if there is none.
   const std::string& first_fault() const noexcept { return first_fault_; }
 
-  /// If `fault` is in the current input, records that this input is damaged. A later run may find
-  /// other text in that input, and then starts the input again.
+  /// If `fault` is in the current input, records that this input is damaged. If a later run finds
+  /// that the input has changed, it reads the input again from its start.
   void note_damage(const format_error& fault);
   /// Records that all inputs were read to their end without damage.
   void note_all_read() noexcept;
@@ -106,7 +106,7 @@ class committer {
   dataset_outputs& outputs() noexcept { return outputs_; }
 
   /// Joins the partitions: see dataset_outputs::join(). Call this after everything was committed.
-  /// When it calls `go_on`, state() can be saved and resumed from.
+  /// Whenever it calls `go_on`, state() can be saved, and a later run can resume from it.
   bool join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
                        const std::function<bool()>& go_on);
 
@@ -134,7 +134,7 @@ class committer {
   bool told_of_more_ = false;
   bool counted_ = false;                       // `lines_before_` was computed
   std::optional<std::int64_t> lines_before_;   // lines of the first input before the run's begin
-  std::vector<formats::source_place> places_;  // reused
+  std::vector<formats::source_place> places_;  // a member only to reuse its memory
 };
 
 }  // namespace millrace::preprocess

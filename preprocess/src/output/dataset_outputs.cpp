@@ -28,8 +28,7 @@ dataset_outputs::dataset_outputs(std::span<const std::filesystem::path> prefixes
                                  const output_states* from)
     : partitions_(partitions), token_bytes_(formats::size_bytes(options.type)) {
   assert(partitions >= 1);
-  // A partition needs no checksums, because they are those of the whole dataset. It has no bad
-  // records either, because they are not documents.
+  // Checksums and bad records are written only for the whole datasets, not for partitions.
   dataset_options of_part = options;
   of_part.checksums = of_part.quarantine = false;
   for (const auto& prefix : prefixes) {

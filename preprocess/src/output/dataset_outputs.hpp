@@ -54,8 +54,8 @@ class dataset_outputs {
   /// @pre no document of these writers has ended since then
   void go_back_line(std::int64_t line, const output_states& to);
 
-  /// Concatenates the partitions. Resumes where the whole datasets end. Does nothing without
-  /// partitions.
+  /// Appends the partitions to the whole datasets. Resumes where an earlier call stopped. Does
+  /// nothing without partitions.
   ///
   /// @param inputs       names of the inputs, for P.src
   /// @param chunk_bytes  approximate number of bytes copied between two calls of `go_on`
@@ -94,7 +94,7 @@ class dataset_outputs {
   std::list<dataset_writer> wholes_;  // lists, because a writer cannot be moved
   std::list<dataset_writer> parts_;
   std::vector<dataset_writer*> part_of_;  // `parts_` by index
-  std::vector<slice> slices_;             // reused
+  std::vector<slice> slices_;             // a member only to reuse its memory
 };
 
 }  // namespace millrace::preprocess

@@ -32,8 +32,8 @@ struct dataset_options {
   bool quarantine = false;  ///< write P.bad, if there are bad records
 };
 
-/// The progress of a dataset_writer. A later writer can resume from it and the partial files. Bytes
-/// that were written to the files after this state are dropped then.
+/// The progress of a dataset_writer. A later writer can resume from this state and the partial
+/// files. It drops bytes that were written to the files after this state.
 struct dataset_state {
   std::uint64_t bin_bytes = 0;
   std::uint64_t bad_bytes = 0;
@@ -56,7 +56,7 @@ struct dataset_state {
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
 
-/// For each sidecar, whether a finished dataset has it.
+/// For each sidecar (P.meta, P.sum, P.src, P.bad), whether a finished dataset has it.
 using sidecar_set = std::array<bool, all_sidecars.size()>;
 
 /// Writes a `.bin`, its `.idx` and its sidecars sequentially, in constant memory.
@@ -82,8 +82,8 @@ class dataset_writer {
   /// @param ids            the tokens of the sequences, concatenated
   /// @param lengths        number of tokens in each sequence
   /// @param document_ends  for each document, the number of sequences from the start of this call
-  ///                       to the document's end; ascending. Later calls may append these
-  ///                       sequences.
+  ///                       to the document's end; ascending. A count may include sequences that
+  ///                       only later calls append.
   /// @throws io_error  a file cannot be written, for example because the disk is full.
   void append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
               std::span<const std::int64_t> document_ends);
@@ -145,9 +145,9 @@ class dataset_writer {
   sidecar_set sidecars() const noexcept;
 
   const dataset_paths& paths() const noexcept { return paths_; }
-  /// The contents of the next three files before finish(): bin() has the tokens. idx() has space
-  /// for a header, then the lengths. document_ends() has an int64 per document, the number of
-  /// sequences up to its end.
+  /// Three files that can be read back before finish(). bin() has the tokens. idx() has space for a
+  /// header, then the lengths. document_ends() has an int64 per document, the number of sequences
+  /// up to its end.
   const io::atomic_file& bin() const noexcept { return bin_; }
   const io::atomic_file& idx() const noexcept { return idx_; }
   const io::atomic_file& document_ends() const noexcept { return documents_spill_; }
@@ -182,8 +182,8 @@ class dataset_writer {
 
 /// Gives the finished files of a dataset their final names. It removes the old `.idx` first and
 /// renames the new one last. So a kill at any time leaves the old dataset, the new one, or none.
-/// Another call after the kill does the rest. Old sidecars that the new dataset does not have are
-/// removed.
+/// After a kill, another call completes the work. Old sidecars that the new dataset does not have
+/// are removed.
 ///
 /// @throws io_error  a rename or fsync failed.
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars);

@@ -9,8 +9,8 @@
 
 namespace millrace::preprocess {
 
-/// Forecasts how much the outputs will at least grow. The input processed so far is the sample from
-/// which it extrapolates. The first forecast, after 1 MiB of text, is low; it rises after 8 and
+/// Forecasts the minimum by which the outputs will still grow. It extrapolates from a sample: the
+/// input processed so far. The first forecast, after 1 MiB of text, is low; it rises after 8 and
 /// after 64 MiB.
 ///
 /// A disk that is large enough must not be refused because the rest of the input differs from the
@@ -37,7 +37,7 @@ class growth_forecast {
   std::uint64_t total_bytes_;
   bool plain_;  // no input is compressed
   bool compressed_alike_;
-  double said_ = 0;  // part of the extrapolated growth reported last
+  double said_ = 0;  // `certain_part` of the last forecast
 };
 
 }  // namespace millrace::preprocess

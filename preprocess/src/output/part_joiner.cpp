@@ -31,9 +31,9 @@ part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const>
       inputs_(inputs),
       chunk_bytes_(std::min(chunk_bytes, read_back_bytes)) {}
 
-// Copies the document ends of a part before its lengths. A part counts sequences from its own
-// start, and append() counts from the whole's current number of sequences. The two counts agree
-// only until the lengths are appended.
+// Copies the document ends of a part before its lengths. The part stores them relative to its own
+// start, but append() takes them relative to the current end of the whole. That is the same place
+// only until lengths of the part are appended.
 bool part_joiner::next() {
   for (; part_ < parts_.size(); ++part_) {
     dataset_writer& part = *parts_[part_];
@@ -89,7 +89,8 @@ void part_joiner::copy_tokens(dataset_writer& part, std::uint64_t from) {
             [&](auto bytes) { whole_.append(bytes, {}, {}); });
 }
 
-// Copies complete groups, so that a state saved between two calls is always at a group boundary.
+// Copies complete groups of P.src, so that a state saved between two calls is always at a group
+// boundary.
 void part_joiner::copy_places(dataset_writer& part, std::uint64_t from) {
   if (!places_) {
     const auto path = part.finish_places(inputs_);

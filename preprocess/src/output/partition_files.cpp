@@ -24,7 +24,7 @@ constexpr ::rlim_t descriptors_of_part = 10;
 // For the inputs, the dataset itself, and sockets inherited from the parent process.
 constexpr ::rlim_t other_descriptors = 256;
 
-// Returns whether `rest` follows PREFIX.part- in the name of a partition's file: for example
+// Returns whether `rest` can follow PREFIX.part- in the name of a partition's file: for example
 // 00003.bin.partial.
 bool names_part(std::string_view rest) {
   const std::size_t digits = rest.find_first_not_of("0123456789");

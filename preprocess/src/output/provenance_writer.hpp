@@ -13,7 +13,8 @@
 namespace millrace::preprocess {
 
 /// Writes a `.src` file (formats/spec/src.md) while documents arrive. The payload goes to its final
-/// place, the directory to a separate file. For one thread.
+/// place. The directory, a table that follows the payload, goes to a separate file first. For one
+/// thread.
 class provenance_writer {
  public:
   using state = formats::src_encoder::state;
@@ -37,7 +38,7 @@ class provenance_writer {
   io::atomic_file file_;
   io::atomic_file directory_;
   formats::src_encoder encoder_;
-  std::vector<std::byte> payload_part_;  // reused
+  std::vector<std::byte> payload_part_;  // a member only to reuse its memory
   std::vector<std::byte> directory_part_;
 };
 

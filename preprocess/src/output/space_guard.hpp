@@ -21,7 +21,8 @@ class space_guard {
 
   /// Call this after each commit.
   ///
-  /// @param read_bytes  size on disk of the input committed so far; may be less after a giant line
+  /// @param read_bytes  size on disk of the input committed so far; can be too small after a giant
+  ///                    line
   /// @param giant       true if this commit was a giant line
   /// @throws error  the disk has less space than the outputs will need.
   void update(committer& committer, std::uint64_t read_bytes, bool giant);

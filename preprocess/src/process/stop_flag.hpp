@@ -58,8 +58,8 @@ class line_abandoned : public std::exception {
   const char* what() const noexcept override { return "a long line was left to the next run"; }
 };
 
-/// Call this before each piece of a giant line, which may have gigabytes. A run must stop soon
-/// after a signal (Slurm kills it after 30 s).
+/// Call this before each piece of a giant line, because such a line can be gigabytes long. A run
+/// must stop soon after a signal (Slurm kills it after 30 s).
 ///
 /// @param stop  a nonzero value means that the run must stop; may be null
 /// @throws line_abandoned  `*stop` is not zero.

@@ -119,9 +119,9 @@ std::span<const std::string_view> block_encoder::sequences_of(const std::string_
   return sentences_;
 }
 
-// Appends one sequence for each text or sentence that has tokens. The document's end is appended
-// last. If a fault stops the document early, its end is missing, and drop_record() recognizes it by
-// that.
+// Appends one sequence for each text or sentence that has tokens. The document's entry in
+// document_ends is appended last. If a fault stops this function early, that entry is missing, and
+// drop_record() removes the sequences after the last complete document.
 template <class Id>
 std::optional<record_fault> block_encoder::encode_document(std::size_t key, encoded_column& column,
                                                            record_counts& counts) {

@@ -57,11 +57,11 @@ struct encoder_options {
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
-  /// Size in bytes of the pretoken cache of the tokenizer's encoder.
+  /// Size in bytes of the encoder's cache of pretokens (word-like pieces of text) and their ids.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< maximum per sequence; smaller only in tests
-  /// If it becomes nonzero while encode() works on a text that takes long, encode() abandons the
-  /// block and soon throws line_abandoned. May be null.
+  /// If `*stop` becomes nonzero while encode() works on a text that takes long, encode() abandons
+  /// the block and soon throws line_abandoned. `stop` may be null.
   const std::atomic<int>* stop = nullptr;
 };
 

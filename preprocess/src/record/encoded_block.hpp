@@ -61,7 +61,7 @@ struct encoded_column {
   byte_buffer ids;                          ///< token ids of all sequences, in the dataset's dtype
   std::size_t ids_bytes = 0;                ///< used bytes of `ids`
   std::vector<std::int32_t> lengths;        ///< one per sequence, in tokens
-  std::vector<std::int64_t> document_ends;  ///< per document: sequences of this block to its end
+  std::vector<std::int64_t> document_ends;  ///< per document: the number of sequences up to its end
 };
 
 /// A tokenized block, with everything that the committer needs to write it to the outputs.

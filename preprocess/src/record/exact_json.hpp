@@ -17,9 +17,9 @@
 
 namespace millrace::preprocess {
 
-/// Defines the behavior of `record_parser` for every line: what Python 3.11's `json.loads(line)`
-/// does with a line decoded strictly as UTF-8, followed by `[path[0]][path[1]]...` for every key,
-/// where only objects have keys.
+/// Defines the behavior of `record_parser` for every line. The line is decoded strictly as UTF-8
+/// and parsed as by Python 3.11's `json.loads(line)`. Then every key is looked up as
+/// `[path[0]][path[1]]...`, where only objects have keys.
 ///
 /// Parses in one pass, without recursion. The only memory is one buffer for the decoded texts. If a
 /// record has several faults, the first of these kinds is reported: invalid_utf8, invalid_json,

@@ -75,7 +75,8 @@ void giant_chunk_reader::add_sentences(giant_chunk& chunk, std::size_t begin) co
   }
 }
 
-// Ends the chunk before the end of its last text, if possible.
+// Tries to end the chunk inside its last text, or before that text. Returns false if neither is
+// possible.
 bool giant_chunk_reader::cut(giant_chunk& chunk, std::size_t begin) {
   const std::string_view text(chunk.text.data() + begin, chunk.text.size - begin);
   sentences_.clear();

@@ -42,9 +42,9 @@ struct giant_chunk {
   }
 };
 
-/// Cuts the texts of a value into chunks of about `chunk_bytes`, at places that do not change the
-/// ids. If the tokenizer finds no such place in the text, the chunk becomes longer. With a
-/// splitter, each sentence is a part that is both first and last, and chunks are cut between
+/// Cuts the texts of one key's value into chunks of about `chunk_bytes`, at places where a cut does
+/// not change the ids. If the tokenizer finds no such place in the text, the chunk becomes longer.
+/// With a splitter, each sentence is a part that is both first and last, and chunks are cut between
 /// sentences. For one thread.
 class giant_chunk_reader {
  public:

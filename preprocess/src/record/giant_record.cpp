@@ -16,7 +16,8 @@
 namespace millrace::preprocess {
 namespace {
 
-/// Writes one key's part of the document: counts it, and finds sequences that are too long.
+/// Writes the ids of one key to the sink, updates the counts, and finds sequences that are too
+/// long.
 class key_writer {
  public:
   key_writer(std::size_t key, const giant_options& options, id_sink& sink, record_counts& counts)
@@ -56,9 +57,9 @@ class key_writer {
   std::optional<record_fault> take_fault() { return std::move(fault_); }
 
  private:
-  // The end-of-document token belongs to the document's last sequence. A sequence is known not to
-  // be the last one only when the next one begins. So a sequence is reported to sink_ only then, or
-  // at the end of the document.
+  // The end-of-document token belongs to the document's last sequence. Until another sequence
+  // begins, a sequence may be the last. So it is ended in sink_ only when the next sequence begins,
+  // or at the end of the document.
   void append(std::span<const std::int32_t> ids) {
     if (ids.empty()) return;
     if (length_ == 0 && ended_length_ != 0) end_sequence();
@@ -90,11 +91,11 @@ class key_writer {
   id_sink& sink_;
   record_counts& counts_;
   std::int64_t length_ = 0;        // number of ids in the current sequence
-  std::int64_t ended_length_ = 0;  // the same for the previous one, not yet reported to sink_
+  std::int64_t ended_length_ = 0;  // ids in the previous sequence, if not yet ended in sink_
   std::optional<record_fault> fault_;
 };
 
-/// Chunks that are reused for one value. Any thread may use it.
+/// A pool of chunks that are reused while one value is encoded. Thread-safe.
 class chunk_pool {
  public:
   giant_chunk* take() {
@@ -115,9 +116,9 @@ class chunk_pool {
   std::vector<giant_chunk*> free_;
 };
 
-// Selects the encoder. If the tokenizer needs the parts in order, they get an encoder of their own.
-// The thread's encoder would not do: while a thread waits, it may run other tasks, which also use
-// the thread's encoder.
+// Selects the encoder of the parts: usually the encoder of the calling thread. If the tokenizer
+// needs the parts in order, they get an encoder of their own, because a waiting thread may run
+// other tasks, which also use that thread's encoder.
 struct encoding {
   encoding(const tokenizer::tokenizer& tokenizer, std::size_t memory_bytes,
            const encoder_of_thread& of_thread, const std::atomic<int>* stop)

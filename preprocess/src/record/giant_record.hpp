@@ -19,8 +19,9 @@
 
 namespace millrace::preprocess {
 
-/// Receives the ids of a giant record in order: key by key, and sequence by sequence within a key.
-/// If the record turns out to be bad, the caller must undo everything that the sink received.
+/// Receives the ids of a giant record (a line too long for memory) in order: key by key, and
+/// sequence by sequence within a key. If the record turns out to be bad, the caller must undo
+/// everything that the sink received.
 class id_sink {
  public:
   virtual ~id_sink() = default;
@@ -54,11 +55,11 @@ using encoder_of_thread = std::function<tokenizer::encoder&()>;
 /// as those of block_encoder, for any window size, chunk size and number of workers.
 ///
 /// The line is read twice. The first pass validates it and finds the wanted values. The second pass
-/// decodes the values one by one, and cuts the texts into chunks at places where this does not
-/// change the ids, according to the tokenizer. The threads of the calling task_arena encode the
-/// chunks. At most `workers` + 2 chunks are in flight, so memory use does not depend on the size of
-/// the line or of its texts. There is one exception: a text in which the tokenizer finds no place
-/// to cut, or a sentence, is encoded as a whole.
+/// decodes the values one by one, and cuts the texts into chunks at places that the tokenizer
+/// selects, so that the ids do not change. The threads of the calling task_arena encode the chunks.
+/// At most `workers` + 2 chunks are in flight, so memory use does not depend on the size of the
+/// line or of its texts. There are two exceptions: a sentence is encoded as a whole, and so is a
+/// text in which the tokenizer finds no place to cut.
 ///
 /// @param line      must not be blank; the caller checks this
 /// @param encoder   called by any thread of the arena, between and during calls of `sink`
@@ -67,8 +68,8 @@ using encoder_of_thread = std::function<tokenizer::encoder&()>;
 ///                     bad_records is not zero.
 /// @return nothing, or the fault; its offset is relative to the line
 /// @throws io_error  the line cannot be read. Exceptions of `sink` pass through.
-/// @throws line_abandoned  `line.stop` was set. This is noticed within one window, or within one
-///                         chunk per worker.
+/// @throws line_abandoned  `line.stop` was set. The stop is noticed within one window, or within
+///                         one chunk per worker.
 std::optional<record_fault> encode_giant_record(const line_range& line,
                                                 const giant_options& options,
                                                 const tokenizer::tokenizer& tokenizer,

@@ -19,7 +19,8 @@ struct giant_value {
 };
 
 /// Does what `exact_json` does, for a line that is too long for memory. It uses the same scanner,
-/// so faults have the same offsets and messages. It needs memory only for the window and the keys.
+/// so faults have the same offsets and messages. It needs memory only for a window (the bytes of
+/// the line that are in memory) and the keys.
 ///
 /// @param window_bytes  at least line_window::least_bytes
 /// @param[out] values  one value per key; set only if no fault is returned

@@ -19,7 +19,8 @@ namespace millrace::preprocess {
 ///
 /// `json.loads` accepts this depth when it is called at the top level of a script (measured with
 /// Python 3.11.2 and 3.11.7). Each level uses one of the interpreter's 1,000 nested calls, and five
-/// are already in use. When called from deeper inside a program, Python accepts slightly less.
+/// are already in use. If `json.loads` is called from deeper inside a program, it accepts slightly
+/// less.
 inline constexpr std::size_t max_nesting = 995;
 
 /// Largest number of digits in an integer: Python's `sys.int_info.default_max_str_digits`. Numbers
@@ -185,8 +186,8 @@ class json_scanner {
     return true;
   }
 
-  // Returns the slot that receives the value at this place, or null. The value is that of a wanted
-  // key, or an element of its list.
+  // Returns the slot (the results for one key) that receives the value at this place: the value of
+  // a wanted key, or an element of its list. Returns null for any other value.
   slot* destination() const {
     return depth_ == to_depth_ || (depth_ == to_depth_ + 1 && to_list_) ? to_ : nullptr;
   }
@@ -231,7 +232,7 @@ class json_scanner {
     return true;
   }
 
-  // Any value except a string.
+  // Reads any value except a string.
   bool other_value() {
     if (!more()) return fail("expected a value");
     switch (*in_.at) {
@@ -335,8 +336,8 @@ class json_scanner {
     in_.at += 6;
     if constexpr (Text::is_kept) {
       if (is_high_surrogate(unit) && have(6) && in_.at[0] == '\\' && in_.at[1] == 'u') {
-        // If no low surrogate follows, leave the escape for the next call: it may begin a pair
-        // itself.
+        // If the second escape is not a low surrogate, leave it for the next call: it may begin a
+        // pair itself.
         if (const int low = hex4(in_.at + 2); is_low_surrogate(low)) {
           unit = code_point_of_pair(unit, low);
           in_.at += 6;

@@ -18,7 +18,7 @@ struct line_range {
   std::filesystem::path path;  ///< path of the file, for messages
   std::uint64_t begin_bytes = 0;
   std::uint64_t end_bytes = 0;
-  /// If it becomes nonzero, reading stops with line_abandoned. May be null.
+  /// If `*stop` becomes nonzero, reading stops with line_abandoned. `stop` may be null.
   const std::atomic<int>* stop = nullptr;
 
   std::uint64_t size_bytes() const noexcept { return end_bytes - begin_bytes; }
@@ -47,11 +47,11 @@ class line_window {
   std::size_t offset(const char* place) const noexcept {
     return static_cast<std::size_t>(base_ + static_cast<std::uint64_t>(place - buffer_.get()));
   }
-  /// Offset in the line of the first byte read so far that does not begin a well-formed UTF-8
-  /// sequence; empty if there is none.
+  /// Offset in the line of the first UTF-8 sequence that is not well-formed; empty if none was read
+  /// so far.
   std::optional<std::uint64_t> invalid() const noexcept { return invalid_; }
 
-  const char* at;   ///< begin of the bytes in memory; the user advances it
+  const char* at;   ///< start of the bytes in memory; the user advances it
   const char* end;  ///< end of the bytes in memory
 
  private:

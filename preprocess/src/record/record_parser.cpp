@@ -112,7 +112,7 @@ bool record_parser::state::take_texts(field& from) {
 // Python may accept them, and all bad records, so that their messages never depend on simdjson.
 bool record_parser::state::parse_with_simdjson(std::string_view line) {
   // Later versions of simdjson skip a byte order mark, so check the first byte here. Skip spaces
-  // first, because spaces precede each element of a pretty-printed array.
+  // first, because each element of a pretty-printed array is a line that begins with spaces.
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == line.npos || line[begin] != '{' || line.size() > longest_for_simdjson) return false;
   make_room(line.size());

@@ -32,8 +32,8 @@ inline constexpr std::size_t fault_kinds = 6;
 inline constexpr std::array<std::string_view, fault_kinds> fault_names = {
     "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
-/// Describes why a record is bad. The run's policy decides whether such a record is counted,
-/// skipped or fatal. Never thrown as an exception.
+/// Describes why a record is bad. The caller decides whether a bad record ends the run or is
+/// skipped (see bad_record_policy). Never thrown as an exception.
 struct record_fault {
   fault_kind kind = fault_kind::invalid_json;
   std::size_t offset_bytes = 0;  ///< offset in the line
@@ -45,10 +45,10 @@ struct record_fault {
 /// `json.loads(line)[key]`, or `[key][key]...` for a path. It accepts and rejects exactly the same
 /// lines: the whole line is validated, the last of duplicate keys wins, and escaped keys match.
 ///
-/// simdjson handles nearly every line. Lines that simdjson rejects or might judge differently (see
-/// preprocess/README.md) go to `exact_json`. `exact_json` also writes the message of every fault,
-/// so messages do not depend on simdjson. The parser stops allocating memory when lines and lists
-/// stop growing. For one thread.
+/// simdjson handles nearly every line. Lines that simdjson rejects, or on which it might disagree
+/// with Python (see preprocess/README.md), go to `exact_json`. `exact_json` also writes the message
+/// of every fault, so messages do not depend on simdjson. The parser stops allocating memory when
+/// lines and lists stop growing. For one thread.
 class record_parser {
  public:
   /// Every line must be followed by this many readable bytes, of any value.

@@ -22,8 +22,8 @@ namespace {
 using break_handle = io::unique_handle<::UBreakIterator*, nullptr, ubrk_close>;
 using text_handle = io::unique_handle<::UText*, nullptr, utext_close>;
 
-// Returns whether NLTK's \s matches a character. It matches the white space of Python's str; ICU's
-// own set of white space lacks U+001C to U+001F.
+// Returns whether `\s` in NLTK's patterns matches a character: whether Python's str treats it as
+// white space. ICU's own set of white space lacks U+001C to U+001F.
 bool is_space(UChar32 c) {
   if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
   return u_isUWhiteSpace(c) != 0;
@@ -72,7 +72,7 @@ std::string_view without_spaces_behind(std::string_view text) {
 
 // Returns whether `part` ends only because of a line end. ICU always ends a part after a line end,
 // but NLTK does not end the sentence there unless there is a full stop. (ICU's rule status would
-// say the same, but not when ICU filters abbreviations.)
+// also tell this, but not while ICU filters abbreviations.)
 bool ends_by_line_alone(std::string_view part, bool greek) {
   bool at_line_end = false;
   for (std::size_t at = part.size(); at > 0;) {
@@ -153,8 +153,8 @@ void sentence_splitter::split(std::string_view text, std::vector<std::string_vie
   }
 }
 
-// Text after the end of a sentence, up to the next full stop, can still remove that end. So the
-// last end found is not certain, but the one before it is.
+// The text after an end of a sentence, up to the next full stop, can show that no sentence ends
+// there. So the last end that was found is not certain, but all earlier ends are.
 std::size_t sentence_splitter::split_front(std::string_view text,
                                            std::vector<std::string_view>& sentences) {
   state_->find_boundaries(first_window(text, state_->window_bytes));
@@ -174,9 +174,10 @@ std::size_t sentence_splitter::state::append_sentences(std::string_view passage,
   return start;
 }
 
-// If the window is the rest of a text, its remainder is a sentence. Otherwise, the remainder and
-// the sentence before it go to the next window, because the end of that sentence may depend on text
-// after this window.
+// The remainder of a window is its text after the last boundary. In the last window of a text, the
+// remainder is a sentence. In any other window, the remainder and the sentence before it go to the
+// next window, because the end of that sentence may depend on text after this window. But every
+// window yields at least one sentence.
 void sentence_splitter::state::find_ends(std::string_view window, bool is_last) {
   find_boundaries(window);
   if (is_last || ends.empty()) {

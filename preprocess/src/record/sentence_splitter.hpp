@@ -15,7 +15,7 @@ namespace millrace::preprocess {
 /// Line ends and white space are handled as in Megatron, which splits with NLTK. A line end alone
 /// does not end a sentence. White space between two sentences belongs to neither, or to the first
 /// one under `keep_newlines`. White space at the start of a text belongs to its first sentence;
-/// white space at the end is dropped. `sentence_splitter_words` describes where NLTK cuts
+/// white space at the end is dropped. sentence_splitter_words() describes where NLTK cuts
 /// differently.
 class sentence_splitter {
  public:

@@ -16,7 +16,7 @@ namespace {
 // When texts are cleared, memory for up to this many texts is kept for the next line.
 constexpr std::size_t kept_texts = std::size_t{64} << 10;
 
-// Number of keys of a record that a message shows.
+// A message shows at most this many keys of a record.
 constexpr std::size_t most_names = 8;
 
 // Returns the key that the user may have meant by `wanted`, or an empty string if there is none.

@@ -37,7 +37,7 @@ class wanted_texts {
     bool entered = false;        ///< the value of a key on its path comes next
   };
 
-  /// Size in bytes of the longest key of a record that is shown in messages.
+  /// A message shows a key of a record only if the key has at most this many bytes.
   static constexpr std::size_t longest_name = 60;
 
   /// @param keys  at least one; distinct

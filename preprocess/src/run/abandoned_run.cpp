@@ -41,8 +41,9 @@ void remove_task_parts(const std::filesystem::path& output_prefix, const run_ide
     const auto prefix = task_prefix(output_prefix, {task, tasks});
     const auto files = files_of_run(prefix, output_prefixes(prefix, run));
     if (!any_is_there(files)) continue;
-    // Takes the lock of the part, so this throws if another process is writing the part. Then
-    // clears the journal first, because a saved state must not outlive its files.
+    // Opening the journal takes the lock of the part, and throws if another process is writing the
+    // part. The journal is cleared before the files are removed, because a saved state must not
+    // outlive its files.
     journal part(prefix, journal::start::afresh);
     part.clear();
     for (const auto& path : files) {

@@ -6,8 +6,8 @@
 
 #include "run/journal.hpp"
 
-/// Functions that remove the files of a run that `--overwrite` replaces. The new run may not
-/// overwrite all of them, because it may have other keys, other tasks or no tasks.
+/// Functions that remove the files of a run that `--overwrite` replaces. The new run does not
+/// always overwrite all of them: it can have other keys, other tasks or no tasks.
 namespace millrace::preprocess {
 
 /// Name of the entry that preprocess_data_mpi adds to a run_identity. Its value is the number of

@@ -17,8 +17,8 @@ limit lower(limit a, limit b) {
   return b ? std::min(*a, *b) : a;
 }
 
-// Returns the smallest limit of the group and of all groups above it. In a container, the path may
-// be that of the host, so its lower part may not exist. In that case, the mounted root is the
+// Returns the smallest limit of the group and of all groups above it. In a container, the path can
+// be that of the host, whose lower folders do not exist here. In that case, the mounted root is the
 // container's own group.
 limit least_upwards(const fs::path& mount, std::string group,
                     control_group_limit::reader limit_of) {

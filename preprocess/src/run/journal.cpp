@@ -194,7 +194,7 @@ void journal::take(std::span<const std::byte> payload) {
   } else if (kind == 's') {
     if (!state_) state_.emplace();
     state_->next = reader.take<text_place>();
-    state_->inputs.resize(reader.take<std::size_t>());  // earlier records have these
+    state_->inputs.resize(reader.take<std::size_t>());  // the inputs in earlier records
     for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
@@ -259,7 +259,7 @@ void journal::write(const run_progress& state) {
 }
 
 void journal::go_back(std::size_t first) {
-  if (state_->next.input == first) {  // no other input was read, and its first line may move
+  if (state_->next.input == first) {  // only this input was read; its first line can move
     state_.reset();
     return;
   }

@@ -59,8 +59,8 @@ class journal {
   ///                       version of the program wrote the journal.
   journal(const std::filesystem::path& output_prefix, start how);
 
-  /// The identity in the journal at `path`, which another process may hold. Nothing if it cannot be
-  /// read.
+  /// The identity in the journal at `path`, which another process may hold. Returns nothing if the
+  /// file cannot be read.
   static std::optional<run_identity> identity_in(const std::filesystem::path& path);
 
   /// The identity of the run in the journal; nothing if there is none.
@@ -69,7 +69,8 @@ class journal {
   const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
   /// The last durable state of that run; nothing if there is none.
   const std::optional<run_progress>& state() const noexcept { return state_; }
-  /// Set if all files of that run were complete, perhaps still without their final names.
+  /// The sidecars of each dataset of that run. Set if all its files are complete, perhaps still
+  /// without their final names.
   const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
 
   /// Removes the contents durably. Call this before the files that the contents describe are

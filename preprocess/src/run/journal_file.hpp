@@ -48,7 +48,7 @@ class journal_file {
   void sync();
 
   std::filesystem::path path_;
-  io::unique_fd folder_;  // opened early: later, no descriptor may be available
+  io::unique_fd folder_;  // opened early, as descriptors could run out later
   io::unique_fd fd_;
   std::uint64_t size_ = 0;  // size of the complete records
 };

@@ -119,8 +119,8 @@ void open_run::read_all() {
                             command::counted(committer_.state().counts.documents, "document")));
 }
 
-// Does not throw for a task, because all bad records of the run may be in its share. The merge
-// checks all tasks together.
+// Does not throw for a task, because all bad records of the whole run can be in the share of one
+// task. The merge checks all tasks together.
 void open_run::expect_good_records() {
   const record_counts& counts = committer_.state().counts;
   const std::int64_t bad = counts.bad_record_total();
@@ -140,7 +140,7 @@ void open_run::expect_good_records() {
 }
 
 // Keeps everything that was committed. If nothing was committed, removes the files. The journal
-// stays only if an old output may exist, to record that this run was to replace it.
+// stays only if an old output may exist, to record that this run was meant to replace that output.
 void open_run::give_up() {
   if (committer_.is_untouched()) {
     committer_.forget();

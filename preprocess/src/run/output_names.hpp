@@ -33,8 +33,8 @@ std::vector<std::filesystem::path> files_of_task(const run_options& options, con
 /// refuse_inputs_among() does.
 std::function<void(const std::filesystem::path&)> refusal_of_outputs(const run_options& options);
 
-/// Checks the file of `--metrics`. Call this before the run starts, so that metrics do not damage
-/// the run's files, and the run does not miss its metrics.
+/// Checks the file of `--metrics`. Call this before the run starts. Otherwise metrics could
+/// overwrite the run's files, or be lost because the file cannot be written.
 ///
 /// @param tasks  number of tasks, if this program divides the run into tasks
 /// @throws config_error  the folder of `path` does not exist; or `path` is a folder, an input, or a

@@ -92,8 +92,8 @@ void run_in_progress::tell_done(const run_summary& summary) {
   run_.metrics->finish(progress_of(summary));
 }
 
-// Returns the result of an earlier run if this run would write the same. Otherwise returns nothing.
-// Throws if an earlier output prevents this run.
+// Returns the result of an earlier run if this run would write the same outputs. Otherwise returns
+// nothing. Throws if an earlier output prevents this run.
 std::optional<run_summary> run_in_progress::earlier_outputs() {
   if (run_.options.overwrite) return std::nullopt;
   if (journal_.identity()) {
@@ -114,9 +114,9 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
     }
     // With new stamps, the next run need not compare these inputs again. But the journal must not
     // get the stamp of a repaired file while it still has the state of the damaged file. Otherwise
-    // a run that resumes after a kill would apply that state to the repaired file. So this comes
-    // after go_back(). If go_back() left no state, write() clears the journal and begins it with
-    // new stamps.
+    // a run that resumes after a kill would apply that state to the repaired file. So the stamps
+    // are renewed only after go_back(). If go_back() left no state, write() clears the journal and
+    // begins it with new stamps.
     if (journal_.state() && !journal_.finished() && inputs.stamps != journal_.stamps()) {
       journal_.renew_stamps(inputs.stamps);
     }

@@ -141,9 +141,9 @@ std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
   return nanoseconds(status.st_mtim);
 }
 
-// Returns the time since when the path has had this file with these contents. The modification time
-// is not enough: a file that replaces another (by cp -p, mv, tar or a link) may have an older
-// modification time. It cannot have an older change time.
+// Returns the latest time at which the path may have got its present file or contents. The
+// modification time is not enough: a file that replaces another (by cp -p, mv, tar or a link) can
+// have an old modification time, but not an old change time.
 std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
   struct ::stat file {};
   struct ::stat link {};
@@ -271,7 +271,8 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
   const dataset_paths paths(prefixes.front());
   const auto meta_path = paths.of(sidecar::meta);
   const auto written = modified_nanoseconds(meta_path);
-  // If the clock was set back since then, dates do not show which file was written first.
+  // If the clock was set back after P.meta was written, dates do not show which file was written
+  // first.
   const bool dated = options.trust_dates && written <= now_nanoseconds();
   const task_share share = options.share();
   std::vector<comparison> newer;

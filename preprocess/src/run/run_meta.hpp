@@ -33,7 +33,7 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const std::string& sum_root);
 
 /// Returns the indices of the inputs that P.meta and P.src list. For a whole run, these are all
-/// inputs. For a task, they are the inputs that it read, or whose start belongs to it.
+/// inputs. For a task, they are the inputs that it read or whose start is in its share.
 std::vector<std::size_t> listed_inputs(const run_options& options, const run_progress& state);
 
 /// The part of an input that a finished run read.

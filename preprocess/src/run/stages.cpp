@@ -46,7 +46,8 @@ class item_pool {
   }
 
   void give_back(work_item* item) {
-    // Free the memory of a giant line. Keeping the memory of several could use up all memory.
+    // Free the memory of a giant line. Keeping the memory of several giant lines could use up all
+    // memory.
     if (item->block.buffer.capacity() > largest_bytes_) *item = work_item();
     const std::scoped_lock lock(mutex_);
     free_.push_back(item);
@@ -134,7 +135,8 @@ class stages {
   // Used by the reader only.
   bool failed_ = false;
   bool stopped_ = false;
-  // Used by the committer only. It abandoned a line, so nothing after that line may be committed.
+  // Used by the committer only. True if it abandoned a line: nothing after that line may be
+  // committed.
   bool abandoned_ = false;
 };
 

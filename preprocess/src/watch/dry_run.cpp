@@ -21,7 +21,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t most_decompressed = 4;  // text per byte on disk, if all is encoded
+constexpr std::uint64_t most_decompressed = 4;  // take_all() reads at most this * whole_bytes
 constexpr std::size_t places = 256;
 constexpr std::size_t compressed_files = 64;
 constexpr std::size_t place_bytes = std::size_t{128} << 10;
@@ -293,7 +293,7 @@ class sampler {
     const double encode = encode_seconds_per_byte();
     const double decompress = decompress_.bytes > 0 ? decompress_.amount / decompress_.bytes : 0;
     out.encode_rate = encode > 0 ? 1 / encode : 0;
-    // Decompression runs on one thread only, but all threads share the total work.
+    // The workers share the total work, but decompression is serial, so its time is a lower bound.
     out.seconds =
         out.input_bytes.value * std::max(decompress, (decompress + encode) / options_.workers);
     const double input = out.input_bytes.value;

@@ -43,7 +43,7 @@ class run_metrics {
               std::chrono::milliseconds period = usual_period);
   run_metrics(const run_metrics&) = delete;
   run_metrics& operator=(const run_metrics&) = delete;
-  /// If finish() was not called, the last sample says that the run has not finished.
+  /// If finish() was not called, writes a last sample, which says that the run has not finished.
   ~run_metrics();
 
   /// Sets the state for the next samples. Any thread may call this.

@@ -6,8 +6,7 @@
 namespace millrace::preprocess {
 
 /// Computes the recent rate per second, as an exponentially weighted mean with a half-life of ten
-/// seconds. This rate does not jump with each block, and the slow start of a run does not affect it
-/// for hours.
+/// seconds. This rate does not jump with each block, and it soon forgets the slow start of a run.
 class smoothed_rate {
  public:
   /// @param total    total amount so far; never less than in the last call

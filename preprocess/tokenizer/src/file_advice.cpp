@@ -159,7 +159,7 @@ bool takes_model(std::string_view type, file_kind kind) {
   return kind == file_kind::ranks || kind == file_kind::megatron_vocab;  // TikTokenizer
 }
 
-/// A sentence that names a file of the folder that some tokenizer type can read.
+/// A sentence that names the type and the flags for the files in this folder.
 std::string use_of_folder(const fs::path& folder, std::string_view type) {
   const auto in = [&](const char* name) { return folder / name; };
   const std::string start = folder.string() + " is a folder";
@@ -207,8 +207,8 @@ std::optional<fs::path> hub_cache() {
   return std::nullopt;
 }
 
-/// The folder of the model version that `refs/main` names. If there is none, the version that is
-/// last by name.
+/// The folder of the model version that `refs/main` names. Without it, the folder of the version
+/// whose name sorts last.
 std::optional<fs::path> cached_snapshot(const fs::path& cache, std::string name) {
   if (const std::size_t slash = name.find('/'); slash != name.npos) name.replace(slash, 1, "--");
   const fs::path model = cache / ("models--" + name);

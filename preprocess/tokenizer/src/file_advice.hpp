@@ -15,7 +15,7 @@ namespace millrace::tokenizer::detail {
 /// @return a sentence, or an empty string if the files look as the type expects
 std::string file_advice(const tokenizer_options& options);
 
-/// The type that a user who wrote `typed` probably meant; empty if there is none.
+/// The type that a user probably meant by `typed`; empty if no type is similar.
 std::string_view likely_type(std::string_view typed);
 
 }  // namespace millrace::tokenizer::detail

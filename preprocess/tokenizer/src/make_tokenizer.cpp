@@ -208,7 +208,8 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
-    // The files cannot explain contradictory flags, but a folder may explain what is missing in it.
+    // If the flags are wrong, the files cannot show why. But the contents of a folder can show
+    // which file it lacks.
     const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
     if (of_flags && !io::is_folder(options.model)) throw;
     const std::string advice = detail::file_advice(options);

@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Byte-pair encoding of one pretoken at a time. Repeatedly merges the adjacent pair of lowest
-/// rank, the leftmost on ties, until no pair has a merge.
+/// Byte-pair encoding of one pretoken (word that merges on its own) at a time. Repeatedly merges
+/// the adjacent pair of lowest rank, the leftmost on ties, until no pair has a merge.
 ///
 /// Owns its scratch memory; for one thread.
 class bpe_merger {

@@ -39,7 +39,7 @@ struct compiled {
 
   byte_bpe_vocabulary vocabulary;
   byte_merges merges;
-  token_index unmerged;  // tokens that merging does not produce; only if whole_words_first
+  token_index unmerged;  // tokens that merging does not produce; for whole_words_first
   seam_finder seams;
 
  private:
@@ -226,8 +226,8 @@ class byte_bpe_encoder final : public section_encoder {
     if (!model_->vocabulary.whole_words_first) return {ids};
     whole_ = model_->unmerged.find(word);
     if (whole_ == token_index::none) return {ids};
-    // The tables hold the ids that this word has as a whole pretoken, so do not cache a fragment's
-    // ids.
+    // The tables hold the ids of whole pretokens. Do not cache the ids of a fragment: as a whole
+    // pretoken, the same word has another id.
     if (is_fragment) return {.ids = ids, .is_kept = false};
     return {.ids = {&whole_, 1}, .whole_only = true};
   }

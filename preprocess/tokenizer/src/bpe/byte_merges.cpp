@@ -7,8 +7,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Scratch memory for more symbols than this is freed after a huge word, because ordinary words do
-// not need it.
+// If a huge word needs scratch memory for more symbols than this, the memory is freed after the
+// word. Ordinary words need less.
 constexpr std::size_t kept_word_symbols = std::size_t{1} << 20;
 
 // True if a pair_table can hold all ids, and if the result ids never decrease from rule to rule, so
@@ -37,7 +37,7 @@ class applicable_rules {
     while (!rules_.empty()) {
       look_ahead();
       for (const group& next : std::span(groups_).first(count_)) {
-        if (next.bytes.size() > short_word::max_bytes) {  // rare: keep all their rules
+        if (next.bytes.size() > short_word::max_bytes) {  // rare: keep all rules of the group
           for (const merge_rule& rule : next.rules) keep(rule, kept);
           continue;
         }
@@ -61,10 +61,10 @@ class applicable_rules {
     const short_word* merged;  // null if a byte has no token
   };
 
-  // Reads the next groups. Merges the bytes of each group's result with the rules that come before
-  // these groups. If this leaves two pieces, the rules of these groups were not needed: they come
-  // after the other rules, so the only one that could still apply merges those two pieces to the
-  // result itself.
+  // Reads the next groups. Merges the bytes of each group's result, but only by the rules before
+  // these groups. If two pieces are left, the rules of these groups were not needed: they rank
+  // after all rules before them, so the only rule that could still apply would merge the two pieces
+  // to the result itself.
   void look_ahead() {
     const instruction_set set = best_instruction_set();
     std::size_t word_count = 0;
@@ -102,7 +102,8 @@ class applicable_rules {
     merge_short(*table_, {&again_, 1}, next.bytes.size(), set);
     symbols_.assign(again_.ids(), again_.ids() + again_.count);
     if (symbols_.size() == 2) return true;
-    // The parts of a result may even have a higher rank than the result. So try all rules here.
+    // The rule for a part of a result can even come after the rule for the result. So try all rules
+    // here.
     symbols_.clear();
     for (const char c : next.bytes) {
       symbols_.push_back(table_->byte_ids()[static_cast<unsigned char>(c)]);
@@ -183,8 +184,9 @@ std::span<const short_word> byte_merger::merge_together(std::span<const std::str
   return started;
 }
 
-// Returns `word` without the bytes that have no token. Such a byte produces no id, and the bytes
-// next to it may merge with each other. Without such bytes, the ids show how many bytes they cover.
+// Returns `word` without the bytes that have no token. A byte without a token produces no id, and
+// the bytes before and after it can merge with each other. Once such bytes are removed, the ids
+// show how many bytes of the word they cover.
 std::string_view byte_merger::with_tokens(std::string_view word) {
   if (merges_->covers_all_bytes()) return word;
   const auto has_none = [&](char c) {
@@ -197,11 +199,12 @@ std::string_view byte_merger::with_tokens(std::string_view word) {
   return covered_;
 }
 
-// Encodes a long word one part at a time. A sequence of tokens is the encoding of its bytes if
-// every two adjacent tokens are the encoding of their own bytes: the first merge across the
-// boundary of two tokens would also happen if these two were encoded alone. So where two parts
-// meet, this merges the bytes of the two tokens there as a check. If the result differs, it drops
-// tokens from the end of the earlier part, and the next part starts there and is longer.
+// Encodes a long word one part at a time. A sequence of tokens is the encoding of its bytes if each
+// pair of adjacent tokens is the encoding of the bytes of that pair: the first merge across the
+// boundary between two tokens would also happen if these two tokens were encoded alone. So where
+// two parts meet, the function encodes the bytes of the last token of one part and the first token
+// of the next. If the result is not these two tokens, the function drops tokens from the end of the
+// earlier part; the next part begins where the dropped tokens began, and is longer.
 void byte_merger::append(std::string_view word, id_buffer& ids) {
   if (word.size() > part_bytes) word = with_tokens(word);
   if (word.size() <= part_bytes) {
@@ -217,7 +220,7 @@ void byte_merger::append(std::string_view word, id_buffer& ids) {
     const auto found = merge(part);
     part_ids_.assign(found.begin(), found.end());
     if (ids.size() != start && !follows(ids.ids().back(), part_ids_.front())) {
-      // Drop a few tokens. After each failure, drop more of them, and finally all.
+      // Drop the last few tokens. Each further failure drops more tokens, and in the end all.
       const std::size_t back = std::min(ids.size() - start, wanted / part_bytes * 8);
       for (std::size_t i = 0; i < back; ++i) at -= drop_last(ids);
       wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, so that the loop ends
@@ -227,7 +230,7 @@ void byte_merger::append(std::string_view word, id_buffer& ids) {
     at += part.size();
     if (at == word.size()) return;
     wanted = part_bytes;
-    // Drop the last tokens: the bytes after this part are the most likely to change these.
+    // Drop the last few tokens, because the bytes after this part may merge with them.
     const std::size_t dropped = std::min<std::size_t>(4, part_ids_.size() / 4);
     for (std::size_t i = 0; i < dropped; ++i) at -= drop_last(ids);
   }

@@ -21,8 +21,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The merges of a byte-level vocabulary, in the form that is fastest for it. Immutable; threads
-/// may share it.
+/// The merges of a byte-level vocabulary, in the fastest form that the vocabulary allows.
+/// Immutable; threads may share it.
 class byte_merges {
  public:
   /// @param byte_ids  token of each byte, or -1 if the byte produces no token
@@ -68,14 +68,15 @@ class byte_merger {
   bool merges_together() const noexcept {
     return merges_->ordered() != nullptr && merges_->covers_all_bytes();
   }
-  /// Returns the ids of several words, the same as from merge(), but takes less time per word.
-  /// Valid until the next call.
+  /// Returns the ids of several words. The ids are the same as from merge(), but take less time per
+  /// word. Valid until the next call.
   /// @pre merges_together(), 0 < size() <= short_word::max_bytes for each word,
   ///      words.size() <= short_word::most_at_once
   std::span<const short_word> merge_together(std::span<const std::string_view> words);
 
   /// Appends the ids of `word`, which may be of any size. Works on a part of the word at a time to
-  /// bound memory and time. If some bytes have no token, it also copies the word without them.
+  /// bound memory and time. If a long word has bytes without a token, it first copies the other
+  /// bytes.
   void append(std::string_view word, id_buffer& ids);
 
  private:

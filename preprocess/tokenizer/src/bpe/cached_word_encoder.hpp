@@ -15,10 +15,10 @@
 namespace millrace::tokenizer::detail {
 
 /// Encodes a text word by word, for one thread. It looks up each word in its cache (word_batch),
-/// and uses the caller's model only for words that are not cached.
+/// and calls `encode_new` only for words that are not cached.
 ///
-/// Owns a pretoken cache of the given size. Words that are not in this cache are looked up in the
-/// cache that all encoders share. The cache contents affect only speed.
+/// Owns a pretoken cache of the given size (a pretoken is a word). Words that are not in this cache
+/// are looked up in the cache that all encoders share. The cache contents affect only speed.
 class cached_word_encoder {
  public:
   /// @param shared  must outlive this object
@@ -29,9 +29,9 @@ class cached_word_encoder {
   /// Appends the ids of `text`, which `splitter` splits into words.
   ///
   /// @param encode_new  (std::string_view word, id_buffer&) -> std::optional<encode_fault>: appends
-  ///                    the ids of a word, which depend only on its bytes and are in 0 ..
-  ///                    word_ids::max_id. If it returns a fault, with an offset relative to the
-  ///                    word, encoding of the text stops.
+  ///                    the ids of a word. The ids must depend only on the word's bytes and range
+  ///                    from 0 to word_ids::max_id. If it returns a fault, whose offset is relative
+  ///                    to the word, encoding of the text stops.
   template <class EncodeNew>
   std::optional<encode_fault> encode(std::string_view text, const word_splitter& splitter,
                                      id_buffer& ids, EncodeNew&& encode_new) {

@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// One line of a merge list: `result` may replace adjacent `left` and `right`.
+/// One line of a merge list: `result` can replace the adjacent tokens `left` and `right`.
 struct merge_rule {
   std::int32_t left;
   std::int32_t right;
@@ -40,13 +40,13 @@ class merge_table {
     }
   }
 
-  /// The merge of the pair. Its rank is `no_rank` if there is none.
+  /// The merge of the pair. If the pair does not merge, the rank is `no_rank`.
   merge find(std::int32_t left, std::int32_t right) const noexcept {
     const std::uint64_t pair = key(left, right);
     for (std::size_t at = home(pair);; at = next(at)) {
       const slot& s = slots_[at];
       if (s.pair == pair) return s.value;
-      if (s.pair == no_pair) return {};  // always found: at most half are used
+      if (s.pair == no_pair) return {};  // a free slot always exists: at most half are used
     }
   }
 

@@ -13,9 +13,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Maps pairs to merge results, for vocabularies whose ids rise with rank. The merged id is its own
-/// rank, so an entry is one 64-bit word, and a cache line holds eight entries. Every word starts as
-/// single bytes; pairs of these have a separate table. Read-only once built.
+/// Maps pairs of tokens to merge results, for vocabularies whose ids rise with rank. The id of a
+/// merge result also serves as its rank, so an entry is one 64-bit integer, and a cache line holds
+/// eight entries. Merging starts from single bytes, so pairs of bytes have a separate table.
+/// Read-only once built.
 class pair_table {
  public:
   static constexpr std::uint32_t none = 0xFFFFFFFF;
@@ -67,8 +68,8 @@ class pair_table {
   }
 
   /// A cache line of 8 slots, filled from the first slot. A slot holds a pair in the upper 40 bits
-  /// and its merge result in the lower 24, or 0 if free. If a line is full, pairs may be in the
-  /// next line.
+  /// and its merge result in the lower 24, or 0 if free. If a line is full, further pairs are in
+  /// the next line.
   struct alignas(64) line {
     std::array<std::uint64_t, 8> slots;
   };

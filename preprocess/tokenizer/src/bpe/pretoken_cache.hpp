@@ -12,7 +12,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pretoken cache of one encoder, and the batch of words to look up in it. For one thread.
+/// The cache of one encoder for pretokens (the words of a text), and the batch of words to look up
+/// in it. For one thread.
 struct pretoken_cache {
   /// Uses at most `cache_bytes` plus a few KiB: half for short words, an eighth for longer words,
   /// and a quarter for words that do not fit in the tables.
@@ -26,8 +27,8 @@ struct pretoken_cache {
         overflow(cache_bytes / 4),
         batch(shorts.front(), longs.front(), seams, set, space) {}
 
-  /// True if the `i`th word of the batch is not in the front table. False for words that are too
-  /// long for the tables.
+  /// True if the `i`th word of the batch is not in the front table (the encoder's own table). False
+  /// for words that are too long for the tables.
   bool is_absent(std::size_t i) const noexcept {
     const std::size_t size_bytes = batch.end(i) - batch.begin(i);
     if (size_bytes <= word_batch::short_table::key::max_bytes) {

@@ -27,8 +27,8 @@ struct word_key {
 
   bool operator==(const word_key&) const = default;
 
-  /// @param readable  number of bytes that may be read at `word`, at least `size`; the fast path
-  ///                  requires 8 * Words
+  /// @param readable  number of bytes that can be read at `word`, at least `size`; the fast path
+  ///                  requires at least 8 * Words
   /// @pre size <= max_bytes
   static word_key of(const char* word, std::size_t size, std::size_t readable) noexcept {
     word_key key;
@@ -44,7 +44,7 @@ struct word_key {
 
   std::size_t size() const noexcept { return part[Words - 1] >> 56; }
 
-  /// A hash with well-mixed high bits. Uses only operations that vector units have too.
+  /// A hash with well-mixed high bits. Uses only operations that vector units also provide.
   std::uint64_t hash() const noexcept {
     std::uint64_t mixed = 0;
     for (std::size_t i = 0; i < Words; ++i) mixed ^= part[i] * hash_factors[i];
@@ -88,12 +88,12 @@ class word_ids {
   void set_elsewhere() noexcept { set_head(0, elsewhere); }
   bool is_elsewhere() const noexcept { return count() == elsewhere; }
 
-  /// Marks ids that apply only if the word is a whole pretoken: merging its bytes does not give
-  /// them.
+  /// Marks ids that apply only if the word is a whole pretoken: merging the word's bytes gives
+  /// other ids.
   void set_whole_only() noexcept { ids_[0] |= whole_only; }
   bool is_whole_only() const noexcept { return (ids_[0] & whole_only) != 0; }
 
-  /// True if either mark is set. Then a loop must not simply copy the ids.
+  /// True if either mark is set. In that case, a loop must not simply copy the ids.
   bool is_special() const noexcept { return ids_[0] >= elsewhere << 24; }
 
   /// Writes `capacity` ids. Only the first count() are valid.
@@ -115,7 +115,7 @@ class word_ids {
 };
 
 /// A cache of words and their ids. A look-up reads one CPU cache line. A word that is put into a
-/// full line replaces another, so the size never changes.
+/// full line replaces another word, so the table never grows.
 ///
 /// Holds only computed results, so its contents affect only speed.
 template <std::size_t Words>
@@ -156,7 +156,8 @@ class pretoken_table {
     ids found;
   };
 
-  /// Puts the word first in its line and moves the others back. A full line drops its last word.
+  /// Puts the word first in its line and moves the other words back. A full line drops its last
+  /// word.
   void put(const key& word, const ids& found) noexcept {
     line& place = lines_[index(word.hash())];
     entry moved = {word, found};

@@ -28,15 +28,16 @@ class seam_finder {
  public:
   explicit seam_finder(const token_table& tokens);
 
-  /// True if it is worth looking for seams in `word`, because one of its first two bytes is a lead
-  /// byte such as those of Chinese, Japanese and Korean characters. In other scripts, most pairs of
-  /// adjacent characters occur in a token, and whole words repeat.
+  /// True if it is worth looking for seams in `word`, because one of its first two bytes is the
+  /// first byte of a character such as a Chinese, Japanese or Korean one. In other scripts, most
+  /// pairs of adjacent characters occur in a token, and whole words repeat.
   /// @pre word is not empty
   static bool pays_for(std::string_view word) noexcept {
     return word.size() > 1 && std::max(byte(word[0]), byte(word[1])) >= 0xE2;
   }
 
-  /// Size of the first fragment of `word` in bytes: up to its first seam, or all of it.
+  /// Size in bytes of the first fragment of `word`. It ends at the first seam, or at the end of
+  /// `word`.
   /// @pre word is valid UTF-8, not empty
   std::size_t fragment_size(std::string_view word) const noexcept {
     code_point left = code_point_at(word, 0);

@@ -18,8 +18,9 @@
 namespace millrace::tokenizer::detail {
 
 /// A cache of words and their ids that the encoders of one engine share, so that each word is
-/// computed once. Words are never removed. A word can be stored in two lines; if both are full, it
-/// is not added. Any number of threads may use the cache; no thread ever waits.
+/// computed once. Words are never removed. Each word can be stored in either of two lines; if both
+/// lines are full, the word is not added. Any number of threads may use the cache; no thread ever
+/// waits.
 ///
 /// Holds only computed results, so its contents affect only speed.
 template <class Table>
@@ -83,7 +84,7 @@ class shared_pretoken_table {
   using line = typename Table::line;
 
   // The last part of a key, which holds its size, shows whether a place is free (0), being filled
-  // by some thread (`claimed`), or used. If a thread reads a real size there, it may read the whole
+  // by some thread (`claimed`), or used. A thread that reads a real size there may read the whole
   // entry.
   static constexpr std::uint64_t claimed = ~std::uint64_t{0};
   static_assert(key::max_bytes < 0xFF);

@@ -110,8 +110,8 @@ void merge_portable(const pair_table& pairs, std::span<short_word> words) noexce
 #define MILLRACE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt")))
 #define MILLRACE_AVX512_INLINE MILLRACE_AVX512 __attribute__((always_inline)) inline
 
-// Initializes symbols and merges `at` to `at` + 15. `lanes` has a bit for each byte of `bytes` that
-// belongs to the word.
+// Initializes the symbols and the merges at the indices `at` to `at` + 15. `lanes` has a bit for
+// each byte of `bytes` that belongs to the word.
 // @return a bit for each lane whose byte has no token
 MILLRACE_AVX512_INLINE unsigned start_vector(const pair_table& pairs, __m128i bytes, __m128i next,
                                              std::uint32_t lanes, std::uint32_t pair_lanes,
@@ -143,7 +143,8 @@ MILLRACE_AVX512 bool start_avx512(const pair_table& pairs, std::string_view text
   return absent == 0;
 }
 
-// Finds the merge result of an open pair. Does not branch on whether the pair is in its line.
+// Finds the merge result of an open pair (a pair that the latest merge created). Does not branch on
+// whether the pair is in its cache line.
 MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
                                                  const short_word::open_pair& open) noexcept {
   const __m512i pair = _mm512_set1_epi64(static_cast<long long>(open.pair));
@@ -159,8 +160,8 @@ MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
   return found | absent;
 }
 
-// Does the next merge. If `Later`, first looks up the open pairs of the latest merge. Returns false
-// if no merge applies.
+// Does the next merge. If `Later` is true, first looks up the pairs that the latest merge created.
+// Returns false if no merge applies.
 template <std::size_t Vectors, bool Later>
 MILLRACE_AVX512_INLINE bool merge_once_avx512(const pair_table& pairs, short_word& word) noexcept {
   __m512i merges[2] = {_mm512_load_si512(word.merges), _mm512_set1_epi32(-1)};

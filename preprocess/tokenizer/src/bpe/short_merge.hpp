@@ -11,8 +11,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A word that is being merged. Each symbol is stored at the index of its first byte. When it is
-/// merged into the symbol before it, it is removed.
+/// A word that is being merged. Each symbol is stored at the index of its first byte. When two
+/// symbols merge, the result replaces the first, and the second is removed.
 struct short_word {
   static constexpr std::size_t max_bytes = 32;
   static constexpr std::size_t most_at_once = 32;  ///< largest number of words for merge_short

@@ -31,7 +31,7 @@ class token_table {
   bool has(std::int64_t id) const noexcept {
     return id >= 0 && id < end_id() && places_[static_cast<std::size_t>(id)].size != none;
   }
-  /// The bytes of a token. Valid until the next add(), unless reserve() guarantees more.
+  /// The bytes of a token. Valid until the next add(), or longer if reserve() guarantees it.
   /// @pre has(id)
   std::string_view bytes(std::int64_t id) const noexcept {
     const place& p = places_[static_cast<std::size_t>(id)];

@@ -11,7 +11,8 @@ namespace millrace::tokenizer::detail {
 
 namespace {
 
-// Used instead of the short key if a word is too long for one. No short word has this size.
+// Stands in for the short key of a word that is too long for a short key. Its size is one that no
+// short word has.
 constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 
 }  // namespace
@@ -25,8 +26,8 @@ inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   ends_[++size_] = end;
 }
 
-// Adds the fragment that ends at `cut`, for a word that ends at `end`. Returns false if the batch
-// is full.
+// Adds the fragment that ends at `cut`. The whole word ends at `end`. Returns false if the batch is
+// full.
 inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept {
   if (size_ == capacity) return false;
   inside_word_ |= cut < end;
@@ -165,8 +166,8 @@ MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> 
   return i;
 }
 
-// Makes four keys at a time while the words are short and 16 bytes may be read from the start of
-// each.
+// Makes four keys at a time, as long as the words are short and 16 bytes can be read from the start
+// of each word.
 template <leading_space Space>
 MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);

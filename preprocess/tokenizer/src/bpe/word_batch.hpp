@@ -18,8 +18,8 @@ enum class leading_space : std::uint8_t {
   is_none,  ///< the word is looked up without the space, unless the word is only a space
 };
 
-/// Words that are looked up together, so that the prefetches of their cache lines overlap. This is
-/// the hot loop for all text.
+/// Words that are looked up together, so that the prefetches of their cache lines overlap. All text
+/// passes through this hot loop:
 ///
 ///   next_ends of a splitter -> fill: keys, lines, prefetch -> look_up: ids, until a word is
 ///   missing
@@ -52,7 +52,8 @@ class word_batch {
 
   /// Replaces the batch with the words that end at `ends`, until all are added or the batch is
   /// full.
-  /// @return the number of `ends` whose words are completely added; call again with the others.
+  /// @return the number of `ends` whose words are completely added; call again with the rest of
+  ///         `ends`.
   std::size_t fill(std::span<const std::size_t> ends) noexcept;
 
   std::size_t size() const noexcept { return size_; }
@@ -72,8 +73,7 @@ class word_batch {
   /// Finds the absent words, starting at word `first`.
   void find_absent(std::size_t first, absent_words& found) const noexcept;
 
-  /// Byte offset where word `i` begins. With leading_space::is_none, this is after the leading
-  /// space.
+  /// Byte offset where word `i` begins. With leading_space::is_none, a leading space is skipped.
   std::size_t begin(std::size_t i) const noexcept {
     const bool skips = space_ == leading_space::is_none && skips_space(ends_[i], ends_[i + 1]);
     return ends_[i] + (skips ? 1 : 0);

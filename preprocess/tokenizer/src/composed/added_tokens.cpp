@@ -66,9 +66,9 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
-// Marks the byte pairs between which a text must not be cut because of `token`: pairs inside the
-// token, pairs at its end, where another section begins, and pairs at its beginning if its match
-// depends on the text before it.
+// Marks the pairs of adjacent bytes that a cut must not separate, because of `token`: pairs inside
+// the token, pairs at its end, where another section begins, and pairs at its beginning if its
+// match depends on the text before it.
 void join_bytes(const added_token& token, std::bitset<65536>& joined) {
   const std::string& content = token.content;
   for (std::size_t i = 1; i < content.size(); ++i) {

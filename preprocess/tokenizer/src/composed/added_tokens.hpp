@@ -49,8 +49,8 @@ class added_token_finder {
 
   bool empty() const noexcept { return tokens_.empty(); }
 
-  /// True if any text that contains `text` may be cut at offset `at` of `text`: regardless of the
-  /// text before and after, both sides have the same matches as the whole. Ignores the case of
+  /// True if every text that contains `text` can be cut at offset `at` of `text`: regardless of the
+  /// text before and after, both sides together have the matches of the whole. Ignores the case of
   /// ASCII letters.
   /// @pre 0 < at < text.size()
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
@@ -58,8 +58,8 @@ class added_token_finder {
   /// The first match in `text` from `from` on.
   ///
   /// A token does not consume white space on its left beyond `taken`. The white space that a token
-  /// consumes on its right may also begin the next token, as in Hugging Face. In that case, the
-  /// next match begins before the `end` of the last one.
+  /// consumes on its right can also be the beginning of the next token, as in Hugging Face. In that
+  /// case, the next match begins before the `end` of the last match.
   /// @param taken  end of the last match, initially 0
   std::optional<match> next(std::string_view text, std::size_t from, std::size_t taken) const;
   std::optional<match> next(std::string_view text, std::size_t from) const {

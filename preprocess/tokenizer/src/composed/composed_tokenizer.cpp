@@ -41,7 +41,8 @@ class composed_encoder final : public encoder {
   }
 
  private:
-  // Converts an unencodable_text exception into a fault. Steps that cannot return a fault throw it.
+  // Converts an unencodable_text exception into a fault. Steps that cannot return a fault throw
+  // that exception.
   std::optional<encode_fault> encode_section(section raw, id_buffer& ids) {
     try {
       return encode_raw(raw, ids);
@@ -78,7 +79,7 @@ class composed_encoder final : public encoder {
         return fault;
       }
       // The match of a white space token may be empty now, if the token before it consumed all of
-      // it.
+      // that white space.
       if (found->begin < found->end) {
         if (found->special) {
           if (parts_->special_tokens_are_faults) return special_token_fault(text, *found);
@@ -111,7 +112,7 @@ class composed_encoder final : public encoder {
     return fault;
   }
 
-  // A buffer larger than this is freed after a huge text, because ordinary texts do not need it.
+  // If a huge text makes a buffer larger than this, the buffer is freed after that text.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   const tokenizer_parts* parts_;
@@ -119,7 +120,7 @@ class composed_encoder final : public encoder {
   std::string normalized_;
   std::function<void()> interrupt_check_;
   growth_limit limit_{0};       // of the current part
-  std::size_t ids_before_ = 0;  // of the current part
+  std::size_t ids_before_ = 0;  // number of ids in the output before the current part
   std::int64_t special_tokens_ = 0;
 };
 

@@ -20,7 +20,7 @@ namespace millrace::tokenizer::detail {
 /// The parts that a loader builds from its files.
 struct tokenizer_parts {
   added_token_finder raw_tokens;             ///< matched in the original text
-  std::unique_ptr<const normalizer> normal;  ///< for the text between them; null: none
+  std::unique_ptr<const normalizer> normal;  ///< for the text between raw_tokens; null: none
   added_token_finder normalized_tokens;      ///< matched in the normalized text
   std::unique_ptr<const section_engine> engine;
   std::vector<std::int32_t> ids_before;    ///< template ids before the text's ids

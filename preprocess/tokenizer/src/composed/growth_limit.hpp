@@ -16,8 +16,8 @@ namespace millrace::tokenizer::detail {
 /// 1 MiB (2^20), counted in bytes or ids.
 ///
 /// Otherwise, a few steps that each double a text could fill all memory. Real tokenizers stay far
-/// below the limit: NFKC turns one byte into at most 11 bytes, and ByteLevel then doubles these.
-/// For one thread.
+/// below the limit: NFKC turns one byte into at most 11 bytes, and ByteLevel then at most doubles
+/// that size. For one thread.
 class growth_limit {
  public:
   static constexpr std::size_t most_times = 32;

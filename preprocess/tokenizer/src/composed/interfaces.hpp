@@ -25,8 +25,7 @@ class normalizer {
   /// Returns the normalized text: `text` itself if nothing changes, otherwise a view of `buffer`,
   /// which is overwritten. Input and output are valid UTF-8.
   ///
-  /// @param limit  the growth limit that applies to the text, from its size before the first
-  ///               normalizer
+  /// @param limit  growth limit of the text, computed from its size before the first normalizer
   /// @pre `text` is not part of `buffer`
   /// @throws unencodable_text  the text grows beyond the limit, or the regex engine gives up
   virtual std::string_view normalize(std::string_view text, std::string& buffer,
@@ -38,8 +37,8 @@ class normalizer {
     return normalize(text, buffer, limit);
   }
 
-  /// True if any text that contains `text` may be cut at offset `at` of `text`. Then, regardless of
-  /// the text before and after, the normalized sides together are the normalized whole. The
+  /// True if every text that contains `text` can be cut at offset `at` of `text`. Then, regardless
+  /// of the text before and after, joining the normalized sides gives the normalized whole. The
   /// characters next to the cut do not change, except for the case of ASCII letters.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
@@ -54,7 +53,7 @@ class normalizer {
 struct section {
   std::string_view text;
   bool at_start = true;  ///< no text and no added token precedes it
-  /// True if it is the rest of a longer section after a cut (section_engine::may_cut). Then the
+  /// True if this is the rest of a longer section after a cut (section_engine::may_cut). Then the
   /// engine skips everything that applies only to the start of a section.
   bool continues = false;
 };
@@ -96,7 +95,7 @@ class section_engine {
   /// @return an encoder, which this engine must outlive.
   virtual std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
-  /// True if any section that contains `text` may be cut at offset `at` of `text`: regardless of
+  /// True if every section that contains `text` can be cut at offset `at` of `text`: regardless of
   /// the text before and after, the two sides give the ids of the whole. The second side must be
   /// encoded as a section with `continues` set.
   /// @pre 0 < at < text.size(), a character begins at `at`
@@ -112,8 +111,8 @@ class section_engine {
 
 /// Settings that affect the speed and the memory of an engine, never ids.
 struct engine_tuning {
-  /// Size in bytes of the pretoken cache that all encoders of the engine share. The cache is
-  /// created with the first encoder.
+  /// Size in bytes of the pretoken cache (ids of words) that all encoders of the engine share. The
+  /// cache is created with the first encoder.
   std::size_t shared_bytes = std::size_t{48} << 20;
   instruction_set set = best_instruction_set();
 };

@@ -26,16 +26,17 @@ class pair_filter {
   std::size_t next(std::string_view text, std::size_t from) const noexcept;
 
  private:
-  // For the low and the high half of a byte: the groups that have a word containing a byte with
-  // that half, as one bit for each of eight groups.
+  // Two tables for the first (or the second) byte of words, indexed by its low and its high half.
+  // Each entry has one bit for each of eight groups, set if the group has a word whose byte has
+  // that half.
   struct nibbles {
     std::array<std::uint8_t, 16> low{};
     std::array<std::uint8_t, 16> high{};
   };
 
   bool begins_at(std::string_view text, std::size_t at) const noexcept;
-  // Like next(), but searches only whole blocks. Returns the start of the remainder if it finds
-  // nothing.
+  // Like next(), but searches only whole blocks of 32 bytes. Returns the start of the remainder if
+  // it finds nothing.
   std::size_t skip_blocks(std::string_view text, std::size_t from) const noexcept;
 
   std::bitset<65536> pairs_;  // index: first byte of a word << 8 | second byte

@@ -17,8 +17,8 @@ using token_ids = std::unordered_map<std::string_view, std::int32_t>;
 /// rank.
 ///
 /// Reads it as Hugging Face does: lines that begin with "#version" are skipped, lines end in LF or
-/// CRLF, and the last line may lack its end. If two lines have the same pair, the later one wins
-/// (merge_table ensures that). An empty file is refused, as no tool writes one.
+/// CRLF, and the last line may lack its line end. If two lines have the same pair, the later one
+/// wins (merge_table ensures that). An empty file is refused, as no tool writes one.
 ///
 /// @throws format_error  a line is not two tokens, or one of them or their merge result is not in
 ///                       `ids`. The offset is that of the line.

@@ -7,8 +7,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// True if `value`, a component or a list of them, contains a component for which `is` returns
-/// true. Visits components in the order in which they apply, and a Sequence before its parts.
+/// True if `value`, a component or a list of components, contains a component for which `is`
+/// returns true. Visits components in the order in which they apply, and a Sequence before its
+/// parts.
 /// @param is  takes a simdjson::dom::object
 template <class Is>
 bool any_component(simdjson::dom::element value, const Is& is) {
@@ -28,7 +29,7 @@ bool any_component(simdjson::dom::element value, const Is& is) {
   return false;
 }
 
-/// The text of an entry, or an empty text if there is no such text.
+/// The text of the entry `key`, or an empty text if the entry is missing or is not a text.
 inline std::string_view text_in(const simdjson::dom::object& component, const char* key) {
   std::string_view text;
   return component[key].get(text) == simdjson::SUCCESS ? text : std::string_view();

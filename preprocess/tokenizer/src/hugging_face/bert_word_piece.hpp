@@ -13,14 +13,14 @@ namespace millrace::tokenizer::detail {
 /// BERT's tokenizer for a `vocab.txt`, as in Megatron's BertWordPieceLowerCase and
 /// BertWordPieceCase: it puts `[CLS]` and `[SEP]` around each text; `[SEP]` also ends a document.
 /// After the vocabulary come `<extra_id_0>` to `<extra_id_99>`, then the special tokens of the
-/// options. All of these are matched in texts.
+/// options. All of these extra and special tokens are matched in texts.
 ///
 /// @param vocab_file  one token per line, with ids from 0; line ends as in Python's text files
 /// @throws io_error      the file cannot be read.
-/// @throws format_error  it is not UTF-8, has a token twice, or one of BERT's special tokens
-///                       is missing.
+/// @throws format_error  the file is not UTF-8, contains a token twice, or lacks one of BERT's
+///                       special tokens.
 /// @throws config_error  a special token of the options is empty.
-/// @pre the options for the cased tokenizer have no special tokens
+/// @pre `options` has no special tokens if `lower_case` is false
 std::unique_ptr<tokenizer> make_bert_word_piece_tokenizer(const std::filesystem::path& vocab_file,
                                                           bool lower_case,
                                                           const hugging_face_options& options = {});

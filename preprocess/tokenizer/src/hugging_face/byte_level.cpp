@@ -101,7 +101,8 @@ class prefix_space_engine final : public section_engine {
     }
 
    private:
-    // A buffer larger than this is freed after a huge text, because ordinary texts do not need it.
+    // If a huge text needs a larger buffer than this, the buffer is freed after the text. Ordinary
+    // texts need less.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
     std::unique_ptr<section_encoder> inner_;

@@ -10,8 +10,8 @@
 namespace millrace::tokenizer::detail {
 
 /// A pre-tokenizer in the usual form for byte-level vocabularies: a sequence of patterns that
-/// isolate their matches, then ByteLevel. A word_splitter and a byte-level engine may implement it
-/// faster than the general engine.
+/// isolate their matches, then ByteLevel. A word_splitter and a byte-level engine can implement
+/// this form faster than the general engine.
 struct byte_level_plan {
   /// A step before ByteLevel: a regular expression, or Digits.
   struct step {

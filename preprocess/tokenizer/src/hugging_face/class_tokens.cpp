@@ -10,7 +10,8 @@ namespace {
 constexpr std::string_view none;
 constexpr std::string_view gpt2_end = "<|endoftext|>";
 
-// The control tokens that some classes name. `contents` has the order of token_names.
+// The control tokens of the classes with the given stems (folder_class.hpp). `contents` has the
+// order of token_names.
 struct class_names {
   std::vector<std::string_view> stems;
   std::array<std::string_view, token_names.size()> contents;
@@ -72,7 +73,7 @@ std::vector<class_token> class_tokens(std::string_view stem) {
 }
 
 bool is_known_class(std::string_view stem) {
-  // These stems are of generic classes.
+  // These are the stems of generic classes.
   if (stem.empty() || stem == "PreTrained" || stem == "Tokenizers") return true;
   return std::ranges::any_of(all_names, [&](const class_names& each) {
     return std::ranges::find(each.stems, stem) != each.stems.end();

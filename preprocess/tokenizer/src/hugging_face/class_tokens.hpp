@@ -23,10 +23,10 @@ struct class_token {
 /// @param stem  stem of the class name (folder_class); an unknown class has no tokens
 std::vector<class_token> class_tokens(std::string_view stem);
 
-/// True if the class with this stem is known to this program.
+/// True if millrace knows the class with this stem.
 bool is_known_class(std::string_view stem);
 
-/// Other tokens that a class adds if they are missing. They have none of the names in token_names.
+/// Other tokens that a class adds if they are missing. None of them has a name in token_names.
 std::vector<std::string> class_extra_tokens(std::string_view stem);
 
 }  // namespace millrace::tokenizer::detail

@@ -37,8 +37,8 @@ std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_to
   return mark;
 }
 
-// True for a Replace of one character by one character: it does not change the offset of the next
-// one.
+// True for a Replace that replaces one character with one character, so that the offset of the next
+// character does not change.
 bool replaces_one_character(const simdjson::dom::object& replace) {
   std::string_view pattern;
   return replace["pattern"]["String"].get(pattern) == simdjson::SUCCESS && !pattern.empty() &&

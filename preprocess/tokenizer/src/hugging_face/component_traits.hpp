@@ -12,7 +12,7 @@
 namespace millrace::tokenizer::detail {
 
 /// Returns the pattern that cuts raw text into units which the normalizer and the pre-tokenizer of
-/// a tokenizer.json process independently (bert_group explains why). A unit_engine may then use
+/// a tokenizer.json process independently (bert_group explains why). A unit_engine can then use
 /// these components. The pattern exists for BERT's components and for components that do not look
 /// beyond the next white space. For other components, returns std::nullopt.
 ///
@@ -20,17 +20,17 @@ namespace millrace::tokenizer::detail {
 std::optional<pattern> raw_units_of(const json_node& root);
 
 /// The result of a Metaspace whose prepend_scheme is "first" depends on whether a piece is at the
-/// beginning of the text. Hugging Face decides that by the piece's offset in the original text,
-/// which a normalizer may change to something other than 0. Both functions return false if there is
-/// no such Metaspace.
+/// beginning of the text. To decide that, Hugging Face tests whether the piece has offset 0 in the
+/// original text. A normalizer can change which pieces have it. Both functions below return false
+/// if there is no such Metaspace.
 
-/// True if the first piece may not have offset 0, because the normalizer removes characters or
-/// replaces several at once. False if the replacement already begins like the prepended text,
-/// because the offset does not matter then.
+/// True if the first piece might have an offset other than 0, because the normalizer removes
+/// characters or replaces several at once. But false if the replacement already begins with the
+/// text that the Metaspace prepends, because then the offset does not matter.
 bool may_move_the_start(simdjson::dom::element normalizer, simdjson::dom::element pre_tokenizer);
 
-/// True if a second piece may also have offset 0: one character may become several, and an added
-/// token may match the first of them.
+/// True if a second piece might also have offset 0, because the normalizer can replace one
+/// character with several, and an added token can match the first of these.
 bool may_split_the_start(simdjson::dom::element normalizer, simdjson::dom::element pre_tokenizer);
 
 }  // namespace millrace::tokenizer::detail

@@ -18,8 +18,8 @@ constexpr std::array refused_keys = {
     "auto_map", "from_slow", "split_special_tokens", "fix_mistral_regex", "src_lang", "tgt_lang",
     "language", "task",      "predict_timestamps",   "legacy_behaviour"};
 
-// Classes that read other files than tokenizer.json, or do not use it as it is. The names are
-// without the suffixes "Tokenizer" and "Fast".
+// Classes that read files other than tokenizer.json, or do not use tokenizer.json as it is. The
+// names are without the suffixes "Tokenizer" and "Fast".
 constexpr std::array<std::string_view, 43> own_readers = {"Bartpho",
                                                           "BertGeneration",
                                                           "BertJapanese",
@@ -103,7 +103,8 @@ std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
   return contents;
 }
 
-// Checks the tokens <extra_id_0> and so on. A T5 class adds them unless they are there.
+// Checks the tokens <extra_id_0> and so on. A T5 class adds these tokens if tokenizer.json lacks
+// them.
 void check_extra_ids(const json_node& config, const folder_class& opened_as,
                      const std::unordered_set<std::string>& added) {
   const auto value = config.find("extra_ids");
@@ -140,8 +141,8 @@ void check_tokens(const json_node& entries, const std::unordered_set<std::string
   }
 }
 
-// Checks tokens with other names. For any such entry, release 5 adds the token; release 4 adds only
-// the tokens in extra_special_tokens.
+// Checks tokens whose names are not in token_names. Release 5 adds each such token; release 4 adds
+// only those in extra_special_tokens.
 void check_named_tokens(const json_node& config, const std::unordered_set<std::string>& added) {
   check_tokens(config, added, [](std::string_view key) {
     return key.ends_with("_token") && !is_one_of(key, token_names);

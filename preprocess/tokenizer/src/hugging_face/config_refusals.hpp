@@ -12,10 +12,10 @@ namespace millrace::tokenizer::detail {
 /// Refuses a tokenizer_config.json if `transformers` 4.57 or 5.23 would give other ids with it than
 /// with tokenizer.json alone, and millrace does not support the difference. Refuses:
 ///
-/// - classes that do not read tokenizer.json (`M2M100Tokenizer`, `XLMTokenizer`, ...), that create
-///   their own template (`NllbTokenizer`, `MBartTokenizer`, `WhisperTokenizer`, ...) or their own
-///   pre-tokenizer (`RoFormerTokenizer`), with or without the suffix `Fast`, and unknown classes
-///   (class_tokens.hpp)
+/// - classes that do not read tokenizer.json (`M2M100Tokenizer`, `XLMTokenizer`, ...), and classes
+///   that create their own template (`NllbTokenizer`, `MBartTokenizer`, `WhisperTokenizer`, ...) or
+///   their own pre-tokenizer (`RoFormerTokenizer`), all with or without the suffix `Fast`; also
+///   unknown classes (class_tokens.hpp)
 /// - options of such classes: src_lang, tgt_lang, language, task, predict_timestamps,
 ///   legacy_behaviour
 /// - auto_map, from_slow, split_special_tokens, fix_mistral_regex
@@ -26,7 +26,7 @@ namespace millrace::tokenizer::detail {
 ///
 /// @param opened_as  the class with which `transformers` opens the folder
 /// @param added      the tokens that tokenizer.json and the config's lists add
-/// @throws format_error  one of these is present; the offset is its place in the config
+/// @throws format_error  the config is refused; the offset is the place of the refused entry
 void refuse_what_is_not_followed(const json_node& config, const folder_class& opened_as,
                                  const added_vocabulary& added);
 

@@ -79,8 +79,8 @@ class join_step final : public decoder_step {
   std::string between_;
 };
 
-// Replaces bytes that are not UTF-8 with U+FFFD: one per character that was cut short, otherwise
-// one per byte.
+// Replaces bytes that are not UTF-8 with U+FFFD: one for each truncated character, and one for each
+// other invalid byte.
 std::string with_replacements(std::string_view bytes) {
   std::string text;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -90,7 +90,7 @@ std::string with_replacements(std::string_view bytes) {
       at += size;
       continue;
     }
-    // Find the longest prefix that further bytes could complete to a character.
+    // Find the longest prefix that further bytes could complete to one character.
     std::size_t cut = 1;
     for (const std::size_t kept : {std::size_t{2}, std::size_t{3}}) {
       const std::string whole = std::string(rest.substr(0, kept)).append("\x80\x80");
@@ -102,8 +102,8 @@ std::string with_replacements(std::string_view bytes) {
   return text;
 }
 
-// Decodes the byte alphabet. As the last step, keeps bytes that are not UTF-8; otherwise, replaces
-// them.
+// Decodes the byte alphabet. If `replaces` is true (in a Sequence), replaces bytes that are not
+// UTF-8; otherwise, keeps them.
 class byte_level_step final : public decoder_step {
  public:
   explicit byte_level_step(bool replaces) : replaces_(replaces) {}

@@ -19,7 +19,7 @@ class decoder_step {
   /// @throws unencodable_text  the tokens grow beyond the limit
   virtual void apply(std::vector<std::string>& tokens, growth_limit& limit) const = 0;
 
-  /// Applies the first step, or the whole sequence of steps. The growth limit follows from
+  /// Applies the first step, or the whole sequence of steps. The growth limit is computed from
   /// `tokens`.
   void apply(std::vector<std::string>& tokens) const;
 };

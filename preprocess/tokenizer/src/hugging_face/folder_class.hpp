@@ -18,12 +18,12 @@ struct folder_class {
 };
 
 /// Determines the class of a folder. It is the "tokenizer_class" of tokenizer_config.json,
-/// otherwise that of config.json. If both are missing, it is the class for the model_type of
-/// config.json if releases 4.57 and 5.23 agree on that class, or use two classes that differ only
-/// in name.
+/// otherwise that of config.json. If both are missing, it is the class that releases 4.57 and 5.23
+/// use for the model_type of config.json, provided that both use the same class, or two classes
+/// that differ only in name.
 ///
 /// @param model  text of config.json, empty if there is none
-/// @throws format_error  the class for config.json is not known; the error's path is "config.json"
+/// @throws format_error  no class is known for config.json; the error's path is "config.json"
 folder_class class_of_folder(const json_node& config, std::string_view model);
 
 }  // namespace millrace::tokenizer::detail

@@ -14,7 +14,7 @@ struct hugging_face_options {
   /// If true, as by default in Megatron, add the ids that the post-processor puts around a text
   /// (BOS, CLS, EOS, SEP). False is Megatron's `--tokenizer-hf-no-include-special-tokens`. Megatron
   /// then looks tokens up again by their strings, so that a token that consumed white space becomes
-  /// unknown. Here it keeps its id.
+  /// unknown. In millrace, that token keeps its id.
   bool include_special_tokens = true;
   /// Special tokens besides those of the files, as Megatron passes them to `transformers`: they are
   /// matched in the original text. A token of the vocabulary keeps its id; others get the next ids.
@@ -28,7 +28,7 @@ struct hugging_face_options {
 ///
 /// Added tokens get the ids that Hugging Face assigns (added_vocabulary), not those in the file.
 /// Truncation and padding in the file are ignored, as by `AutoTokenizer`. A single file has no
-/// end-of-document token; that of a folder is its eos token, otherwise its sep token.
+/// end-of-document token. For a folder, it is the eos token or, if there is none, the sep token.
 ///
 /// vocab_size() is the highest id plus 1, which is the number of tokens if ids have no gaps.
 ///

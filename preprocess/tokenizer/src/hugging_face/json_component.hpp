@@ -36,7 +36,7 @@ class json_component {
   std::optional<bool> optional_flag(const char* name) const;
   std::string_view text(const char* name) const;
   std::optional<std::string_view> optional_text(const char* name) const;
-  /// The character of a text that must have exactly one character.
+  /// The only character of a text, which must have exactly one character.
   std::uint32_t character(const char* name) const;
   std::size_t size_or(const char* name, std::size_t value) const;
   std::vector<json_component> components(const char* name) const;
@@ -48,7 +48,7 @@ class json_component {
   };
   pattern pattern_of(const char* name) const;
 
-  /// Refuses fields that are neither `type` nor among `names`, as their meaning is not known here.
+  /// Refuses fields that are neither `type` nor among `names`, as their meaning is not known.
   void expect_only(std::initializer_list<std::string_view> names) const;
 
   [[noreturn]] void fail(const std::string& problem) const;

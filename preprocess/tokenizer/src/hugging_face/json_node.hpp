@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 /// A parsed JSON text. Its values are valid for the lifetime of this object.
 class json_document {
  public:
-  /// @throws format_error  it is not JSON; the offset is where it stops being valid.
+  /// @throws format_error  `text` is not JSON; the offset is where it stops being valid JSON.
   explicit json_document(std::string_view text);
 
   simdjson::dom::element root() const noexcept { return root_; }
@@ -28,8 +28,8 @@ class json_document {
   simdjson::dom::element root_;
 };
 
-/// A value of a document and the path to it, so that an error can report its place. The parent node
-/// must outlive it.
+/// A value of a document and the path to it, so that an error can report the value's place. The
+/// parent node must outlive it.
 class json_node {
  public:
   explicit json_node(const json_document& document)
@@ -45,7 +45,7 @@ class json_node {
   /// @throws format_error  always: `problem` at the offset of this value
   [[noreturn]] void fail(const std::string& problem) const;
   std::size_t offset() const;
-  /// The text of the numbers in this value.
+  /// The numbers in this value, as spelled in the JSON text.
   std::vector<std::string_view> numbers() const;
 
   bool is_null() const noexcept { return element_.is_null(); }

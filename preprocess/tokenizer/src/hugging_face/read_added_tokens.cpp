@@ -80,7 +80,7 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
     added_token kept = token;
     kept.id = static_cast<std::int32_t>(id);
     const auto before = tokens_.find(kept.id);
-    // A content that was special once remains special.
+    // A content that has once been special remains special.
     if (before != tokens_.end() && before->second.content == kept.content) {
       kept.special = kept.special || before->second.special;
     }

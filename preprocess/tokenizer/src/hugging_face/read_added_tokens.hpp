@@ -28,8 +28,8 @@ class added_vocabulary {
   /// @param model  must outlive this object
   explicit added_vocabulary(const model_file& model);
 
-  /// Adds tokens in one step. If a content occurs several times, the last token with it wins and
-  /// keeps the old id. Ignores the `id` of the given tokens. Skips tokens with empty content.
+  /// Adds tokens in one step. If several tokens have the same content, the last one wins, but keeps
+  /// the id of the first. Ignores the `id` of the given tokens. Skips tokens with empty content.
   ///
   /// @return a message if a token cannot be added, otherwise an empty string
   std::string add(const std::vector<added_token>& tokens);
@@ -40,8 +40,8 @@ class added_vocabulary {
   /// All added tokens with their ids, by ascending id.
   std::vector<added_token> tokens() const;
 
-  /// The text of a token in decoded text. It is normalized if any token that ever had this id is
-  /// matched in normalized text.
+  /// The text that decoding gives for a token. The text is normalized if any token that ever had
+  /// this id is matched in normalized text.
   std::string written(const added_token& token, const normalizer* normal) const;
 
   /// The highest id plus 1, including the model's ids.

@@ -40,9 +40,8 @@ inline constexpr std::int64_t max_token_id = (std::int64_t{1} << 22) - 1;
 
 /// Reads the model as Hugging Face's tokenizers do, including files without "type".
 ///
-/// In addition to what they refuse, it refuses a duplicate token or id (for which they take the
-/// later text), a "dropout" that is not 0, and a merge whose right part is not longer than the
-/// prefix.
+/// Refuses all that they refuse, and also a duplicate token or id (they take the later text), a
+/// "dropout" that is not 0, and a merge whose right part is not longer than the prefix.
 ///
 /// @param model  must outlive the result
 /// @throws format_error  the model is refused; the offset is the place of the fault

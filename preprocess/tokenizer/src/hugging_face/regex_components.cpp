@@ -35,7 +35,7 @@ class regex_stage final : public piece_stage {
   bool invert_;
 };
 
-// Refuses a pattern that may match the empty text. In Hugging Face, such a match inserts text, and
+// Refuses a pattern that can match the empty text. In Hugging Face, such a match inserts text, and
 // later steps double that text.
 std::string_view never_empty(std::string_view pattern) {
   if (may_be_empty(parse_pattern(pattern).root)) {

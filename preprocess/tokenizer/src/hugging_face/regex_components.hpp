@@ -17,7 +17,7 @@ stage_pointer make_regex_stage(std::string_view pattern, split_behavior behavior
 
 /// Creates the normalizer for a Replace whose pattern is a Regex. Does not expand groups in
 /// `content`.
-/// @throws pattern_error  also if the pattern may match the empty text
+/// @throws pattern_error  also if the pattern can match the empty text
 normalizer_pointer make_regex_replace(std::string_view pattern, std::string content);
 
 }  // namespace millrace::tokenizer::detail

@@ -40,7 +40,7 @@ class tokenizer_file {
   tokenizer_parts make_parts(const hugging_face_options& options);
 
  private:
-  // Each function moves the data that the engine needs, and that no later step uses, out of model_.
+  // Each of these functions may move data that no later step uses out of model_.
   std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes);
   std::unique_ptr<const section_engine> make_engine_of_raw_text();
   std::unique_ptr<const word_model> make_word_model();

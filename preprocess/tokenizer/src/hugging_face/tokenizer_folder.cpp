@@ -87,8 +87,8 @@ added_token plain(std::string content) {
   return token;
 }
 
-// Reads a string, or an object with flags. If `of_specials`, the token is special, even if its flag
-// differs.
+// Reads a token: a string, or an object with flags. If `of_specials` is true, the token is special,
+// even if its flag says otherwise.
 added_token token_in(const json_node& value, bool of_specials = false) {
   if (value.is_string()) return plain(std::string(value.string("a token")));
   const json_node content = value.at("content");
@@ -152,8 +152,9 @@ class folder_settings {
     }
   }
 
-  // Takes the tokens that the class defines for names that no file sets. Refuses a token that the
-  // class would have to add: similar models do not have it, and its flags depend on the class.
+  // Takes the tokens that the class defines for names that no file sets. Refuses the config if the
+  // class would have to add such a token, because similar models lack the token, and its flags
+  // depend on the class.
   void name_by_class() {
     const std::string_view stem = opened_as_->stem();
     const std::vector<added_token> listed = listed_tokens();
@@ -226,8 +227,9 @@ class folder_settings {
     add(renamed);
   }
 
-  // Checks classes that use the file's template only in some versions of `transformers`. If the
-  // class would create another template, the ids added around a text depend on the version.
+  // Checks classes that use the template of tokenizer.json only in some versions of `transformers`,
+  // and create their own in others. If the two templates differ, refuses the config, because the
+  // ids added around a text depend on the version.
   void check_template() const {
     const std::string_view name = opened_as_->name;
     if (std::ranges::any_of(template_classes, [&](auto c) { return name.starts_with(c); })) {
@@ -295,7 +297,7 @@ class folder_settings {
     return ids;
   }
 
-  // Reads "added_tokens_decoder" in the order of its ids. Otherwise, the ids are ignored.
+  // Reads "added_tokens_decoder" in the order of its ids. The ids have no other effect.
   std::vector<added_token> listed_tokens() const {
     const auto decoder = config_.find("added_tokens_decoder");
     std::map<std::int64_t, added_token> by_id;
@@ -331,7 +333,7 @@ class folder_settings {
 };
 
 // Checks that tokenizer.json adds each token of added_tokens.json with the same id. `transformers`
-// would add other tokens with flags and ids that depend on many other things.
+// would add any other token too, but with flags and an id that depend on many other things.
 void check_added(const json_node& added, const tokenizer_file& file) {
   std::vector<added_token> there;
   if (const auto list = file.root().find("added_tokens")) there = read_added_tokens(*list);
@@ -348,8 +350,9 @@ void check_added(const json_node& added, const tokenizer_file& file) {
   }
 }
 
-// Calls `read` with a file that is used if the config has no "added_tokens_decoder". Adds the
-// file's name to errors. An absent file has an empty text.
+// Calls `read` with the contents of a file that matters only if the config has no
+// "added_tokens_decoder". Adds the file's name to errors. If the file is absent, `text` is empty,
+// and `read` is not called.
 template <class Read>
 void with_older_file(const char* name, std::string_view text, Read read) {
   if (text.empty()) return;

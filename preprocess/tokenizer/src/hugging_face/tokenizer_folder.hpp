@@ -28,17 +28,17 @@ struct folder_answer {
 /// do: adds tokens and determines the end-of-document token.
 ///
 /// `tokenizer.json` decides everything else. Some classes of `transformers` would build another
-/// tokenizer from parts of it; this function does not.
+/// tokenizer from parts of `tokenizer.json`; this function does not.
 ///
 /// Refuses code in the folder (`auto_map`), `split_special_tokens`, tokens that only the class has,
 /// tokens with two sets of flags, and entries that contradict the file: `add_prefix_space`, the
-/// normalizer settings of a Bert class, and the BOS and EOS settings of a Llama class. Which of the
-/// two wins depends on the version of `transformers`.
+/// normalizer settings of a Bert class, and the BOS and EOS settings of a Llama class. Which side
+/// of a contradiction wins depends on the version of `transformers`.
 ///
 /// A config with "added_tokens_decoder" is complete. Without it, names in special_tokens_map.json
 /// override those of the config, and a token of added_tokens.json is refused unless tokenizer.json
-/// adds it with the same id. A name that no file sets or nulls comes from the class. If the config
-/// does not name the class, config.json does (folder_class.hpp).
+/// adds it with the same id. If no file sets a name, not even to null, the name gets the token that
+/// the class defines. If the config does not name the class, config.json does (folder_class.hpp).
 ///
 /// @param special_tokens_count  true if BOS and EOS will be put around texts
 /// @throws format_error  a file is not supported. The path of the error is the file's name; for the

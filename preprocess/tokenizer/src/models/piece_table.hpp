@@ -11,8 +11,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds the longest token that begins a text. Tokens for the beginning of a word and those that
-/// continue a word are separate. Immutable once built; threads may share it.
+/// Finds the longest token (here also called a piece) that begins a text. Tokens for the beginning
+/// of a word and those that continue a word are separate. Immutable once built; threads may share
+/// it.
 ///
 /// It tries only the lengths of tokens that share the text's first bytes, longest first. Each try
 /// is one look-up in a hash table of 16-byte slots, which hold both token and id. The look-ups are

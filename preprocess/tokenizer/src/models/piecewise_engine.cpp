@@ -34,8 +34,8 @@ class piecewise_encoder final : public section_encoder {
   }
 
  private:
-  // Scratch memory larger than this is freed after a huge text, because ordinary texts do not need
-  // it.
+  // If a huge text needs more scratch memory than this, the memory is freed after the text.
+  // Ordinary texts need less.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {

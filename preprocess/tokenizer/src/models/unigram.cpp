@@ -42,8 +42,8 @@ class unigram final : public word_model {
   }
 
  private:
-  // Scratch memory for more places than this is freed after a huge word, because ordinary words do
-  // not need it.
+  // If a huge word needs scratch memory for more places than this, the memory is freed after the
+  // word. Ordinary words need less.
   static constexpr std::size_t kept_places = std::size_t{1} << 20;
   static constexpr std::uint32_t nowhere = 0xFFFFFFFF;
 

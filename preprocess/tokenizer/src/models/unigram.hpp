@@ -18,9 +18,9 @@ struct unigram_piece {
 
 /// Cuts a word into the pieces whose scores have the highest sum, as Hugging Face's `Unigram` does:
 /// it adds in double precision from the word's start, and on equal sums keeps the piece that begins
-/// earliest. A character without a piece scores the lowest score minus 10. Adjacent characters of
-/// that kind form one piece. This piece is looked up again; if it is not in the vocabulary, it
-/// becomes byte tokens, or otherwise the unknown token.
+/// earliest. A character without a piece scores the lowest score minus 10. Adjacent characters
+/// without a piece are joined into one text. This text is looked up again; if it is not in the
+/// vocabulary, it becomes byte tokens or, if it cannot, the unknown token.
 ///
 /// SentencePiece itself adds in single precision instead.
 ///

@@ -70,8 +70,8 @@ class unit_encoder final : public section_encoder {
   }
 
  private:
-  // Scratch memory larger than this is freed after a huge unit, because ordinary units do not need
-  // it.
+  // If a huge unit needs more scratch memory than this, the memory is freed after the unit.
+  // Ordinary units need less.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
 
   std::optional<encode_fault> encode_new(std::string_view unit, id_buffer& ids) {

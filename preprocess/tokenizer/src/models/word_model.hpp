@@ -24,7 +24,7 @@ class word_model {
  public:
   virtual ~word_model() = default;
 
-  /// @return an encoder, which this model must outlive.
+  /// @return an encoder. This model must outlive the encoder.
   virtual std::unique_ptr<word_encoder> make_encoder() const = 0;
 };
 

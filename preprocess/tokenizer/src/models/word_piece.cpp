@@ -80,7 +80,8 @@ class word_piece final : public word_model {
       return true;
     }
 
-    // A buffer larger than this is freed after a huge word, because ordinary words do not need it.
+    // If a huge word needs a larger buffer than this, the buffer is freed after the word. Ordinary
+    // words need less.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
 
     const word_piece* model_;

@@ -20,8 +20,8 @@ struct word_piece_options {
 /// Encodes a word as the longest token that begins it, then the longest that begins the rest, and
 /// so on. If that fails anywhere, the whole word is unknown.
 ///
-/// In the worst case, time is the word's length times the length of the longest token
-/// (piece_table).
+/// In the worst case, the time is proportional to the word's length times the length of the longest
+/// token (piece_table).
 std::unique_ptr<const word_model> make_word_piece(std::unique_ptr<const vocabulary> pieces,
                                                   word_piece_options options);
 

@@ -39,7 +39,7 @@ class ascii_change {
 /// nothing changes, otherwise a view of `buffer`, which is overwritten.
 ///
 /// @param limit  limit on the output
-/// @param ascii  `change` for ASCII characters, which must remain ASCII
+/// @param ascii  the results of `change` for ASCII characters; each must be ASCII or dropped
 template <class Change>
 std::string_view change_characters(std::string_view text, std::string& buffer, growth_limit& limit,
                                    const ascii_change& ascii, const Change& change) {

@@ -28,8 +28,8 @@ class form_normalizer final : public normalizer {
   }
 
   // True if the form does not change the two characters next to the cut, and they never compose
-  // with the text before them. The next character must also have these properties, because a mark
-  // could compose with the character on the right.
+  // with the text before them. The character after these two must have both properties too:
+  // otherwise it could be a mark that composes with the second one.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t next = at + code_point_at(text, at).size_bytes;
     if (next == text.size()) return false;

@@ -23,8 +23,8 @@ stage_pointer make_delimiter_stage(std::uint32_t delimiter);
 
 enum class prepend_scheme : std::uint8_t { always, first, never };
 
-/// Metaspace: replaces spaces with `replacement`, may prepend one, and may split before each of
-/// them
+/// Metaspace: replaces spaces with `replacement`; optionally prepends a `replacement`, and splits
+/// before each of them
 stage_pointer make_metaspace_stage(std::uint32_t replacement, prepend_scheme scheme, bool split);
 
 /// Whitespace: matches of `\w+|[^\w\s]+`; drops the rest

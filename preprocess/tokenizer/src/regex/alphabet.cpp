@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-// A range of code points that no set distinguishes.
+// A range of code points that all belong to the same sets.
 struct symbol_run {
   std::uint32_t begin;
   std::uint32_t symbol = 0;
@@ -27,7 +27,7 @@ std::vector<symbol_run> runs_between(const std::vector<std::vector<std::uint32_t
   return runs;
 }
 
-// For each of `runs`: true if the set with these bounds contains it.
+// For each of `runs`: true if the set with these bounds contains the run.
 std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
                              const std::vector<symbol_run>& runs) {
   std::vector<bool> members;
@@ -81,7 +81,7 @@ alphabet::alphabet(std::span<const code_point_set> sets) {
   make_pages(runs);
 }
 
-// Most pages consist of one run. Such pages are shared: there is one for each symbol.
+// Most pages (256 code points) lie in one run. Such pages are shared: there is one for each symbol.
 void alphabet::make_pages(const std::vector<symbol_run>& runs) {
   std::array<std::optional<std::size_t>, most_symbols> plain;
   std::size_t at = 0;

@@ -20,10 +20,10 @@ struct symbol_run;
 /// same sets of the expression share a symbol, which is one byte. Immutable; may be shared by
 /// threads.
 ///
-/// A pattern typically distinguishes about ten kinds of characters. After both are translated to
-/// symbols, the pattern and the text are plain bytes. The regex engine then needs no Unicode
-/// support, so its Unicode version does not matter. A character class takes only a few bytes,
-/// however many characters it has, and every character is matched as fast as ASCII.
+/// A pattern typically distinguishes about ten kinds of characters. Once the pattern and the text
+/// are translated to symbols, both are plain bytes. The regex engine then needs no Unicode support,
+/// so its Unicode version does not matter. A character class takes only a few bytes, however many
+/// characters it has, and every character is matched as fast as ASCII.
 class alphabet {
  public:
   static constexpr std::size_t most_symbols = 256;

@@ -141,7 +141,7 @@ class parser {
   }
 
   // Refuses two letters that are the case-folded form of one character, such as ss for U+00DF. In
-  // Oniguruma, such letters then match that character too.
+  // Oniguruma, these two letters match that character too.
   void refuse_folded_pair(std::uint32_t point) {
     const std::uint32_t lower = point | 0x20;
     const bool pair = (folded_ == 's' && (lower == 's' || lower == 't')) ||
@@ -297,8 +297,9 @@ class parser {
     return repeated(std::move(repeat), 1, pattern_node::unbounded, appetite::greedy);
   }
 
-  // Refuses loops with a count whose body may be empty. In Oniguruma, an empty iteration may end
-  // such a loop before it reaches its count, depending on how the compiler unrolled the loop.
+  // Refuses loops that have a count and a body that can be empty. In Oniguruma, an empty iteration
+  // can end such a loop before it reaches its count, depending on how the compiler unrolled the
+  // loop.
   void refuse_counted_nothing(const pattern_node& one, std::size_t min, std::size_t max) {
     const bool counted = min > 1 || (max > 1 && max != pattern_node::unbounded);
     if (counted && may_be_empty(one)) {

@@ -57,7 +57,8 @@ struct escape {
 
 /// Reads an escape sequence for characters, after its backslash.
 /// @throws pattern_error  it does not represent characters, or is unknown
-/// @param in_class  inside a class, \w excludes U+00B2 and five more that it includes outside
+/// @param in_class  inside a class, \w excludes U+00B2 and five more characters that it includes
+///                  elsewhere
 escape read_escape(pattern_reader& in, bool in_class);
 
 /// Reads a class, after its opening bracket.
@@ -66,7 +67,7 @@ escape read_escape(pattern_reader& in, bool in_class);
 code_point_set read_class(pattern_reader& in, bool ignores_case, std::size_t depth = 0);
 
 /// Adds the characters that match `point` under (?i).
-/// @throws pattern_error  they are not known for certain
+/// @throws pattern_error  these characters are not known for certain
 void add_cases(const pattern_reader& in, std::uint32_t point, code_point_set& set);
 
 }  // namespace millrace::tokenizer::detail

@@ -36,7 +36,8 @@ class pcre2_pattern {
 
   /// The first match that begins at or after `from`. Look-behind sees the text before `from`.
   ///
-  /// A search may take 10 million steps plus 50 per byte of `subject`, and 256 MiB of memory.
+  /// A search gives up after 10 million steps plus 50 per byte of `subject`, or at 256 MiB of
+  /// memory.
   result find(std::string_view subject, std::size_t from, pcre2_memory& memory) const;
 
  private:

@@ -98,7 +98,7 @@ class writer {
   }
 
   // As in Oniguruma, no line begins after a newline at the end of the text, but `\Z` matches before
-  // such a newline.
+  // that newline.
   std::string place_of(const pattern_node& node) const {
     switch (node.what) {
       case node_kind::line_begin:

@@ -30,10 +30,10 @@ std::uint64_t weight(const character_set& set) {
 
 struct set_of_seconds {
   character_set members{};
-  character_set kept{};  // first characters that are not cut from some member
+  character_set kept{};  // first characters that some member must not be cut off from
 };
 
-// Cost of joining two groups: the weighted number of pairs between which no cut is made any more.
+// Cost of joining two groups: the weighted number of pairs that would no longer be cut.
 std::uint64_t cost(const set_of_seconds& a, const set_of_seconds& b) {
   const character_set only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
   const character_set only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};

@@ -9,8 +9,8 @@ namespace millrace::tokenizer::detail {
 
 /// The pairs of ASCII characters between which a text is cut, in a form for vectorized look-up. The
 /// second character of a pair belongs to one of up to 7 groups, each with its own bit. For the
-/// first character, a mask has the bits of all groups before which the text must not be cut. Groups
-/// of several characters may lose a few cuts but never add one. Immutable.
+/// first character, a mask has the bits of all groups before which the text must not be cut. A
+/// group of several characters may lose a few cuts but never adds one. Immutable.
 class ascii_seams {
  public:
   static constexpr std::size_t max_groups = 7;
@@ -18,8 +18,8 @@ class ascii_seams {
 
   using characters = std::array<std::uint64_t, 2>;  // a set, one bit each
 
-  /// @param kept    for each second character: the first characters from which it must not be cut
-  ///                off
+  /// @param kept    for each second character: the first characters that it must not be cut off
+  ///                from
   /// @param spaces  characters whose group() includes space_bit
   ascii_seams(std::array<characters, 128> kept, const characters& spaces);
 

@@ -262,7 +262,8 @@ class bpe_encoder final : public section_encoder {
     return size;
   }
 
-  // Scratch memory for more symbols than this is freed before the next text.
+  // If a huge text needs scratch memory for more symbols than this, the memory is freed before the
+  // next text.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   const compiled* model_;

@@ -20,16 +20,16 @@ namespace millrace::tokenizer::detail {
 /// Encodes the fragments of a batch. Engine must provide:
 ///
 ///   bool take(ids, count)                 The batch has written the next `count` ids to the room
-///                                         of `ids`. Adds them and returns true. If it cannot
-///                                         accept them without their fragments, returns false
-///                                         without effect; encode_fragment is then called for each.
-///   void encode_fragment(fragment, ids)   Encodes one raw fragment, whether the batch finds it or
-///                                         not.
-///   void expect_growth(ids)               Throws if all fragments together gave more ids than the
-///                                         growth limit of the text.
-///   bool learn(text, first)               May cache those fragments of `text`, starting at index
-///                                         `first`, that the batch does not find. Returns false if
-///                                         it caches none.
+///                                         of `ids`. Adds these ids and returns true. Or, if Engine
+///                                         must see their fragments first, adds nothing and returns
+///                                         false; encode_fragment is then called for each fragment.
+///   void encode_fragment(fragment, ids)   Encodes one raw fragment, whether or not the batch finds
+///                                         it in the cache.
+///   void expect_growth(ids)               Throws if all fragments so far gave more ids than the
+///                                         growth limit of the text allows.
+///   bool learn(text, first)               May cache fragments of `text` that the batch does not
+///                                         find, starting at fragment `first`. Returns false if it
+///                                         caches none.
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {
@@ -75,8 +75,8 @@ void encode_normalized_fragments(std::string_view text, const text_front& front,
 /// Encodes a raw text fragment by fragment.
 ///
 /// Engine must also provide limit(), the growth_limit of the text, and encode_normalized(text, ids)
-/// for normalized text. The latter may cut the text at any seam (a place where a text can be cut
-/// without changing its ids).
+/// for normalized text. encode_normalized may cut the text at any seam (a place where a text can be
+/// cut without changing its ids).
 /// @param continues  true if `text` follows a cut that front.may_cut allows
 /// @param buffer  scratch memory
 /// @pre front.takes_fragments(text)
@@ -85,7 +85,7 @@ void encode_fragments(std::string_view text, bool continues, const text_front& f
                       word_batch& batch, Engine& engine, std::string& buffer, id_buffer& ids) {
   const fragment_cutter& cutter = front.cutter();
   text = front.without_end(text);
-  // The text after `limit` may be normalized to spaces and then stripped at the end of the text.
+  // The text after `limit` might become spaces, which are then stripped from the end of the text.
   std::size_t limit = front.sure_end(text);
   // Find the first fragment whose normalized form is not empty: the dummy space precedes this
   // fragment. The fragments before it have no effect.

@@ -10,8 +10,8 @@
 namespace millrace::tokenizer::detail {
 
 /// Writes `text` to `marked`, with a mark wherever a model would drop spaces. The mark is U+262F
-/// between two spaces. It replaces a space at the start and at the end of the text, and is inserted
-/// between any two spaces. Then strips white space from the end. In Python:
+/// between two spaces. The mark replaces a space at the start and at the end of the text, and is
+/// inserted between any two adjacent spaces. Then strips white space from the end. In Python:
 ///
 ///   re.sub(r'(?<= )(?= )|^ | $', ' \u262f ', text).rstrip()
 void mark_extra_spaces(std::string_view text, std::string& marked);

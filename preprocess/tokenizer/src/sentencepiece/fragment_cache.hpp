@@ -16,7 +16,7 @@
 namespace millrace::tokenizer::detail {
 
 /// Checks that the ids of the model fit in the cache tables.
-/// @throws config_error  the model has more pieces than there are ids in the tables
+/// @throws config_error  the model has more pieces than the tables can represent
 inline void check_size(const sentencepiece_model& model) {
   constexpr auto most = static_cast<std::size_t>(word_batch::short_table::ids::max_id) + 1;
   if (model.pieces.size() > most) {
@@ -25,8 +25,9 @@ inline void check_size(const sentencepiece_model& model) {
   }
 }
 
-/// Caches the fragments that one encoder has met, with their ids, in a pretoken_cache. The ids of
-/// most fragments are just copied; those of a special fragment need further checks first.
+/// Caches the fragments (parts of a text that encode independently) that one encoder has met, with
+/// their ids, in a pretoken_cache. The ids of most fragments are just copied; those of a special
+/// fragment need further checks first.
 ///
 /// Holds only computed results, so its contents affect only speed. For one thread.
 class fragment_cache {
@@ -71,7 +72,8 @@ class fragment_cache {
   }
 
   /// Caches a fragment with its ids.
-  /// @return false if the tables have no room for so many ids; the fragment is marked as special
+  /// @return false if the tables have no room for so many ids; in that case, the fragment is marked
+  ///         as special
   /// @pre fragment.size() <= max_bytes, ids are below 2^24
   bool put(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
     return fragment.size() <= short_key::max_bytes ? put<short_key>(cache_.shorts, fragment, ids)

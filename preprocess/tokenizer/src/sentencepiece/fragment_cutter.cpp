@@ -44,8 +44,8 @@ constexpr std::uint32_t first_without_spaces = 0x2000;
 
 ascii_seams ascii_seams_of(const seam_table& seams, const raw_characters& characters) {
   // True if no piece contains `c` next to another character (for a digit: next to another digit).
-  // Such characters are cut off, because each is one id, and a fragment of several would have too
-  // many ids. In most models, control characters are alone, and in some also digits.
+  // Such characters are cut off, because each is one id, and a fragment of several such characters
+  // would have too many ids. In most models, control characters are alone, and in some also digits.
   const auto is_alone = [&](std::uint32_t c) {
     for (std::uint32_t other = 0; other < 128; ++other) {
       const bool counts = !is_digit(c) || is_digit(other);
@@ -78,7 +78,8 @@ fragment_cutter::fragment_cutter(const seam_table& seams, const raw_characters& 
                                  bool joins_spaces, instruction_set set)
     : seams_(&seams),
       characters_(&characters),
-      // Cut inside a run only if no piece joins the run's last space to the character before it.
+      // Cut inside a run of spaces only if no piece joins the run's last space to the character
+      // before it.
       cuts_spaces_(joins_spaces && seams.always_parts_before_space() && !seams.joined(' ', ' ')),
       set_(set),
       ascii_(ascii_seams_of(seams, characters)) {}
@@ -92,8 +93,8 @@ std::size_t fragment_cutter::next_ends(std::string_view text, std::size_t begin,
   return next_ends_portable(text, begin, ends);
 }
 
-// True if a text is to be cut between `x` and `y`. At least one of them is not ASCII, and neither
-// is odd (raw_characters).
+// True if a text is to be cut between `x` and `y`. At least one of the two must be outside ASCII,
+// and neither may be odd (raw_characters).
 bool fragment_cutter::cuts(std::uint32_t x, std::uint32_t y) const noexcept {
   // In other scripts that separate words with spaces, cut only at the ends of words.
   if (y < first_without_spaces && y >= 0x80 && (x >= 0x80 || is_letter(x))) return false;
@@ -129,8 +130,8 @@ inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begi
   return cuts(left.value, right.value);
 }
 
-// True if a rule may combine the character at `at` with the next one. In that case, the next one is
-// never ASCII.
+// True if a rule may combine the character at `at` with the next one. In that case, the next
+// character is never ASCII.
 bool fragment_cutter::may_change(std::string_view text, std::size_t at) const noexcept {
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   return next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80 &&

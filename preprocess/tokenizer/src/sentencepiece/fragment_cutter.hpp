@@ -18,15 +18,15 @@ namespace millrace::tokenizer::detail {
 ///
 /// A cut is always between two characters that are not odd (raw_characters), so that the
 /// normalization of one side does not depend on the other. In addition, no piece contains the two
-/// characters side by side, so that nothing an engine looks at spans the cut. Of such places, it
-/// chooses the ends of words: before spaces, between letters or digits and other characters, and
-/// among Chinese, Japanese and Korean characters. More cuts would only make more fragments, whereas
-/// whole words recur.
+/// characters side by side, so that nothing an engine looks at spans the cut. Of the places that
+/// satisfy both, the cutter chooses the ends of words: before spaces, between letters or digits and
+/// other characters, and among Chinese, Japanese and Korean characters. Cutting elsewhere too would
+/// only give more fragments, whereas whole words recur.
 ///
-/// If runs of spaces become one space and no piece has a space after another character, it also
-/// cuts before the last space of a run. The spaces before that cut give no ids, so a word always
-/// follows exactly one space, however long the run of spaces is. The caller must normalize the
-/// spaces before the cut to nothing. Immutable; may be shared by threads.
+/// If runs of spaces become one space and no piece has a space after another character, the cutter
+/// also cuts before the last space of a run. The spaces before that cut give no ids, so a word
+/// always follows exactly one space, however long the run of spaces is. In normalization, the
+/// caller must drop the spaces before such a cut. Immutable; may be shared by threads.
 class fragment_cutter final : public word_splitter {
  public:
   /// @param seams, characters  must outlive this object. Seams are places where a text can be cut

@@ -184,8 +184,8 @@ class piece_checker {
   }
 
  private:
-  // In a BPE model, all pieces share one namespace. In other models, pieces that text can match
-  // have a separate one.
+  // In a BPE model, all pieces share one namespace. In other models, the pieces that text can match
+  // have a namespace of their own.
   bool has_text_id(piece_type type) const {
     const bool reserved =
         type == piece_type::unknown || type == piece_type::control || type == piece_type::byte;

@@ -53,7 +53,7 @@ struct sentencepiece_model {
 /// Reads a model and checks it as SentencePiece does when it loads one.
 ///
 /// @param file  must outlive the result, whose pieces point into it
-/// @throws format_error  the bytes are not such a message, or SentencePiece refuses the model
+/// @throws format_error  `file` is not a SentencePiece model, or SentencePiece refuses the model
 ///                       because it has an empty or duplicate piece, no unknown piece, or a byte
 ///                       without a piece. Also thrown for pieces that are not UTF-8 and scores that
 ///                       are not finite, which SentencePiece may accept.

@@ -16,7 +16,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Scratch memory for more links than this is freed after the text that needed it.
+// If a huge text needs scratch memory for more links than this, the memory is freed after the text.
 constexpr std::size_t kept_text_links = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;
@@ -245,7 +245,7 @@ std::size_t piece_merger::merge_few(std::span<symbol> symbols) const noexcept {
     --count;
     for (std::size_t i = best + 1; i < count; ++i) {
       symbols[i] = symbols[i + 1];
-      pairs[i] = pairs[i + 1];  // the last one is not read
+      pairs[i] = pairs[i + 1];  // the last pair is not read
       ranks[i] = ranks[i + 1];
     }
     if (best != 0) merges_->prefetch(symbols[best - 1], symbols[best]);
@@ -265,9 +265,9 @@ void piece_merger::push(std::uint32_t left, std::uint32_t right, std::span<const
 }
 
 // Merges a long text one part at a time, as byte_merger::append does. It relies on the same fact: a
-// sequence of symbols is the merge result of its text if every two adjacent symbols are the merge
-// result of their own text. Ties do not matter: the leftmost place in a part is also leftmost in
-// the whole.
+// sequence of symbols is the merge result of its text if each pair of adjacent symbols is the merge
+// result of the text of that pair. Ties do not change this, because the leftmost of several equal
+// merges in a part is also the leftmost of them in the whole text.
 std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
   done_.clear();
   std::size_t wanted = part_symbols;
@@ -283,7 +283,7 @@ std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
     find_part(symbols, at, end);
     const std::size_t first_end = part_.size() > 1 ? part_[1].begin : end;
     if (!done_.empty() && !follows(symbols, done_.back().begin, at, first_end)) {
-      // Drop a few symbols. After each failure, drop more of them, and finally all.
+      // Drop the last few symbols. Each further failure drops more symbols, and in the end all.
       const std::size_t back = std::min(done_.size(), wanted / part_symbols * 8);
       for (std::size_t i = 0; i < back; ++i) at = drop_last();
       wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, so that the loop ends
@@ -293,7 +293,7 @@ std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
     at = end;
     if (at == symbols.size()) break;
     wanted = part_symbols;
-    // Drop the last symbols, because text after this part may merge with them.
+    // Drop the last few symbols, because the text after this part may merge with them.
     const std::size_t dropped = std::min<std::size_t>(4, part_.size() / 4);
     for (std::size_t i = 0; i < dropped; ++i) at = drop_last();
   }
@@ -356,7 +356,8 @@ void piece_merger::merge_in_place(std::span<symbol> symbols) {
     const auto left = static_cast<std::uint32_t>(open_.back());
     open_.pop_back();
     // The entry is out of date if the left symbol is gone or is now the last symbol, or if the pair
-    // has changed. (If the new pair has the same rank, it also is in the heap and comes next.)
+    // has changed. (If the new pair has the same rank, it has its own entry in the heap, which
+    // comes next.)
     if (symbols[left] == merged_away || links_[left].after == nobody) continue;
     const std::uint32_t right = links_[left].after;
     const symbol merged = merges_->find(symbols[left], symbols[right]);

@@ -162,19 +162,19 @@ class piece_merger {
   /// @return false if the text must be merged with merge()
   /// @pre merges_together(), text is not empty
   bool start(std::string_view text, short_word& word) const noexcept;
-  /// Merges texts that start() prepared. Afterwards, the first word.count of word.symbols are what
-  /// merge() would leave.
+  /// Merges texts that start() prepared. Afterwards, the first word.count elements of each
+  /// word.symbols are the symbols that merge() would leave.
   /// @pre words.size() <= short_word::most_at_once
   void merge_together(std::span<short_word> words) const noexcept;
 
-  /// Calls `leaf` for each symbol that `s`, a result of the last merge(), is split into: only `s`
-  /// itself, unless it is an unused piece.
+  /// Splits `s`, a result of the last merge(), if it is an unused piece, and calls `leaf` for each
+  /// resulting symbol. Otherwise, calls `leaf` for `s` itself.
   template <class Leaf>
   void take_apart(symbol s, Leaf leaf, int depth = 0) const {
     // SentencePiece has the same limit.
     constexpr int max_depth = 100;
     if (!merges_->is_unused(s) || depth > max_depth) return leaf(s);
-    const auto [left, right] = parts_.at(s);  // `s` is merged, so its pair was looked up
+    const auto [left, right] = parts_.at(s);  // `s` is a merge result, so its pair was looked up
     take_apart(left, leaf, depth + 1);
     take_apart(right, leaf, depth + 1);
   }

@@ -40,7 +40,8 @@ class raw_characters {
         (std::size_t{pages_[page]} << page_bits) + (character & ((1U << page_bits) - 1));
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
-  /// True if any rule replaces several characters together. Only the first of these may be ASCII.
+  /// True if any rule replaces several characters together. Only the first of these characters can
+  /// be ASCII.
   bool has_sequences() const noexcept { return has_sequences_; }
 
   /// True if every character is plain or U+0020.

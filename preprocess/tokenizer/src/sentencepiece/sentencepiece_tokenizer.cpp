@@ -24,8 +24,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Real files have a few megabytes. A larger file was given by mistake, and reading it would take
-// many times its size in memory.
+// Real files have a few megabytes. A larger file must have been given by mistake, and reading it
+// would take many times its size in memory.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
 std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model,

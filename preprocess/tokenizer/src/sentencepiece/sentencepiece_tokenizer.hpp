@@ -27,12 +27,12 @@ struct sentencepiece_options {
 
 /// Creates the tokenizer of a SentencePiece `.model` file. It gives exactly the ids of
 /// sentencepiece 0.2.3's `encode` (0.2.2 and later; earlier releases break ties in Unigram models
-/// differently). It adds no BOS and no EOS. Its vocabulary size is the number of pieces; its eod is
-/// the end-of-sentence piece.
+/// differently). It adds no BOS and no EOS. Its vocabulary size is the number of pieces; its
+/// end-of-document token is the end-of-sentence piece, unless `options` names another.
 ///
 /// @throws io_error      the file cannot be read.
 /// @throws format_error  the file is not such a model, or the model is refused (model_file.hpp).
-/// @throws config_error  this model does not support an option.
+/// @throws config_error  this model does not support one of the options.
 std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::path& model,
                                                         const sentencepiece_options& options);
 

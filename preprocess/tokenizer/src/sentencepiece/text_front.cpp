@@ -97,8 +97,8 @@ text_front::text_front(const sentencepiece_model& model, const seam_table& seams
 
 bool text_front::may_cut(std::string_view text, std::size_t at) const noexcept {
   if (!cutter_) return false;
-  // Also pass the cutter the character after the one at `at`, because a rule may combine the two. A
-  // cut between these two does not matter, because only the first cut counts.
+  // Also give the cutter the character after the one at `at`, because a rule may combine these two
+  // characters. A cut between them does not matter, because only the first cut counts.
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   if (next == text.size()) return false;
   const std::size_t left = character_before(text, at);

@@ -47,13 +47,13 @@ class text_front {
   text_front(const text_front&) = delete;
   text_front& operator=(const text_front&) = delete;
 
-  /// True if, for nearly all texts, fragments may be normalized independently.
+  /// True if the fragments of nearly all texts can be normalized independently.
   bool cuts_raw_text() const noexcept { return cutter_.has_value(); }
   /// The cutter for texts that are already normalized.
   /// @pre !cuts_raw_text()
   const fragment_cutter& normalized_cutter() const noexcept { return *normalized_cutter_; }
 
-  /// True if fragments of this text may be normalized independently.
+  /// True if the fragments of this text can be normalized independently.
   bool takes_fragments(std::string_view text) const noexcept {
     return cutter_ && (plain_ || text.find('\0') == std::string_view::npos);
   }
@@ -61,9 +61,10 @@ class text_front {
   /// `text` without the spaces at its end that normalization drops.
   /// @pre takes_fragments(text)
   std::string_view without_end(std::string_view text) const noexcept;
-  /// Offset before which stripping the end of the text cannot affect its fragments. This is where
-  /// the last character begins that is not a space and cannot become one, or 0 if there is none. If
-  /// that character is the last one, or if nothing is stripped, this is the end of the text.
+  /// Returns an offset. Stripping the end of the text cannot affect the fragments before that
+  /// offset. The offset is the beginning of the last character that is not a space and cannot
+  /// become one, or 0 if there is no such character. If that character ends the text, or if nothing
+  /// is ever stripped, the offset is the end of the text.
   std::size_t sure_end(std::string_view text) const noexcept;
 
   /// @pre takes_fragments(the text)

@@ -73,8 +73,9 @@ class unigram_encoder final : public section_encoder {
   using section_encoder::limit;
   void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
 
-  // Ids from the batch are valid for every score up to `steady`. Their scores are still added one
-  // by one, because the ids of a later fragment may depend on the exact bits of the sum.
+  // Ids from the batch are valid while |score_| is at most `steady`. The scores of these ids are
+  // still added one by one, because the ids of a later fragment may depend on the exact bits of the
+  // sum.
   bool take(id_buffer& ids, std::size_t count) {
     const std::int32_t* const found = ids.room(count);
     float score = score_;
@@ -134,9 +135,9 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // A path is stored in the tables of the batch if it is the best path for every |score| up to
-  // this. This is true for nearly all paths; the others have a second path with nearly the same
-  // score.
+  // The best path of a fragment is stored in the tables of the batch if it remains the best for
+  // every preceding score of at most this magnitude. For nearly all fragments, it does; the others
+  // have a second path with nearly the same score.
   static constexpr float steady = 98000;
 
   static encode_fault too_long(std::string_view text) {
@@ -198,8 +199,7 @@ class unigram_encoder final : public section_encoder {
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
-  // If unknown characters end the previous part and begin this part, they become one id: the
-  // earlier one.
+  // If unknown characters end the previous part and begin this part, the two ids become one.
   void fuse_with_part_before(id_buffer& ids) {
     if (model_->byte_fallback || ids.size() == start_) return;
     const auto found = ids.ids().subspan(start_);
@@ -256,7 +256,7 @@ class unigram_engine final : public section_engine {
   bool may_cut(std::string_view text, std::size_t at) const override {
     return model_.front.may_cut(text, at);
   }
-  // The score of all text before a section decides between paths with nearly equal scores.
+  // The score of all text before a section can decide between paths with nearly equal scores.
   bool continues_in_order() const noexcept override { return true; }
 
  private:

@@ -13,7 +13,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Scratch memory for more ends than this is freed before the next text.
+// If a huge text needs scratch memory for more ends than this, the memory is freed before the next
+// text.
 constexpr std::size_t kept_ends = std::size_t{1} << 20;
 
 byte_trie trie_of(const std::vector<text_piece>& pieces) {

@@ -61,12 +61,12 @@ class unigram_lattice {
   explicit unigram_lattice(const unigram_pieces& pieces) : pieces_(&pieces) {}
 
   /// Returns the best path through `text`, which continues a path with the given score. Sets
-  /// `score` to the score of both paths together. Valid until the next call.
+  /// `score` to the score of both paths together. The result is valid until the next call.
   std::span<const path_piece> best_path(std::string_view text, float& score);
 
   /// Returns the path through `text` that is best in exact arithmetic, and a limit: for every
-  /// |score| up to the limit, best_path() gives the same path and never exceeds the threshold. The
-  /// limit is negative if there is no such score.
+  /// starting score of at most that magnitude, best_path() gives the same path, and no score
+  /// exceeds the threshold. The limit is negative if this holds for no score.
   ///
   /// Adding n pieces to a score s rounds n times, each time by at most u = 2^-24 of a sum whose
   /// magnitude is at most |s| + n * largest |piece score|. So the float score of any path is within
@@ -77,7 +77,7 @@ class unigram_lattice {
   /// then finds the best path, however ties along the way are decided.
   ///
   /// Exact scores are computed in double precision; the factor 2.1, instead of 2, amply covers the
-  /// rounding errors of double. Valid until the next call.
+  /// rounding errors of double. The result is valid until the next call.
   struct settled {
     std::span<const path_piece> path;
     float limit;

@@ -65,7 +65,7 @@ struct avx2 {
     return result;
   }
 
-  // Always does two rounds, because text rarely needs a third.
+  // Always does two rounds, without a branch for each. Text rarely needs a third round.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void write(mask bits, std::size_t at,
                                                                   std::size_t* out) noexcept {
     const auto number = static_cast<std::size_t>(_mm_popcnt_u64(bits));

@@ -6,7 +6,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Like bert_group::end, but finds the cuts of a whole window.
+/// Like bert_group::end, but finds the cuts of a window (up to 64 bytes of text) at once.
 template <class Isa, apart Apart>
 [[gnu::always_inline]] inline cuts cuts_of(bert_group<Apart>, const window& w) noexcept {
   static_assert(bert_group<Apart>::alone == kind::number);

@@ -32,11 +32,11 @@ enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese 
 /// Units are independent, whichever steps the normalizer has, for these reasons. Four of its steps
 /// look at one character at a time: dropping controls, putting spaces around ideographs, dropping
 /// marks and lowercasing. The pre-tokenizer also looks at one character at a time: it drops white
-/// space and isolates punctuation. Decomposition looks only at runs of marks (with a nonzero
-/// combining class), and next to each cut is a character that is not such a mark: every step keeps
-/// the white space and punctuation used here unchanged, and an ideograph already has spaces around
-/// it at that step. Characters that clean_text drops are not cut points, because dropping one joins
-/// its neighbors.
+/// space and isolates punctuation. A fifth step of the normalizer, decomposition, looks only at
+/// runs of marks with a nonzero combining class. Next to each cut is a character that is not such a
+/// mark: every step leaves the white space and punctuation used here unchanged, and an ideograph
+/// already has spaces around it when it is decomposed. Characters that clean_text drops are not cut
+/// points, because dropping one joins its neighbors.
 ///
 /// Units that are cut only at white space are independent for more components: for any normal form,
 /// because nothing composes with white space, and for every pre-tokenizer that drops white space,

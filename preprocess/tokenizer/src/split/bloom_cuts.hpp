@@ -6,7 +6,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Like bloom_group::end, but finds the cuts of a whole window.
+/// Like bloom_group::end, but finds the cuts of a window (up to 64 bytes of text) at once.
 template <class Isa>
 [[gnu::always_inline]] inline cuts cuts_of(bloom_group, const window& w) noexcept {
   const mask word = w.letter;

@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Implements is_certain_cut for all patterns whose cuts are not local, except the patterns for
-/// BERT.
+/// Implements is_certain_cut for all patterns whose cuts are not local (local_cuts.hpp), except the
+/// patterns for BERT.
 ///
 /// Within a pretoken of any of these patterns, only letters, marks and a contraction can follow a
 /// letter, and only numbers can follow a number. So such a pretoken ends at the next character of
@@ -44,7 +44,7 @@ inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
 }
 
 /// True if, in every text where `left` and `right` are adjacent, a pretoken ends between them and
-/// the text before that cut is split as if it ended there.
+/// the text before that cut is split as if the text ended there.
 /// @pre `wanted` is not one of the patterns for BERT
 inline bool is_certain_cut(pattern wanted, std::uint32_t left, std::uint32_t right) noexcept {
   switch (wanted) {

@@ -6,7 +6,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Like cl100k_group::end, but finds the cuts of a whole window.
+/// Like cl100k_group::end, but finds the cuts of a window (up to 64 bytes of text) at once.
 template <class Isa, cl100k_rules Rules>
 [[gnu::always_inline]] inline cuts cuts_of(cl100k_group<Rules>, const window& w) noexcept {
   const mask other = w.valid & ~(w.letter | w.number | w.space);

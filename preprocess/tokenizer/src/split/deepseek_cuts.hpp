@@ -6,8 +6,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Like deepseek_group::end, but finds the cuts of a whole window. Leaves characters that no
-/// alternative matches on their own to the walker.
+/// Like deepseek_group::end, but finds the cuts of a window (up to 64 bytes of text) at once. Does
+/// not decide about characters that no alternative matches on their own; the walker (walk.hpp)
+/// handles them.
 template <class Isa>
 [[gnu::always_inline]] inline cuts cuts_of(deepseek_group, const window& w) noexcept {
   static_assert(deepseek_group::symbol == kind::upper && deepseek_group::cjk == kind::lower);
@@ -35,7 +36,7 @@ template <class Isa>
   mask decided = w.valid & below_lowest(undecided);
   if (w.at_end) return {starts, decided, undecided == 0, 0};
   decided &= through_lowest(last_run(w.space & ~tail, w.valid));
-  // Do not resume after such a prefix, because only ASCII letters may follow it.
+  // Do not resume in a word after an `A` prefix, because only ASCII letters continue that word.
   const bool prefixed = (prefixes & highest(starts)) != 0;
   return {starts, decided, false, prefixed ? 0 : resume_in(w.letter, w, decided)};
 }

@@ -30,8 +30,8 @@ struct deepseek_group {
   /// A character has at most one of number, space, letter and symbol. It may also have cjk, and a
   /// space may also have newline.
   ///
-  /// A mark counts as a letter: it is in the class of the letter run, and if it is a prefix of
-  /// letters, it also belongs to their pretoken.
+  /// A mark counts as a letter: the pattern's runs of letters include marks, and a mark that is the
+  /// prefix of such a run belongs to the same pretoken anyway.
   static unsigned kinds(std::uint32_t point) noexcept {
     const unsigned flags = flags_of(point);
     if ((flags & kind::number) != 0) return kind::number;
@@ -97,8 +97,7 @@ struct deepseek_group {
   }
 
   /// End of the gap (text between matches) that begins at `at`. It ends before the first character
-  /// that some alternative matches, even as a prefix of letters, or that is on the other side of
-  /// the second split.
+  /// that some alternative matches, even as a prefix of letters, or where the second split cuts.
   static std::size_t gap_end(std::string_view text, std::size_t at, unsigned side) noexcept {
     while (at < text.size()) {
       const walked_char c = char_at<deepseek_group>(text, at);

@@ -7,7 +7,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The kinds of characters in a group of patterns, by the first byte of a character.
+/// Maps the first byte of a character to the kinds (letter, number, ...) of that character in a
+/// group of patterns.
 ///
 /// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
 /// kinds shared by all characters with that first byte, or to `varied` if they differ.

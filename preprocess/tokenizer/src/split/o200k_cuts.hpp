@@ -40,8 +40,8 @@ template <class Isa>
 }
 
 /// Joins each contraction to the word before it, one per word.
-/// @return the first character for which nothing is decided, and all later ones, because the word
-///         after a contraction does not continue the word before it
+/// @return the caseless characters directly after a joined contraction. From the first of these on,
+///         nothing is decided, because a new word begins there, which case_starts did not know
 [[gnu::always_inline]] inline mask glue_contractions(const window& w, mask words, mask caseless,
                                                      mask& starts) noexcept {
   mask undecided = 0;
@@ -57,9 +57,10 @@ template <class Isa>
   return undecided;
 }
 
-/// Like resume_in, but the letter at which to resume must also imply the case state of the word
-/// before it. A lower case letter implies it. A caseless letter does if no lower case letter
-/// precedes it in the word. Marks that follow the letter are read again.
+/// Like resume_in, but the letter at which to resume must also imply the case state (whether a
+/// lower case letter has occurred) of the word before it. A lower case letter implies it. A
+/// caseless letter implies it if no lower case letter precedes that letter in the word. Marks that
+/// follow the letter are read again.
 [[gnu::always_inline]] inline mask resume_in_case(const window& w, mask words, mask letters,
                                                   mask upper, mask lower, mask starts,
                                                   mask decided) noexcept {
@@ -70,9 +71,9 @@ template <class Isa>
   return (letter & upper) != 0 || lower_before ? 0 : letter;
 }
 
-/// Like o200k_group::end, but finds the cuts of a whole window. Leaves marks that do not follow a
-/// word, and Han characters that are not letters, to the walker, because they can play several
-/// roles.
+/// Like o200k_group::end, but finds the cuts of a window (up to 64 bytes of text) at once. Does not
+/// decide about marks that do not follow a word and Han characters that are not letters, because
+/// they can play several roles; the walker (walk.hpp) handles them.
 template <class Isa, o200k_rules Rules>
 [[gnu::always_inline]] inline cuts cuts_of(o200k_group<Rules>, const window& w) noexcept {
   const mask letters = Rules.han_apart ? w.letter & ~w.han : w.letter;

@@ -32,7 +32,7 @@ constexpr named names[] = {
     {"starcoder", pattern::starcoder},
 };
 
-// Spellings that both engines interpret alike.
+// Spellings that both regex engines (Oniguruma and Rust's) interpret alike.
 constexpr named spellings[] = {
     // GPT-2's own spelling, and tiktoken's spellings from three years
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
@@ -84,7 +84,7 @@ constexpr named spellings[] = {
     {" ?[^(\\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+", pattern::bloom},
 };
 
-// Spellings that have this meaning only in Rust's engines. In Oniguruma, a `+` after `{1,3}`
+// Spellings that mean these patterns only in Rust's engines. In Oniguruma, a `+` after `{1,3}`
 // repeats the group.
 constexpr named rust_spellings[] = {
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"

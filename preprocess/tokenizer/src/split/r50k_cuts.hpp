@@ -6,7 +6,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Like r50k_group::end, but finds the cuts of a whole window.
+/// Like r50k_group::end, but finds the cuts of a window (up to 64 bytes of text) at once.
 template <class Isa, bool NumbersApart, bool DigitsStage>
 [[gnu::always_inline]] inline cuts cuts_of(r50k_group<NumbersApart, DigitsStage>,
                                            const window& w) noexcept {

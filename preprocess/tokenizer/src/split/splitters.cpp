@@ -8,7 +8,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// A splitter that calls the walkers directly. Works on any machine.
+// A splitter that calls the walkers (walk.hpp) directly. Works on any machine.
 template <class Family>
 class walking_splitter final : public word_splitter {
  public:

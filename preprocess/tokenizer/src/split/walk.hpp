@@ -90,8 +90,8 @@ space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0)
   return run;
 }
 
-/// Matches `\s+(?!\S)|\s+`. At the end of the text, this is the whole run. Elsewhere, it is all but
-/// the last character, which joins the following characters or is a pretoken of its own.
+/// Matches `\s+(?!\S)|\s+`. At the end of the text, this is the whole run. Elsewhere, it is the run
+/// without its last character, which joins the following characters or is a pretoken of its own.
 inline std::size_t plain_space_end(const space_run& run) noexcept {
   return run.at_end || run.last == run.begin ? run.end : run.last;
 }

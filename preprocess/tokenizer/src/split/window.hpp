@@ -78,7 +78,8 @@ struct cuts {
   return open ? words & last_of(w.valid, 1) : 0;
 }
 
-/// The part of each run of `bits` that begins at its `from` bit. A run has at most one `from` bit.
+/// For each run of `bits` that contains a `from` bit: the part of the run from that bit on. A run
+/// has at most one `from` bit.
 [[gnu::always_inline]] inline mask flooded(mask bits, mask from) noexcept {
   return ((bits + from) ^ bits) & bits;
 }
@@ -100,14 +101,15 @@ struct cuts {
 }
 
 /// The bits of `from` whose run is followed by a `wanted` character or by nothing. `from` holds
-/// first characters of runs of `bits`. Each run has one end, and the ends are in the same order.
+/// first characters of runs of `bits`. Each run has one end, and the ends are in the same order as
+/// the first characters.
 template <class Isa>
 [[gnu::always_inline]] inline mask followed_by(mask bits, mask from, mask wanted) noexcept {
   const mask ends = (bits + from) & ~bits;
   return Isa::scatter(Isa::gather(ends & wanted, ends), from);
 }
 
-/// The cuts for a group of local_cuts.hpp, in a window that more text follows. All cuts are
+/// The cuts for a group of local_cuts.hpp, in a window with more text after it. All cuts are
 /// decided, except a cut before the last character if that character is one of `joins`. For these
 /// groups, a window may begin at any character.
 [[gnu::always_inline]] inline cuts local_cuts(mask starts, const window& w, mask joins) noexcept {

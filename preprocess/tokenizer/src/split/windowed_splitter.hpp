@@ -21,7 +21,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A window that was read with an instruction set.
+/// What the `read` function of an Isa (class for one instruction set) returns.
 struct read_window {
   window chars;
   mask leads;          ///< bytes that begin a character
@@ -89,8 +89,8 @@ template <class Group>
   return Group::end(section, at);
 }
 
-/// Splits a section one window at a time. If a window decides no cut, the walker finds the next
-/// cut.
+/// Splits a section one window at a time. If a window gives neither a cut nor a place to resume,
+/// the walker (walk.hpp) finds the next cut.
 ///
 /// Isa provides:
 ///   read<Group>(section, at, tables) -> read_window
@@ -105,7 +105,7 @@ template <class Isa, class Group>
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
   std::size_t count = 0;
-  std::size_t word = at;  // begin of the pretoken at or in which the window begins
+  std::size_t word = at;  // begin of the pretoken that contains the window's first byte
   while (count < ends.size() && at < section.size()) {
     const read_window read = Isa::template read<Group>(section, at, tables);
     const cuts found = cuts_of<Isa>(Group{}, read.chars);

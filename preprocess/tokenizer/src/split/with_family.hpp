@@ -8,7 +8,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Makes a Splitter for the family of `wanted`.
+/// Makes a Splitter for the family (families.hpp) that implements `wanted`.
 template <template <class Family> class Splitter>
 std::unique_ptr<const word_splitter> make_for(pattern wanted) {
   switch (wanted) {

@@ -11,8 +11,8 @@ namespace millrace::tokenizer::detail {
 /// threads.
 ///
 /// Each call returns a batch of ends, so the cost of the virtual call per pretoken is negligible. A
-/// pretoken depends only on the text from its begin on, never on the text before it. Splitting can
-/// therefore resume at the end of any pretoken.
+/// pretoken depends only on the text from its beginning on, never on the text before it. Splitting
+/// can therefore resume at the end of any pretoken.
 class word_splitter {
  public:
   virtual ~word_splitter() = default;

@@ -43,9 +43,9 @@ class charsmap {
     bool begins_rule = false;
     std::optional<std::string_view> replacement;  ///< if a rule is just this character
   };
-  /// Calls `visit(character)` for each first character and each later character of a rule. It may
-  /// visit the same character several times. It skips zero bytes, because the array alone does not
-  /// show where they lead.
+  /// Calls `visit(character)` for each character in the texts of the rules. It may visit the same
+  /// character several times. It skips zero bytes, because the array alone does not show where they
+  /// lead.
   /// @return false if the array needs too many steps or if a rule ends inside a character; then
   ///         some characters may not have been visited
   template <class Visit>
@@ -71,7 +71,7 @@ class charsmap {
     std::uint32_t missing_bytes;
     std::uint32_t unit;
   };
-  // Real charsmaps need about 1% of this.
+  // Real charsmaps need about 1% of these steps.
   static constexpr std::size_t max_steps = std::size_t{1} << 22;
 
   // Calls `found(byte, place, unit)` for every byte from `first` to `last` with a child of `place`.

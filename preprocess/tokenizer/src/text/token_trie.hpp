@@ -49,7 +49,7 @@ class token_trie {
 
  private:
   struct edge {
-    std::uint64_t key = 0;  // 0 marks an empty slot: edges of the root are in first_
+    std::uint64_t key = 0;  // 0: empty; no edge has key 0, as edges of the root are in first_
     node to = nowhere;
   };
 

@@ -14,7 +14,8 @@ constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
 
 /// Maps pairs of tokens to the token that they merge to. Holds up to the given number of pairs.
 ///
-/// Most adjacent tokens do not merge. A bitmap that fits in the cache shows this for nearly all.
+/// Most adjacent tokens do not merge. For nearly all of these, a bitmap that fits in the CPU cache
+/// shows this.
 class merged_pairs {
  public:
   explicit merged_pairs(std::size_t pairs)
@@ -78,7 +79,8 @@ class deriver {
       const std::string_view bytes = tokens_->tokens.bytes(id);
       if (bytes.size() < 2) continue;
       // Nearly always, the merges of lower rank, which are already known, leave two pieces.
-      // Otherwise, other merges may still apply. Only the bytes of the pieces show which.
+      // Otherwise, other merges may apply: two pieces merge whenever their bytes together are a
+      // token.
       merge(bytes, [&](std::size_t i) { return pairs_.find(pieces_[i].id, pieces_[i + 1].id); });
       if (pieces_.size() > 2) merge(bytes, [&](std::size_t i) { return token_at(bytes, i); });
       if (pieces_.size() > 2) continue;

@@ -80,8 +80,8 @@ class ranked_tokens {
   }
 
  private:
-  // The index points to the bytes of the table. If these move because the table grows, the index is
-  // rebuilt.
+  // The index points to the bytes of the table. If the bytes move because the table grows, the
+  // index is rebuilt.
   void index_token(std::int32_t id) {
     if (tokens.count() == 1) first_ = id;
     const char* const bytes = tokens.bytes(first_).data();
@@ -99,7 +99,7 @@ class ranked_tokens {
 
   token_index index_;
   std::int32_t first_ = 0;       // the first token added
-  const char* bytes_ = nullptr;  // where its bytes were when the index was built
+  const char* bytes_ = nullptr;  // where the bytes of `first_` were when the index was built
   std::size_t room_ = 0;         // capacity of the index, in tokens
 };
 

@@ -14,7 +14,7 @@ struct special_token {
   std::int32_t id = 0;
 };
 
-/// The data that a `.tiktoken` file lacks, but that the programs that come with the file define.
+/// Data that is not in a `.tiktoken` file, but in the programs that are published with the file.
 struct special_table {
   std::size_t ranks = 0;              ///< number of lines in the file
   std::vector<special_token> tokens;  ///< distinct contents; ids may be shared

@@ -34,7 +34,7 @@ namespace {
 // take many times its size in memory.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
-// The contents of a file of either kind.
+// The contents of a `.tiktoken` or a `.vocab.json` file.
 struct vocabulary {
   ranked_tokens ranked;
   std::vector<special_token> specials;
@@ -65,7 +65,8 @@ std::vector<special_token> numbered(const std::vector<std::string>& contents, st
   return tokens;
 }
 
-// The special tokens of the public vocabulary `v.pattern`, if the file has its ranks.
+// The special tokens of the public vocabulary `v.pattern`, if the file has as many ranks as that
+// vocabulary.
 std::vector<special_token> known_specials(const vocabulary& v, special_table table,
                                           std::size_t size_bytes) {
   const token_table& ranks = v.ranked.tokens;
@@ -177,8 +178,8 @@ added_token_finder finder_of(const std::vector<special_token>& specials) {
   return added_token_finder(std::move(tokens));
 }
 
-// Returns everything that determines ids, as text. Strings have a length prefix, so that no two
-// lists look the same.
+// Returns everything that determines ids, as text. Strings have a length prefix, so that two
+// different lists never give the same text.
 std::string identity_of(const vocabulary& v, std::string_view file, bool finds_specials,
                         bool refuses_specials, std::optional<std::int32_t> eod) {
   std::string identity = "type TikTokenizer\nmodel " + formats::sha256_hex(file) + "\npattern " +

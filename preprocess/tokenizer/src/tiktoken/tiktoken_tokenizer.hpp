@@ -12,15 +12,15 @@ namespace millrace::tokenizer::detail {
 ///
 /// A `.tiktoken` file has the tokens and their ids, but not the pattern, so the options must name
 /// it. The name may end in `_base`, as in tiktoken. Special tokens that the options give get the
-/// ids after the last rank. If they give none and the name is that of a public vocabulary
-/// (special_tables.hpp), the file must have as many ranks as that vocabulary, and the special
-/// tokens are those of that vocabulary. Special tokens in texts are encoded like other characters
-/// (`encode_ordinary`), unless the options say otherwise.
+/// ids after the last rank. If the options give no special tokens and the name is that of a public
+/// vocabulary (special_tables.hpp), the file must have as many ranks as that vocabulary, and the
+/// special tokens are those of that vocabulary. Special tokens in texts are encoded like other
+/// characters (`encode_ordinary`), unless the options say otherwise.
 ///
-/// A `.vocab.json` is the file of Megatron's TikTokenizer. Ids are `num_special_tokens` special
-/// tokens, then ranks. The vocabulary size is `vocab_size`, the pattern `v1` or `v2` (default:
-/// `v2`), and the eod `</s>`. Special tokens in texts become their ids, unless the options say
-/// otherwise.
+/// A `.vocab.json` is the file of Megatron's TikTokenizer. The first `num_special_tokens` ids are
+/// special tokens; the others are ranks. The vocabulary size is `vocab_size`, the pattern `v1` or
+/// `v2` (default: `v2`), and the eod `</s>`. Special tokens in texts become their ids, unless the
+/// options say otherwise.
 ///
 /// @throws config_error  an option is missing, invalid, or not supported with this kind of file.
 /// @throws io_error      the file cannot be read.

@@ -14,8 +14,8 @@ struct decomposition {
   std::uint32_t begin;  ///< in decomposed_points
   std::uint32_t count;
 };
-/// Full decompositions, sorted by code point. The compatible ones include only those that differ
-/// from the canonical ones.
+/// Full decompositions, sorted by code point. `compatible_decompositions` has only those that
+/// differ from the canonical ones.
 extern const decomposition canonical_decompositions[];
 extern const std::size_t canonical_decompositions_size;
 extern const decomposition compatible_decompositions[];
@@ -37,8 +37,9 @@ extern const std::uint32_t combining_class_runs[];
 extern const std::size_t combining_class_runs_size;
 
 /// Flags of characters, in blocks of 128 code points. Bit f is set if form f does not change the
-/// character, and a stretch of text that begins with it is normalized independently. Bit 4 + f is
-/// set if form f does not change the character as long as marks are in the order of their classes.
+/// character, and a stretch of text that begins with it is normalized independently of the text
+/// before. Bit 4 + f is set if form f does not change the character as long as marks are in the
+/// order of their classes.
 extern const std::uint8_t stable_block_of[];
 extern const std::size_t stable_block_of_size;
 extern const std::uint8_t stable_blocks[];

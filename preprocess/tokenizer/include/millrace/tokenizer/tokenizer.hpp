@@ -70,8 +70,8 @@ class encoder {
   }
 
   /// Sets a function that encode() and encode_part() call each time a normalizer begins a step over
-  /// a text, and again for each MiB that the step writes. To interrupt them, `check` throws: the
-  /// exception propagates to the caller, and the encoder can be used again. An empty function
+  /// a text, and again for each MiB that the step writes. To interrupt the call, `check` throws:
+  /// the exception propagates to the caller, and the encoder can be used again. An empty function
   /// disables the check. Encoders that do not normalize never call it.
   virtual void set_interrupt_check(std::function<void()> /*check*/) {}  // NOLINT: others keep it
 
@@ -84,7 +84,8 @@ class tokenizer {
  public:
   virtual ~tokenizer() = default;
 
-  /// Default size of an encoder's pretoken cache, in bytes.
+  /// Default size in bytes of an encoder's pretoken cache, which holds the ids of words seen
+  /// before.
   static constexpr std::size_t default_encoder_bytes = std::size_t{64} << 20;
 
   std::unique_ptr<encoder> make_encoder() const { return make_encoder(default_encoder_bytes); }
@@ -104,10 +105,10 @@ class tokenizer {
   /// outside the vocabulary become U+FFFD.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
 
-  /// Finds the last place where a text can be cut, so that encoder::encode_part gives the text's
-  /// ids for both parts, regardless of the text that follows `text`.
+  /// Finds the last place where `text` can be cut in two: the ids that encoder::encode_part gives
+  /// for the parts are then those of the whole, whatever follows `text`.
   ///
-  /// @param text  valid UTF-8; the beginning of a text, or of the rest of a text after such a cut
+  /// @param text  valid UTF-8; begins at the beginning of a text or at an earlier cut
   /// @return byte offset from 1 to text.size() - 1, or 0 if no such place is known
   virtual std::size_t last_cut(std::string_view text) const {
     static_cast<void>(text);

@@ -135,8 +135,8 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
                              " requires --tokenizer-type: " + types_and_files);
 }
 
-/// Calls make_tokenizer() for a program. Reports wrong flags as a usage error. Does not change
-/// errors in the files.
+/// Calls make_tokenizer() for a program. Turns errors in the flags into usage_error. Errors in the
+/// files pass through unchanged.
 ///
 /// @throws usage_error              the type does not take a flag, or a required flag is missing.
 /// @throws io_error, format_error   as make_tokenizer
