@@ -87,7 +87,7 @@ TEST(IoFault, FullDeviceIsEnospc) {
   EXPECT_EQ(code_of([&] { pwrite_all(fd, bytes_of("abc"), 0, "/dev/full"); }), ENOSPC);
 }
 
-// Uses a file system that really fills up. Skipped if this test may not mount one.
+// Uses a file system that really fills up. Skipped if this process is not allowed to mount one.
 TEST(IoFault, FullFileSystemLeavesTheOldFile) {
   const test::temp_folder folder;
   const int result = in_child([&] {
@@ -125,7 +125,7 @@ TEST(IoFault, FileSizeLimitIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-// The last call of a long run must not fail because all descriptors are in use.
+// The commit at the end of a long run must not fail because all descriptors are in use.
 TEST(IoFault, CommitNeedsNoNewDescriptor) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";

@@ -135,7 +135,8 @@ class small_runs {
   }
 
  private:
-  // Creates a run at its first use, in the parent, before it starts the children that use the run.
+  // Creates a run at its first use. This happens in the parent, before the parent starts the
+  // children that use the run.
   const test::any_run& run_of(const std::string& order) {
     std::optional<test::any_run>& run = order == "instant"  ? instant_
                                         : order == "packed" ? packed_

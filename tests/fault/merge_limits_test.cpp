@@ -45,7 +45,7 @@ TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
   }
 }
 
-// With one open descriptor for each part, the parts of a real run would exceed the limit.
+// A real merge has so many parts that one open descriptor for each would exceed the limit.
 TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -103,8 +103,8 @@ TEST_F(MergeLimits, PartsThatMayNotBeReadAreTold) {
 }
 
 // Tries disks of growing sizes, until the merge fits. If bytes are missing, the merge refuses
-// before it copies anything. If inodes are missing, it may fail as late as at the last sidecar, and
-// leaves no files either.
+// before it copies anything. If inodes are missing, the merge can fail as late as at the last
+// sidecar (a file next to the `.bin`, such as P.sum). In both cases it leaves no files.
 TEST_F(MergeLimits, AFullDiskLeavesNothing) {
   const int status = test::in_child([&] {
     if (!test::enter_mount_namespace()) return test::cannot_try;

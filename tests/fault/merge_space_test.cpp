@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two parts with 400 kB of tokens together. A test may damage the tokens of one part; a merge
-/// notices this only when it reads them.
+/// Two parts (datasets to merge) with 400 kB of tokens together. A test may damage the tokens of
+/// one part; a merge notices the damage only when it reads these tokens.
 class MergeSpace : public testing::Test {
  protected:
   MergeSpace() {
@@ -70,7 +70,7 @@ class MergeSpace : public testing::Test {
   // instead of the damaged tokens, it has not copied anything.
   //
   // @param needed  bytes that the merge needs, rounded up to pages
-  // @param begun   the part of `needed` that headers take before the disk space is checked
+  // @param begun   bytes of `needed` that headers already take when the disk space is checked
   void expect_told_first(const std::string& what, std::uint64_t needed, std::uint64_t begun,
                          const std::function<void(const merge_options&)>& work) {
     const int status = test::in_child([&] {
@@ -100,16 +100,16 @@ class MergeSpace : public testing::Test {
   test::temp_folder folder_;
 };
 
-// Counted in pages of 4096 bytes: 98 for the tokens, one for the index of 2490 bytes, and one for
-// the checksums.
+// The merge needs, in pages of 4096 bytes: 98 for the tokens, one for the index of 2490 bytes, and
+// one for the checksums.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsCopied) {
   expect_told_first("the merged dataset", 100 * 4096, 0,
                     [](const merge_options& options) { (void)merge(options); });
 }
 
-// The pages of the test above, and 98 for the temporary copy of the documents. In the copy, each
-// document has a header of 64 bytes and the lengths of its sequences. The header of P.sum is
-// written before the check.
+// The merge needs the pages of the test above, and 98 pages for the temporary copy of the
+// documents. In the copy, each document has a header of 64 bytes and the lengths of its sequences.
+// The header of P.sum is written before the check.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsShuffled) {
   expect_told_first("the shuffled dataset and the temporary copy of the documents", 198 * 4096,
                     4096, [](const merge_options& options) { (void)merge_shuffled(options, 7); });

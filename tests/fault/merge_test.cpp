@@ -63,7 +63,7 @@ TEST_F(MergeKill, AtAnyStepOfAReplacementLeavesOldNewOrNone) {
   kill_at_each_step({}, old);
 }
 
-// MILLRACE_KILLS sets the number of kills, as for preprocess_data.
+// MILLRACE_KILLS sets the number of kills, as in the tests of preprocess_data.
 TEST_F(MergeKill, AtAnyTimeHarmsNothing) {
   const char* given = std::getenv("MILLRACE_KILLS");
   const int wanted_kills = given != nullptr ? std::atoi(given) : 15;

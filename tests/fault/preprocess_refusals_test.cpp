@@ -9,7 +9,8 @@
 #include "support/compressed.hpp"
 #include "support/preprocess_fault.hpp"
 
-/// Outputs that cannot be created, and damaged inputs. The error message names the first problem.
+/// Tests of outputs that cannot be created, and of damaged inputs. The error message names the
+/// first problem.
 namespace millrace::preprocess {
 namespace {
 
@@ -47,7 +48,7 @@ TEST_F(PreprocessRefusals, NamesAnOutputFolderThatMayNotBeWritten) {
   expect_sentence(result, path("locked"));
 }
 
-// Without an error, the files in such a folder would be missing from the dataset unnoticed.
+// Without an error, the files in the unreadable folder would be missing from the dataset unnoticed.
 TEST_F(PreprocessRefusals, NamesAPatternThatMeetsAFolderThatMayNotBeRead) {
   for (const char* name : {"g", "g/1", "g/2", "g/3"}) fs::create_directory(folder_ / name);
   for (const char* name : {"g/1/x.jsonl", "g/2/x.jsonl", "g/3/x.jsonl"}) add(name, records(1, "a"));
@@ -83,8 +84,8 @@ TEST_F(PreprocessRefusals, TellsThatDescriptorsRanOut) {
   EXPECT_TRUE(outputs().empty());
 }
 
-// Eight bad records are spread over ten blocks, for seven workers. The message always names the
-// first bad record, whichever worker is the fastest.
+// Eight bad records are spread over ten blocks (the units of work), for seven workers. The message
+// always names the first bad record, whichever worker is the fastest.
 TEST_F(PreprocessRefusals, NamesTheFirstBadRecordEveryTime) {
   std::string text = records(30'000, "good");
   text += "{\"text\": \"good\"}\n[\"first\"]\n";
@@ -100,7 +101,7 @@ TEST_F(PreprocessRefusals, NamesTheFirstBadRecordEveryTime) {
   }
 }
 
-// The message names the first problem in the input, as with one thread.
+// With several threads, too, the message names the first problem in the input.
 TEST_F(PreprocessRefusals, NamesABadRecordBeforeADamagedPlaceBehindIt) {
   const std::string compressed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
   const std::string input = add("in.jsonl.gz", compressed.substr(0, compressed.size() - 1000));

@@ -75,8 +75,8 @@ TEST_F(PreprocessFault, AKillLeavesTheOldPairTheNewPairOrNone) {
   EXPECT_GE(killed, 10);
 }
 
-// The disk fills up while the tokens are written, or when only the index no longer fits. The run
-// resumes when there is space.
+// The disk fills up while the tokens are written, or later, when the index is written. Once there
+// is space, the run can be resumed.
 TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "{\"text\": \"ab\"}\n";
@@ -133,8 +133,8 @@ TEST_F(PreprocessFault, EndsAlikeIfNobodyCanBeTold) {
   EXPECT_EQ(test::run_program(command(good, {"--nonsense"}), full).status, 2);
 }
 
-// If stderr is closed, a file that is opened may get its descriptor number. Messages must not go
-// into this file.
+// If stderr is closed, a file that the program opens can get the descriptor number of stderr.
+// Messages must not go into this file.
 TEST_F(PreprocessFault, WritesNoMessageIntoAFileWhereStreamsAreClosed) {
   const std::string input = add("in.jsonl", "bad\n" + records(10, "a") + "bad\n");
   ASSERT_EQ(test::run_program(command(input, {"--on-bad-record=skip"})).status, 0);

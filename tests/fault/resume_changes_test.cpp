@@ -17,7 +17,7 @@ using test::strings;
 /// parts is valid.
 class ResumeChanges : public test::resume_fault {
  protected:
-  static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB, compressed to about half of it
+  static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB; half as much if compressed
   static constexpr std::size_t parts_of_file = 12;
 
   // Lines of a part, always the same for the same `part`. Their random digits do not compress well.
@@ -54,7 +54,7 @@ class ResumeChanges : public test::resume_fault {
     expect_files(wanted);
   }
 
-  /// @param compress  returns the contents of one part of the file for its text
+  /// @param compress  turns the text of a part into the bytes that the file has for it
   void expect_changes_told(const std::string& name,
                            const std::function<std::string(const std::string&)>& compress) {
     SCOPED_TRACE(name);
@@ -73,8 +73,8 @@ class ResumeChanges : public test::resume_fault {
       test::write_text(input, whole);
       expect_goes_on(wanted);
     }
-    // If the run knows where the file ended at the start, it reads up to there. Otherwise it
-    // reports that the file grew.
+    // If the run noted where the file ended when it started, it reads only up to this end.
+    // Otherwise, it reports that the file grew.
     const auto grown = changed_while_read([&] { test::write_text(input, whole + more); });
     if (grown.status == 0) {
       expect_files(wanted);
@@ -97,8 +97,8 @@ TEST_F(ResumeChanges, OfZstdInFramesAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) { return test::zstd(text); });
 }
 
-// Frames without a content size, such as `zstd` writes for a pipe, are read from the front of the
-// file.
+// A zstd file is read from its start if its frames do not state the size of their contents. The
+// zstd program writes such frames if it compresses a pipe.
 TEST_F(ResumeChanges, OfZstdFromItsFrontAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) {
     return test::compress_with({"zstd", "-q", "-1", "--no-content-size"}, text);

@@ -39,8 +39,8 @@ TEST_F(ResumeFinished, ReadsOnlyInputsThatAreNewer) {
   expect_files(wanted);
 }
 
-// On Linux, a file name may hold any bytes. JSON files hold bytes that are not UTF-8 as lone
-// surrogates.
+// On Linux, a file name can hold any bytes. In JSON output, millrace writes bytes that are not
+// UTF-8 as lone surrogates.
 TEST_F(ResumeFinished, KnowsInputsWhoseNamesAreNotUtf8) {
   add("caf\xE9 \xC3\xA9.jsonl", good_lines(0, 5) + "bad\n");
   flags_ = {"--on-bad-record", "quarantine"};
@@ -83,8 +83,8 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
     expect_files(wanted);
   }
   add("a.jsonl", plain);
-  // Compressed files whose text may have the same size as before. A run notices the change only if
-  // it reads them.
+  // The text of the changed compressed file may have the same size as before. So a run notices the
+  // change only if it reads the file.
   const std::string compressed = test::read_text(folder_ / "in" / "b.jsonl.gz");
   for (const std::string& other : {test::gzip(changed), test::gzip(plain + plain)}) {
     add("b.jsonl.gz", other);
@@ -94,8 +94,8 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
   expect_resumed(wanted);
 }
 
-// Replaces the input by a link to, and then by, a file of the same size with an older modification
-// time, as `cp -p`, `mv` or `ln` may do.
+// Puts an older file of the same size in the place of the input: first a link to this file, then
+// the file itself. `cp -p`, `mv` and `ln` keep the old modification time.
 TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
   const file_set wanted = finish();
   const fs::path input = folder_ / "in" / "a.jsonl";
@@ -146,7 +146,8 @@ TEST_F(ResumeFinished, MissesFilesThatShouldBeThere) {
   expect_sentence(run({"--resume"}), "exists");
 }
 
-// --resume expects only the sidecars that the flags of the run requested.
+// --resume expects only the sidecars (files such as P.sum and P.src) that the flags of the run
+// requested.
 TEST_F(ResumeFinished, NeedsNoSidecarThatWasNotWanted) {
   add("1.jsonl", good_lines(0, 9));
   flags_ = {"--no-checksums", "--no-provenance"};
@@ -155,7 +156,7 @@ TEST_F(ResumeFinished, NeedsNoSidecarThatWasNotWanted) {
   expect_resumed(wanted);
 }
 
-// The range of a task may begin and end within a file. --resume must compare only the bytes in this
+// The range of a task can begin and end within a file. --resume must compare only the bytes in this
 // range.
 TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   std::string text = good_lines(0, 300);
@@ -173,8 +174,8 @@ TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   EXPECT_EQ(run({"--task", "2/3", "--resume"}).status, 0);
 }
 
-// If an archive is replaced between two tasks, its size changes. Then whole files move to another
-// task.
+// The sizes of all inputs decide which task reads which file. If an archive of another size
+// replaces one of the inputs between two tasks, whole files move to another task.
 TEST_F(ResumeFinished, RefusesTasksThatShareOtherInputs) {
   for (const char* name : {"a.gz", "b.gz", "c.gz", "d.gz"}) {
     add(name, test::gzip(good_lines(0, 50)));

@@ -16,7 +16,7 @@ using test::good_lines;
 /// Inputs of 20 short lines, one line of 64 MB, and 20 more short lines.
 class ResumeGiant : public test::resume_fault {
  protected:
-  static constexpr std::uintmax_t some_of_it = 2'000'000;  // more than the lines before it give
+  static constexpr std::uintmax_t some_of_it = 2'000'000;  // the lines before it give fewer bytes
 
   ResumeGiant() {
     std::string words;
@@ -72,8 +72,8 @@ TEST_F(ResumeGiant, ASignalDoesNotWaitForTheEndOfALine) {
   expect_left_to_the_next_run();
 }
 
-// The stopped run commits bad records that come before the long line, so the next run does not
-// report them. The stopped run must report them.
+// The stopped run commits the bad records before the long line, and the resumed run does not report
+// them again. So the stopped run must report them.
 TEST_F(ResumeGiant, BadRecordsBeforeItAreToldAllTheSame) {
   add("a.jsonl", good_lines(0, 20) + "{broken\n" + giant_ + "\n");
   flags_ = {"--json-keys", "text", "title", "--on-bad-record", "skip"};

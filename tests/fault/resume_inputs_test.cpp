@@ -64,7 +64,7 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
     EXPECT_EQ(result.status, 0) << result.err;
     expect_files(undisturbed());
   }
-  // The last line that the run read is now only part of a line.
+  // What was a whole line when the run read it is now only the beginning of a line.
   const char* refusal = "1.jsonl has changed since the run read it";
   expect_sentence(resume_with(last, last + "\n" + good_lines(6, 9)), refusal);
   expect_sentence(resume_with(last, last + " \n"), refusal);
@@ -102,7 +102,7 @@ TEST_F(ResumeInputs, ComparesAnInputWithAnotherChangeTimeOnce) {
   const auto comparison = testing::HasSubstr("to compare its checksum");
   const auto renew_change_time = [&] {
     // Changing the mode and restoring it updates the change time. The clock of change times is
-    // coarse.
+    // coarse, so wait before that.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     fs::permissions(input, fs::perms::owner_read);
     fs::permissions(input, fs::perms::owner_read | fs::perms::owner_write);
@@ -163,7 +163,8 @@ TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
   EXPECT_EQ(run({"--resume", "--trust-inputs"}).status, 0);
 }
 
-// --trust-inputs is for one run. The next run without it compares what this one only trusted.
+// --trust-inputs affects only the run that gets it. The next run without this flag compares the
+// inputs that were only trusted before.
 TEST_F(ResumeInputs, ComparesATrustedInputInTheNextRun) {
   const std::string text = good_lines(0, 30);
   const fs::path input = add("1.jsonl", text);
@@ -256,9 +257,9 @@ TEST_F(ResumeInputs, GoesOnWhenADamagedFileIsMended) {
   expect_resumed(wanted);
 }
 
-/// Compressed files of `good` text, and damaged files: `wrong` text with the checksum of `good` at
-/// the end. The text is so long (4 MB) that a run has already read some of it when it comes to the
-/// checksum and finds the damage.
+/// Compressed files of the text `good`, and damaged files: the text `wrong`, compressed, with the
+/// checksum of `good` at the end. The text is so long (4 MB) that a run has already read some of it
+/// when it reaches the checksum and finds the damage.
 struct damage {
   damage() {
     for (int i = 0; i < 100; ++i) {
@@ -318,8 +319,8 @@ TEST_F(ResumeInputs, BeginsAnewWithAMendedFileWhoseTextWasWrong) {
   expect_mended("3.jsonl.zst", files.bad_zstd, files.zstd);
 }
 
-// The inputs before the damaged one must not have changed. The resumed run may be killed at any
-// step.
+// A run reads a mended input again from its start. But if an input before it has changed, the run
+// refuses. The resumed run may be killed at any step.
 TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
   const std::string first = good_lines(0, 20);
   const damage files;
@@ -342,8 +343,9 @@ TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
   }
 }
 
-// The journal must not take the stamp of the mended file while it still has the state of the
-// damaged one. Otherwise, the next run would resume in the middle of the mended file.
+// A journal holds a stamp (size and times) of each input, and the state of the run. It must not get
+// the stamp of the mended file while its state is still that of the damaged file. Otherwise, the
+// next run would resume in the middle of the mended file.
 TEST_F(ResumeInputs, BeginsAnewWhenKilledWithADamagedFirstInput) {
   const damage files;
   const auto expect_restarts = [&](const std::string& name) {

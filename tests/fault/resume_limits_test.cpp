@@ -133,8 +133,8 @@ class ResumeFullDisk : public ResumeLimits {
   }
 };
 
-// The disks lack space for the journal, the tokens, the index or P.meta. They grow until a run
-// fits.
+// Each disk lacks space for the journal, the tokens, the index or P.meta. From run to run, the
+// disks grow, until a run fits.
 TEST_F(ResumeFullDisk, LosesNothing) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();

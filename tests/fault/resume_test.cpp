@@ -50,8 +50,8 @@ TEST_F(ResumeFault, AKillAtAnyStepLeavesWhatGoesOn) {
   EXPECT_GT(kills, 80);
 }
 
-// Inputs that are read in special ways: arrays, archives and lines that count as giants. A run over
-// them may be killed at any step.
+// Inputs that are read in special ways: arrays, archives, and giants (lines that are treated as too
+// long for memory). A run over them may be killed at any step.
 TEST_F(ResumeFault, AKillAtAnyStepOfRareInputsLeavesWhatGoesOn) {
   flags_ = {"--json-keys", "text", "title", "--on-bad-record", "skip"};
   add_rare_inputs(30);
@@ -79,7 +79,7 @@ TEST_F(ResumeFault, AKillAtAnyStepOfPartitionsLeavesWhatGoesOn) {
   add_dirty_inputs(8);
   flags_.insert(flags_.end(), {"--partitions", "3"});
   const file_set wanted = undisturbed();
-  ASSERT_EQ(wanted.size(), 12U);  // no files of partitions are left
+  ASSERT_EQ(wanted.size(), 12U);  // the partitions have left no files
   int kills = 0;
   for (const auto& [name, stride] :
        std::map<std::string, int>{{"journal", 7}, {"publish", 1}, {"sync", 97}}) {

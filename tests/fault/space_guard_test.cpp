@@ -42,8 +42,8 @@ class SpaceGuard : public test::resume_fault {
   }
 };
 
-// The run reports the missing space after about 1 MiB of its 6 MB of input, not when the disk is
-// full.
+// The run reports the missing space early, after about 1 MiB of its 6 MB of input, instead of
+// waiting until the disk is full.
 TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   const file_set wanted = undisturbed();
   expect_in_child([&] {
@@ -63,8 +63,8 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   });
 }
 
-// Space that a run reserves must not make it refuse a disk that is large enough. The run must free
-// what it does not use.
+// The space that a run reserves must not make the run refuse a disk that is large enough. The run
+// must free the reserved space that it does not use.
 TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
   for (const char* partitions : {"1", "3"}) {
     flags_ = {"--on-bad-record", "quarantine", "--partitions", partitions};
@@ -149,8 +149,8 @@ TEST_F(SpaceGuard, ComparesAJobOfManyTasksWithWhatIsFree) {
         return e.what();
       }
     };
-    // There is 1 MB of output now, and 3 MB more will come: 3 MB more parts, and a merged dataset
-    // of 4 MB.
+    // The parts have 1 MB now. The job still needs 7 MB: 3 MB for the growth of the parts, and 4 MB
+    // for the merged dataset.
     EXPECT_EQ(refusal(1'000'000, 3), "");
     EXPECT_THAT(refusal(1'000'000, 5),
                 HasSubstr("dataset merged from them): 11000000 bytes are needed, "));

@@ -36,8 +36,8 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
 
 }  // namespace
 
-/// The result must not depend on the sizes of reads. It has as many bytes as the text, or as many
-/// as come before the error.
+/// The result must not depend on the sizes of reads. If the text is refused, the result has as many
+/// bytes as come before the error; otherwise, as many as the text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto whole = convert(text, SIZE_MAX);

@@ -4,7 +4,7 @@
 
 #include "tiktoken/megatron_vocab.hpp"
 
-/// A vocabulary that is accepted has exactly the requested ids. For one that is refused, the error
+/// If a vocabulary is accepted, it has exactly the requested ids. If it is refused, the error
 /// offset lies within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;

@@ -34,7 +34,8 @@ std::optional<std::string> read(const preprocess::input_file& file, restart_poin
 
 }  // namespace
 
-/// For any compressed file, the pieces between its restart points add up to its whole text.
+/// Decompression can begin at each restart point of a file. For any compressed file, the pieces of
+/// text between these points add up to the whole text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   preprocess::input_file file;

@@ -10,8 +10,8 @@
 #include "sentencepiece/sentencepiece_decoder.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 
-/// A model that is accepted can encode and decode. For one that is refused, the error offset lies
-/// within the file.
+/// If a model is accepted, it can encode and decode. If it is refused, the error offset lies within
+/// the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer;
   const auto model = detail::parse_sentencepiece_model({reinterpret_cast<const char*>(data), size});

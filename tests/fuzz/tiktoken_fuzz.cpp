@@ -7,8 +7,8 @@
 #include "tiktoken/rank_file.hpp"
 #include "tiktoken/rank_merges.hpp"
 
-/// In a file that is accepted, the two parts of every merge form its token. For one that is
-/// refused, the error offset lies within the file.
+/// If a file is accepted, the two parts of every merge, joined, are the token of the merge. If it
+/// is refused, the error offset lies within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   ranked_tokens ranked;

@@ -71,7 +71,7 @@ TEST(PreprocessGolden, GivesMegatronsBytes) {
   EXPECT_EQ(runs, 3);
 }
 
-// Compares the corpus of the quickstart, with two tokenizers.
+// Compares checksums of the outputs for the corpus of the quickstart, with two tokenizers.
 TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
   simdjson::dom::parser parser;
   const simdjson::dom::object sums =

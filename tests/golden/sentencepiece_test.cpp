@@ -95,8 +95,8 @@ constexpr shared_model shared_models[] = {
     {"sp_test_ja", "tokenizers/sp_test/test_ja_model.model", 8000},
 };
 
-// 300,000 control characters, each in its own fragment. The normalization drops them. An algorithm
-// of quadratic time would take an hour here.
+// 300,000 control characters, each in a separate fragment because of the spaces before it. The
+// normalization drops them. An algorithm of quadratic time would take an hour here.
 TEST(SentencePieceShared, NothingComesOfManyFragmentsAtTheBegin) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
@@ -116,7 +116,7 @@ TEST(SentencePieceShared, VocabulariesAreThoseOfTheModels) {
   EXPECT_EQ(model_at(shared / shared_models[0].file)->eod(), 2);
 }
 
-// Parameters: the name of a model in the file names of the cases, and the path of the model.
+// Parameters: the name of a model, which is part of the names of its case files, and its path.
 class SentencePieceOfCases : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(SentencePieceOfCases, IdsAreThoseOfTheReference) {

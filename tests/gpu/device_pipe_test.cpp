@@ -55,8 +55,8 @@ struct brought_back {
   batch_work work;
 };
 
-// Tests all rules, both token widths, rows from one token to many tiles, and more batches than
-// slots.
+// Tests all rules for the fields, both token widths, rows from one token to many tiles (a thread
+// block of the kernel makes one tile of a row), and more batches than slots for them on the device.
 TEST(DevicePipeOnGpu, MakesWhatDatasetMakesOnTheHost) {
   std::mt19937_64 random(test::seed(20261122));
   const owned_stream stream = make_stream(api());

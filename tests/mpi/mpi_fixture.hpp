@@ -59,8 +59,8 @@ class mpi_job : public resume_fault {
     return run_program(job_of(ranks, more, special), options);
   }
 
-  // Expects that each file under a final name is one of the `wanted` files. Outputs of tasks
-  // (`-of-`) are ignored.
+  // Expects that each file with a final name equals the file of that name in `wanted`. Outputs of
+  // tasks (`-of-`) and files of unfinished runs (.partial, .journal) are ignored.
   void expect_no_half_outputs(const file_set& wanted) const {
     for (const auto& [name, bytes] : files_of(out())) {
       if (name.ends_with(".partial") || name.ends_with(".journal")) continue;
@@ -69,7 +69,7 @@ class mpi_job : public resume_fault {
     }
   }
 
-  // Returns the single line of the program among the messages of mpirun.
+  // Returns the single line that preprocess_data_mpi printed among the messages of mpirun.
   static std::string sentence_of(const program_result& result) {
     const std::string start = "preprocess_data_mpi: ";
     const std::size_t begin = result.err.find(start);

@@ -53,8 +53,8 @@ TEST_F(MpiJob, AnyNumberOfTasksGivesTheBytesOfOneProcess) {
   }
 }
 
-// The parts are of such sizes that some blocks of P.sum cover many parts, and one part fills some
-// blocks.
+// The sizes of the parts vary: some checksum blocks of P.sum cover many parts, and some parts cover
+// several blocks.
 TEST_F(MpiJob, LargePartsAreSummedAsOneProcessSumsThem) {
   std::string text;
   for (int i = 0; i < 6000; ++i) {
@@ -81,7 +81,7 @@ TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
   expect_files(wanted);
 }
 
-// Runs without MILLRACE_TEST_TASKS. An input this small then is one task.
+// Runs without MILLRACE_TEST_TASKS. Then an input as small as this one is a single task.
 TEST_F(MpiJob, MoreRanksThanTasksDoNoHarm) {
   add("a.jsonl", test::good_lines(0, 50));
   const file_set wanted = undisturbed();
@@ -135,7 +135,7 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
   EXPECT_GE(kills, 6);
 }
 
-// Each rank dies when it reaches this step, unless another rank dies first.
+// Each rank is killed when it reaches this step, unless another rank is killed first.
 TEST_F(MpiJob, AJobThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
@@ -177,7 +177,7 @@ TEST_F(MpiJob, AFailureBeforeAnythingWasDoneLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(out()));
 }
 
-// Each task alone stays below the limit for bad records.
+// Each task alone stays below the limit for bad records, but all tasks together exceed it.
 TEST_F(MpiJob, BadRecordsOfAllTasksCountTogether) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += test::good_lines(0, 9) + "{broken\n";
@@ -321,7 +321,7 @@ TEST_F(MpiJob, WhatIsThereIsRespected) {
   const auto done = run_job(2, 3, {"--resume"});
   EXPECT_EQ(done.status, 0);
   EXPECT_THAT(done.err, HasSubstr("already complete"));
-  // An unfinished job must be started again to use another number of tasks.
+  // An unfinished job cannot be resumed with another number of tasks; it must start again.
   empty_out();
   ASSERT_NE(run_job(2, 7, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}).status, 0);
   const auto unfinished = run_job(2, 7);
@@ -360,8 +360,8 @@ TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   expect_files(wanted);
 }
 
-// The other input has the same size. It is older than the parts that the job made of the first
-// input.
+// A file of the same size takes the place of the input. It is older than the parts that the job
+// made from the input.
 TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   const std::string text = test::good_lines(0, 900);
   const std::string path = add("a.jsonl", text);
@@ -391,7 +391,7 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   }
 }
 
-// The job compares the inputs after the dataset has its final names.
+// The job compares its inputs after it has given the dataset its final names.
 TEST_F(MpiJob, ASignalWhileInputsAreComparedSaysThatTheOutputIsComplete) {
   const std::string text = test::good_lines(0, 900);
   const std::string path = add("a.jsonl", text);
@@ -489,7 +489,8 @@ TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {
   EXPECT_TRUE(fs::is_empty(out()));
 }
 
-// Otherwise, the last metrics sample would overwrite an output file.
+// The job must refuse to write its metrics to one of its output files. Otherwise, the last
+// sample of the metrics would overwrite an output.
 TEST_F(MpiJob, MetricsDoNotGoIntoWhatTheJobWrites) {
   add("a.jsonl", test::good_lines(0, 30));
   for (const char* name : {"x_text_document.bin", "x_text_document.meta", "x.journal",

@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Tests to which stage a run attributes its work.
+// Tests to which stage (reading, encoding or writing) a run attributes its work.
 class BusyStages : public testing::Test {
  protected:
   stage_times busy(const std::string& text, std::size_t giant_bytes) const {
@@ -36,7 +36,7 @@ TEST_F(BusyStages, OfAFileThatCanBeCutWorkersRead) {
   const stage_times times = busy(text, read_limits().giant_bytes);
   EXPECT_GT(times.read_spans, 0);
   EXPECT_GT(times.encode, 0);
-  // The reader only determines where spans begin, which takes very little time.
+  // The reader only finds where spans (byte ranges for workers) begin. This takes little time.
   EXPECT_LT(times.read, times.read_spans + times.encode);
 }
 

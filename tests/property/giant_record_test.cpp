@@ -349,7 +349,7 @@ TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
 }
 
 // A giant text is never in memory as a whole, but must be split into the same sentences as a normal
-// text. Tests chunks from a few bytes on, all kinds of stops and abbreviations, and white space and
+// text. Tests chunks from one byte on, all kinds of stops and abbreviations, and white space and
 // line ends around them.
 TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   if (icu_version().empty()) GTEST_SKIP() << "this build has no ICU";
@@ -366,7 +366,7 @@ TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
                           "\u0301", "; ",    "U.S. ",  "lower. ",   "\\u00e9", "\\ud800",  "A. "});
       for (int i = 0; i < 300; ++i) {
         std::string line = lines.next();
-        if (line.ends_with('\r')) line.pop_back();  // in a block, it would belong to the line end
+        if (line.ends_with('\r')) line.pop_back();  // '\r' would be part of the line end
         giant_options options = both.options(1 + i % 3);
         options.window_bytes = 16 + random() % 60;
         options.chunk_bytes = 1 + random() % 200;
@@ -392,7 +392,7 @@ class stopping_sink final : public id_sink {
   std::atomic<int>& stop_;
 };
 
-// Encoding a line of gigabytes takes long. A run that is stopped must give it up soon.
+// Encoding a line of gigabytes takes long. A run that is stopped must soon give up the line.
 TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
   const file_of_line file(R"({"text":")" + std::string(std::size_t{8} << 20, 'a') + "\"}");
   const auto tokenizer = test::byte_tokenizer();
@@ -417,8 +417,8 @@ TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
       });
     };
     EXPECT_THROW(encode(), line_abandoned);
-    // After the stop, only the ids of chunks in flight arrive. Each chunk may exceed its size by
-    // one window.
+    // After the stop, only the ids of chunks that were already in flight arrive. A chunk can be
+    // larger than `chunk_bytes` by one window.
     EXPECT_LE(sink.ids, at_once ? 0 : (2 + 2 + 1) * std::size_t{8192});
   }
 }

@@ -296,7 +296,7 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModel) {
   }
 }
 
-// A skipped record has no effect except on its count and its report.
+// A skipped record has no effect except that it is counted and reported.
 TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes

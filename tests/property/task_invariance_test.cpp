@@ -73,7 +73,7 @@ std::string random_array(generator& random) {
   return text + "]\n";
 }
 
-// Compresses into members or frames. All but the last are so large that a reader may start at them.
+// Compresses into members or frames. All but the last are so large that a reader can start there.
 template <class Compress>
 std::string compressed_in_parts(generator& random, std::string_view text, Compress&& compress) {
   std::string compressed;
@@ -149,7 +149,7 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
       inputs.push_back((folder / ("input" + std::to_string(n))).string());
       test::write_text(inputs.back(), random_task_input(random));
     }
-    if (random() % 3 == 0) inputs.push_back(inputs.front());  // a file may be named twice
+    if (random() % 3 == 0) inputs.push_back(inputs.front());  // a file may be listed twice
 
     run_options options;
     options.inputs = plan_inputs(inputs);

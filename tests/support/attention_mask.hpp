@@ -28,8 +28,8 @@ class attention_mask {
     return mask;
   }
 
-  /// A mask in which no token sees across an entry of `cu_seqlens`. The entries ascend from 0 to
-  /// seq_len.
+  /// A mask in which each entry of `cu_seqlens` separates two documents: no token sees a token on
+  /// the other side of the entry. The entries ascend from 0 to seq_len.
   static attention_mask by_cu_seqlens(std::span<const std::int32_t> cu_seqlens) {
     attention_mask mask(cu_seqlens.back());
     for (std::size_t d = 0; d + 1 < cu_seqlens.size(); ++d) {

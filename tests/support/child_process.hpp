@@ -13,7 +13,7 @@
 /// limits, signals and lost rights.
 namespace millrace::test {
 
-/// Exit status of a child if this machine does not allow the fault.
+/// Exit status of a child if this machine does not allow the test to cause the fault.
 inline constexpr int cannot_try = 77;
 
 /// Runs `f` in a child process, so that its limits and signals affect only the child.

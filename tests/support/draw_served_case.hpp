@@ -95,13 +95,13 @@ inline case_edit draw_edit(split_mix& random, const served_case& c, std::int64_t
   return e;
 }
 
-/// Draws the edits and the consumed samples to start from. They depend on the number of samples of
-/// the run.
+/// Draws the edits and the number of consumed samples to start from. Both depend on the number of
+/// samples of the run.
 inline void draw_place(split_mix& random, drawn_case& drawn) {
   served_case& c = drawn.config;
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
   const std::int64_t whole = drawn.run->end();
-  const std::int64_t end = std::min<std::int64_t>(whole, 160);  // of an endless run, use 160
+  const std::int64_t end = std::min<std::int64_t>(whole, 160);  // an endless run: 160
   if (whole == no_end) c.most_batches = end / c.width() + 1;
   if (c.sampler == loader::sampler_type::cyclic) {
     const std::int64_t per_pass = std::max<std::int64_t>(1, whole / c.width());
@@ -128,7 +128,7 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
   std::int64_t left = 0;
   try {
     left = samples();
-  } catch (const config_error&) {  // a replay had ended before its edit was made
+  } catch (const config_error&) {  // an edit was made after the end of its replay
     for (case_edit& each : c.edits) each.change.since = 0;
     left = samples();
   }

@@ -7,7 +7,7 @@
 
 /// Makes allocations of this process fail: `operator new` throws `std::bad_alloc`, and
 /// `aligned_alloc` returns null. Programs that use it compile fail_kth_allocation.cpp, which
-/// replaces both. `malloc` itself never fails, so the C library is left alone.
+/// replaces both functions. `malloc` is not replaced, so allocations of the C library succeed.
 namespace millrace::test {
 
 struct fail_kth_allocation {

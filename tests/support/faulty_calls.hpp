@@ -16,8 +16,8 @@ namespace millrace::test {
 /// Selects the calls of one kind that fail, and their error code.
 struct call_fault {
   std::atomic<int> code{0};     ///< errno; 0: no fault
-  std::atomic<int> passing{0};  ///< calls that still succeed first
-  std::atomic<int> failing{0};  ///< calls that fail after those
+  std::atomic<int> passing{0};  ///< calls to let succeed first
+  std::atomic<int> failing{0};  ///< calls to let fail after them
   std::atomic<int> failed{0};   ///< calls that have failed
 
   /// Counts a call and returns whether it must fail.

@@ -99,7 +99,7 @@ std::string randperm(std::span<const std::string> field) {
   return '"' + md5_of(order) + '"';
 }
 
-/// Samples of a dataset, computed as for the stub datasets of the script.
+/// Number of samples of a dataset, computed as the stub datasets of the script do.
 std::int64_t length_of(const planned_dataset& each) {
   const auto epoch = static_cast<std::int64_t>(each.prefix.size()) * 7;
   const std::int64_t wanted = each.num_samples.value_or(1);

@@ -45,8 +45,8 @@ inline std::vector<index_batch> megatron_single(std::int64_t total_samples,
   return yielded;
 }
 
-/// The loop of hybrid context parallelism. Each returned batch holds what the rank gets of all
-/// micro-batches of a step.
+/// The loop of hybrid context parallelism. Each returned batch holds all samples that the rank gets
+/// in one step, from all its micro-batches.
 inline std::vector<index_batch> megatron_hybrid(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size,

@@ -15,7 +15,8 @@
 /// Runs merge_datasets under faults.
 namespace millrace::test {
 
-/// Tasks write the parts to parts/, with all sidecars. A merge writes out/whole.*.
+/// Tasks write the parts to parts/, with all sidecars (P.meta, P.sum and so on). A merge writes
+/// out/whole.*.
 class merge_fault : public testing::Test {
  protected:
   merge_fault() : folder_(quick_folder()), random_(seed(55)) {
@@ -89,8 +90,8 @@ class merge_fault : public testing::Test {
     for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.at(name) == bytes) << name;
   }
 
-  // Expects that each file under a final name is whole, and that an index has the tokens that
-  // belong to it.
+  // Expects that each file with a final name is whole: equal to the file of that name in `wanted`
+  // or `old`. If there is an index, the tokens must come from the same one of these sets.
   void expect_nothing_half(const file_set& wanted, const file_set& old) const {
     const file_set found = files_of(out());
     const auto is = [](const file_set& of, const std::string& name, const std::string& bytes) {

@@ -91,7 +91,8 @@ inline strings small_blocks(int bytes = 150) {
   return {"MILLRACE_TEST_BLOCK_BYTES=" + std::to_string(bytes), "MILLRACE_TEST_CHECKPOINT_MS=0"};
 }
 
-/// Rewrites a journal to the format of version 3, whose stamps of inputs have no change times.
+/// Rewrites a journal to the format of version 3, whose stamps (size and times of each input) have
+/// no change times.
 inline void turn_into_version_3(const std::filesystem::path& path) {
   const std::string journal = read_text(path);
   const auto u32_at = [&](std::size_t at) {
@@ -273,8 +274,8 @@ class resume_fault : public testing::Test {
     EXPECT_EQ(said.find('\n'), said.size() - 1) << result.err;
   }
 
-  // Expects that each file under a final name is one of the `wanted` files. Files of unfinished
-  // runs (.partial, .journal) are ignored.
+  // Expects that each file with a final name equals the file of that name in `wanted`. Files of
+  // unfinished runs (.partial, .journal) are ignored.
   void expect_nothing_half(const file_set& wanted) const {
     for (const auto& [name, bytes] : files_of(out())) {
       if (name.ends_with(".partial") || name.ends_with(".journal")) continue;

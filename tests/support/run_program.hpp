@@ -35,7 +35,7 @@ struct program_options {
   bool closed_streams = false;           ///< close stdin, stdout and stderr, as some daemons do
 };
 
-/// Exit status of a program that should run as an ordinary user, if that is impossible.
+/// Exit status if a program should run as an ordinary user, but that is impossible.
 inline constexpr int cannot_become = 125;
 
 struct program_result {

@@ -262,11 +262,11 @@ inline served_case parse_case(const std::string& line) {
 
 // --- data and runs --------------------------------------------------------------------------
 
-/// Writes the dataset that `of` describes. Draws random numbers r from `split_mix(of.seed)` in this
-/// order: for each document, the number of sequences, r % 4; for each sequence, r % 16, and then
-/// its number of tokens, r % 26, which is multiplied by 4 if r % 16 was 0; for each token, its id,
-/// r % 50000, or r % 200000 if `of.wide`. The last document has the four tokens 1 2 3 4, so that no
-/// dataset is empty.
+/// Writes the dataset that `of` describes, from the random numbers r of `split_mix(of.seed)`, in
+/// this order. For each document: r % 4 is the number of sequences. For each sequence: two numbers;
+/// the second gives r % 26 tokens, or four times as many if r % 16 is 0 for the first. For each
+/// token: the id is r % 50000, or r % 200000 if `of.wide`. A last document has the four tokens
+/// 1 2 3 4, so that no dataset is empty.
 inline void write_case_dataset(const std::filesystem::path& prefix, const case_dataset& of) {
   const auto write = [&]<class T>(T, std::uint64_t ids) {
     split_mix random(of.seed);

@@ -79,7 +79,7 @@ std::vector<double> reals(dom::element array) {
   return out;
 }
 
-/// Compares the first three samples with those of a run, which a loader would serve.
+/// Builds the run that a loader would serve, and compares its first three samples with `first`.
 void expect_first_samples(const part_plan& plan, split_part part, const std::string& split,
                           dom::element first) {
   const auto run = megatron_run::build(plan, {.sequence_length = 8, .part = part}, split);

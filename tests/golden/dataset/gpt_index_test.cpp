@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rebuilds the indices of Megatron's GPTDataset, their descriptions and file names, and compares
-// them.
+// Rebuilds the indices of Megatron's GPTDataset, and compares them, their descriptions and their
+// file names with Megatron's: `gpt` of megatron_golden.json.
 #include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
 #include <cstdint>

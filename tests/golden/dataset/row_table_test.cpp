@@ -30,7 +30,7 @@ TEST(GoldenRowTable, IsMadeOfMegatronsFiles) {
     EXPECT_EQ(path.filename(), table);
     EXPECT_FALSE(open_row_table(data, options, path).was_cached);
     EXPECT_EQ(test::read_bytes(path), test::read_bytes(sidecars / table));
-    // A table that the other program wrote is also accepted as a cached table.
+    // A table that generate.py wrote is also accepted as a cached table.
     std::filesystem::copy_file(sidecars / table, path,
                                std::filesystem::copy_options::overwrite_existing);
     EXPECT_TRUE(open_row_table(data, options, path).was_cached);

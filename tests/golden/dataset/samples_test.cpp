@@ -154,8 +154,8 @@ TEST(GoldenSamples, AreThoseOfMegatronsDatasets) {
         if (which[0] != 's') continue;
         const dom::element rows = split["sample0_attention_mask_rows"];
         expect_mask(test::attention_mask::by_eod<std::int64_t>(found.tokens, eod), rows);
-        // In this corpus, each document ends with an eod and contains no other. So the boundaries
-        // of the index give the same mask.
+        // In this corpus, each document ends with an eod and contains no other eod. So the document
+        // boundaries of the index give the same mask.
         std::vector<std::int32_t> cu_seqlens(static_cast<std::size_t>(seq_len) + 1);
         (void)fill_cu_seqlens(pieces, seq_len, extra, cu_seqlens);
         expect_mask(test::attention_mask::by_cu_seqlens(cu_seqlens), rows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the rows of fixed cases with those that the loader served when the cases were drawn. So
-// a later version cannot serve other rows unnoticed.
+// Compares the rows of fixed cases with the rows that the loader served when the cases were drawn
+// (generated at random). So a later version cannot serve other rows unnoticed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -58,7 +58,7 @@ TEST(InstantBlend, KeepsTwoHundredSourcesWithinOneSampleOfTheirShare) {
   for (const double w : weights) sum += w;
   weights.insert(weights.begin() + 77, sum * 1e-6);
   const blend_slots slots(weights);
-  EXPECT_EQ(slots.slots(77), 4);  // slots of 2^22
+  EXPECT_EQ(slots.slots(77), 4);  // of the 2^22 slots of the period
   expect_exact(slots, slots.period() + 100'000);
 }
 
@@ -72,7 +72,7 @@ TEST(InstantBlend, IsWithinOneSampleForAnyWeights) {
   }
 }
 
-// No share deviates by more than the rounding that the header allows.
+// The slots of each source are its exact share of the period, rounded up or down.
 TEST(InstantBlend, RoundsSharesByLittle) {
   std::mt19937_64 random(test::seed(3));
   for (int round = 0; round < 200; ++round) {

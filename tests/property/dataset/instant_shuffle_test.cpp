@@ -85,7 +85,7 @@ TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
       }
     }
     // The row and column sums of at_time are fixed, which removes 2n - 1 degrees of freedom. The
-    // bound allows for that, and is far below the values of a bad network (tens to thousands).
+    // bound allows for that, and is far below the values of a bad shuffle (tens to thousands).
     EXPECT_LT(std::abs(deviation(at_time, epochs / static_cast<double>(n))), 6) << n;
     std::vector<std::int64_t> pairs;
     for (std::size_t i = 0; i < followers.size(); ++i) {

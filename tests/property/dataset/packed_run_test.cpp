@@ -46,7 +46,7 @@ class drawn {
 
 using sample = std::vector<std::uint16_t>;  // the text of the sample
 
-/// A process of a run. It gets the dataset, the options and a state.
+/// One process of a run. It is created only from the dataset and a state, which holds the options.
 class process {
  public:
   process(const indexed_dataset& data, const run_state& state)
@@ -72,7 +72,7 @@ class process {
     return text;
   }
 
-  /// The next step's samples of one rank, as Megatron's sampler deals them.
+  /// The samples that one rank gets in the next step, distributed as by Megatron's sampler.
   std::vector<sample> step_of(std::int64_t rank, std::int64_t ranks, std::int64_t micro) const {
     std::vector<sample> share;
     for (std::int64_t first = consumed_; first < consumed_ + global_batch; first += micro * ranks) {

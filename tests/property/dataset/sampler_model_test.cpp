@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the sampler with a model that mirrors Megatron's loops. Covers look-ups in both
-// directions, ranks, growing steps, edits and restarts. loader/planted_sampler_bugs.py plants bugs
-// in the sampler and rebuilds this test.
+// Compares the sampler with a model that mirrors Megatron's loops. Covers lookups in both
+// directions, ranks, steps whose size grows, edits and restarts. loader/planted_sampler_bugs.py
+// plants bugs in the sampler and rebuilds this test.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -144,7 +144,7 @@ struct model {
     std::ranges::sort(rows, {}, &model_row::sample);
   }
 
-  /// Positions of the served samples, computed by skipping and replaying them one at a time.
+  /// Positions of the served samples, computed by applying the edits to one sample at a time.
   numbers edited(const drawn_case& c, std::int64_t count) const {
     std::vector<edit> plain = c.edits;
     for (edit& e : plain) {
@@ -174,8 +174,8 @@ struct model {
       yielded.erase(yielded.begin(), yielded.begin() + o.consumed_samples / o.world_size);
     }
     batches = std::ssize(yielded);
-    // Follows the loop of the trainer: the calculator determines the number of micro-batches of a
-    // step.
+    // Follows the training loop: Megatron's calculator determines the number of micro-batches of
+    // each step.
     std::int64_t step = 0;
     std::int64_t first = 0;
     for (std::size_t t = 0; t < yielded.size(); ++t) {
@@ -334,7 +334,8 @@ class compared {
     }
   }
 
-  /// A step is whole if all its slots are served.
+  /// A slot is the place of a row in a rank's share of a step. A step is whole if all its slots are
+  /// served.
   void compare_steps() const {
     std::map<std::int64_t, std::int64_t> served;  // by step
     std::map<std::int64_t, std::int64_t> first;
@@ -402,9 +403,9 @@ class compared {
     return first == row.sample;
   }
 
-  /// Returns the positions of a pass that are never served. The model knows all positions of a pass
-  /// only if it has also served samples of later passes. It does not know what the first pass
-  /// served before the start.
+  /// Returns the positions of a pass (an epoch of the sampler) that are never served. The model
+  /// knows all served positions of a pass only if it has also served samples of later passes. It
+  /// does not know which positions the first pass served before the start.
   std::multiset<std::int64_t> dropped(std::int64_t pass, const position_turns& found) const {
     std::multiset<std::int64_t> all;
     if (case_.options.type == sampler_type::full_validation) return all;
@@ -431,8 +432,9 @@ class compared {
     return all_of(found.dropped);
   }
 
-  /// Tests dropped_between(): the dropped positions after the highest one that is served before
-  /// `begin`, and before the first one that is served for the first time from `end` on.
+  /// Tests dropped_between(begin, end). It must return the dropped positions between two limits.
+  /// The lower limit is the highest position that samples before `begin` serve. The upper limit is
+  /// the position of the first sample, from `end` on, that is not a replay.
   void compare_between(std::int64_t begin, std::int64_t end,
                        const std::multiset<std::int64_t>& dropped) const {
     const numbers& stream = *model_.stream;
@@ -463,8 +465,8 @@ class compared {
   model model_;
 };
 
-/// Draws the first sample of a run. It may lie inside a step or a pass, or be a place where the
-/// number of ranks changed.
+/// Draws the first sample of a run. It may lie inside a step or a pass, or where the number of
+/// ranks changed.
 std::int64_t draw_start(drawer& random, const drawn_case& c) {
   const sampler_options& o = c.options;
   if (!random.one_in(2)) return 0;

@@ -42,8 +42,9 @@ class choices {
   std::mt19937_64 engine_;
 };
 
-// A caller may hold some batches, release them in any order and on any thread, and stop at any
-// time. It must get the batches of the model, and batches that it holds must never change.
+// A caller can hold some batches, release them in any order and on any thread, and stop at any
+// time. The caller must get the batches of the model, and the batches that it holds must never
+// change.
 TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   choices random(11);
   for (int round = 0; round < 120; ++round) {
@@ -74,7 +75,7 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
           }
           held.pop_back();
         }
-        // This thread may still hold a batch. If all slots are then in use, wait for it.
+        // `elsewhere` may still hold a batch. If all slots are then in use, wait for that thread.
         if (std::ssize(held) == options.look_ahead + options.threads && elsewhere.joinable())
           elsewhere.join();
         std::optional<batch> next = loader.next();
@@ -90,8 +91,8 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   }
 }
 
-// One run is cut into any number of pieces, each with its own number of ranks and rows. Every
-// sample is served once and in order, except those that do not fill the last step.
+// One run is cut into several pieces, each with its own number of ranks and of rows per batch.
+// Every sample is served once and in order, except the samples that do not fill the last step.
 TEST(Loader, ServesEverySampleOnceHoweverTheRunIsCut) {
   choices random(12);
   for (int round = 0; round < 40; ++round) {

@@ -69,7 +69,8 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
     return o;
   }
 
-  /// Serves steps on a group of ranks, from a state on. Returns the rows by served sample.
+  /// Serves some steps on a group of ranks, starting from a state. Returns the rows by sample
+  /// number.
   using rows = std::map<std::int64_t, test::served_row>;
   rows serve(std::int64_t ranks, const std::string& from, std::int64_t step_count,
              std::string* state) {

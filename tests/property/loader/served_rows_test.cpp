@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares, row by row and for every rank, what three programs say that a run serves:
+// Compares, row by row and for every rank, what three implementations say that a run serves:
 // - batch_loader, which serves the rows
 // - `run_places`, the code of `inspect_dataset where`, which maps steps, ranks and slots to
 //   documents and back
@@ -45,7 +45,7 @@ using served_ranks = std::vector<std::vector<case_batch>>;  // [rank]
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-/// Returns a sampler for `where` that equals that of the loader.
+/// Returns a sampler for `where` that equals the loader's sampler.
 dataset::sampler sampler_of_case(const served_case& c, const dataset::run& order,
                                  const std::vector<std::filesystem::path>& prefixes,
                                  const std::vector<dataset::edit>& edits) {
@@ -61,8 +61,9 @@ bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Without data sharding, ranks that have one batch more than others get ahead in later epochs. But
-/// if a run starts in a later epoch, no rank is ahead.
+/// Returns whether a cyclic run without data sharding starts in a later epoch, and its ranks have
+/// unequal numbers of batches. Served from the start, ranks that have one batch more than others
+/// get ahead in later epochs. But if a run starts in a later epoch, no rank is ahead.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -315,8 +316,8 @@ class compared_case {
     }
   }
 
-  /// Follows the loop of the trainer: the calculator determines the number of micro-batches of a
-  /// step.
+  /// Follows the training loop: Megatron's calculator determines the number of micro-batches of
+  /// each step.
   void compare_steps(const std::vector<case_batch>& served, std::int64_t total) const {
     std::int64_t step = 0;
     std::int64_t first = 0;

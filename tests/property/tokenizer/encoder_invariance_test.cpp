@@ -22,8 +22,8 @@
 #include "support/sanitized.hpp"
 #include "support/seed.hpp"
 
-// The encoders of one tokenizer share a cache, and each encoder also has its own cache of any size.
-// The caches must not affect the ids.
+// The encoders of one tokenizer share a cache, and each encoder also has its own cache, whose size
+// is chosen when it is created. The caches must not affect the ids.
 namespace millrace::test {
 namespace {
 

@@ -89,8 +89,8 @@ void open_and_walk(const std::filesystem::path& prefix) {
   }
 }
 
-/// Four sequences of 3, 0, 2 and 3 tokens: lengths from byte 34, pointers from 50, document index
-/// from 82.
+/// An index of four sequences with 3, 0, 2 and 3 tokens. The lengths begin at byte 34, the pointers
+/// at byte 50, and the document index at byte 82.
 class IndexOnDisk : public testing::Test {
  protected:
   void write(const std::vector<std::int8_t>& modes) {
@@ -119,7 +119,7 @@ TEST_P(DamagedIndex, IsRefusedCutOff) {
   for (std::size_t size = 0; size < whole_.size(); ++size) {
     SCOPED_TRACE(testing::Message() << "first " << size << " of " << whole_.size() << " bytes");
     test::write_bytes(idx_, std::span(whole_).first(size));
-    // One truncation leaves a complete index: that of the same dataset without its modes.
+    // One truncation removes exactly the modes, which leaves a complete index of a text dataset.
     if (GetParam() && size + 4 == whole_.size()) {
       EXPECT_FALSE(indexed_dataset(prefix_).is_multimodal());
     } else {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Replaces a file as a writer does: the name refers to another file from one moment to the next.
+// Replaces a file as a writer does: a rename makes the name refer to the new file in one step.
 void replace(const fs::path& path, const std::string& text) {
   const fs::path partial = path.string() + ".partial";
   test::write_text(partial, text);
@@ -64,8 +64,8 @@ TEST_F(MapUnreplacedIdx, StartsOverIfTheIndexWasReplaced) {
   EXPECT_EQ(calls, 4);
 }
 
-// A dataset is opened after its old index was removed and before the new one is renamed. The open
-// waits for the new index.
+// If a dataset is opened after its old index was removed and before the new one has its final name,
+// the open waits for the new index.
 TEST_F(MapUnreplacedIdx, WaitsForTheNewIndex) {
   replace(idx_, "old");
   std::jthread writer;
@@ -110,8 +110,9 @@ TEST_F(MapUnreplacedIdx, DoesNotWaitForWhatIsNotThere) {
   EXPECT_EQ(calls, 1);
 }
 
-// A dataset that is opened while a writer replaces it never mixes two versions. Both datasets have
-// files of the same sizes, so only the order in which files are opened prevents a mix.
+// A dataset that is opened while a writer replaces it never mixes files of the old and the new
+// version. The files of both versions have the same sizes, so only the order in which files are
+// opened prevents a mix.
 TEST(IndexedDatasetReplaced, IsNeverAMixOfTwo) {
   const test::temp_folder folder;
   const test::documents_of<std::uint16_t> even = {{{1, 1, 1}, {1}}};

@@ -130,8 +130,8 @@ TEST(IndexedDataset, NamesItsFiles) {
   EXPECT_EQ(data.idx_size_bytes(), 34U + 12 + 16);
 }
 
-// The error for a prefix that has an extension says to drop it. Shell completion appends the
-// extension, which makes it the most common mistake.
+// If a prefix has an extension, the error says to drop the extension. This is the most common
+// mistake, because shell completion appends the extension.
 TEST(IndexedDataset, SaysToDropAnExtension) {
   const test::temp_folder folder;
   test::write_dataset<std::uint16_t>(folder / "data", {{{1}}});

@@ -58,8 +58,8 @@ TEST_F(LostPages, BecomeZerosAndAreRemembered) {
   }
 }
 
-// The page was lost although the file is long enough, so the error is EIO, not that the file became
-// shorter.
+// If a page is lost although the file is long enough, the error is EIO and does not say that the
+// file became shorter.
 TEST_F(LostPages, OfAFileThatIsLongEnoughCannotBeRead) {
   const lost_page_watch watch(map_.bytes());
   (void)at(5 * page);
@@ -85,8 +85,8 @@ TEST_F(LostPages, AreOfTheMapThatTheyWereIn) {
   EXPECT_FALSE(beside.has_lost());
 }
 
-// Lost pages are detected on a thread that blocks all signals too. Many threads leave signals to
-// another thread in this way.
+// Lost pages are detected even on a thread that blocks all signals, as many threads do to leave
+// signals to another thread.
 TEST_F(LostPages, DoNotMindBlockedSignals) {
   std::thread([&] {
     ::sigset_t all;

@@ -155,8 +155,8 @@ TEST_F(AtomicFile, MovedFromOwnsNothing) {
   EXPECT_EQ(test::read_text(path()), "abcdef");
 }
 
-// A file object removes only its own partial file. By now, the name may belong to the next writer's
-// file.
+// A file object removes only its own partial file. When it is destroyed, the file of that name can
+// already belong to the next writer.
 TEST_F(AtomicFile, RemovesNoPartialFileButItsOwn) {
   {
     atomic_file first(path());

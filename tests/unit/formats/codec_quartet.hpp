@@ -48,8 +48,8 @@ void expect_refused(Parse parse, std::span<const std::byte> input, std::uint64_t
   EXPECT_THAT(e->problem(), testing::HasSubstr(text));
 }
 
-/// A truncated copy is the most common kind of damage. Every truncation must be reported, and none
-/// read past its end.
+/// A truncated copy is the most common kind of damage. `parse` must refuse every truncated copy and
+/// must not read past its end.
 template <class Parse>
 void expect_every_truncation_refused(Parse parse, std::span<const std::byte> whole) {
   ASSERT_FALSE(refusal(parse, whole)) << refusal(parse, whole)->what();

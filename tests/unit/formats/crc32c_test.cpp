@@ -35,7 +35,7 @@ bytes random_bytes(std::size_t size, std::mt19937_64& random) {
   return data;
 }
 
-// The checksums are the published ones: The values of RFC 3720, B.4, and the check value in CRC
+// The checksums are the published ones: the values of RFC 3720, B.4, and the check value of CRC
 // catalogs.
 TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc_of(""), 0U);
@@ -65,8 +65,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtEveryLengthAndAlignment) {
   }
 }
 
-// The checksum equals the definition for lengths next to those at which three streams begin, and
-// for several rounds of them.
+// The checksum equals the definition for lengths next to those from which three streams are used,
+// and for lengths that take several rounds of three streams.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(200000, random);
@@ -82,8 +82,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   }
 }
 
-// The checksum equals the definition for lengths next to those at which the widest instructions
-// begin, on machines that have them.
+// The checksum equals the definition for lengths next to those from which the widest instructions
+// are used. The test needs a machine that has them.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(70000, random);
@@ -99,8 +99,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
   }
 }
 
-// Streams and folding give the same checksum. Each is tested separately, because a machine uses
-// only one of them.
+// The two implementations, streams and folding, give the same checksum. Each is tested separately,
+// because a machine uses only one of them.
 TEST(Crc32c, StreamsAndFoldingAgree) {
   if (!crc32c_instructions::are_wide()) GTEST_SKIP() << "no AVX-512 with VPCLMULQDQ here";
   std::mt19937_64 random(test::seed(1));
@@ -139,7 +139,8 @@ TEST(Crc32cCombine, IsTheCrcOfBothTogether) {
   }
 }
 
-// For lengths too large to test with data, combining via two parts must equal combining via one.
+// Combining is associative: ab with c gives the same as a with bc. This checks lengths that are too
+// large to test with data.
 TEST(Crc32cCombine, IsAssociativeAtAllLengths) {
   std::mt19937_64 random(test::seed(1));
   for (int i = 0; i < 2000; ++i) {

@@ -86,7 +86,7 @@ TEST(FileMapping, TellsWhichFileItMapped) {
 }
 
 // While the old file is mapped, no later file has its identity. Without the mapping, most file
-// systems give its inode to the next file.
+// systems give the old file's inode number to the next file.
 TEST(FileMapping, SharesItsIdentityWithNoLaterFile) {
   const test::temp_folder folder;
   test::write_text(folder / "a", "old");

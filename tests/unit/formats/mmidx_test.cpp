@@ -55,7 +55,7 @@ TEST(ParseMmidx, RefusesEveryTruncation) {
 }
 
 // Every truncation of a multimodal index is refused, except the removal of all modes: the rest is a
-// valid text index, in which nothing shows that they are missing.
+// valid text index, in which nothing shows that modes are missing.
 TEST(ParseMmidx, RefusesEveryTruncationOfModesButAll) {
   const bytes file = test::read_bytes(test::golden("megatron/idx_mm.idx"));
   for (std::size_t size = 0; size < file.size(); ++size) {

@@ -63,8 +63,8 @@ TEST(RefusedDevices, MayBeAddedByAnyThread) {
   EXPECT_FALSE(refused.has(4));
 }
 
-/// A file whose file system refuses the flag with error `code`, or accepts it (0). It records the
-/// flags of each call.
+/// A file whose file system refuses the flag RWF_DONTCACHE with error `code`, or accepts it if
+/// `code` is 0. It records the flags of each call.
 struct toy_file {
   unique_fd fd;
   int code = 0;

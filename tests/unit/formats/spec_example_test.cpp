@@ -74,7 +74,7 @@ TEST(SpecExample, IsTheGoldenFileItNames) {
       SCOPED_TRACE(page.path().filename().string() + ": " + file);
       const auto dumped = undump(lines);
       EXPECT_EQ(dumped, test::read_bytes(test::source_folder() / file));
-      // The text columns of its lines, joined, equal that of the file.
+      // The joined text columns of the example's lines equal the text column of the whole file.
       std::string column;
       std::istringstream again(text.substr(text.find(line)));
       for (std::string l; std::getline(again, l) && l.rfind("<!-- end", 0) != 0;) {

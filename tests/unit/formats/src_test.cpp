@@ -125,8 +125,8 @@ TEST(ParseSrc, RefusesCountsThatWouldWrap) {
   expect_refused(parse_src, with(file, 24, std::uint64_t{299}), 24, "at least one for each of 300");
 }
 
-// An altered byte may change a place, but never to an input that does not exist, and must not cause
-// any other failure.
+// An altered byte may change a place, but the place must never refer to an input that does not
+// exist. No altered byte may cause any other failure.
 TEST(ParseSrc, SurvivesEveryAlteredByte) {
   const auto check = [](std::span<const std::byte> file) {
     const src_view view = parse_src(file);

@@ -19,13 +19,13 @@ using test::bytes;
 using test::expect_refused;
 using test::with;
 
-// Written by golden/sidecars/generate.py from the specification. The files have 16 and 102 bytes,
-// so one block each.
+// The golden file, written by golden/sidecars/generate.py from the specification. The files that it
+// describes have 16 and 102 bytes, so one block each.
 bytes golden_sum() {
   return test::read_bytes(test::golden("sidecars/idx_uint16_3docs.sum"));
 }
 
-/// Returns `file` with a root that matches its other bytes, to pass that check.
+/// Returns `file` with a root that matches its other bytes, so that the check of the root passes.
 bytes with_root(bytes file) {
   const auto root = sha256().update(std::span(file).first(file.size() - sum_root_bytes)).finish();
   std::memcpy(file.data() + file.size() - sum_root_bytes, root.data(), root.size());
@@ -91,8 +91,8 @@ TEST(ParseSum, RefusesOtherVersions) {
   }
 }
 
-// Sizes are refused even if rounding up, adding both, or multiplying by four wraps to a small or
-// correct size.
+// Sizes are refused even if rounding a size up, adding both sizes, or multiplying by four wraps to
+// a small or correct size.
 TEST(ParseSum, RefusesSizesThatWouldWrap) {
   for (const std::size_t at : {16UL, 24UL}) {
     for (const std::uint64_t size : {0UL, (1UL << 20) + 1, 1UL << 62, 1UL << 63, (1UL << 63) + 16,

@@ -26,7 +26,8 @@ std::string encoded(std::uint32_t point) {
   return {static_cast<char>(0xF0 | point >> 18), tail(12), tail(6), tail(0)};
 }
 
-// Decodes by shape only and encodes again. The input was well-formed if the result equals it.
+// Returns the size of the first character, or 0 if it is not well-formed. Decodes the character by
+// the shape of its bytes only and encodes it again: a well-formed one gives the same bytes.
 std::size_t naive_size(const std::string& text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;

@@ -43,7 +43,7 @@ class LoaderVerification : public testing::Test {
     options_.verify.in_memory = [](int, std::uint64_t, std::uint64_t) { return true; };
   }
 
-  // The last label of the previous window is the first token of this block.
+  // The first sample that needs the bad block: its last label is the first token of that block.
   static constexpr std::int64_t first_of_block = 2 * block_bytes / 2 / 4096 - 1;
 
   test::summed_dataset<std::uint16_t> stored_{7 * block_bytes / 4, 30'000};

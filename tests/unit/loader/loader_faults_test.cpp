@@ -75,7 +75,7 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
       EXPECT_EQ(e.code(), EIO);
     }
     // The seventh gather fails. Its batch has a slot in the ring. With six slots, each of two
-    // threads may be two batches ahead of the third.
+    // threads can be two batches ahead of the third.
     EXPECT_GE(served, 6 - 2 * (threads - 1));
     EXPECT_LE(served, 6 + threads - 1);
     EXPECT_FALSE(loader.next().has_value());
@@ -129,8 +129,8 @@ TEST(LoaderFaults, OfAnIndexComeWithTheBatchThatNeedsIt) {
   } catch (const format_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("data.idx"));
   }
-  // The pointer of sequence 20 now has the value of one between sequences 15 and 16. From there on,
-  // a search may meet it.
+  // The pointer of sequence 20 now has a value that belongs between sequences 15 and 16. A search
+  // for a later sequence can meet this value.
   EXPECT_GE(served, 15);
   EXPECT_LE(served, 20);
 }

@@ -27,8 +27,8 @@ std::string task_name(int task, int of) {
   return "twice_" + std::to_string(task) + "_of_" + std::to_string(of);
 }
 
-/// Returns the .meta of tasks `first` to `last` out of `of`. generate.py split a file that is
-/// listed twice as input into these tasks.
+/// Returns the .meta of each task from `first` to `last`, out of `of` tasks. generate.py made the
+/// tasks by splitting an input that is one file, listed twice.
 std::vector<dataset_meta> tasks(int first, int last, int of) {
   std::vector<dataset_meta> parts;
   for (int task = first; task <= last; ++task) parts.push_back(read_golden(task_name(task, of)));
@@ -79,7 +79,8 @@ TEST(Concatenate, MakesOfUnrelatedRunsThatOverAllTheirInputs) {
   EXPECT_EQ(with_root(concatenate(std::vector{once}), once), once);
 }
 
-// The result of joining such parts must not claim to have the order of a single run.
+// If any part was made with --partitions, the joined dataset must not claim to have the order of a
+// single run.
 TEST(Concatenate, CallsPartitionsMixed) {
   const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;
@@ -160,8 +161,8 @@ TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
       parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but there is no earlier input");
 }
 
-// A part may have the name of an input inexactly: a task run by an older program has U+FFFD in
-// place of each byte that is not UTF-8.
+// Parts of one input are joined even if one of them has its name inexactly: a task run by an older
+// program has U+FFFD in place of each byte that is not UTF-8.
 TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
   const std::string exact = "caf\xE9 \xFF.jsonl";
   const std::string replaced = "caf\uFFFD \uFFFD.jsonl";

@@ -125,7 +125,7 @@ TEST(ArrayLines, GivesAnyOtherTextAsItIs) {
 }
 
 // The reader must not read further than it needs for a decision. If the source fails later, the
-// text before that is still returned.
+// text before the failure is still returned.
 TEST(ArrayLines, WaitsForNoMoreThanItTakesToKnow) {
   auto source = std::make_unique<test::text_source>("{\"a\":1}\n", 2);
   const auto* const watched = source.get();

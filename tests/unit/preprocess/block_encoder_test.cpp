@@ -246,7 +246,8 @@ TEST_F(BlockEncoder, KeepsBadRecordsUnderQuarantine) {
   }
 }
 
-// The place of each document: bad and blank lines count as lines but make no documents.
+// The encoder reports the place of each document. Bad and blank lines count as lines but make no
+// documents.
 TEST_F(BlockEncoder, TellsWhereEachDocumentLies) {
   auto skip = options();
   skip.on_bad_record = bad_record_policy::skip;

@@ -26,8 +26,8 @@ std::vector<std::uint32_t> checksums_of_whole(std::span<const std::byte> file) {
   return checksums;
 }
 
-// Cuts a file into ranges with different writers. Each writes its range in pieces of any size and
-// order.
+// However a file is cut, its checksums are those of the whole. The test cuts it into ranges with
+// different writers. Each writer writes its range in pieces of any size, in any order.
 TEST(BlockPieces, AnyCutsGiveTheChecksumsOfTheWhole) {
   std::mt19937_64 random(test::seed(91));
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, block_bytes - 1, block_bytes,

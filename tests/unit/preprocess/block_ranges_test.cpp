@@ -15,7 +15,7 @@
 #include "support/paths.hpp"
 #include "support/read_blocks.hpp"
 
-/// Parts of the inputs, for tasks and for resumed runs.
+/// Tests of reading only parts of the inputs, as tasks and resumed runs do.
 namespace millrace::preprocess {
 namespace {
 

@@ -152,8 +152,8 @@ TEST_F(BlockSource, CutsAFileThatHasOnlyReturns) {
   for (const piece& p : pieces) EXPECT_LE(p.text.size(), 64U + 4);
 }
 
-// Blocks limit the memory that is used. Only a line that is longer than a block may make one
-// longer.
+// Blocks limit the memory that is used. Only a line that is longer than the block size can make a
+// block longer.
 TEST_F(BlockSource, OnlyAGiantLineMakesAGiantBlock) {
   const std::string giant(100'000, 'g');
   add("a\nb\n" + giant + "\n" + "c\nd\n" + giant + "\r\n" + "e\n");

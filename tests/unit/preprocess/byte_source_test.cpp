@@ -152,8 +152,8 @@ TEST_F(ByteSource, RefusesATruncationWhateverTheStep) {
   }
 }
 
-// Some bytes of a gzip header have no effect. Any other change must be detected or leave the text
-// as it is.
+// No damaged byte gives another text. Damage is detected or, as in some bytes of a gzip header, has
+// no effect on the text.
 TEST_F(ByteSource, GivesNoOtherTextForAnyDamagedByte) {
   const std::string text = some_text(300);
   for (const auto& [whole, compressed_with] : {std::pair(test::gzip(text), compression::gzip),

@@ -319,7 +319,7 @@ TEST_F(DatasetWriter, RemovesOldSidecarsThatTheNewDatasetLacks) {
   expect_files(contents{}, dtype::uint16);
 }
 
-// If a run is killed between two renames, calling it again does the remaining ones.
+// If a run is killed between two renames, calling publish_dataset() again does the remaining ones.
 TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
   dataset_writer writer(prefix(), all_sidecars_on());
   append_documents(writer, 0, 3);

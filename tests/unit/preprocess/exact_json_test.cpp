@@ -237,7 +237,7 @@ TEST(ExactJson, NamesTheFirstByteThatIsNoUtf8) {
       EXPECT_EQ(fault->what, "not UTF-8");
     }
   }
-  // It is reported before any other fault, wherever that fault is.
+  // Invalid UTF-8 is reported before any other fault, wherever that fault is.
   EXPECT_EQ(parse(json, "{,\xFF")->kind, fault_kind::invalid_utf8);
 }
 

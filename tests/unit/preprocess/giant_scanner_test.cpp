@@ -12,8 +12,8 @@
 #include "record/giant_texts.hpp"
 #include "support/paths.hpp"
 
-// Tests what is special about windows. tests/property/json_against_python.py compares the scanner's
-// results for unusual lines with exact_json and with Python.
+// Tests of the windows in which a giant line is scanned. tests/property/json_against_python.py
+// compares the scanner's results for unusual lines with exact_json and with Python.
 namespace millrace::preprocess {
 namespace {
 
@@ -51,7 +51,8 @@ class scanned {
   std::size_t size_ = 0;
 };
 
-// Windows of each size from the smallest up end at different places.
+// Expects the same result as from exact_json, for windows of many sizes from the smallest up.
+// Windows of different sizes end at different places of the line.
 void expect_as_exact(const std::string& line) {
   exact_json exact({"text"});
   const auto expected = exact.parse(line);

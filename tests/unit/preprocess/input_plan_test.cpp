@@ -281,8 +281,8 @@ TEST_F(InputPlan, TakesFilesTooShortForAMagicNumber) {
   }
 }
 
-// A file with a compressed name but other bytes is refused. It was decompressed but kept its name,
-// or its download was interrupted. Reading it as text would report bad JSON on line 1.
+// A file with a compressed name but other bytes is refused. Perhaps it was decompressed and kept
+// its name, or its download was interrupted. Reading it as text would report bad JSON on line 1.
 TEST_F(InputPlan, RefusesACompressedNameOnOtherBytes) {
   for (const char* name : {"a.gz", "a.jsonl.zst"}) {
     add(name, "{}\n");

@@ -29,8 +29,8 @@ class MergeSidecars : public testing::Test {
   MergeSidecars() {
     fs::create_directory(folder_ / "in");
     fs::create_directory(folder_ / "to");
-    // The number of documents exceeds a group of P.src, and that of tokens exceeds a block of
-    // P.sum.
+    // There are more documents than fit into one group of P.src, and more tokens than fit into one
+    // block of P.sum.
     for (int input = 0; input < 3; ++input) {
       std::string text;
       for (int i = 0; i < 90 + input; ++i) {

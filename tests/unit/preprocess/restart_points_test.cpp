@@ -87,8 +87,8 @@ class RestartPoints : public testing::Test {
     EXPECT_EQ(by_pieces(file, found), text);
   }
 
-  // Expects that reading in pieces gives the same text as reading from the start, or refuses the
-  // file as that does, whatever the bytes are.
+  // Expects, whatever the bytes are, that reading in pieces and reading from the start give the
+  // same text, or that both refuse the file.
   //
   // @return whether the file was refused
   bool expect_as_from_front(std::string_view bytes) const {
@@ -104,7 +104,7 @@ class RestartPoints : public testing::Test {
   test::temp_folder folder_{test::quick_folder()};
 };
 
-// Lines of letters. They compress well, but each seed to another size.
+// Lines of letters. They compress well, to another size for each seed.
 std::string seeded_text(std::size_t size, std::size_t seed) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::string text(size, static_cast<char>('a' + seed % 26));
@@ -222,8 +222,8 @@ TEST_F(RestartPoints, AreNoneForAFrameThatSaysToBeHuge) {
   }
 }
 
-// Zeros after the last gzip member are skipped. gzip itself accepts them. Some of them may belong
-// to the member itself.
+// Zeros after the last gzip member are skipped, as gzip does. The member itself can end in zeros
+// too.
 TEST_F(RestartPoints, PassTheZerosBehindTheLastGzipMember) {
   const std::string a = seeded_text(2 * mebibyte, 1);
   for (const std::size_t last : {std::size_t{0}, std::size_t{255}, std::size_t{65'536}, mebibyte}) {
@@ -309,8 +309,9 @@ TEST_F(RestartPoints, HideNoDamage) {
   }
 }
 
-// A restart point must be a place where one unit ends and the next begins. The text from a wrong
-// restart point on may be valid by itself. Only the piece before that point shows the mistake.
+// A restart point must be a place where one unit (a gzip member or zstd frame) ends and the next
+// begins. The text from a wrong restart point on may be valid by itself. Then only reading the
+// piece before that point can find the mistake.
 TEST_F(RestartPoints, ArePlacesWhereOneUnitEndsAndTheNextBegins) {
   const std::string a = seeded_text(mebibyte, 1);
   for (const auto& compress : {+[](std::string_view text) { return test::gzip(text); },

@@ -56,8 +56,8 @@ TEST(SamplePlaces, JumpAboutSoThatTheFirstAreSpreadToo) {
   EXPECT_THAT(tenths, SizeIs(10));
 }
 
-// If places would overlap, there are fewer of them. All places are inside the files, and no two
-// overlap.
+// If the places would overlap, fewer places are returned. All places are inside the files, and no
+// two overlap.
 TEST(SamplePlaces, NeverMeetAndStayInside) {
   for (const sizes& files :
        {sizes{1}, sizes{99, 1}, sizes{1000}, sizes(300, 7), sizes{5, 12345, 1}}) {

@@ -19,8 +19,8 @@ TEST(SlowestStage, IsTheOneThatWasBusyMost) {
   EXPECT_DOUBLE_EQ(slowest_stage({.read = 5}, 10, 4).busy_part, 0.5);
 }
 
-// Encoding is shared among the workers. Eight workers that are half busy wait for a reader that is
-// always busy.
+// Encoding is shared among the workers. If eight workers are half busy and the reader is always
+// busy, the workers wait for the reader.
 TEST(SlowestStage, SharesEncodingAmongTheWorkers) {
   const stage_times busy{.read = 9, .encode = 40};
   EXPECT_EQ(slowest_stage(busy, 10, 8).name, "read");

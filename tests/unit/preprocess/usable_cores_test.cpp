@@ -57,8 +57,8 @@ TEST_F(ControlGroups, AboveLimitToo) {
   EXPECT_THAT(control_group_cores(root()), Optional(2.0));
 }
 
-// The limits of a container are found at the root. Without its own cgroup namespace, it sees its
-// path on the host, but its own files.
+// The limits of a container are found at the root. A container without its own cgroup namespace
+// sees the host's path of its cgroup, but finds the files of that cgroup in the root folder.
 TEST_F(ControlGroups, OfAContainerAreFoundAtTheRoot) {
   write("proc/self/cgroup", "0::/docker/0123abcd\n");
   write("sys/fs/cgroup/cpu.max", "300000 100000\n");

@@ -120,7 +120,7 @@ TEST_F(ZstdWindows, ThatNoCompressorMakesAreDamage) {
 }
 
 // The window of each frame is checked after the text before it. Compressed bytes are read 256 KiB
-// at a time, so two reads may share the second header.
+// at a time, so the second header can be split between two reads.
 TEST_F(ZstdWindows, AreCheckedOfEachFrameAfterTheTextBeforeIt) {
   constexpr std::size_t chunk = std::size_t{256} << 10;
   const std::string first = frame("first", 20, false);

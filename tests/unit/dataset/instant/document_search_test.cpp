@@ -210,8 +210,9 @@ TEST_F(DocumentSearch, ChecksAtOpenWhatADatasetChecks) {
   EXPECT_THAT(opening(index_access::pread), HasSubstr("data.bin: 8 bytes, expected 10"));
 }
 
-// Documents may be more than 31 bits can count. The file is almost entirely a hole: its first 2^31
-// + 5 documents are empty sequences at byte 0, followed by 1,000 documents of three tokens each.
+// The search works for document numbers of more than 31 bits. The file is almost entirely a hole.
+// Its first 2^31 + 5 documents are empty sequences at byte 0; 1,000 documents of three tokens each
+// follow.
 TEST_F(DocumentSearch, CountsBeyond31Bits) {
   constexpr std::int64_t empty = (std::int64_t{1} << 31) + 5;
   constexpr std::int64_t full = 1000;

@@ -123,7 +123,7 @@ TEST_F(IndexColumns, RefuseWhatTheDatasetRefuses) {
   EXPECT_GT(refused, 100);
 }
 
-// A .bin is refused if its last sequence ends where the .bin does but starts between two tokens.
+// A .bin is refused if its last sequence ends where the .bin does but starts inside a token.
 TEST_F(IndexColumns, RefuseABinOfPartsOfTokens) {
   auto bytes = test::read_bytes(folder_ / "data.idx");
   const std::size_t last_pointer = formats::mmidx_header_bytes + 4UL * 4 + 8UL * 3;
@@ -176,7 +176,8 @@ TEST_F(IndexColumns, OutliveAFileThatShrinks) {
     EXPECT_EQ(e.code(), ENODATA);
     EXPECT_EQ(e.path(), columns.idx_path());
     EXPECT_EQ(e.offset(), columns.pointer_offset(8999));
-    // The loss is permanent and applies to all entries, so that no reader takes the zeros for data.
+    // The loss is permanent and applies to all entries. Otherwise, a reader could take the zeros of
+    // a lost page for data.
     EXPECT_EQ(lost_by([&] { (void)columns.pointer(8999); }).code(), ENODATA);
     EXPECT_EQ(lost_by([&] { (void)columns.length(0); }).code(), ENODATA);
     std::vector<std::int32_t> all(9000);
@@ -188,7 +189,7 @@ TEST_F(IndexColumns, OutliveAFileThatShrinks) {
   }
 }
 
-// If no watch covers a mapping, its SIGBUS is not handled by us.
+// The library does not handle a SIGBUS from a mapping that none of its watches covers.
 TEST_F(IndexColumns, LeaveTheSignalsOfOthersAlone) {
   const index_columns columns(prefix_);
   const auto path = folder_ / "others";

@@ -85,13 +85,14 @@ TEST(Schedule, NamesTheFirstStepThatExceedsALimit) {
   EXPECT_THAT(
       refusal(halves, limits, most + 1),
       AllOf(HasSubstr("step 19 would take more than the 95 samples"), HasSubstr("of source a")));
-  // The error names the step in which the source runs out, not one in the segment that takes most.
+  // The error names the step in which the source runs out, not a step of the segment that takes the
+  // most samples from it.
   EXPECT_THAT(refusal({{0, {{0, 1}, {1, 1}}}, {5, {{1, 1}}}, {50, {{0, 1}}}}, limits, 1000),
               HasSubstr("step 57 would"));
 }
 
-// The caller computes first positions in 64 bits. The schedule never asks for the position of a
-// step that would overflow.
+// The schedule asks its caller for the first position of a step, a 64-bit number. It never asks
+// about a step whose first position would overflow.
 TEST(Schedule, AsksForNoStepThatOverflows) {
   for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{4096}}) {
     const auto checked = [batch](std::int64_t step) {

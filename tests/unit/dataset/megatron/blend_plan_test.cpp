@@ -159,8 +159,8 @@ TEST(BlendRecipe, WeighsByLength) {
               ThrowsMessage<config_error>(HasSubstr("'b' has no samples for valid")));
 }
 
-// Weights are normalized a second time. For these weights, the result differs from that of a single
-// time, which shows in the last bit of the hashed text.
+// Weights are normalized twice. For these weights, the second time changes the last bit of a
+// number, and the hashed text shows that bit.
 TEST(BlendRecipe, NormalisesWeightsASecondTime) {
   const std::vector<double> weights = {0.1, 0.2, 0.3, 0.15};
   std::vector<double> typed = weights;
@@ -242,7 +242,7 @@ TEST_F(BlendCache, IsBuiltAgainWhereItIsDamaged) {
   }
 }
 
-// Stale partial files next to a complete cache are removed. They remain if a process is killed
+// Partial files next to a complete cache are removed. A process leaves them behind if it is killed
 // between its renames while it replaces an old cache.
 TEST_F(BlendCache, RemovesStalePartialFilesOfAWholeCache) {
   (void)cache().load_or_build();

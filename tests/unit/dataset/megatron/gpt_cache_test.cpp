@@ -106,8 +106,8 @@ TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
   EXPECT_THAT(unfit(plan()), AllOf(HasSubstr("sample_index.npy"), HasSubstr("other data")));
 }
 
-// One entry of the shuffle index names another sample. Spot checks of samples cannot find this; the
-// full check does.
+// One entry of the shuffle index refers to the wrong sample. Spot checks of samples cannot find
+// this damage; the full check does.
 TEST_F(GptCache, FindsDamageOnAFullCheck) {
   request_.num_samples = 4000;
   cache().build(plan(), lengths(), "data");
@@ -148,7 +148,7 @@ TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
   EXPECT_EQ(entries, 1);
 }
 
-// Stale partial files next to a complete cache are removed. They remain if a process is killed
+// Partial files next to a complete cache are removed. A process leaves them behind if it is killed
 // between its renames while it replaces an old cache.
 TEST_F(GptCache, RemovesStalePartialFilesOfAWholeCache) {
   cache().build(plan(), lengths(), "data");
@@ -208,8 +208,8 @@ TEST_F(GptCache, OutlivesAFileThatShrinks) {
   }
 }
 
-// No kind of access returns an answer from a file that became shorter. Each kind is tested on a new
-// order, because an order remembers lost files.
+// After a cache file became shorter, no kind of access returns an answer from it. Each kind is
+// tested on a new order, because an order remembers lost files.
 TEST_F(GptCache, AnswersNothingOutOfAFileThatShrank) {
   using reading = std::function<void(const gpt_order&)>;
   const reading by_token = [](const gpt_order& order) { (void)order.samples_with(0, 0); };

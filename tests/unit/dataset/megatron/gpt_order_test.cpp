@@ -59,7 +59,8 @@ std::vector<token> tokens_of(const std::vector<piece>& pieces) {
   return out;
 }
 
-/// Samples are all entries of the document index in order, cut at every L tokens.
+/// The entries of the document index, joined in order and cut after every L tokens, are the
+/// samples.
 TEST(GptOrder, CutsTheShuffledSequencesIntoSamples) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
@@ -121,7 +122,8 @@ TEST(GptOrder, FindsTheSamplesOfAToken) {
             << "round " << round << ", token " << t << " of " << s;
       }
     }
-    // All samples with tokens of some sequences, and the tokens after the last sample.
+    // Compares the samples that contain tokens of some sequences, and the tokens after the last
+    // sample.
     const sequence_range some{2, 2 + below(random, 8)};
     std::vector<std::int64_t> expected;
     std::int64_t inputs = 0;
@@ -154,7 +156,7 @@ TEST(GptOrder, SaysHowMuchOfAPartialSampleIsPadding) {
 }
 
 // A partial sample before an empty sequence is refused. All but the first of 20 sequences are
-// empty, so some shuffle ends in an empty one.
+// empty, so most shuffles end in an empty sequence.
 TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
   std::vector<std::int32_t> lengths(20, 0);
   lengths[0] = 15;
@@ -255,8 +257,8 @@ TEST_F(DamagedIndex, GivesNothingThatIsNotThereOfWideNumbersEither) {
   EXPECT_GT(refused_, 300);
 }
 
-// A search for a token follows rows of the sample index without loading their samples. It still
-// names the row that is invalid.
+// A search for a token follows rows of the sample index without loading their samples. Its error
+// still names the invalid row.
 TEST_F(DamagedIndex, NamesTheRowThatCannotBe) {
   gpt_index index = build_gpt_index(plan_, view(lengths_), "data");
   for (std::int32_t& number : std::get<0>(index.sample).numbers()) number = -2000000;

@@ -72,7 +72,8 @@ TEST(GreedyBlend, GivesTiesToTheFirst) {
   blend_columns columns(8);
   fill_greedy_blend(std::vector{0.25, 0.25, 0.25, 0.25}, columns.span());
   EXPECT_THAT(columns.dataset_index, ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
-  // Unequal weights tie: first 0.75 - 1 and 0.25 * 1 - 0, later both are 0.5.
+  // Unequal weights tie too: with the first weights, weight * position - count is 0 for all
+  // datasets at every fourth position.
   expect_plain({0.25, 0.5, 0.25}, 1000);
   expect_plain({0.125, 0.5, 0.125, 0.25}, 1000);
   expect_plain({0.0625, 0.125, 0.0625, 0.25, 0.5}, 1000);
@@ -110,8 +111,8 @@ TEST(GreedyBlend, EqualsThePlainLoop) {
   }
 }
 
-// Every kernel equals the plain loop with many more steps, so that more blocks end early and
-// positions become large.
+// Every kernel equals the plain loop over many more steps, in which more blocks of steps end early
+// and positions become large.
 TEST(GreedyBlend, EqualsThePlainLoopFarOut) {
   std::mt19937_64 random(test::seed(2));
   std::normal_distribution<double> normal(0.0, 1.0);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t seeds[] = {0, 1, 1234, 0xFFFFFFFF};
 
-// The draws equal those of the standard library's generator. The test draws several states' worth
-// of numbers, so it also covers what a refill carries over.
+// The draws equal those of the standard library's generator. The test draws more numbers than
+// several states hold, so it also covers what a refill of the state carries over.
 TEST(MersenneTwister, DrawsWhatTheStandardOneDraws) {
   for (const std::uint32_t seed : seeds) {
     mersenne_twister ours(seed);
@@ -29,7 +29,8 @@ TEST(MersenneTwister, JoinsTwoDrawsWithTheFirstAbove) {
   EXPECT_EQ(ours(), 2671936806U);
 }
 
-// Draws are the same whether taken one by one or in runs, including runs that end with a state.
+// Draws are the same whether taken one by one or in runs, including runs that end where a state is
+// used up.
 TEST(MersenneTwister, OffersItsDrawsInRuns) {
   for (const std::size_t most : {1UL, 7UL, 623UL, 624UL, 1000UL}) {
     mersenne_twister in_runs(99);

@@ -78,9 +78,9 @@ TEST(NumpyRandom, ShufflesAsNumpyDoes) {
             "ca77415220aecb2f4c73d45b17a4deeba07ce0b79a5190054276f159801c7d24");
 }
 
-// A shuffle takes exactly as many draws as numpy's. Tests sizes next to every power of two, to the
-// size of a block of targets and to the size of a group of draws. One generator serves all sizes,
-// so that one draw too many or too few shows in the next size.
+// A shuffle takes exactly as many draws as numpy's. The tested sizes are close to each power of
+// two, to the size of a block of targets and to the size of a group of draws. One generator serves
+// all sizes, so that one draw too many or too few shows in the next size.
 TEST(NumpyRandom, TakesNoDrawMoreThanNumpy) {
   numpy_random ours(7);
   naive_random naive(7);

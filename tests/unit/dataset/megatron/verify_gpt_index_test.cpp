@@ -138,8 +138,8 @@ TEST_F(VerifyGptIndex, NamesTheFirstThatIsWrong) {
               testing::AllOf(HasSubstr("136"), HasSubstr("which one before it is")));
 }
 
-// The file sizes are the same with and without the extra token. If some row shows whether there is
-// one, has_extra_token() returns it.
+// The files have the same sizes whether or not samples have an extra token. If any row shows which
+// of the two is true, has_extra_token() returns the answer.
 TEST_F(VerifyGptIndex, TellsWhetherSamplesHaveAnExtraToken) {
   int told = 0;
   int same = 0;

@@ -86,8 +86,8 @@ TEST(PackedSample, CutsAcrossSequences) {
       config_error);
 }
 
-// Pieces are the same without mmap. There are enough sequences that they are read in parts. The
-// error for a bad length names its sequence.
+// Pieces are the same without mmap. The dataset has so many sequences that they are read in parts.
+// The error for a bad length names its sequence.
 TEST(PackedSample, FindsPiecesWithoutAMap) {
   const test::temp_folder folder;
   test::documents_of<std::uint16_t> documents = {{{1, 2}}, {}};

@@ -36,7 +36,7 @@ inline std::int64_t left_out_in(const audit_ledger& ledger) {
   return sum;
 }
 
-/// For each stored token of a source, how often it is an input in a round.
+/// For each stored token of a source, how often the token is an input in a round.
 using token_counts = std::vector<std::int64_t>;
 
 /// Counts the inputs of one sample.

@@ -67,7 +67,7 @@ TEST(BatchSteps, DoNotWrap) {
   EXPECT_EQ(batch_steps(batch, rampup_batch{batch / 2, batch / 2, 1}).first_position(step), most);
 }
 
-// Compares every step of a long ramp-up with the rule, applied step by step.
+// Compares every step of a long ramp-up with Megatron's rule, applied step by step.
 TEST(BatchRampup, IsTheRuleWhateverTheNumbers) {
   for (std::int64_t start = 1; start <= 6; ++start) {
     for (std::int64_t increment = 1; increment <= 5; ++increment) {

@@ -55,8 +55,8 @@ class EditedPositions : public testing::Test {
                    std::move(stream));
   }
 
-  /// Expects that every slot of the edited run holds the sample of the naive stream, and that
-  /// looking up its documents finds that slot.
+  /// Expects that every place of the edited run holds the same sample as in the naive stream, and
+  /// that looking up the documents of the sample finds that place.
   void expect_edited(const run& order) {
     const auto all = edits();
     const sampler ranks = ranks_of(order, stream_of(order, all));

@@ -145,8 +145,8 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
 }
 
-// The position of the highest step that an edit can have is computed without overflow. If the
-// function by which the caller turns steps into positions would overflow, the edit is refused.
+// An edit can have any step whose position fits into 64 bits. If the caller's function from steps
+// to positions returns a negative position, as after an overflow, the edit is refused.
 TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   edit far = skip(1, std::int64_t{1} << 40);
   far.unit = edit_unit::steps;
@@ -165,7 +165,8 @@ TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   }
 }
 
-// Skipping moves a run toward positions past its end. The edited run ends there with an error.
+// Skips bring a run to its last position earlier. Asking the edited run for a sample past that
+// position is an error.
 TEST(EditedStream, EndsWhereTheRunDoes) {
   const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
   EXPECT_EQ(stream.served_before(8), 8);
@@ -217,8 +218,8 @@ bool keeps_out(const edit& e, std::int64_t position,
   });
 }
 
-/// Checks which samples the stream serves in their turn, again, or never, and because of which
-/// edit. `expected` lists the positions that were served.
+/// Checks what the stream reports about each sample: whether it is served in its turn, again, or
+/// never, and because of which edit. `expected` lists the positions that were served.
 void expect_told_apart(const edited_stream& stream, const std::vector<edit>& edits,
                        const std::map<std::int64_t, positions>& documents,
                        const positions& expected) {

@@ -121,8 +121,8 @@ TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of datasets is 3, but was 2"));
 }
 
-// Paths without weights differ from equal weights. A blend computed with one rounding differs from
-// one computed with another.
+// Paths without weights are not the same as paths with equal weights. A blend computed with one
+// rounding is not the same as a blend computed with another.
 TEST(StateCompare, HoldsHowMegatronBlends) {
   run_state saved = example_state();
   saved.order = "megatron";
@@ -216,7 +216,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   now.edits.resize(2);
   EXPECT_THAT(difference(now), HasSubstr("edits[2] is none, but was {\"block_documents\""));
 
-  // With the streams, only samples that were actually served matter.
+  // If the comparison is given the edited streams, only samples that were actually served matter.
   const auto stream = [](const std::vector<edit>& edits) {
     return edited_stream(
         edits, [](std::int64_t step) { return step * 512; },

@@ -36,7 +36,7 @@ TEST(State, IsWhatItsPageSays) {
   const run_state s = parse_state(page.substr(begin, page.find("```", begin) - begin));
   EXPECT_EQ(s.data.at(0).documents, 40000);
   EXPECT_EQ(s.edits.at(0).last, 1000512);
-  // Every field that a state writes is named on the page.
+  // Every field that a state writes is named on the page of the specification.
   std::string text = write_state(run_state());
   for (std::size_t at = text.find('"'); at != text.npos; at = text.find('"', at)) {
     const std::size_t end = text.find('"', at + 1);
@@ -47,7 +47,7 @@ TEST(State, IsWhatItsPageSays) {
   }
 }
 
-// Seeds keep all 64 bits in every option that decides an order.
+// A state keeps all 64 bits of a seed.
 TEST(State, HoldsEverySeed) {
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
     run_state s;

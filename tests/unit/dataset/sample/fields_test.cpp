@@ -70,8 +70,8 @@ TEST(Fields, TakeThePadIdForPaddingInTheTextToo) {
 }
 
 TEST(Fields, KnowPaddingThatTheTextCannotHold) {
-  // Padding is -1, which uint16 cannot hold, so the text has zeros there. The zero before them is a
-  // token.
+  // The pad id is -1, which uint16 cannot hold, so padding is 0 in the text. The zero before the
+  // padding is a real token.
   const auto s = test::filled_fields<std::uint16_t>({7, 0, 0, 0}, 2, {});
   EXPECT_THAT(s.loss_mask, ElementsAre(1, 0, 0));
   // 65535 does not count as -1.

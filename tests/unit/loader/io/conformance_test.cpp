@@ -243,8 +243,8 @@ TEST_P(RangeReader, AFileThatShrinksIsAnErrorAndTheRestIsRead) {
   }
 }
 
-// If a file loses its end inside a page, the loss is detected wherever a read begins. Past the new
-// end, the page reads as zeros, without any signal.
+// If a file is truncated inside a page, the loss is detected wherever a read begins. A map reads
+// the rest of that page as zeros, without any signal.
 TEST_P(RangeReader, AnEndLostInsideAPageIsSeenWhereverItBegins) {
   add_file(5000);
   for (const std::uint64_t left : {4097u, 4500u, 4999u}) {

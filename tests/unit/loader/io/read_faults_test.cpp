@@ -65,7 +65,7 @@ class ReadFaults : public testing::Test {
     return true;
   }
 
-  /// Returns the error code that such a gather throws, 0 if it succeeds, or -1 if bytes are wrong.
+  /// Returns the error code that gathers_all() throws, 0 if it succeeds, or -1 if bytes are wrong.
   int code_of(range_reader& reader) const {
     try {
       return gathers_all(reader) ? 0 : -1;
@@ -209,8 +209,9 @@ TEST_F(ReadFaults, AnOpenOfANetworkIsTriedAgain) {
   }
 }
 
-// Each call fails in turn, until a run finishes without reaching the failing one. This method finds
-// most bugs of this kind. The reader reports each failure and can still be used.
+// Whichever call fails, the reader reports the failure and can still be used. The test lets the
+// first call fail, then the second, and so on, until a run ends before it reaches the failing call.
+// This method finds most bugs of this kind.
 TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
   for (test::call_fault* const fault : {&test::open_fault, &test::read_fault}) {
     for (const bool mapped : {false, true}) {

@@ -76,8 +76,8 @@ TEST_F(SigbusGuard, ThreadsDoNotDisturbOneAnother) {
   EXPECT_EQ(wrong, 0);
 }
 
-// The guard works on a thread that blocks all signals too. Many threads leave signals to another
-// thread in this way.
+// The guard works even on a thread that blocks all signals, as many threads do to leave signals to
+// another thread.
 TEST_F(SigbusGuard, BlockedSignalsAreNoMatter) {
   std::thread([&] {
     ::sigset_t all;

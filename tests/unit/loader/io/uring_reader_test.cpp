@@ -160,8 +160,8 @@ TEST_F(UringReader, WhereNoRingIsToBeHadPreadReads) {
   EXPECT_EQ(status, 0);
 }
 
-// The ring's table of registered files keeps the old file if the kernel refuses to register another
-// in its place. Reads still get the right file.
+// If the kernel refuses to register another file in place of an old one, the ring's table keeps the
+// old file. Reads still get the right file.
 TEST_F(UringReader, APlaceThatCannotBeGivenAwayServesTheRightFile) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   std::vector<std::byte> others(size, std::byte{0x5A});
@@ -299,9 +299,9 @@ TEST_F(UringReader, MayEndWhileReadsAreInFlight) {
   }
 }
 
-// Gathers give the right bytes, whatever reads return. Results are those of a disk, a signal or a
-// network file system: each read in flight may be altered at random, and bytes that its result does
-// not cover are poisoned.
+// Gathers give the right bytes, whatever reads return. The test makes up results as a disk, a
+// signal or a network file system can cause them. Each read in flight can be altered at random, and
+// bytes that its result does not cover are poisoned.
 TEST_F(UringReader, GivesTheBytesWhateverBecomesOfReads) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   random_.seed(test::seed(11));

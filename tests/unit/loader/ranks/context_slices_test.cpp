@@ -54,8 +54,8 @@ TEST(ContextSlices, SayWhatIsWrong) {
               HasSubstr("the context-parallel rank is 2, expected 0 to 1"));
 }
 
-// Fields are the same whether they are made before the row is cut or afterwards, from what the rank
-// reads. All ranks together have each position of the row exactly once.
+// Fields are the same whether they are made from the whole row and then cut, or only from the
+// tokens that the rank reads. All ranks together have each position of the row exactly once.
 TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
   std::mt19937_64 random(test::seed(1));
   for (int round = 0; round < 200; ++round) {

@@ -23,8 +23,8 @@ struct simulated_times {
 };
 
 /// Simulates a loader and its caller, with a simulated clock. A producer makes micro-batches one at
-/// a time in `slots` slots. A caller works on the batches that it holds and releases all of them
-/// whenever it holds `held`. Reports everything to `t`, in order of time.
+/// a time in `slots` slots. A caller works on one batch after another and keeps their slots. Once
+/// it holds `held` batches, it releases all of them. Reports everything to `t`, in order of time.
 ///
 /// @param copies_apart  true if a separate engine makes copies while the producer continues
 inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::int64_t slots,

@@ -47,8 +47,8 @@ TEST(Telemetry, KnowsNothingAtFirst) {
   EXPECT_EQ(stalls_of(report), 0);
 }
 
-// Waits and the time between them are counted. Three waits with known durations. The first wait is
-// reported separately.
+// Waits and the time between them are counted. The test reports three waits with known durations.
+// The first wait is counted separately.
 TEST(Telemetry, CountsWaitsAndTheTimeBetween) {
   telemetry t({.rank = 3, .slots = 2});
   t.wait(0, 1'000, 5'000, 0);

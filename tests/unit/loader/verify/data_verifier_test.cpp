@@ -244,7 +244,7 @@ TEST(Scrubber, EndsTheRunThatWasServedABadBlock) {
   source.serve(verifier, 2 * mib, 8194, 41);
   EXPECT_EQ(verifier.report().left, 1);
   ASSERT_TRUE(comes([&] { return verifier.report().bad == 1; }));
-  // The block is not checked in order, but before blocks that were not served.
+  // The served block is checked before the blocks that were not served.
   EXPECT_LE(verifier.report().scrubbed, 3);
   const std::string what = source.refusal(verifier, 0, 2, 99);
   EXPECT_THAT(what, HasSubstr("block 2, the bytes"));
@@ -338,9 +338,9 @@ TEST(Scrubber, SaysThatASumIsFarTooLong) {
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0), HasSubstr("the file has 8796093022208 bytes"));
 }
 
-// An unchecked block was served and then dropped from the list of such blocks. It must be checked
-// here, even if another process scrubs its part, because that process does not know that it was
-// served.
+// An unchecked block was served and then dropped from the list of such blocks. This process must
+// check the block even if another process scrubs that part, because the other process does not know
+// that the block was served.
 TEST(Scrubber, ChecksWhatWasServedWhosePartSoEverItIs) {
   sample_source source;
   verify_options options = background();
@@ -435,7 +435,7 @@ TEST(DataVerifier, FindsATokenThatIsNoId) {
                                  "5 needs it: tokenize with the same vocabulary";
     EXPECT_THAT(source.refusal(verifier, 2 * place - 2, 4, 5), HasSubstr(expected));
     EXPECT_EQ(source.at_byte, 2 * place);
-    // A sample of the same block that lacks this token is served.
+    // A sample of the same block without the bad token is served.
     source.serve(verifier, 2 * place + 2, 2, 6);
     EXPECT_EQ(verifier.report().findings.at(0).kind, finding_kind::token);
   }
@@ -533,8 +533,8 @@ TEST(DataVerifier, IsForManyThreads) {
     test::flip_bit(source.data().bin(), 5 * mib + 5);
     verify_options options = first_touch();
     options.scrub_bytes_per_second = std::uint64_t{1} << 40;
-    // Blocks are reported as in memory only some of the time, so some are left unchecked and come
-    // back later.
+    // Blocks are reported as in memory only some of the time, so some blocks are left unchecked at
+    // first and are checked later.
     std::atomic<unsigned> turn = 0;
     options.in_memory = [&](int, std::uint64_t, std::uint64_t) { return ++turn % 3 != 0; };
     data_verifier verifier(source.files(), options);

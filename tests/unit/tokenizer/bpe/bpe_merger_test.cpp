@@ -71,7 +71,8 @@ std::vector<merge_rule> random_rules(std::mt19937_64& random, std::int32_t lette
   return rules;
 }
 
-// Lengths below and above the switch to another algorithm.
+// Merging agrees with the definition of BPE, for lengths below and above the one at which the
+// merger switches to another algorithm.
 TEST(BpeMerger, AgreesWithTheDefinitionOnRandomVocabularies) {
   std::mt19937_64 random(test::seed(60));
   for (int round = 0; round < 200; ++round) {

@@ -120,8 +120,8 @@ TEST(CachedWordEncoder, AsksForEachWordOnce) {
   }
 }
 
-// An encoder does not compute words that another one has met. Exceptions are the latest words,
-// which may not be shared yet, and words with too many ids for a table.
+// An encoder does not compute the ids of a word that another encoder has met. Exceptions are the
+// latest words, which may not be shared yet, and words with too many ids for a table.
 TEST(CachedWordEncoder, AsksForNoWordThatAnotherHasMet) {
   const auto splitter = make_splitter(pattern::bert);
   std::string text;

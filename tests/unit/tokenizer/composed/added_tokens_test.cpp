@@ -47,7 +47,7 @@ TEST(AddedTokens, OfSingleWordsAreTouchedByNone) {
             "");
 }
 
-// A match that does not count is skipped as a whole: nothing inside it is found either.
+// A match that gives no token is skipped as a whole: nothing inside it is found either.
 TEST(AddedTokens, ThatDoNotCountHideOthers) {
   added_token alone = token("a-b", 1);
   alone.single_word = true;
@@ -73,7 +73,8 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
   EXPECT_EQ(matches(finder, "<r>  <l>"), "0-5:2 5-8:1 ") << "what is taken is not taken twice";
 }
 
-// As in the reference, the search continues after the token, not after its white space.
+// As in the reference, the search continues right after a token, not after the white space that the
+// token strips.
 TEST(AddedTokens, MayBeginInWhiteSpaceThatAnotherHasTaken) {
   added_token right = token("<r>", 1);
   right.strips_right = true;

@@ -73,9 +73,9 @@ TEST(Gpt2Tokenizer, AddsTheSpecialTokenToVocabulariesWithout) {
   EXPECT_EQ(gpt2->decode(wide_ids{256, 257}), "ab" + end_of_text);
 }
 
-// Gaps count as vocabulary. transformers uses the number of entries as the id of the added token,
-// even if there are gaps. Its vocabulary size ignores gaps, so higher ids might not fit a dtype
-// chosen by that size.
+// Gaps between ids count toward the vocabulary size. transformers uses the number of entries as the
+// id of the added token, even if there are gaps. Its vocabulary size ignores gaps, so higher ids
+// might not fit a dtype chosen by that size.
 TEST(Gpt2Tokenizer, CountsGapsAsVocabulary) {
   auto tokens = small_vocabulary::bytes();
   tokens.emplace_back("ab", 70000);

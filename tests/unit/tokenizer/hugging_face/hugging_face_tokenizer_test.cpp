@@ -122,9 +122,9 @@ TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
       ThrowsMessage<format_error>(HasSubstr("no token for byte 0 alone")));
 }
 
-// Tokens that may match a part of the first character are refused. If one character becomes two and
-// a token matches the first of them, the reference also treats the rest as the start of the text.
-// We do not.
+// Tokens that may match a part of the first character are refused. If normalizing turns one
+// character into two and a token matches the first of the two, the reference treats the second one
+// as the start of the text too. We do not.
 TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   const auto json = [](const std::string& token, const std::string& scheme) {
     return R"({"added_tokens":[)" + token +
@@ -138,8 +138,8 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   (void)make(json(added("f", "normalized"), "always"));
 }
 
-// Replacing several characters at a start that counts is refused. If several characters at the
-// start are replaced, the reference no longer sees a start there.
+// A replacement of several characters is refused if only the start of a text gets a prefix. If such
+// a replacement changes the start, the reference no longer sees a start there.
 TEST_F(HuggingFaceTokenizer, RefusesToReplaceSeveralCharactersAtAStartThatCounts) {
   const auto json = [](const std::string& normalizers, const std::string& scheme) {
     return R"({"normalizer":{"type":"Sequence","normalizers":[)" + normalizers +

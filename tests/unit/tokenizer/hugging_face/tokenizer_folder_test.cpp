@@ -193,8 +193,8 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
               ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
 }
 
-// The class is taken from the model's config. The config in GPT-2's own folder names no tokens. The
-// class is in config.json.
+// The tokenizer's class is taken from the model's config.json. The tokenizer config in GPT-2's own
+// folder names no tokens and no class.
 TEST_F(TokenizerFolder, TakesTheClassOfTheModel) {
   const std::string json =
       json_of(word_level, R"("added_tokens":[)" + added("<|endoftext|>", "special") + "]," +

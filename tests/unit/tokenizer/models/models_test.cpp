@@ -84,7 +84,8 @@ TEST(CharacterBpe, MakesUnknownTokensOneOrMany) {
             (ids_list{0, 1, 0}));
 }
 
-// As in the reference, an unknown token is added at the next known character, but not at bytes.
+// As in the reference, the id of an unknown character is added only before the next known
+// character. Ids of bytes in between come first.
 TEST(CharacterBpe, FallsBackToBytesIfAllOfThemAreThere) {
   character_bpe_options options;
   options.unknown = 0;

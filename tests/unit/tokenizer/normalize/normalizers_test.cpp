@@ -56,7 +56,8 @@ TEST(NormalForms, ReturnTheTextItselfWhereItIsInTheForm) {
   }
 }
 
-// The scan skips characters by their first byte, so all such characters must be stable in NFC.
+// The scan skips characters by their first byte, so it must not skip a first byte with which any
+// character begins that is not stable in NFC.
 TEST(NormalForms, ChangeWhatTheScanMustNotPassOver) {
   const auto nfc = make_normal_form(normal_form::nfc);
   std::size_t changing = 0;

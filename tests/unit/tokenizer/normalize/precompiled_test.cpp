@@ -43,8 +43,8 @@ TEST(Precompiled, LooksUpShortClustersWhole) {
             "\u00E9 e'\u0302\u0302");
 }
 
-// As the reference does, although it loses text: the shortest rule of a cluster applies, and
-// replaces all of the cluster.
+// The shortest rule of a cluster applies and replaces the whole cluster. This loses text, but it is
+// what the reference does.
 TEST(Precompiled, ReplacesAShortClusterByTheRuleForItsBeginning) {
   EXPECT_EQ(of({{"E", "e"}}, "E\u0301"), "e");
   EXPECT_EQ(of({{"E", "e"}, {"E\u0301", "\u00E9"}}, "E\u0301"), "e");

@@ -42,7 +42,7 @@ struct cutter_of {
   fragment_cutter cutter;
 };
 
-// Models trained without pieces that mix scripts have such words.
+// Pieces of a model. Models that are trained without pieces that mix scripts have similar ones.
 const std::vector<std::string_view> cut_words = {
     "ab", "ba", " a", " b", "  ", "00", "01", "10", "11", "),", ").", "#a", "\xD0\xB6\xD0\xB7"};
 

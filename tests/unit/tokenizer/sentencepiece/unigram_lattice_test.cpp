@@ -16,8 +16,8 @@ std::vector<std::int32_t> ids_of(std::span<const path_piece> path) {
   return ids;
 }
 
-// The contract of settle(): up to the limit, rounding cannot change the path, and summing its
-// scores gives the same sum as the search.
+// The contract of settle(): if the score before a text is within the returned limit, rounding
+// cannot change the path, and adding up the path's scores gives the same sum as the search.
 TEST(UnigramLattice, PathsHoldUpToTheirLimits) {
   std::mt19937 random(1);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };

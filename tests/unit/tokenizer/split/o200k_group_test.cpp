@@ -23,8 +23,8 @@ TEST(O200kGroup, CutsWordsWhereTheCaseChanges) {
                 });
 }
 
-// A character that is in both classes joins what precedes it. At the end of a run of capitals, the
-// word backtracks to its last such character.
+// A character that counts as both upper and lower case joins what precedes it. At the end of a run
+// of capitals, the word backtracks to its last character of this kind.
 TEST(O200kGroup, PutsCaselessLettersWithEitherCase) {
   expect_pieces(pattern::o200k,
                 {

@@ -88,7 +88,8 @@ TEST(MergesOfRanked, HaveThoseOfWholesThatComeBeforeTheirParts) {
   EXPECT_EQ(with_rules(tokens, "xabcd"), (std::vector<std::int32_t>{'x', 258}));
 }
 
-// Vocabularies in any order, even orders that training never produces.
+// Merging by rules gives the same ids as merging by bytes, for ranks in any order, even in orders
+// that training never produces.
 TEST(MergesOfRanked, GiveWhatMergingByBytesGives) {
   const auto seed = test::seed(1);
   SCOPED_TRACE(testing::Message() << "seed " << seed);
