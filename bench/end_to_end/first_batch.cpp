@@ -6,7 +6,8 @@
 //   bench_first_batch instant|megatron FOLDER|- SEQ_LENGTH ROWS TRAIN_SAMPLES PREFIX...
 //
 // The prefixes are blended with equal weights. `megatron` builds its indices in memory (-), or uses
-// those that `inspect_dataset prepare-cache` wrote to FOLDER for the tokenizer description {}.
+// the indices that `inspect_dataset prepare-cache` wrote to FOLDER for the tokenizer description
+// {}.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

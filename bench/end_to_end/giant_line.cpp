@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodes a file that is one JSON line, which may be larger than memory. Prints a line of JSON.
+// Encodes a file that consists of one JSON line. The line can be larger than memory. Prints a line
+// of JSON.
 //
 //   bench_giant_line FILE KEY WORKERS <the tokenizer flags of preprocess_data>
 //
-// The file must not end with a newline. "checksum" covers the ids in order;
-// "peak_mb" is VmHWM.
+// The file must not end with a newline. In the output, "checksum" covers the ids in order, and
+// "peak_mb" is VmHWM, the peak of resident memory.
 
 #include <algorithm>
 #include <chrono>

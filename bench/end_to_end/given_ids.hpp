@@ -21,16 +21,17 @@
 
 namespace millrace::bench {
 
-/// A tokenizer that looks up the ids of a text in a dataset, which a real tokenizer made from the
-/// same file. A run with it does everything except tokenizing.
+/// A stand-in for a real tokenizer: looks up the ids of a text in a dataset that the real tokenizer
+/// made from the same file. A run with the stand-in does everything except tokenizing.
 ///
-/// The lookup also takes time, but less. `seconds()` returns its total over all threads, so that
-/// the caller can subtract it.
+/// A lookup also takes time, but less than tokenizing. `seconds()` returns the total time of
+/// lookups over all threads, so that the caller can subtract it.
 class given_ids final : public tokenizer::tokenizer {
  public:
   /// @param prefix  dataset, made without `--append-eod`
-  /// @param input   the JSON lines it was made from, each with one string under the key "text"
-  /// @throws config_error  the file cannot be read, or has another number of lines than documents
+  /// @param input   the JSON lines of the dataset, each with one string under the key "text"
+  /// @throws config_error  the file cannot be read, or has more or fewer lines than the dataset has
+  ///                       documents
   given_ids(const std::filesystem::path& prefix, const std::filesystem::path& input)
       : dataset_(prefix) {
     std::ifstream lines(input);
@@ -51,7 +52,7 @@ class given_ids final : public tokenizer::tokenizer {
   std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
-  /// A vocabulary size that leads to the dtype of the dataset.
+  /// A vocabulary size for which a run chooses the dtype of the dataset.
   std::int64_t vocab_size() const noexcept override {
     return dataset_.type() == formats::dtype::uint16 ? 512 : 1 << 20;
   }

@@ -2,8 +2,8 @@
 /// Measures what a rank with thousands of sources needs: open files, memory mappings, threads,
 /// seconds, memory. The loader serves a blend of all sources with equal weights, 8 rows of 4,096
 /// tokens per batch, with its default checks. Each printed row comes from a separate process. The
-/// datasets have 1 MiB each, and checksums. They are created in FOLDER, so they are in the page
-/// cache, and are removed afterwards.
+/// datasets, each with 1 MiB of tokens and a `.sum` file, are created in FOLDER and removed
+/// afterwards. So they are in the page cache.
 ///
 /// usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]
 #include <sys/wait.h>
@@ -128,7 +128,7 @@ void serve(const char* order, const Open& open, const prefixes& all, const std::
       static_cast<double>(bench::status_of("VmPTE") - tables_before) / 1024);
 }
 
-/// Runs `work` in a child process, so that it leaves nothing behind for the next one.
+/// Runs `work` in a child process, so that each measurement starts in a fresh process.
 template <class Work>
 void in_child(const Work& work) {
   (void)std::fflush(stdout);

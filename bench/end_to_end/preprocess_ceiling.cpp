@@ -5,9 +5,10 @@
 //
 //   bench_preprocess_ceiling WORKERS OUTPUT_PREFIX FILE [DATASET_PREFIX]
 //
-// Without DATASET_PREFIX the tokenizer returns no ids. The run then reads, splits and parses, and
-// its output files are empty. With DATASET_PREFIX, a dataset made from FILE, each text gets the ids
-// it has there, so the run writes the same files. The seconds exclude the lookup of those ids.
+// Without DATASET_PREFIX, the tokenizer returns no ids. The run then reads, splits and parses, and
+// its output files are empty. DATASET_PREFIX is a dataset made from FILE. With it, each text gets
+// the ids that it has in this dataset, so the run writes the same dataset again. The printed
+// seconds exclude the lookup of the ids.
 //
 // Prints the summary of preprocess_data as JSON. Overwrites the output files.
 

@@ -53,7 +53,8 @@ dataset::instant_run blend_of(const std::vector<std::string>& prefixes) {
   return dataset::instant_run(sources, options);
 }
 
-/// Serves until `end`. Returns the number of batches. Adds to `sum` so that batches are used.
+/// Serves until `end`. Returns the number of batches. Adds some ids to `sum`, so that every batch
+/// is read.
 std::int64_t serve(loader::batch_loader& loader, clock::time_point end, std::int64_t& sum) {
   std::int64_t batches = 0;
   while (clock::now() < end) {

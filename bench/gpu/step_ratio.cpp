@@ -2,13 +2,13 @@
 //
 // Measures the cost of the loader in a training step on a GPU: the median time of a step that takes
 // its batch from the loader, divided by the median time of a step whose batch is already on the
-// device. Both are measured in one run.
+// device. Both medians are measured in one run.
 //
 //   step_ratio PREFIX [STEPS [MILLISECONDS [ROWS [SEQ_LEN]]]]
 //
-// PREFIX is a dataset. When the loader reaches its end, it starts again. A step is a kernel that
-// spins, 5 ms by default. Events on its stream time the steps. Prints one line of JSON. Without a
-// GPU, the exit status is 77.
+// PREFIX is a dataset. At the end of the dataset, the loader starts again. A step is a kernel that
+// spins, 5 ms by default. CUDA events on the stream of the kernels measure the times of the steps.
+// Prints one line of JSON. Without a GPU, the exit status is 77.
 
 #include <cuda_runtime_api.h>
 

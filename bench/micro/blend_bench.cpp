@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Measures greedy blending with the same log-normal weights in three ways: Megatron's plain loop
-// over all datasets, millrace's blocks, and its blocks without AVX-512. Checks that all write the
-// same blend.
+// over all datasets, millrace's loop over blocks of samples, and the loop over blocks without
+// AVX-512. Checks that all three write the same blend.
 //
 //   blend_bench --benchmark_filter=/200/1000000
 //   blend_bench --benchmark_filter=/200/100000000

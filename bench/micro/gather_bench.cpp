@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of gathering windows of a cached file into the slots of a ring. The readers
-// gather in random order. The upper bound (the "roof") is one thread that copies the same windows
-// in file order with memcpy, from a memory mapping into the same ring.
+// Measures the cost of gathering windows (the byte ranges of rows) of a cached file into the slots
+// of a ring (a few reused buffers, one per batch). The readers gather in random order. The upper
+// bound (the "roof") is one thread that copies the same windows in file order with memcpy, from a
+// memory mapping into the same ring.
 //
 //   gather_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// Windows have 4,096 uint16 tokens (8,192 bytes), or one more (8,194). `threads` is the number of
-// threads that a gather may use. bytes_per_second counts copied bytes. On a busy machine compare
-// the CPU time of runs with one thread.
+// A window has 4,096 uint16 tokens (8,192 bytes), or 4,097 (8,194 bytes). `threads` is the number
+// of threads that a gather may use. bytes_per_second counts copied bytes. On a busy machine,
+// compare the CPU time of runs with one thread.
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of the order `instant`: looking up the window of a position and the position of
-// a window, the same through a blend of 200 sources, the documents of a window, and the first
-// sample of a large dataset.
+// Measures four costs of the order `instant`. A window is the token range of a sample.
+// - looking up the window of a position, and the position of a window
+// - the same two lookups in a blend of up to 200 sources
+// - looking up the documents of a window
+// - opening a large dataset and looking up its first sample
 //
 //   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //

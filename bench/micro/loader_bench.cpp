@@ -6,7 +6,8 @@
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// `text` is the source dtype alone, 2 bytes per uint16 token; `int64` adds tokens and labels.
+// `text` batches hold only ids of the source dtype, 2 bytes per uint16 token. `int64` batches also
+// hold int64 tokens and labels.
 // `threads` is the number of filling threads. "Time" is the time of the caller; "CPU" is the CPU
 // time of all threads of the process. On a busy machine, compare CPU.
 #include <algorithm>
@@ -53,7 +54,7 @@ const dataset::indexed_dataset& warm_dataset() {
   return data;
 }
 
-/// A run without a last epoch, so that no bench reaches its end.
+/// A run without a last epoch, so that no benchmark reaches its end.
 dataset::instant_run run_over(const dataset::indexed_dataset& data, std::int64_t seq_len) {
   dataset::instant_options options;
   options.seq_len = seq_len;
@@ -154,8 +155,8 @@ void fill_one(benchmark::State& state) {
   const std::vector<data_file> files = detail::files_of(sources);
   const std::vector<formats::dtype> types = detail::types_of(sources);
   const slot_layout layout(options.batch_size, run.seq_len(), true, detail::width_of(types));
-  // The number of slots in use if the caller is faster than the filling thread, because the ring
-  // reuses the slot that was released last.
+  // A loader's ring reuses the slot that was released last. So if the caller is faster than the
+  // filling thread, only this number of slots is in use.
   constexpr std::size_t slot_count = 2;
   std::vector<detail::batch_slot> slots;
   const auto texts = plain_memory(slot_count, layout.capacity_bytes());

@@ -9,8 +9,8 @@
 //                                                with a memory-mapped index, and once with reads,
 //                                                as on a file system that does not allow mmap
 //
-// Everything runs on one thread. Blocks could be divided among threads; the plain best fit could
-// not.
+// Everything runs on one thread. The blocks could be divided among threads, because each block of
+// documents is packed on its own. The plain best fit could not be divided.
 #include <cmath>
 #include <cstdint>
 #include <map>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how fast texts are split into pretokens: each pattern with each instruction set of this
-// machine, on four kinds of synthetic text, or on the file that MILLRACE_BENCH_TEXT names.
+// Measures how fast texts are split into pretokens (the pieces that are encoded separately): each
+// pattern with each instruction set of this machine, on four kinds of synthetic text, or on the
+// file that MILLRACE_BENCH_TEXT names.
 //
 //   splitter_bench --benchmark_filter='llama3/.*/english'
 //
 // The ends of pretokens go to an array of 256 entries, as in the encoders; nothing reads them.
-// "regex" runs two of the patterns with PCRE2, as millrace does for a Split of a tokenizer.json
-// that has no specialized splitter.
+// "regex" runs two of the patterns with PCRE2, as millrace does for a pattern in a tokenizer.json
+// for which it has no specialized splitter.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -144,7 +145,7 @@ void cut(benchmark::State& state, pattern pattern, instruction_set set, const st
       static_cast<double>(text.size()) / static_cast<double>(number);
 }
 
-// Splits as millrace does for a Split of an unknown pattern with the behavior Isolated.
+// Splits as millrace does for an unknown pattern in a tokenizer.json, with the behavior Isolated.
 void cut_by_regex(benchmark::State& state, std::string_view pattern, const std::string& text) {
   const auto stage = make_regex_stage(pattern, split_behavior::isolated, false);
   stage_scratch scratch;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of verification: `data_verifier` checks windows of 4,096 tokens in random
-// order. The file, which has a `.sum`, is in the page cache. Every window comes once per epoch.
+// Measures the cost of verification: `data_verifier` checks windows (samples) of 4,096 tokens in
+// random order. The file has a `.sum` and is in the page cache. Every window comes once per epoch.
 //
 //   verify_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //

@@ -60,7 +60,7 @@ corpus read_corpus(const char* path) {
   return all;
 }
 
-// The share of one thread: consecutive documents. All shares have about as many bytes.
+// The share of one thread: consecutive documents. All shares have about the same number of bytes.
 struct share {
   std::size_t begin = 0;
   std::size_t end = 0;
