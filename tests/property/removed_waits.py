@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaves out every wait and every record of the device pipe in turn; a test must fail each time.
 
-usage: removed_waits.py --program ORDER_TESTS --headers loader/cuda/include/millrace/loader/cuda
+usage: removed_waits.py --program ORDER_TESTS --headers loader/cuda
 
 ORDER_TESTS is tests/unit/loader/cuda/order_test.cpp, built with the stream_order.hpp of
 tests/support/fake_cuda/left_out.
@@ -37,7 +37,7 @@ def run(program, **environment):
 def written_places(headers):
     """How many calls each header has, comments left aside."""
     counts = collections.Counter()
-    for header in sorted(headers.glob("*.hpp")):
+    for header in sorted([*headers.rglob("*.hpp"), *headers.rglob("*.cpp")]):
         code = re.sub(r"//.*", "", header.read_text())
         if header.name == "stream_order.hpp":
             continue
@@ -55,6 +55,8 @@ def main():
     given = parser.parse_args()
 
     written = written_places(given.headers)
+    if not written:
+        sys.exit(f"{given.headers} has no wait and no record, expected those of the device pipe")
     with tempfile.NamedTemporaryFile("r") as reached:
         status, said = run(given.program, MILLRACE_REACHED=reached.name)
         if status != 0:

@@ -55,10 +55,10 @@ class SimulateRank : public testing::Test {
   const dataset::indexed_dataset& data_ = stored_.data();
 };
 
-/// Expects that, with an injected latency, the utilization and the break-even step time are close to
-/// the closed form: within 15 %, since other programs may take the processor, or within
-/// MILLRACE_CLOSE_PERCENT where nothing else runs. The model uses the measured compute time, which on
-/// a busy machine is slightly more than requested. One close run is enough.
+/// Expects that, with an injected latency, the utilization and the break-even step time are close
+/// to the closed form: within 15 %, since other programs may take the processor, or within
+/// MILLRACE_CLOSE_PERCENT where nothing else runs. The model uses the measured compute time, which
+/// on a busy machine is slightly more than requested. One close run is enough.
 void expect_closed_form(const std::function<simulated_rank()>& run, const pipeline_model& model) {
   const char* const percent = std::getenv("MILLRACE_CLOSE_PERCENT");
   const double close = (percent != nullptr ? std::stod(percent) : 15) / 100;
