@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/detail/batch/slot_ring.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -92,6 +94,23 @@ TEST(SlotRing, TakesSlotsBackInAnyOrder) {
   EXPECT_EQ(held[0]->value, 0);
   EXPECT_EQ(held[1]->value, 3);
   EXPECT_EQ(held[2]->value, 2);
+}
+
+TEST(SlotRing, ReusesTheNewestOrTheOldestSlot) {
+  for (const slot_reuse reuse : {slot_reuse::newest, slot_reuse::oldest}) {
+    ring r(
+        4, [](std::size_t) { return slot{}; }, reuse);
+    for (std::int64_t value = 0; value < 4; ++value) publish(r, value);
+    std::vector<slot*> held;
+    for (std::int64_t value = 0; value < 4; ++value) held.push_back(r.take());
+    for (const std::size_t which : {2U, 0U, 3U}) r.release(held[which]);
+    std::vector<slot*> again;
+    for (std::int64_t value = 4; value < 7; ++value) publish(r, value);
+    for (std::int64_t value = 4; value < 7; ++value) again.push_back(r.take());
+    std::vector<slot*> expected = {held[2], held[0], held[3]};
+    if (reuse == slot_reuse::newest) std::ranges::reverse(expected);
+    EXPECT_EQ(again, expected);
+  }
 }
 
 TEST(SlotRing, EndsWithNull) {

@@ -139,6 +139,33 @@ TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
   EXPECT_EQ(source.most_held(), 1U);
 }
 
+// A trainer only submits work: its host releases batches long before its stream is done with them.
+// The kernel of a batch must then wait for the oldest of them, that of `slots` batches ago, and
+// every slot is used equally often.
+TEST(DevicePipe, UsesItsSlotsInTurn) {
+  fake_cuda cuda;
+  cuda.delay(test::work_kind::other, 2ms);
+  constexpr std::size_t slots = 4;
+  test::pinned_source source(&fake_cuda::api(), batches_of(40, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  const cuda::stream on = stream.get().value;
+  test::checking_consumer consumer(cuda);
+  std::vector<const std::int64_t*> used;
+  {
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = slots - 2},
+                     source.source());
+    while (const auto batch = pipe.next(on)) {
+      consumer.use(*batch, source.batches()[used.size()], on);
+      used.push_back(batch->tokens());
+    }
+  }
+  ASSERT_EQ(used.size(), 40U);
+  EXPECT_EQ(std::set(used.begin(), used.begin() + slots).size(), slots);
+  for (std::size_t n = slots; n < used.size(); ++n) EXPECT_EQ(used[n], used[n - slots]) << n;
+  drain(fake_cuda::api(), on);
+  EXPECT_THAT(consumer.wrong(), IsEmpty());
+}
+
 TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), batches_of(5, {}, {}));

@@ -7,12 +7,19 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 namespace millrace::loader {
+
+/// Which of several free slots is filled next.
+enum class slot_reuse : std::uint8_t {
+  newest,  ///< the one released last: its memory is still in the CPU's caches
+  oldest,  ///< the one released first: for slots whose users may still be at work when released
+};
 
 /// A fixed number of slots that circulate between producers and one consumer:
 ///
@@ -33,7 +40,7 @@ class slot_ring {
 
   /// @param make  called with 0 to slots - 1, on the calling thread
   template <class Make>
-  slot_ring(std::size_t slots, Make make);
+  slot_ring(std::size_t slots, Make make, slot_reuse reuse = slot_reuse::newest);
 
   std::size_t size() const noexcept { return slots_.size(); }
 
@@ -83,7 +90,8 @@ class slot_ring {
   // Notified under the lock, because a thread that sees the change may destroy the ring.
   std::condition_variable freed_;  // producers wait on it
   std::condition_variable due_;    // the consumer waits on it
-  std::vector<Slot*> free_;        // the last one released is filled first: it is still in cache
+  const slot_reuse reuse_;
+  std::vector<Slot*> free_;  // in the order of their release
   // Circular, indexed by ticket. No two tickets in use collide, because there are at most as many
   // of them as slots.
   std::vector<Slot*> filled_;
@@ -99,10 +107,14 @@ class slot_ring {
 
 template <class Slot>
 template <class Make>
-slot_ring<Slot>::slot_ring(std::size_t slots, Make make) : filled_(slots) {
+slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse)
+    : reuse_(reuse), filled_(slots) {
   free_.reserve(slots);
   for (std::size_t i = 0; i < slots; ++i) slots_.push_back(make(i));
-  for (std::size_t i = slots; i-- > 0;) free_.push_back(&slots_[i]);
+  // So that the slots are first used in the order in which they were made.
+  for (std::size_t i = slots; i-- > 0;) {
+    free_.insert(reuse_ == slot_reuse::newest ? free_.end() : free_.begin(), &slots_[i]);
+  }
 }
 
 template <class Slot>
@@ -110,8 +122,9 @@ typename slot_ring<Slot>::claim slot_ring<Slot>::acquire_free() {
   std::unique_lock lock(mutex_);
   freed_.wait(lock, [&] { return over() || !free_.empty(); });
   if (over()) return {};
-  Slot* slot = free_.back();
-  free_.pop_back();
+  const auto chosen = reuse_ == slot_reuse::newest ? std::prev(free_.end()) : free_.begin();
+  Slot* const slot = *chosen;
+  free_.erase(chosen);  // moves the rest, at most some pointers
   return {slot, tickets_++};
 }
 

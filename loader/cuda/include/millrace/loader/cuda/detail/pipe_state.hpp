@@ -18,7 +18,9 @@ namespace millrace::loader::cuda::detail {
 struct pipe_state {
   template <class... Arguments>
   explicit pipe_state(std::size_t slots, const Arguments&... arguments)
-      : store(arguments..., slots), ring(slots, [this](std::size_t i) { return store.slot(i); }) {}
+      : store(arguments..., slots),
+        ring(
+            slots, [this](std::size_t i) { return store.slot(i); }, slot_reuse::oldest) {}
 
   /// Releases a slot after all operations that the consumer has submitted to `on` so far. May be
   /// called on any thread, with any current device: a null `on` is the default stream of the pipe's
@@ -58,6 +60,8 @@ struct pipe_state {
   }
 
   slot_store store;
+  // A consumer's host runs ahead of its stream. Of the slots that it has released, the one released
+  // first is the first that its stream is done with.
   slot_ring<device_slot> ring;
   std::mutex mutex;  // guards failure
   std::exception_ptr failure;
