@@ -10,6 +10,7 @@
 namespace millrace::loader::cuda {
 
 static_assert(std::is_same_v<stream, cudaStream_t> && std::is_same_v<event, cudaEvent_t>);
+static_assert(cudaStreamCaptureStatusNone == 0 && cudaStreamCaptureModeRelaxed == 2);
 
 namespace {
 
@@ -31,6 +32,18 @@ constexpr cuda_api runtime = {
     },
     .destroy_stream = [](stream which) -> int { return cudaStreamDestroy(which); },
     .synchronize_stream = [](stream which) -> int { return cudaStreamSynchronize(which); },
+    .capture_status = [](stream which, int* status) -> int {
+      cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
+      const int code = cudaStreamIsCapturing(which, &found);
+      *status = found;
+      return code;
+    },
+    .exchange_capture_mode = [](int* mode) -> int {
+      auto exchanged = static_cast<cudaStreamCaptureMode>(*mode);
+      const int code = cudaThreadExchangeStreamCaptureMode(&exchanged);
+      *mode = exchanged;
+      return code;
+    },
     .create_event = [](event* made) -> int {
       return cudaEventCreateWithFlags(made, cudaEventDisableTiming | cudaEventBlockingSync);
     },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,10 @@ namespace millrace::test {
 /// bit. The runtime records a `fault` for each misuse: a program frees memory that work still uses,
 /// uses memory that is not allocated, or uses a handle that has been destroyed.
 ///
+/// A stream can be captured into a graph, which is then never launched. As in CUDA, calls that wait
+/// or allocate fail on other threads meanwhile and spoil the capture, unless the thread's capture
+/// mode is relaxed, and an event recorded on a captured stream belongs to the graph.
+///
 /// There may be several devices. Each has a default stream, and a null handle means the default
 /// stream of the thread's current device. The first call that needs a device creates its context.
 ///
@@ -50,6 +55,13 @@ class fake_cuda {
   static constexpr int invalid_handle = 400;
   static constexpr int illegal_address = 700;
   static constexpr int launch_failure = 719;
+  static constexpr int capture_unsupported = 900;
+  static constexpr int capture_invalidated = 901;
+  static constexpr int capture_unjoined = 904;
+  static constexpr int captured_event = 907;
+
+  /// The modes of cudaStreamBeginCapture and of threads.
+  enum capture_mode : int { global, thread_local_only, relaxed };
 
   struct call {
     std::string name;
@@ -60,6 +72,7 @@ class fake_cuda {
   explicit fake_cuda(std::uint64_t seed = 1, int devices = 1) : devices_(devices) {
     world_.random.seed(seed);
     now() = this;
+    mode_of_thread() = global;
     for (int i = 0; i < devices; ++i) {
       defaults_.push_back(std::make_unique<fake_stream>(world_, i));
     }
@@ -96,6 +109,15 @@ class fake_cuda {
     fail_at_ = k;
     fail_code_ = code;
     fail_name_ = name;
+    fail_further_ = false;
+  }
+  /// The same for the k-th call and all later ones of which the name contains `name`.
+  void fail_calls_from(const std::string& name, std::int64_t k, int code) {
+    const std::scoped_lock lock(world_.mutex);
+    fail_at_ = k;
+    fail_code_ = code;
+    fail_name_ = name;
+    fail_further_ = true;
   }
   /// Makes the k-th copy or kernel from now on break the device. After that, no work runs, and
   /// every call returns the code.
@@ -109,7 +131,27 @@ class fake_cuda {
   void put(stream on, std::vector<used_memory> uses, std::function<void()> run) {
     const std::scoped_lock lock(world_.mutex);
     check_uses(uses, "a kernel of the consumer");
-    of(on)->put({work_kind::other, std::move(run), std::move(uses)});
+    put_on(*of(on), on, {work_kind::other, std::move(run), std::move(uses)});
+  }
+
+  /// Begins to capture a stream into a graph, on the calling thread.
+  int begin_capture(stream which, capture_mode mode = global) {
+    const std::scoped_lock lock(world_.mutex);
+    if (captures_.contains(which)) return refuse(invalid_value);
+    captures_[which] = {std::this_thread::get_id(), mode, false, which};
+    return 0;
+  }
+  /// Ends the capture of a stream and drops the graph.
+  int end_capture(stream which) {
+    const std::scoped_lock lock(world_.mutex);
+    const auto found = captures_.find(which);
+    if (found == captures_.end()) return refuse(invalid_value);
+    const bool unjoined = std::ranges::any_of(captures_, [&](const auto& other) {
+      return other.first != which && other.second.origin == which;
+    });
+    const bool spoiled = found->second.spoiled;
+    std::erase_if(captures_, [&](const auto& each) { return each.second.origin == which; });
+    return refuse(spoiled ? capture_invalidated : unjoined ? capture_unjoined : 0);
   }
 
   // -- observed calls and faults ----------------------------------------------------------------
@@ -154,6 +196,14 @@ class fake_cuda {
     bool pinned;
   };
 
+  /// The capture of a stream, or of a stream that waited for an event of the captured one.
+  struct capture {
+    std::thread::id thread;
+    capture_mode mode = global;
+    bool spoiled = false;
+    stream origin = nullptr;
+  };
+
   static void give_back(std::byte* memory) { operator delete[](memory, std::align_val_t{256}); }
 
   static fake_cuda*& now() {
@@ -166,11 +216,41 @@ class fake_cuda {
   int enter(const char* name, bool asks = false) {
     if (!asks) contexts_.insert(device_of_thread());
     int code = world_.broken;
-    if (fail_at_ > 0 && (fail_name_.empty() || fail_name_ == name) && --fail_at_ == 0) {
-      code = fail_code_;
-    }
+    if (is_to_fail(name)) code = fail_code_;
     calls_.push_back({name, std::this_thread::get_id(), code});
     return refuse(code);
+  }
+  bool is_to_fail(const std::string& name) {
+    const bool chosen = fail_further_ ? name.find(fail_name_) != std::string::npos
+                                      : fail_name_.empty() || fail_name_ == name;
+    if (fail_at_ == 0 || !chosen || --fail_at_ > 0) return false;
+    if (fail_further_) fail_at_ = 1;
+    return true;
+  }
+  /// The same for calls that CUDA forbids while another thread captures: they fail, and spoil the
+  /// capture.
+  int enter_unsafe(const char* name) {
+    const int code = enter(name);
+    if (code != 0 || mode_of_thread() == relaxed) return code;
+    bool forbidden = false;
+    for (auto& [which, one] : captures_) {
+      const bool own = one.thread == std::this_thread::get_id();
+      const bool concerns =
+          own ? one.mode != relaxed : one.mode == global && mode_of_thread() == global;
+      if (!concerns) continue;
+      one.spoiled = forbidden = true;
+    }
+    if (!forbidden) return 0;
+    calls_.back().code = capture_unsupported;
+    return refuse(capture_unsupported);
+  }
+  static int& mode_of_thread() {
+    thread_local int mode = global;
+    return mode;
+  }
+  /// Puts work on a stream, or, if the stream is being captured, into its graph.
+  void put_on(fake_stream& line, stream which, stream_work work) {
+    if (!captures_.contains(which)) line.put(std::move(work));
   }
   int refuse(int code) {
     if (code != 0) error_ = code;
@@ -215,7 +295,7 @@ class fake_cuda {
 
   int allocate(const char* name, void** memory, std::size_t bytes, bool pinned) {
     const std::scoped_lock lock(world_.mutex);
-    if (const int code = enter(name); code != 0) return code;
+    if (const int code = enter_unsafe(name); code != 0) return code;
     if (bytes == 0) return refuse(invalid_value);
     auto* made = new (std::align_val_t{256}) std::byte[bytes];
     std::memset(made, 0xDB, bytes);
@@ -225,7 +305,7 @@ class fake_cuda {
   }
   int release(const char* name, void* memory, bool pinned) {
     const std::scoped_lock lock(world_.mutex);
-    if (const int code = enter(name); code != 0) return code;
+    if (const int code = enter_unsafe(name); code != 0) return code;
     const auto found = blocks_.find(static_cast<std::byte*>(memory));
     if (found == blocks_.end() || found->second.pinned != pinned) {
       return fault(std::string(name) + " of memory that is not there", invalid_value);
@@ -264,7 +344,7 @@ class fake_cuda {
       return fault("a copy to pageable memory would wait", invalid_value);
     }
     if (to_device) bytes_to_device_ += bytes;
-    line->put(std::move(work));
+    put_on(*line, on, std::move(work));
     return 0;
   }
 
@@ -288,7 +368,8 @@ class fake_cuda {
     add(work.loss_mask, 4 * elements);
     add(work.cu_seqlens, 4);
     if (!check_uses(uses, "the kernel")) return refuse(illegal_address);
-    line->put({work_kind::kernel, [work] { loader::cuda::make_batch(work); }, std::move(uses)});
+    put_on(*line, on,
+           {work_kind::kernel, [work] { loader::cuda::make_batch(work); }, std::move(uses)});
     return 0;
   }
 
@@ -311,11 +392,30 @@ class fake_cuda {
   }
   int drain(stream which) {
     std::unique_lock lock(world_.mutex);
-    if (const int code = enter("cudaStreamSynchronize"); code != 0) return code;
+    if (const int code = enter_unsafe("cudaStreamSynchronize"); code != 0) return code;
     fake_stream* const line = of(which);
     if (line == nullptr) return fault("a stream that has ended is waited for", invalid_handle);
+    if (const auto found = captures_.find(which); found != captures_.end()) {
+      found->second.spoiled = true;
+      return refuse(capture_unsupported);
+    }
     world_.changed.wait(lock, [&] { return line->idle(); });
     return refuse(world_.broken);
+  }
+
+  int capture_status(stream which, int* status) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaStreamIsCapturing"); code != 0) return code;
+    if (of(which) == nullptr) return fault("a stream that has ended is asked", invalid_handle);
+    const auto found = captures_.find(which);
+    *status = found == captures_.end() ? 0 : found->second.spoiled ? 2 : 1;
+    return 0;
+  }
+  int exchange_capture_mode(int* mode) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaThreadExchangeStreamCaptureMode"); code != 0) return code;
+    std::swap(*mode, mode_of_thread());
+    return 0;
   }
 
   int make_event(event* made) {
@@ -344,6 +444,11 @@ class fake_cuda {
     if (device_of_event_[which] != line->device()) {
       return fault("an event is recorded on a stream of another device", invalid_handle);
     }
+    if (const auto graph = captures_.find(behind); graph != captures_.end()) {
+      captured_events_[which] = graph->second;
+      return 0;
+    }
+    captured_events_.erase(which);
     auto mark = std::make_shared<event_mark>();
     *found->second = mark;
     line->put({work_kind::mark,
@@ -362,21 +467,27 @@ class fake_cuda {
     if (found == events_.end() || line == nullptr) {
       return fault("an event or a stream that has ended is waited with", invalid_handle);
     }
+    if (const auto graph = captured_events_.find(which); graph != captured_events_.end()) {
+      captures_[waits] = graph->second;
+      return 0;
+    }
     if (*found->second == nullptr) return 0;  // never recorded, so there is nothing to wait for
-    line->put({work_kind::mark,
-               [this, mark = *found->second] {
-                 std::unique_lock inner(world_.mutex);
-                 world_.changed.wait(inner, [&] { return mark->happened; });
-               },
-               {}});
+    put_on(*line, waits,
+           {work_kind::mark,
+            [this, mark = *found->second] {
+              std::unique_lock inner(world_.mutex);
+              world_.changed.wait(inner, [&] { return mark->happened; });
+            },
+            {}});
     return 0;
   }
   int wait_on_host(event which) {
     std::unique_lock lock(world_.mutex);
-    if (const int code = enter("cudaEventSynchronize"); code != 0) return code;
+    if (const int code = enter_unsafe("cudaEventSynchronize"); code != 0) return code;
     const auto found = events_.find(which);
     if (found == events_.end())
       return fault("an event that has ended is waited for", invalid_handle);
+    if (captured_events_.contains(which)) return refuse(captured_event);
     const std::shared_ptr<event_mark> mark = *found->second;
     world_.changed.wait(lock, [&] { return mark == nullptr || mark->happened; });
     return refuse(world_.broken);
@@ -417,6 +528,7 @@ class fake_cuda {
   std::int64_t fail_at_ = 0;
   int fail_code_ = 0;
   std::string fail_name_;
+  bool fail_further_ = false;
   std::uint64_t bytes_to_device_ = 0;
   std::vector<call> calls_;
   std::vector<std::string> faults_;
@@ -424,6 +536,8 @@ class fake_cuda {
   std::vector<std::byte*> freed_too_soon_;
   std::map<event, std::unique_ptr<std::shared_ptr<event_mark>>> events_;
   std::map<event, int> device_of_event_;
+  std::map<stream, capture> captures_;
+  std::map<event, capture> captured_events_;
   std::set<int> contexts_;
   std::vector<std::unique_ptr<fake_stream>> defaults_;  // indexed by device
   std::map<stream, std::unique_ptr<fake_stream>> streams_;
@@ -450,6 +564,9 @@ inline const loader::cuda::cuda_api& fake_cuda::api() {
       .create_stream = [](stream* made) { return now()->make_stream(made); },
       .destroy_stream = [](stream which) { return now()->end_stream(which); },
       .synchronize_stream = [](stream which) { return now()->drain(which); },
+      .capture_status = [](stream which,
+                           int* status) { return now()->capture_status(which, status); },
+      .exchange_capture_mode = [](int* mode) { return now()->exchange_capture_mode(mode); },
       .create_event = [](event* made) { return now()->make_event(made); },
       .destroy_event = [](event which) { return now()->end_event(which); },
       .record_event = [](event which, stream behind) { return now()->record(which, behind); },

@@ -35,6 +35,10 @@ struct cuda_api {
   int (*create_stream)(cuda::stream* made);       ///< cudaStreamCreateWithFlags, non-blocking
   int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
   int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
+  /// cudaStreamIsCapturing: `status` is 0 if the stream is not being captured into a CUDA graph.
+  int (*capture_status)(cuda::stream which, int* status);
+  /// cudaThreadExchangeStreamCaptureMode: 0 global, 1 thread-local, 2 relaxed.
+  int (*exchange_capture_mode)(int* mode);
   /// cudaEventCreateWithFlags, without timing; a host thread that waits for it sleeps.
   int (*create_event)(cuda::event* made);
   int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy

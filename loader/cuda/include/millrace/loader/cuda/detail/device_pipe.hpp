@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/loader/cuda/detail/batches_on.hpp>
@@ -41,14 +43,21 @@ struct pipe_report {
   std::int64_t batches = 0;           ///< batches submitted
   std::int64_t tokens = 0;            ///< rows * seq_len, summed over these batches
   std::uint64_t bytes_to_device = 0;  ///< bytes copied for these batches
+  /// Batches destroyed while their stream was being captured into a CUDA graph. Their slots are
+  /// never used again.
+  std::int64_t captured = 0;
 
   /// The report on one line.
   std::string text() const {
     const std::string served = std::to_string(slots) + " slots, " + std::to_string(batches) +
                                " batches, " + std::to_string(tokens) + " tokens";
     if (!on_device) return "batches are made on the host (" + why + "): " + served;
-    return "batches are made on " + why + ": " + served + ", " + std::to_string(bytes_to_device) +
-           " bytes copied";
+    std::string text = "batches are made on " + why + ": " + served + ", " +
+                       std::to_string(bytes_to_device) + " bytes copied";
+    if (captured > 0) {
+      text += ", " + std::to_string(captured) + " destroyed during the capture of a CUDA graph";
+    }
+    return text;
   }
 };
 
@@ -93,7 +102,7 @@ class device_pipe {
   ///            default stream of the pipe's device, even if the thread's current device is another
   ///            one.
   /// @throws config_error  the caller holds every slot and must destroy a batch first; or `on` is
-  ///                       cudaStreamPerThread
+  ///                       cudaStreamPerThread, or is being captured into a CUDA graph
   /// @throws error  what the source threw, or a cuda_error from the pipe's thread or from
   ///                destroying a batch. It is thrown once; the pipe is then finished.
   std::optional<device_batch> next(stream on);
@@ -122,12 +131,13 @@ class device_pipe {
 
   using ring_claim = slot_ring<device_slot>::claim;
 
+  void refuse_capture(stream on) const;
   void raise_failure();
   void fill_slots() noexcept;
   void fill(const ring_claim& claim, const staged_batch& staged);
   std::int64_t tell_begin(std::int64_t micro_batch, const round_times& last);
-  std::int64_t wait_for_copy(std::int64_t ticket);
-  void end_copies() noexcept;
+  std::int64_t wait_for_copy(std::int64_t ticket, const staged_batch& staged);
+  void end_copies(const staged_batch& staged) noexcept;
   void send(const ring_claim& claim, const staged_batch& staged);
   void refuse_unfit(const staged_batch& staged) const;
 
@@ -174,6 +184,14 @@ inline void refuse_per_thread(stream on) {
       "cudaStreamCreateWithFlags, or null for the default stream");
 }
 
+// Keeps what a batch of the source holds until the process ends.
+inline void keep_for_good(std::shared_ptr<const void> hold) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<const void>>;
+  const std::scoped_lock lock(mutex);
+  kept.push_back(std::move(hold));
+}
+
 inline std::shared_ptr<telemetry> pipe_meter(const device_options& options, std::size_t slots) {
   telemetry_options meter;
   meter.rank = options.rank;
@@ -209,6 +227,7 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
                        "): destroy a batch, and the tensors made from it, before calling next(), "
                        "or raise look_ahead");
   }
+  if (state_->store.on_device()) refuse_capture(on);
   const std::int64_t asked_ns = now_ns();
   std::size_t ready = 0;
   device_slot* slot = state_->ring.take(&ready);
@@ -227,6 +246,15 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   return device_batch(held, answer_.usable ? options_.device : 0);
 }
 
+inline void device_pipe::refuse_capture(stream on) const {
+  const device_scope scope(state_->store.api(), options_.device);
+  if (!is_captured(state_->store.api(), on)) return;
+  throw config_error(
+      "the consumer's stream is being captured into a CUDA graph, expected a stream that runs its "
+      "operations: each batch is in other memory, so a graph would read the same batch at every "
+      "launch. Call next() outside of the capture, and copy the batch into arrays of the graph");
+}
+
 inline void device_pipe::raise_failure() {
   const std::exception_ptr failure = state_->why_failed();
   if (failure == nullptr) return;
@@ -238,10 +266,12 @@ inline void device_pipe::fill_slots() noexcept {
   auto& ring = state_->ring;
   std::int64_t next = 0;  // ticket
   std::exception_ptr failure;
+  std::optional<outside_captures> unforbidden;
   try {
     if (answer_.usable) {
       const cuda_api& api = state_->store.api();
       check(api, api.use_device(options_.device), "cudaSetDevice");  // the thread is the pipe's own
+      unforbidden.emplace(api);
     }
     round_times last;
     last.handed_over_ns = last.free_ns = last.copied_ns = now_ns();
@@ -263,7 +293,7 @@ inline void device_pipe::fill_slots() noexcept {
       next = claim.ticket + 1;
       // The source's slot is released at the end of this round and may then be refilled.
       last.free_ns = last.handed_over_ns;
-      if (answer_.usable) last.free_ns = wait_for_copy(claim.ticket);
+      if (answer_.usable) last.free_ns = wait_for_copy(claim.ticket, *staged);
       last.copied_ns = now_ns();
     }
   } catch (...) {
@@ -289,7 +319,7 @@ inline std::int64_t device_pipe::tell_begin(std::int64_t micro_batch, const roun
 
 // Waits for the previous kernel's slot before it waits for the copy, so that the two waits are
 // measured separately. Returns the time at which that kernel had its slot.
-inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket) {
+inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket, const staged_batch& staged) {
   const slot_store& store = state_->store;
   try {
     if (ticket > 0) wait_on_host(store.api(), store.free(ticket - 1));
@@ -297,16 +327,19 @@ inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket) {
     wait_on_host(store.api(), store.copied());
     return free_ns;
   } catch (...) {
-    end_copies();
+    end_copies(staged);
     throw;
   }
 }
 
-// After a failure, a copy may still be running, and the source's slot is about to be released.
-inline void device_pipe::end_copies() noexcept {
+// After a failure, a copy may still be running, and the source's slot is about to be released. If
+// the pipe cannot wait for the copy, it never releases the slot: the slot would be filled again
+// under a copy, and a batch that was already handed over would be wrong.
+inline void device_pipe::end_copies(const staged_batch& staged) noexcept {
   try {
     drain(state_->store.api(), state_->store.copies());
-  } catch (const error&) {  // the first error is the one to report
+  } catch (...) {  // the first error is the one to report
+    detail::keep_for_good(staged.hold);
   }
 }
 
@@ -325,7 +358,7 @@ inline void device_pipe::fill(const ring_claim& claim, const staged_batch& stage
     try {
       send(claim, staged);
     } catch (...) {
-      end_copies();
+      end_copies(staged);
       throw;
     }
   } else {
@@ -374,7 +407,8 @@ inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
 }
 
 inline pipe_report device_pipe::report() const {
-  return {answer_.usable, answer_.why, slots_, batches_, tokens_, bytes_to_device_};
+  return {answer_.usable, answer_.why,      slots_,          batches_,
+          tokens_,        bytes_to_device_, state_->captured};
 }
 
 }  // namespace millrace::loader::cuda

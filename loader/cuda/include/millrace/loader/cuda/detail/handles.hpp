@@ -7,8 +7,9 @@
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-/// Owners of CUDA runtime resources. No owner waits for operations that still use its resource: the
-/// code that destroys an owner must ensure that there are none.
+/// Owners of CUDA runtime resources, and settings of the calling thread. No owner waits for
+/// operations that still use its resource: the code that destroys an owner must ensure that there
+/// are none.
 namespace millrace::loader::cuda {
 
 namespace detail {
@@ -86,5 +87,43 @@ class device_scope {
   const cuda_api* api_;
   int before_ = none;
 };
+
+/// Allows the calling thread calls that CUDA otherwise forbids while another thread captures a CUDA
+/// graph (cudaStreamBeginCapture in its default mode): to allocate, to free and to wait. Such a
+/// call would fail, and would make the other thread's capture invalid. The destructor forbids them
+/// again.
+///
+/// @pre the thread's current device is one that the process uses, as CUDA may create a context
+/// there
+class outside_captures {
+ public:
+  explicit outside_captures(const cuda_api& api) : api_(&api) {
+    check(api, api.exchange_capture_mode(&mode_), "cudaThreadExchangeStreamCaptureMode");
+  }
+  outside_captures(const outside_captures&) = delete;
+  outside_captures& operator=(const outside_captures&) = delete;
+  ~outside_captures() {
+    if (api_->exchange_capture_mode(&mode_) != 0) (void)api_->last_error();
+  }
+
+ private:
+  const cuda_api* api_;
+  int mode_ = 2;  // relaxed; from the constructor on, the thread's own mode
+};
+
+/// Whether `which` is being captured into a CUDA graph, or is the default stream at a time when it
+/// cannot be used because of another stream's capture.
+/// @throws cuda_error  the runtime call failed
+inline bool is_captured(const cuda_api& api, stream which) {
+  constexpr int capture_implicit = 906;  // cudaErrorStreamCaptureImplicit
+  int status = 0;
+  const int code = api.capture_status(which, &status);
+  if (code == capture_implicit) {
+    (void)api.last_error();
+    return true;
+  }
+  check(api, code, "cudaStreamIsCapturing");
+  return status != 0;
+}
 
 }  // namespace millrace::loader::cuda

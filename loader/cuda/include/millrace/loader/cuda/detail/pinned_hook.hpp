@@ -50,6 +50,7 @@ inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
             const auto& place = *static_cast<const detail::pinned_place*>(context);
             try {
               const device_scope scope(*place.api, place.device);
+              const outside_captures unforbidden(*place.api);
               return allocate_pinned(*place.api, size_bytes).release().value;
             } catch (const error& refused) {
               why = refused.what();
@@ -61,6 +62,7 @@ inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
             pinned_block ended({place.api, memory});
             try {
               const device_scope scope(*place.api, place.device);
+              const outside_captures unforbidden(*place.api);
               ended.reset();
             } catch (const error&) {  // the destructor still frees it
             }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -25,23 +27,18 @@ struct pipe_state {
   /// Releases a slot after all operations that the consumer has submitted to `on` so far. May be
   /// called on any thread, with any current device: a null `on` is the default stream of the pipe's
   /// device.
+  ///
+  /// If `on` is being captured into a CUDA graph, the slot is never filled again and the pipe
+  /// fails: an event recorded there would be part of the graph, and the graph may read the slot's
+  /// memory whenever it is launched.
   void release(device_slot* slot, stream on) noexcept {
-    if (store.on_device()) {
-      try {
-        const device_scope scope(store.api(), store.device());
-        record(store.api(), slot->released, on);
-      } catch (...) {
-        // The slot is not reused. Wait, because its memory must not be freed while in use.
-        fail(std::current_exception());
-        try {
-          const device_scope scope(store.api(), store.device());
-          drain(store.api(), on);
-        } catch (const error&) {  // the first error is the one to report
-        }
-        return;
-      }
+    try {
+      if (store.on_device()) record_release(*slot, on);
+      ring.release(slot);
+    } catch (...) {
+      fail(std::current_exception());
+      wait_or_keep(on);
     }
-    ring.release(slot);
   }
 
   /// Finishes the pipe because of an error that no other call can report.
@@ -59,11 +56,37 @@ struct pipe_state {
     return failure;
   }
 
+  void record_release(const device_slot& slot, stream on) {
+    const device_scope scope(store.api(), store.device());
+    if (is_captured(store.api(), on)) {
+      ++captured;
+      store.keep_memory();
+      throw error(
+          "a batch was destroyed while its stream was being captured into a CUDA graph, so its "
+          "memory cannot be used again: destroy batches, and tensors made from them, before the "
+          "capture begins or after it has ended");
+    }
+    record(store.api(), slot.released, on);
+  }
+
+  /// Waits for the stream of a slot that could not be released, because the slot's memory must not
+  /// be freed while in use. If that fails, the memory is never freed.
+  void wait_or_keep(stream on) noexcept {
+    try {
+      const device_scope scope(store.api(), store.device());
+      const outside_captures unforbidden(store.api());
+      if (!is_captured(store.api(), on)) drain(store.api(), on);
+    } catch (...) {  // the first error is the one to report
+      store.keep_memory();
+    }
+  }
+
   slot_store store;
   // A consumer's host runs ahead of its stream. Of the slots that it has released, the one released
   // first is the first that its stream is done with.
   slot_ring<device_slot> ring;
-  std::mutex mutex;  // guards failure
+  std::atomic<std::int64_t> captured{0};  // batches destroyed on a stream being captured
+  std::mutex mutex;                       // guards failure
   std::exception_ptr failure;
 };
 

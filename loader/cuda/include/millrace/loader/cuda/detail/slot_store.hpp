@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -36,7 +37,8 @@ struct device_slot {
 /// The memory of a pipe's slots and, with a device, its stream and events. Everything is allocated
 /// once, by the constructor.
 ///
-/// The destructor waits until nothing on the device uses what it frees.
+/// The destructor waits until nothing on the device uses what it frees. What it cannot wait for, it
+/// does not free.
 class slot_store {
  public:
   /// @param api  null: no device; slots are in host memory
@@ -49,6 +51,7 @@ class slot_store {
       return;
     }
     const device_scope scope(*api_, device);
+    const outside_captures unforbidden(*api_);
     raw_ = allocate_device(*api_, largest.capacity_bytes());
     device_memory_ = allocate_device(*api_, outputs_.bytes() * slots);
     copies_ = make_stream(*api_);
@@ -67,26 +70,34 @@ class slot_store {
   ~slot_store() {
     if (api_ == nullptr) return;
     std::optional<device_scope> scope;
+    std::optional<outside_captures> unforbidden;
     try {
       scope.emplace(*api_, device_);
-    } catch (const error&) {  // everything below works without it
+      unforbidden.emplace(*api_);
+    } catch (const error&) {  // everything below works without them
     }
     try {
       drain(*api_, copies());
       for (const owned_event& released : released_) {
         wait_on_host(*api_, released.get().value);
       }
-    } catch (const error&) {
-      // A runtime that fails here no longer runs anything, and no caller is left to report to.
+    } catch (const error&) {  // no caller is left to report to
+      kept_ = true;
+      (void)raw_.release();
     }
     released_.clear();
     ready_.clear();
     for (owned_event& each : free_) each.reset();
     copied_.reset();
     copies_.reset();
+    if (kept_) (void)device_memory_.release();
     device_memory_.reset();
     raw_.reset();
   }
+
+  /// The memory of the slots is not freed, because operations that use it may run at any time. May
+  /// be called on any thread.
+  void keep_memory() noexcept { kept_ = true; }
 
   bool on_device() const noexcept { return api_ != nullptr; }
   /// @pre on_device()
@@ -137,6 +148,7 @@ class slot_store {
   host_block host_memory_;
   device_memory raw_;
   device_memory device_memory_;
+  std::atomic<bool> kept_{false};
   owned_stream copies_;
   owned_event copied_;
   std::array<owned_event, 2> free_;
