@@ -47,4 +47,11 @@ int launch_batch(const batch_work& work, stream on) {
   return cudaGetLastError();
 }
 
+int find_kernels() {
+  cudaFuncAttributes found;
+  const cudaError_t narrow = cudaFuncGetAttributes(&found, make_batch_kernel<std::uint16_t>);
+  return narrow != cudaSuccess ? narrow
+                               : cudaFuncGetAttributes(&found, make_batch_kernel<std::int32_t>);
+}
+
 }  // namespace millrace::loader::cuda

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_batch.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <map>
+#include <mutex>
 #include <type_traits>
 
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
@@ -14,12 +17,78 @@ static_assert(cudaStreamCaptureStatusNone == 0 && cudaStreamCaptureModeRelaxed =
 
 namespace {
 
+// The driver's function of this name, or null. The runtime has loaded the driver, which is not
+// linked.
+template <class Function>
+Function driver_function(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+  constexpr unsigned version = 12000;  // in which these functions are as declared here
+  if (cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result) != 0) {
+    return nullptr;
+  }
+  return reinterpret_cast<Function>(found);
+}
+
+// The error of the runtime for one of the driver. Their codes are the same numbers.
+int runtime_code(CUresult code) {
+  return static_cast<int>(code);
+}
+
+// A context stays retained until the process ends, as it does after cudaSetDevice.
+int retained_context(int device, CUcontext* context) {
+  static std::mutex mutex;
+  static auto& contexts = *new std::map<int, CUcontext>;
+  const std::scoped_lock lock(mutex);
+  if (const auto found = contexts.find(device); found != contexts.end()) {
+    *context = found->second;
+    return 0;
+  }
+  static const auto get = driver_function<CUresult (*)(CUdevice*, int)>("cuDeviceGet");
+  static const auto retain =
+      driver_function<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
+  if (get == nullptr || retain == nullptr) return cudaErrorInsufficientDriver;
+  CUdevice handle = 0;
+  CUresult code = get(&handle, device);
+  if (code == CUDA_SUCCESS) code = retain(context, handle);
+  if (code == CUDA_SUCCESS) contexts[device] = *context;
+  return runtime_code(code);
+}
+
+int push_device(int device) {
+  int count = 0;
+  if (const int code = cudaGetDeviceCount(&count); code != 0) return code;  // loads the driver
+  CUcontext context = nullptr;
+  if (const int code = retained_context(device, &context); code != 0) return code;
+  static const auto push = driver_function<CUresult (*)(CUcontext)>("cuCtxPushCurrent");
+  return push != nullptr ? runtime_code(push(context)) : int{cudaErrorInsufficientDriver};
+}
+
+int pop_device() {
+  static const auto pop = driver_function<CUresult (*)(CUcontext*)>("cuCtxPopCurrent");
+  CUcontext popped = nullptr;
+  return pop != nullptr ? runtime_code(pop(&popped)) : int{cudaErrorInsufficientDriver};
+}
+
 constexpr cuda_api runtime = {
+    .version = CUDART_VERSION,
+    .architectures = MILLRACE_CUDA_ARCHITECTURES,
+    .driver_version = [](int* version) -> int { return cudaDriverGetVersion(version); },
     .device_count = [](int* count) -> int { return cudaGetDeviceCount(count); },
-    .current_device = [](int* device) -> int { return cudaGetDevice(device); },
     .use_device = [](int device) -> int { return cudaSetDevice(device); },
+    .push_device = push_device,
+    .pop_device = pop_device,
     .pci_bus_id = [](char* text, int size, int device) -> int {
       return cudaDeviceGetPCIBusId(text, size, device);
+    },
+    .compute_capability = [](int* capability, int device) -> int {
+      int major = 0, minor = 0;
+      int code = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+      if (code == 0) {
+        code = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+      }
+      *capability = 10 * major + minor;
+      return code;
     },
     .allocate = [](void** memory, std::size_t bytes) -> int { return cudaMalloc(memory, bytes); },
     .free = [](void* memory) -> int { return cudaFree(memory); },
@@ -62,6 +131,7 @@ constexpr cuda_api runtime = {
       return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, on);
     },
     .launch_batch = launch_batch,
+    .find_kernels = find_kernels,
     .last_error = []() -> int { return cudaGetLastError(); },
     .error_name = [](int code) { return cudaGetErrorName(static_cast<cudaError_t>(code)); },
     .error_text = [](int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); },

@@ -127,6 +127,12 @@ class fake_cuda {
     world_.break_code = code;
   }
 
+  /// The version of the driver, as cudaDriverGetVersion reports it; 0: there is none.
+  void set_driver(int version) {
+    const std::scoped_lock lock(world_.mutex);
+    driver_ = version;
+  }
+
   /// Puts work of the consumer on a stream, which runs it later, in its order.
   void put(stream on, std::vector<used_memory> uses, std::function<void()> run) {
     const std::scoped_lock lock(world_.mutex);
@@ -178,6 +184,8 @@ class fake_cuda {
     const std::scoped_lock lock(world_.mutex);
     return contexts_;
   }
+  /// The current device of the calling thread.
+  static int current_device() { return device_of_thread(); }
   /// The error that the next call of cudaGetLastError would return.
   int error_left() const {
     const std::scoped_lock lock(world_.mutex);
@@ -499,21 +507,47 @@ class fake_cuda {
     *count = devices_;
     return 0;
   }
-  static int& device_of_thread() {
-    thread_local int device = 0;
-    return device;
-  }
-  int current_device(int* device) {
+  int driver_version(int* version) {
     const std::scoped_lock lock(world_.mutex);
-    if (const int code = enter("cudaGetDevice", true); code != 0) return code;
-    *device = device_of_thread();
+    if (const int code = enter("cudaDriverGetVersion", true); code != 0) return code;
+    *version = driver_;
     return 0;
+  }
+  int compute_capability(int* capability) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaDeviceGetAttribute", true); code != 0) return code;
+    *capability = 70;
+    return 0;
+  }
+  int find_kernels() {
+    const std::scoped_lock lock(world_.mutex);
+    return enter("cudaFuncGetAttributes");
+  }
+  // The devices that the thread made current; the last one is. The first is that of cudaSetDevice.
+  static std::vector<int>& devices_of_thread() {
+    thread_local std::vector<int> devices = {0};
+    return devices;
+  }
+  static int device_of_thread() { return devices_of_thread().back(); }
+  int push_device(int device) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cuCtxPushCurrent", true); code != 0) return code;
+    if (device < 0 || device >= devices_) return refuse(invalid_device);
+    devices_of_thread().push_back(device);
+    contexts_.insert(device);
+    return 0;
+  }
+  int pop_device() {
+    const std::scoped_lock lock(world_.mutex);
+    // What a failed call leaves behind must not reach the next test.
+    if (devices_of_thread().size() > 1) devices_of_thread().pop_back();
+    return enter("cuCtxPopCurrent", true);
   }
   int use_device(int device) {
     const std::scoped_lock lock(world_.mutex);
     if (const int code = enter("cudaSetDevice", true); code != 0) return code;
     if (device < 0 || device >= devices_) return refuse(invalid_device);
-    device_of_thread() = device;
+    devices_of_thread().back() = device;
     contexts_.insert(device);  // as since CUDA 12
     return 0;
   }
@@ -524,6 +558,7 @@ class fake_cuda {
 
   mutable stream_world world_;
   int devices_;
+  int driver_ = 13000;
   int error_ = 0;
   std::int64_t fail_at_ = 0;
   int fail_code_ = 0;
@@ -546,15 +581,21 @@ class fake_cuda {
 
 inline const loader::cuda::cuda_api& fake_cuda::api() {
   static const loader::cuda::cuda_api table = {
+      .version = 13000,
+      .architectures = "80 90 100",
+      .driver_version = [](int* version) { return now()->driver_version(version); },
       .device_count = [](int* count) { return now()->count_devices(count); },
-      .current_device = [](int* device) { return now()->current_device(device); },
       .use_device = [](int device) { return now()->use_device(device); },
+      .push_device = [](int device) { return now()->push_device(device); },
+      .pop_device = [] { return now()->pop_device(); },
       .pci_bus_id =
           [](char* text, int size, int) {
             if (size < 13) return invalid_value;
             std::memcpy(text, "0000:01:00.0", 13);
             return 0;
           },
+      .compute_capability = [](int* capability,
+                               int) { return now()->compute_capability(capability); },
       .allocate = [](void** m,
                      std::size_t b) { return now()->allocate("cudaMalloc", m, b, false); },
       .free = [](void* m) { return now()->release("cudaFree", m, false); },
@@ -578,6 +619,7 @@ inline const loader::cuda::cuda_api& fake_cuda::api() {
                          stream on) { return now()->copy(to, from, bytes, on, false); },
       .launch_batch = [](const loader::cuda::batch_work& work,
                          stream on) { return now()->launch(work, on); },
+      .find_kernels = [] { return now()->find_kernels(); },
       .last_error = [] { return now()->take_error(); },
       .error_name =
           [](int code) { return code == no_driver ? "cudaErrorInsufficientDriver" : "fakeError"; },

@@ -81,7 +81,8 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
     std::deque<test::random_batch> expected;  // the stream refers to it: must not move
     {
       const auto loader =
-          device_loader_of(*stored.run, options, {}, device ? &fake_cuda::api() : nullptr);
+          device_loader_of(*stored.run, options, {.no_device = no_device_rule::host},
+                           device ? &fake_cuda::api() : nullptr);
       EXPECT_EQ(loader->memory_report().granted == memory_kind::cuda, device);
       for (const device_batch& found : loader->on(stream.get().value)) {
         const auto wanted = host->next();
@@ -112,6 +113,20 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
     EXPECT_EQ(consumer.seen(), device ? static_cast<std::int64_t>(expected.size()) : 0);
     EXPECT_THAT(consumer.wrong(), IsEmpty());
     EXPECT_THAT(cuda.faults(), IsEmpty());
+  }
+}
+
+// A program that may run without a device says so. Otherwise it would compute with pointers to the
+// host's memory.
+TEST(DeviceLoader, WantsADeviceUnlessToldOtherwise) {
+  const stored_run stored(test::run_kind::instant, false);
+  try {
+    (void)device_loader_of(*stored.run, {.batch_size = 2}, {}, nullptr);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const config_error& e) {
+    EXPECT_STREQ(e.what(),
+                 "there is no CUDA device (this build is without CUDA): run where there is one, or "
+                 "set no_device to no_device_rule::host to make the batches in host memory");
   }
 }
 
@@ -231,7 +246,7 @@ TEST(DeviceLoader, TakesADatasetAsItIs) {
 TEST(DeviceLoader, RunsOnThisMachine) {
   const stored_run stored(test::run_kind::instant, false);
   const dataset::indexed_dataset data(stored.prefixes[0]);
-  device_loader loader(data, {.batch_size = 1, .seq_len = 16});
+  device_loader loader(data, {.batch_size = 1, .seq_len = 16}, {.no_device = no_device_rule::host});
   const auto batch = loader.next(nullptr);
   ASSERT_TRUE(batch.has_value());
   const pipe_report report = loader.report();

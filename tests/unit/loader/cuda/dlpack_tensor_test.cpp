@@ -149,7 +149,8 @@ TEST_F(DlpackTensor, MayEndOnAnotherThreadAfterThePipe) {
 
 TEST_F(DlpackTensor, OfTheHostPathIsOfTheProcessor) {
   test::pinned_source source(nullptr, batches_of(1));
-  device_pipe pipe(nullptr, source.batches()[0].layout, {}, source.source());
+  device_pipe pipe(nullptr, source.batches()[0].layout, {.no_device = no_device_rule::host},
+                   source.source());
   const dlpack_tensor tokens = to_dlpack(*pipe.next(nullptr), batch_field::tokens);
   EXPECT_EQ(tokens->tensor.device.type, 1);  // kDLCPU
   EXPECT_EQ(
@@ -160,6 +161,7 @@ TEST_F(DlpackTensor, RefusesWhatTheBatchDoesNotHave) {
   test::pinned_source source(nullptr, batches_of(1));
   device_options options;
   options.fields.loss_mask = false;
+  options.no_device = no_device_rule::host;
   device_pipe pipe(nullptr, source.batches()[0].layout, options, source.source());
   const auto batch = pipe.next(nullptr);
   try {

@@ -32,7 +32,7 @@ TEST(RuntimeApi, AnswersOnEveryMachine) {
   }
   EXPECT_THAT(runtime_version(), testing::StartsWith("CUDA 1"));
   if (answer.usable) return;  // tests/gpu covers the rest
-  EXPECT_THAT(answer.code, testing::AnyOf(0, 3, 35, 100, 804));
+  EXPECT_THAT(answer.code, testing::AnyOf(0, 35, 100));
   if (answer.code == 35) {
     EXPECT_THAT(answer.why, HasSubstr("cudaErrorInsufficientDriver (35)"));
   }
@@ -94,14 +94,11 @@ TEST(PinnedHook, MakesNoContextOnAnotherDevice) {
   const pinned_memory_hook hook = pinned_hook(&fake_cuda::api(), 2);
   EXPECT_EQ(hook, pinned_hook(&fake_cuda::api(), 2));
   EXPECT_NE(hook, pinned_hook(&fake_cuda::api(), 1));
-  ASSERT_EQ(fake_cuda::api().use_device(2), 0);
   std::string why;
   void* memory = hook.allocate(hook.context, 100, why);
   ASSERT_NE(memory, nullptr) << why;
   hook.release(hook.context, memory);
-  EXPECT_EQ(cuda.calls_of("cudaSetDevice"), 1) << "the current device is the right one already";
   EXPECT_EQ(cuda.contexts(), std::set<int>{2});
-  (void)fake_cuda::api().use_device(0);
   EXPECT_EQ(cuda.alive(), 0U);
 
   // The previous device is current again, even if the runtime refuses the allocation.
@@ -109,12 +106,10 @@ TEST(PinnedHook, MakesNoContextOnAnotherDevice) {
   EXPECT_EQ(hook.allocate(hook.context, 100, why), nullptr);
   EXPECT_THAT(why, HasSubstr("cudaHostAlloc: fakeError (2)"));
   memory = hook.allocate(hook.context, 100, why);
-  cuda.fail_call("cudaSetDevice", 1, 999);
+  cuda.fail_call("cuCtxPushCurrent", 1, 999);
   hook.release(hook.context, memory);
   EXPECT_EQ(cuda.alive(), 0U) << "freed, on whatever device";
-  int device = -1;
-  ASSERT_EQ(fake_cuda::api().current_device(&device), 0);
-  EXPECT_EQ(device, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
   EXPECT_EQ(cuda.error_left(), 0);
 }
 

@@ -42,7 +42,7 @@ class ShortDeviceBatch : public testing::TestWithParam<bool> {
   }
   std::unique_ptr<device_loader> loader_of(const loader_options& options) const {
     const cuda_api* const api = GetParam() ? &fake_cuda::api() : nullptr;
-    device_loader_options device;
+    const device_loader_options device{.no_device = no_device_rule::host};
     return std::visit(
         [&](const auto& each) {
           return std::make_unique<device_loader>(each, options, device, api);

@@ -36,6 +36,9 @@ namespace millrace::loader::cuda {
 struct device_loader_options {
   int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
+  /// What to do where the process sees no device. If a device cannot be used, e.g. because the
+  /// driver is too old, that is always an error.
+  no_device_rule no_device = no_device_rule::error;
   wanted_fields fields = {};
   bool positions_at_boundaries = false;  ///< restart position ids at document boundaries
   /// Options of the memory of the host's slots, used if `loader_options::memory` is empty. The
@@ -47,8 +50,9 @@ struct device_loader_options {
 /// Serves one rank its micro-batches on a device. Consists of a `batch_loader`, and a `device_pipe`
 /// that copies its batches to the device in advance, in the token width of the dataset.
 ///
-/// Without CUDA, a driver or a device, the same batches are made on the host; `report()` says why.
-/// Use it from one thread.
+/// Without CUDA, a driver or a device, the same batches are made on the host if the options allow
+/// it
+/// (`no_device_rule::host`); `report()` says why. Use it from one thread.
 class device_loader {
  public:
   /// @param run      as for `batch_loader`
@@ -139,7 +143,7 @@ inline loader_options device_loader::host_options(loader_options options) const 
   options.boundaries = device_.fields.cu_seqlens || device_.positions_at_boundaries;
   if (options.memory) return options;
   pool_options pool = device_.pool;
-  if (find_device(api_, device_.device).usable) {
+  if (find_device(api_, device_.device, device_.no_device).usable) {
     pool.cuda = pinned_hook(api_, device_.device);
     if (pool.node < 0) pool.node = node_of_device();
   }
@@ -160,6 +164,7 @@ inline int device_loader::node_of_device() const {
 
 inline void device_loader::start() {
   device_options options{.device = device_.device, .look_ahead = device_.look_ahead};
+  options.no_device = device_.no_device;
   options.fields = device_.fields;
   options.rules = rules_of(options_.field_rules, device_.positions_at_boundaries);
   options.rank = options_.rank;

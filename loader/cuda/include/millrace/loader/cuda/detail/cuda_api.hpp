@@ -22,10 +22,18 @@ using event = CUevent_st*;
 /// Each returns a `cudaError_t` as an int, 0 for success, and does the same as the runtime API call
 /// that its comment names. The table and what it points to live as long as the process.
 struct cuda_api {
-  int (*device_count)(int* count);                      ///< cudaGetDeviceCount
-  int (*current_device)(int* device);                   ///< cudaGetDevice
-  int (*use_device)(int device);                        ///< cudaSetDevice
+  int version = 0;                 ///< of the runtime, e.g. 13000 for CUDA 13.0
+  const char* architectures = "";  ///< those that the kernels are for, e.g. "80 90 100"
+
+  int (*driver_version)(int* version);  ///< cudaDriverGetVersion; 0: no driver
+  int (*device_count)(int* count);      ///< cudaGetDeviceCount
+  int (*use_device)(int device);        ///< cudaSetDevice
+  /// cuCtxPushCurrent of the device's primary context, which is created if there is none.
+  int (*push_device)(int device);
+  int (*pop_device)();                                  ///< cuCtxPopCurrent
   int (*pci_bus_id)(char* text, int size, int device);  ///< cudaDeviceGetPCIBusId
+  /// cudaDeviceGetAttribute: ten times the major and once the minor compute capability.
+  int (*compute_capability)(int* capability, int device);
 
   int (*allocate)(void** memory, std::size_t bytes);         ///< cudaMalloc
   int (*free)(void* memory);                                 ///< cudaFree
@@ -52,6 +60,8 @@ struct cuda_api {
   int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
   /// The only kernel: makes all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);
+  /// cudaFuncGetAttributes of each variant of the kernel: 0 if the current device can run them.
+  int (*find_kernels)();
 
   int (*last_error)();                  ///< cudaGetLastError: clears the error
   const char* (*error_name)(int code);  ///< cudaGetErrorName

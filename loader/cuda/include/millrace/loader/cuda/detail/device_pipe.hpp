@@ -29,6 +29,7 @@ namespace millrace::loader::cuda {
 struct device_options {
   int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
+  no_device_rule no_device = no_device_rule::error;
   wanted_fields fields = {};
   batch_rules rules = {};
   std::int64_t rank = 0;         ///< rank for telemetry
@@ -73,8 +74,8 @@ struct pipe_report {
 ///
 /// The pipe's own thread does the first two lines, `look_ahead` batches in advance. On the
 /// consumer's side only streams wait. The host waits only for a batch that has not been submitted
-/// yet. Without CUDA, a driver or a device, the same batches are made on the host (`report()` says
-/// why) and streams are ignored; nothing else changes.
+/// yet. Without a device, and if the options allow it, the same batches are made on the host
+/// (`report()` says why) and streams are ignored; nothing else changes.
 ///
 /// Use a pipe from one thread; batches may be destroyed on others. The pipe holds one slot of the
 /// source at a time, until its copy is done.
@@ -82,8 +83,9 @@ class device_pipe {
  public:
   /// @param api      `runtime_api()`, or a test's replacement
   /// @param largest  no batch of the source has more rows, tokens or bytes
-  /// @throws config_error  an option is out of range
-  /// @throws cuda_error    the device is out of memory or broken
+  /// @throws config_error  an option is out of range, or there is no device and `no_device` is
+  /// `error`
+  /// @throws cuda_error    the device is out of memory, broken, or not one that this build is for
   device_pipe(const cuda_api* api, const slot_layout& largest, const device_options& options,
               batch_source source);
   device_pipe(const device_pipe&) = delete;
@@ -207,7 +209,7 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
     : options_(options),
       largest_(largest),
       source_(std::move(source)),
-      answer_(find_device(api, options.device)),
+      answer_(find_device(api, options.device, options.no_device)),
       slots_(detail::slots_of(options_, source_)),
       state_(std::make_shared<detail::pipe_state>(slots_, answer_.usable ? api : nullptr,
                                                   options_.device, largest_, options_.fields)),

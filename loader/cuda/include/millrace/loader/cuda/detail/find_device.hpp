@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include <millrace/error.hpp>
@@ -9,37 +11,112 @@
 
 namespace millrace::loader::cuda {
 
-/// The result of looking for a device. `why` is a clause: the device, or the reason why it cannot
-/// be used.
+/// What to do where the process sees no CUDA device.
+enum class no_device_rule : std::uint8_t {
+  error,  ///< throw, so that no training run computes with pointers to host memory by accident
+  host,   ///< make the same batches in host memory
+};
+
+/// The result of looking for a device. `why` is a clause: the device, or the reason why there is
+/// none.
 struct device_answer {
   bool usable = false;
-  int code = 0;  ///< the cudaError_t that made it unusable, or 0
+  int code = 0;  ///< the cudaError_t that said that there is none, or 0
   std::string why;
 };
 
-/// Looks for a device. If there is none, that is a result, not an error: this build has no CUDA,
-/// the driver is missing or too old (codes 35 and 3), there is no device (100), or the driver does
-/// not support the device (804).
+namespace detail {
+
+/// "12.4" for 12040, as the runtime writes versions.
+inline std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// The error of a driver that is older than the runtime of this program needs.
+inline cuda_error old_driver(const cuda_api& api, const cuda_error& said, int driver) {
+  const int major = api.version / 1000;
+  const int oldest = major == 12 ? 525 : 580;  // the first driver of each CUDA version
+  std::string text = "the driver of this machine is for CUDA " + version_text(driver) +
+                     ", and this program was built with CUDA " + version_text(api.version) +
+                     ": install driver " + std::to_string(oldest) + " or newer";
+  if (major > 12) text += ", or build millrace with CUDA 12.8, which needs driver 525";
+  return {"cudaGetDeviceCount", said.code(), said.name(), text};
+}
+
+}  // namespace detail
+
+/// Looks for a device. That there is none is a result, not an error: this build has no CUDA, there
+/// is no driver (code 35), or the driver has no device (100). Everything else is an error, because
+/// the process may have a device that it cannot use.
 ///
 /// @param api     null: a build without CUDA
 /// @param device  index of the device, from 0
 /// @throws config_error  there are devices, but not this one
-/// @throws cuda_error    the driver or the device is broken
+/// @throws cuda_error    the driver is too old for this build or for the device, the process was
+///                       forked from one that uses CUDA, or the driver or the device is broken
 inline device_answer find_device(const cuda_api* api, int device) {
   if (api == nullptr) return {false, 0, "this build is without CUDA"};
   int count = 0;
   const int code = api->device_count(&count);
-  if (code == 35 || code == 100 || code == 3 || code == 804) {
+  if (code != 0) {
+    constexpr int initialization_failed = 3, driver_missing_or_old = 35, none = 100;
+    constexpr int compatibility_refused = 804;
     const cuda_error said = taken_error(*api, code, "cudaGetDeviceCount");
-    return {false, code, said.what()};
+    int driver = 0;
+    if (code == driver_missing_or_old && api->driver_version(&driver) != 0) (void)api->last_error();
+    if (code == none || (code == driver_missing_or_old && driver == 0)) {
+      return {false, code, said.what()};
+    }
+    if (code == driver_missing_or_old) throw detail::old_driver(*api, said, driver);
+    if (code == initialization_failed) {
+      throw cuda_error(
+          "cudaGetDeviceCount", code, said.name(),
+          "CUDA cannot be used in a process forked from one that uses it: start "
+          "workers in new processes (in Python: multiprocessing's \"spawn\"). In other "
+          "processes, the driver is broken");
+    }
+    if (code == compatibility_refused) {
+      throw cuda_error("cudaGetDeviceCount", code, said.name(),
+                       "CUDA's forward compatibility package does not support this GPU: install a "
+                       "newer driver, or remove the folder `compat` of CUDA from LD_LIBRARY_PATH");
+    }
+    throw said;
   }
-  check(*api, code, "cudaGetDeviceCount");
   if (count == 0) return {false, 0, "cudaGetDeviceCount: there is no device"};
   if (device < 0 || device >= count) {
     throw config_error("device is " + std::to_string(device) + ", expected 0 to " +
                        std::to_string(count - 1) + ", the devices that this process sees");
   }
   return {true, 0, "device " + std::to_string(device) + " of " + std::to_string(count)};
+}
+
+/// The same, for a loader to which `rule` applies.
+/// @throws config_error  also where there is no device and the rule is `error`
+inline device_answer find_device(const cuda_api* api, int device, no_device_rule rule) {
+  device_answer answer = find_device(api, device);
+  if (answer.usable || rule == no_device_rule::host) return answer;
+  throw config_error("there is no CUDA device (" + answer.why +
+                     "): run where there is one, or set no_device to no_device_rule::host to make "
+                     "the batches in host memory");
+}
+
+/// Checks that this build has kernels for the current device.
+/// @throws cuda_error  it has none, or the device is broken
+inline void check_kernels(const cuda_api& api, int device) {
+  constexpr int no_kernel_image = 209, unsupported_ptx = 222;
+  const int code = api.find_kernels();
+  if (code != no_kernel_image && code != unsupported_ptx) {
+    return check(api, code, "cudaFuncGetAttributes");
+  }
+  const cuda_error said = taken_error(api, code, "cudaFuncGetAttributes");
+  int capability = 0;
+  check(api, api.compute_capability(&capability, device), "cudaDeviceGetAttribute");
+  const std::string wanted = std::to_string(capability);
+  throw cuda_error("cudaFuncGetAttributes", code, said.name(),
+                   "device " + std::to_string(device) + " has compute capability " +
+                       std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+                       ", and this program has kernels for " + api.architectures +
+                       ": build millrace with -DMILLRACE_CUDA_ARCHITECTURES=" + wanted);
 }
 
 }  // namespace millrace::loader::cuda

@@ -63,29 +63,22 @@ inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
   return pinned_block({&api, memory});
 }
 
-/// Makes `device` the calling thread's current device; the destructor restores the previous one.
-/// Does nothing if it is already current: cudaSetDevice creates a context, which takes device
-/// memory.
+/// Makes `device` the calling thread's current device; the destructor restores what was current
+/// before, which may be nothing. Creates a context on `device` alone. (cudaSetDevice would create
+/// one on the device that it restores: on a thread that never chose a device, the first one.)
 class device_scope {
  public:
   device_scope(const cuda_api& api, int device) : api_(&api) {
-    int before = none;
-    check(api, api.current_device(&before), "cudaGetDevice");
-    if (before == device) return;
-    check(api, api.use_device(device), "cudaSetDevice");
-    before_ = before;
+    check(api, api.push_device(device), "cuCtxPushCurrent");
   }
   device_scope(const device_scope&) = delete;
   device_scope& operator=(const device_scope&) = delete;
   ~device_scope() {
-    if (before_ != none && api_->use_device(before_) != 0) (void)api_->last_error();
+    if (api_->pop_device() != 0) (void)api_->last_error();
   }
 
  private:
-  static constexpr int none = -1;
-
   const cuda_api* api_;
-  int before_ = none;
 };
 
 /// Allows the calling thread calls that CUDA otherwise forbids while another thread captures a CUDA

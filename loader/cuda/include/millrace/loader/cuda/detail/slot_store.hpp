@@ -13,6 +13,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/find_device.hpp>
 #include <millrace/loader/cuda/detail/handles.hpp>
 #include <millrace/loader/cuda/detail/output_layout.hpp>
 #include <millrace/loader/cuda/detail/staged_batch.hpp>
@@ -52,6 +53,7 @@ class slot_store {
     }
     const device_scope scope(*api_, device);
     const outside_captures unforbidden(*api_);
+    check_kernels(*api_, device);
     raw_ = allocate_device(*api_, largest.capacity_bytes());
     device_memory_ = allocate_device(*api_, outputs_.bytes() * slots);
     copies_ = make_stream(*api_);
