@@ -110,6 +110,7 @@ pass_time timed_pass(const corpus& all, std::vector<share>& shares) {
     encode_share(all, shares[0]);
   } else {
     std::vector<std::jthread> threads;
+    threads.reserve(shares.size());
     for (share& mine : shares) threads.emplace_back([&] { encode_share(all, mine); });
   }
   return {now() - start, cpu_now() - cpu_start};

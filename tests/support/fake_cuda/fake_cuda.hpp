@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +72,7 @@ class fake_cuda {
 
   explicit fake_cuda(std::uint64_t seed = 1, int devices = 1) : devices_(devices) {
     world_.random.seed(seed);
-    now() = this;
+    current() = this;
     mode_of_thread() = global;
     for (int i = 0; i < devices; ++i) {
       defaults_.push_back(std::make_unique<fake_stream>(world_, i));
@@ -85,7 +86,7 @@ class fake_cuda {
     defaults_.clear();
     for (auto& [address, one] : blocks_) give_back(one.memory);
     for (std::byte* memory : freed_too_soon_) give_back(memory);
-    now() = nullptr;
+    current() = nullptr;
   }
 
   static const loader::cuda::cuda_api& api();
@@ -214,10 +215,11 @@ class fake_cuda {
 
   static void give_back(std::byte* memory) { operator delete[](memory, std::align_val_t{256}); }
 
-  static fake_cuda*& now() {
-    static fake_cuda* current = nullptr;
+  static std::atomic<fake_cuda*>& current() {
+    static std::atomic<fake_cuda*> current{nullptr};
     return current;
   }
+  static fake_cuda* now() { return current(); }
 
   /// Every call of the runtime starts with this function. Returns 0, or the error code that the
   /// call must return. Creates a context of the device unless the call is only a query (`asks`).

@@ -176,6 +176,7 @@ TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
   device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 1},
                    source.source());
   std::vector<device_batch> held;
+  held.reserve(3);
   for (int i = 0; i < 3; ++i) held.push_back(std::move(*pipe.next(on)));
   EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(on); }),
             "all 3 slots of the device ring are still held (look_ahead is 1): destroy a batch, and "
@@ -253,7 +254,8 @@ TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
     test::pinned_source source(api, batches_of(3, {}, {}));
     device_pipe pipe(api, source.batches()[0].layout, {.no_device = no_device_rule::host},
                      source.source());
-    const auto per_thread = reinterpret_cast<stream>(std::uintptr_t{2});  // cudaStreamPerThread
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): cudaStreamPerThread is this number
+    const auto per_thread = reinterpret_cast<stream>(std::uintptr_t{2});
     EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(per_thread); }),
               "the consumer's stream is cudaStreamPerThread (handle 2), expected a stream that is "
               "the same on every thread, because batches may be destroyed on another thread: pass "
@@ -329,7 +331,7 @@ TEST(DevicePipe, ADeviceThatCannotBeUsedIsAnError) {
     cuda.set_driver(driver);
     cuda.fail_call(call, 1, code);
     test::pinned_source source(nullptr, batches_of(1, {}, {}));
-    const std::string text = message_of<cuda_error>([&] {
+    std::string text = message_of<cuda_error>([&] {
       const device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout,
                              {.no_device = no_device_rule::host}, source.source());
     });

@@ -153,8 +153,9 @@ TEST_F(DlpackTensor, OfTheHostPathIsOfTheProcessor) {
                    source.source());
   const dlpack_tensor tokens = to_dlpack(*pipe.next(nullptr), batch_field::tokens);
   EXPECT_EQ(tokens->tensor.device.type, 1);  // kDLCPU
-  EXPECT_EQ(
-      std::memcmp(tokens->tensor.data, source.batches()[0].expected.tokens.data(), 3 * 24 * 8), 0);
+  EXPECT_EQ(std::memcmp(tokens->tensor.data, source.batches()[0].expected.tokens.data(),
+                        std::size_t{3} * 24 * 8),
+            0);
 }
 
 TEST_F(DlpackTensor, RefusesWhatTheBatchDoesNotHave) {

@@ -347,7 +347,7 @@ TEST_P(RangeReader, TheMemoryOfAnEarlierGatherIsLeftAlone) {
 TEST_P(RangeReader, ReadersOfSeveralThreadsShareATable) {
   for (int i = 0; i < 40; ++i) add_file(20'000);
   const auto table = std::make_shared<open_files>(open_file_limits{.files = 12, .maps = 4});
-  std::vector<std::vector<file_range>> ranges(4 * 20);
+  std::vector<std::vector<file_range>> ranges(std::size_t{4} * 20);
   for (auto& each : ranges) {
     each.resize(10);
     for (file_range& range : each) range = random_range();

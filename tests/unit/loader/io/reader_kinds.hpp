@@ -34,7 +34,7 @@ inline std::ostream& operator<<(std::ostream& out, const reader_kind& kind) {
 }
 
 template <class Reader>
-reader_kind kind_of(std::string name, loader::reader_options changed = {}) {
+reader_kind kind_of(std::string name, const loader::reader_options& changed = {}) {
   return {std::move(name),
           [changed](std::vector<loader::data_file> files, loader::reader_options options) {
             options.advice = changed.advice;
@@ -44,7 +44,7 @@ reader_kind kind_of(std::string name, loader::reader_options changed = {}) {
 }
 
 #if defined(MILLRACE_HAS_URING)
-inline reader_kind uring_kind(std::string name, loader::uring_options ring = {}) {
+inline reader_kind uring_kind(std::string name, const loader::uring_options& ring = {}) {
   return {std::move(name),
           [ring](std::vector<loader::data_file> files, loader::reader_options options) {
             return std::make_unique<loader::uring_reader>(std::move(files), std::move(options),

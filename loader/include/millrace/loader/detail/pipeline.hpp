@@ -27,6 +27,7 @@ namespace millrace::loader::detail {
 /// The `.bin` of each source of a run, indexed by source.
 inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& sources) {
   std::vector<data_file> files;
+  files.reserve(sources.size());
   for (const dataset::run_source& each : sources) {
     files.push_back({each.bin, each.bin_bytes, each.identity});
   }
@@ -36,6 +37,7 @@ inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& s
 /// The token type of each source.
 inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_source>& sources) {
   std::vector<formats::dtype> types;
+  types.reserve(sources.size());
   for (const dataset::run_source& each : sources) types.push_back(each.type);
   return types;
 }

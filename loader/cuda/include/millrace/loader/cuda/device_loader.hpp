@@ -206,11 +206,11 @@ inline std::optional<staged_batch> device_loader::stage() {
 inline void device_loader::load_state(const dataset::run_state& saved,
                                       dataset::resume_terms terms) {
   // Everything that can be rejected is rejected before anything changes.
-  auto resumption = host_.resumption_from(saved, std::move(terms));
+  const auto resumption = host_.resumption_from(saved, std::move(terms));
   // Destroy the old pipe before creating the new one, so the device never holds the slots of both.
   pipe_.reset();  // its thread uses host_, and has taken batches of it in advance
   consumed_ = saved.consumed_samples;
-  host_.go_on(std::move(resumption));
+  host_.go_on(resumption);
   start();
 }
 
