@@ -46,21 +46,19 @@ reader_kind kind_of(std::string name, const loader::reader_options& changed = {}
 #if defined(MILLRACE_HAS_URING)
 inline reader_kind uring_kind(std::string name, const loader::uring_options& ring = {}) {
   return {std::move(name),
-          [ring](std::vector<loader::data_file> files, loader::reader_options options) {
-            return std::make_unique<loader::uring_reader>(std::move(files), std::move(options),
-                                                          ring);
+          [ring](const std::vector<loader::data_file>& files, loader::reader_options options) {
+            return std::make_unique<loader::uring_reader>(files, std::move(options), ring);
           }};
 }
 #endif
 
 /// cuFile, as faked by tests/support/fake_cufile.cpp, for requests of at least `least_bytes`.
 inline reader_kind cufile_kind(std::string name, std::uint64_t least_bytes) {
-  return {std::move(name),
-          [least_bytes](std::vector<loader::data_file> files, loader::reader_options options) {
+  return {std::move(name), [least_bytes](const std::vector<loader::data_file>& files,
+                                         loader::reader_options options) {
             const loader::cufile_options how{
                 {test::fake_cufile(), test::fake_cufile(), "/"}, least_bytes, true};
-            return std::make_unique<loader::cufile_reader>(std::move(files), std::move(options),
-                                                           how);
+            return std::make_unique<loader::cufile_reader>(files, std::move(options), how);
           }};
 }
 
