@@ -42,6 +42,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch_loader.hpp>
@@ -622,7 +624,7 @@ void expect_known(const char* flag, const std::set<std::string>& asked,
     if (known.contains(name)) continue;
     std::string all;
     for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
-    throw config_error(std::string(flag) + " is '" + name + "', expected one of: " + all);
+    throw config_error(fmt::format("{} is '{}', expected one of: {}", flag, name, all));
   }
 }
 
