@@ -42,8 +42,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch_loader.hpp>
@@ -620,12 +618,12 @@ bool is_asked(const std::set<std::string>& names, const std::string& name) {
 
 void expect_known(const char* flag, const std::set<std::string>& asked,
                   const std::set<std::string>& known) {
-  for (const std::string& name : asked) {
-    if (known.contains(name)) continue;
-    std::string all;
-    for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
-    throw config_error(fmt::format("{} is '{}', expected one of: {}", flag, name, all));
-  }
+  const auto unknown = std::ranges::find_if_not(
+      asked, [&](const std::string& name) { return known.contains(name); });
+  if (unknown == asked.end()) return;
+  std::string all;
+  for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+  throw config_error(std::string(flag) + " is '" + *unknown + "', expected one of: " + all);
 }
 
 // The requested readers that this machine has. Prints the names of the others.
