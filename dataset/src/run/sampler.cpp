@@ -15,9 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/detail/megatron/cyclic_sampler.hpp>
+#include <millrace/dataset/detail/megatron/cyclic_layout.hpp>
 #include <millrace/dataset/detail/megatron/data_share.hpp>
-#include <millrace/dataset/detail/megatron/range_samplers.hpp>
 #include <millrace/dataset/detail/run/batch_steps.hpp>
 #include <millrace/dataset/detail/run/edited_stream.hpp>
 #include <millrace/dataset/detail/run_limits.hpp>
@@ -166,7 +165,10 @@ MILLRACE_INLINE void sampler::set_up_cyclic() {
 
 MILLRACE_INLINE void sampler::set_up_full_validation() {
   const std::int64_t ranks = options_.world_size;
-  const full_validation_sampler first(end_, {options_.batch_size, ranks, 0});
+  if (options_.batch_size != 1) {
+    throw config_error("micro_batch_size is " + std::to_string(options_.batch_size) +
+                       ", expected 1: full validation takes one sample at a time");
+  }
   if (end_ < ranks) {
     throw config_error("there are " + std::to_string(end_) + " samples for " +
                        std::to_string(ranks) +
@@ -179,7 +181,7 @@ MILLRACE_INLINE void sampler::set_up_full_validation() {
                        " ranks in full validation");
   }
   // Ranks with fewer samples start over, so more samples are served than the run has.
-  const std::int64_t turns = first.eval_iterations();
+  const std::int64_t turns = (end_ - 1) / ranks + 1;
   end_sample_ = turns > unbounded / ranks ? unbounded : turns * ranks;
   if (consumed > end_sample_) {
     throw config_error("consumed_samples is " + std::to_string(consumed) + ", expected at most " +

@@ -13,11 +13,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/detail/megatron/cyclic_sampler.hpp>
-#include <millrace/dataset/detail/megatron/range_samplers.hpp>
 #include <millrace/dataset/detail/run/edited_stream.hpp>
 
 #include "support/config_refusal.hpp"
+#include "support/megatron_samplers.hpp"
 
 namespace millrace::dataset {
 namespace {
@@ -82,8 +81,7 @@ TEST(Sampler, DealsEverySampleOnceAndDropsOnlyWhatFillsNoStep) {
   }
 }
 
-// Without drop_last, no sample is left out. The batches equal those of `single_sampler` without
-// drop_last, which another test compares with Megatron.
+// Without drop_last, no sample is left out. The batches equal those of Megatron's loop.
 TEST(Sampler, LeavesNothingOutWhereItIsToldSo) {
   for (std::int64_t count = 1; count <= 30; ++count) {
     for (const std::int64_t ranks : {1, 2, 3, 4}) {
@@ -96,18 +94,15 @@ TEST(Sampler, LeavesNothingOutWhereItIsToldSo) {
                                       .world_size = ranks,
                                       .drop_last = false,
                                       .consumed_samples = consumed});
-          const single_sampler megatrons(count, consumed, {rows, ranks, rank}, false);
-          ASSERT_EQ(dealt.count(), megatrons.batches());
+          const auto megatrons = test::megatron_single(count, consumed, rows, ranks, rank, false);
+          ASSERT_EQ(dealt.count(), std::ssize(megatrons));
           ASSERT_EQ(dealt.end_sample(), count);
           std::vector<std::int64_t> positions;
           for (std::int64_t t = 0; t < dealt.count(); ++t) {
             const batch_number n = dealt.batch(t, rank, positions);
-            const sample_run expected = megatrons.batch(t);
-            EXPECT_EQ(n.first_sample, expected.first);
-            ASSERT_EQ(std::ssize(positions), expected.count);
-            for (std::size_t i = 0; i < positions.size(); ++i) {
-              EXPECT_EQ(positions[i], expected.first + static_cast<std::int64_t>(i));
-            }
+            ASSERT_EQ(positions, megatrons[static_cast<std::size_t>(t)]);
+            const std::int64_t first = consumed + t * ranks * rows + rank * rows;
+            EXPECT_EQ(n.first_sample, std::min(count, first));
             EXPECT_EQ(n.consumed, std::min(count, consumed + (t + 1) * ranks * rows));
           }
           EXPECT_EQ(dealt.consumed_after(dealt.count()), count);
@@ -216,13 +211,7 @@ TEST(Sampler, GoesThroughPassesOfCyclic) {
       sampler_options options = {.batch_size = 2, .world_size = 2};
       options.type = sampler_type::cyclic;
       options.data_sharding = sharded;
-      batches expected;
-      cyclic_sampler pass(23, 0, {2, 2, rank}, sharded);
-      while (expected.size() < 17) {
-        for (std::int64_t t = 0; t < pass.batches(); ++t) expected.push_back(pass.batch(t));
-        pass = pass.next_pass();
-      }
-      expected.resize(17);
+      batches expected = test::megatron_cyclic(23, 0, 2, 2, rank, sharded, 17);
       EXPECT_EQ(positions_of(23, options, rank, 17), expected);
       options.consumed_samples = 12;  // three batches, all in the first pass
       expected.erase(expected.begin(), expected.begin() + 3);

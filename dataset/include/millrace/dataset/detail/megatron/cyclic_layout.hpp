@@ -38,7 +38,13 @@ class drawn_order {
   std::vector<std::int64_t> wide_;
 };
 
-/// Maps each rank's batches to the permutation drawn for an epoch.
+/// `--dataloader-type cyclic`: maps each rank's batches to the permutation drawn for an epoch.
+/// torch.randperm draws it from the epoch's number alone; the run's seed is not used.
+///
+/// With W = micro-batch size * ranks, an epoch has as many samples as the largest multiple of W in
+/// the dataset. Sharded: each rank shuffles its own range. Unsharded: all ranks share one
+/// permutation and each takes every `ranks`-th entry. If unsharded, some ranks may get one batch
+/// more than others, as in Megatron, and stay ahead from then on.
 struct cyclic_layout {
   std::int64_t total = 0;  ///< samples in the dataset
   data_share share;        ///< its rank is ignored
@@ -67,56 +73,11 @@ struct cyclic_layout {
 
 namespace detail {
 
-/// @throws config_error  as cyclic_sampler
+/// @throws config_error  a number is out of range, there are fewer samples than W, or
+///                       `consumed_samples` is not at the start of a batch of its epoch (the
+///                       number of ranks or the micro-batch size changed during the run)
 MILLRACE_EXPORT void check_cyclic(const cyclic_layout& layout, std::int64_t consumed_samples);
 
 }  // namespace detail
-
-/// `--dataloader-type cyclic`: one pass of a rank over the dataset. torch.randperm draws the order
-/// from the epoch's number alone; the run's seed is not used.
-///
-/// With W = micro-batch size * ranks, an epoch has as many samples as the largest multiple of W in
-/// the dataset. Sharded: each rank shuffles its own range. Unsharded: all ranks share one
-/// permutation and each takes every `ranks`-th entry. If unsharded, some ranks may get one batch
-/// more than others, as in Megatron, and stay ahead from then on. So create the next pass of each
-/// rank with that rank's own `next_pass`.
-///
-/// The whole order is kept in memory, at 4 or 8 bytes per sample. Any thread may read it.
-class MILLRACE_EXPORT cyclic_sampler {
- public:
-  /// @throws config_error  a number is out of range, there are fewer samples than W, or
-  ///                       `consumed_samples` is not at the start of a batch of its epoch (the
-  ///                       number of ranks or the micro-batch size changed during the run)
-  cyclic_sampler(std::int64_t total_samples, std::int64_t consumed_samples, const data_share& share,
-                 bool data_sharding = true);
-
-  std::int64_t epoch() const noexcept { return epoch_; }
-
-  /// Batches of this rank in this pass; at least one.
-  std::int64_t batches() const noexcept { return batches_; }
-
-  /// The samples in this rank's batch t of this pass.
-  /// @pre 0 <= t < batches()
-  std::vector<std::int64_t> batch(std::int64_t t) const;
-
-  /// Samples consumed by all ranks before batch t, as this rank counts them. `t` may be batches().
-  std::int64_t consumed_before(std::int64_t t) const noexcept {
-    return consumed_ + t * layout_.share.width();
-  }
-
-  /// The next pass of this rank. It starts at the number of samples that this rank counts as
-  /// consumed.
-  cyclic_sampler next_pass() const {
-    return {layout_.total, consumed_before(batches_), layout_.share, layout_.sharded};
-  }
-
- private:
-  cyclic_layout layout_;
-  std::int64_t consumed_;
-  std::int64_t epoch_ = 0;
-  std::int64_t first_ = 0;  // first batch of this pass in the epoch
-  std::int64_t batches_ = 0;
-  drawn_order order_;
-};
 
 }  // namespace millrace::dataset
