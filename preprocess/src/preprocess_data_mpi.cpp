@@ -97,8 +97,8 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   return command::exit_done;
 }
 
-// If a rank fails between two collective steps, the other ranks would wait forever. So any other
-// exception on one rank aborts the whole job.
+// An exception on one rank, other than `job_ended`, aborts the whole job. Otherwise the other ranks
+// would wait forever in their next collective step.
 int run(preprocess::rank_group& ranks, int argc, char** argv) {
   try {
     return preprocess_data_mpi(ranks, argc, argv);

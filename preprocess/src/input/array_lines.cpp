@@ -35,9 +35,9 @@ constexpr std::array<byte_kind, 256> byte_kinds = [] {
   return all;
 }();
 
-// Returns whether a text is an array, or an empty optional if `head`, its beginning, is too short
-// to tell. `all` says that `head` is the whole text. Earlier calls examined the first `searched`
-// bytes of `head`; this call updates `searched`.
+// Returns whether a text is an array. `head` is the beginning of the text, or all of it if `all` is
+// true. Returns an empty optional if `head` is too short to tell. Earlier calls examined the first
+// `searched` bytes of `head`; this call updates `searched`.
 std::optional<bool> starts_array(std::string_view head, bool all, std::size_t& searched) {
   head = head.substr(0, array_lines::most_space_bytes);
   if (searched == 0 && head.starts_with(byte_order_mark)) searched = byte_order_mark.size();
@@ -65,7 +65,8 @@ bool array_lines::is_array() {
     if (!found) continue;
     // Recognizing a foreign format, such as a zip archive, takes more bytes than a pipe may deliver
     // at a time. A text that begins like a record is not foreign, so do not wait for more of it.
-    // Only UTF-16 and UTF-32 can also begin like a record; their second byte is then zero.
+    // UTF-16 and UTF-32 are the exception: text in them can begin like a record, with a zero as
+    // second byte.
     const bool begins_record = searched < text.size() && (text[searched] == '{' || *found);
     const bool sure = begins_record && searched + 1 < text.size() && text[searched + 1] != '\0';
     if (!sure && n != 0 && head_.size() < foreign_head_bytes) continue;
@@ -123,7 +124,7 @@ std::size_t array_lines::convert(std::span<std::byte> bytes) {
         at = convert_string(at, end);
         break;
       case state::escape:
-        state_ = state::string;  // `string` handles a line end after a backslash
+        state_ = state::string;  // the `string` state handles a line end after a backslash
         if (*at != '\n' && *at != '\r') ++at;
         break;
       default:
@@ -133,7 +134,8 @@ std::size_t array_lines::convert(std::span<std::byte> bytes) {
   return static_cast<std::size_t>(at - begin);
 }
 
-// Skips the white space, and perhaps a byte order mark, that is_array() found before the '['.
+// Skips the '[' and everything that is_array() found before it: white space and perhaps a byte
+// order mark.
 char* array_lines::open_array(char* at, char* end) {
   for (; at != end; ++at) {
     if (*at == '\n' || *at == '\r') *at = ' ';

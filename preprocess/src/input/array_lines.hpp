@@ -21,11 +21,11 @@ namespace millrace::preprocess {
 /// - A line end inside a string is invalid JSON. It becomes the byte 1, which is also invalid, so
 ///   the element remains one bad record.
 ///
-/// is_array() decides whether the text is an array. Brackets are counted, not matched, and elements
-/// are not validated: the parser of an element detects the errors in it. read() throws
-/// format_error, with the byte offset, for an error in the array itself: a comma without an element
-/// before it, a comma before the closing bracket, text after the array, or a missing closing
-/// bracket.
+/// is_array() decides whether the text is an array. This class counts brackets without checking
+/// that they match. It does not validate the elements either; their parser does. read() throws
+/// `format_error`, with the byte offset, for an error in the array itself: a comma without an
+/// element before it, a comma before the closing bracket, text after the array, or a missing
+/// closing bracket.
 class array_lines final : public byte_source {
  public:
   /// is_array() skips at most this much white space to find a '['.

@@ -79,8 +79,8 @@ void block_source::cancel() noexcept {
 }
 
 // Skips the first `bytes` bytes of the text, which an earlier run has read, and checks that they
-// are unchanged. Without this check, the output could mix two corpora. Returns what this function
-// has read after those bytes: at most one byte.
+// are unchanged. Without this check, the output could mix two corpora. Returns the bytes that it
+// has read after the skipped bytes: at most one.
 std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_t bytes) const {
   std::vector<std::byte> chunk(std::min<std::uint64_t>(bytes, limits_.block_bytes));
   std::uint32_t crc = 0;

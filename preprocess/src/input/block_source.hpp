@@ -26,20 +26,21 @@ struct text_place {
 /// The part of the inputs that a run reads.
 struct read_range {
   text_place begin = {};
-  text_place count_from = {};  ///< byte_block::read_bytes counts from here; not after `begin`
+  text_place count_from = {};  ///< `byte_block::read_bytes` counts from here, at or before `begin`
   text_place end = {};         ///< {number of inputs, 0} means the end of the last input
   /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
   /// `begin` belongs to the range before this one.
   bool at_line = true;
-  std::uint32_t crc32c = 0;  ///< checksum of the text before `begin` in its input, if `at_line`
+  std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of the text before `begin` in the same
+                             ///< input
 };
 
 /// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span (a byte
-/// range) that a worker reads later; for other inputs it carries the text. The positions at which
-/// the inputs are cut into blocks affect only memory and speed. For one thread, except cancel().
+/// range) that a worker reads later. For any other input, the block carries the text. Where the
+/// inputs are cut into blocks affects only memory and speed. Not thread-safe, except cancel().
 class block_source {
  public:
-  /// @param inputs  must outlive this
+  /// @param inputs  must outlive this object
   block_source(std::span<const input_file> inputs, const read_range& range,
                const read_limits& limits);
 
@@ -55,8 +56,8 @@ class block_source {
   /// @throws line_abandoned          the run was asked to stop during a giant line.
   bool next(byte_block& block);
 
-  /// If next() is waiting for a pipe, makes it return soon. Any thread may call this. From then on,
-  /// the caller must ignore what next() returns or throws.
+  /// If next() is waiting for a pipe, makes it return soon. Any thread may call this. After this
+  /// call, the caller must ignore what next() returns or throws.
   void cancel() noexcept;
 
  private:
@@ -72,8 +73,8 @@ class block_source {
   std::size_t input_;
   std::shared_ptr<const seekable_input> seekable_;  // at most one of these two is open
   std::optional<sequential_reader> sequential_;
-  std::uint64_t offset_ = 0;          // start of the next span in the text
-  bool at_line_ = true;               // a line begins at offset_, and no earlier span owns it
+  std::uint64_t offset_ = 0;          // text offset at which the next span starts
+  bool at_line_ = true;               // no earlier span owns the line that begins at `offset_`
   std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before this one
   std::uint64_t skipped_bytes_ = 0;   // bytes on disk before this task's part of its first input
 

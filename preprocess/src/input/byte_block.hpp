@@ -21,10 +21,10 @@ namespace millrace::preprocess {
 struct giant_line {
   std::shared_ptr<const io::unique_fd> file;
   std::filesystem::path path;      ///< path of the file, for messages
-  std::uint64_t begin = 0;         ///< offset of the line in that file, after a byte order mark
-  std::uint64_t end = 0;           ///< offset of its end in that file, before the line end
+  std::uint64_t begin = 0;         ///< offset in `file` of the line, after a byte order mark
+  std::uint64_t end = 0;           ///< offset in `file` at which its text ends, before the line end
   std::uint64_t offset_bytes = 0;  ///< offset of the line in the decompressed input
-  std::uint64_t size_bytes = 0;    ///< size with the line end and a leading byte order mark
+  std::uint64_t size_bytes = 0;    ///< size of the line, with its line end and byte order mark
   std::uint64_t mark_bytes = 0;    ///< size of the byte order mark, which is not in [begin, end)
   bool is_blank = true;            ///< the line has only white space
   std::uint32_t crc32c = 0;        ///< checksum of all `size_bytes` bytes
@@ -69,7 +69,8 @@ struct byte_block {
 struct read_limits {
   std::size_t block_bytes = std::size_t{512} << 10;  ///< approximate size of a block
   std::size_t giant_bytes = std::size_t{16} << 20;   ///< longer lines are not kept in memory
-  std::filesystem::path spool_folder = ".";          ///< for giant lines of compressed inputs
+  std::filesystem::path spool_folder = ".";          ///< folder for copies of giant lines of
+                                                     ///< compressed inputs
   /// If `*stop` becomes nonzero while a giant line is read, reading stops with line_abandoned.
   /// `stop` may be null.
   const std::atomic<int>* stop = nullptr;

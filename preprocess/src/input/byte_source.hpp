@@ -11,7 +11,7 @@
 
 namespace millrace::preprocess {
 
-/// The decompressed bytes of one input, read sequentially. For one thread, except cancel().
+/// The decompressed bytes of one input, read sequentially. Not thread-safe, except cancel().
 class byte_source {
  public:
   virtual ~byte_source() = default;
@@ -30,8 +30,8 @@ class byte_source {
   /// Approximate position in the file on disk of the bytes returned so far, for progress bars.
   virtual std::uint64_t position_bytes() const noexcept = 0;
 
-  /// If read() is waiting for a pipe, makes it stop waiting. Any thread may call this. From then
-  /// on, the caller must ignore what read() returns or throws.
+  /// If read() is waiting for a pipe, makes it stop waiting. Any thread may call this. After this
+  /// call, the caller must ignore what read() returns or throws.
   virtual void cancel() noexcept = 0;
 };
 

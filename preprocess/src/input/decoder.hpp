@@ -13,12 +13,12 @@
 namespace millrace::preprocess {
 
 /// One library's streaming decompressor. It decodes one *unit* at a time: a gzip member, a zstd
-/// frame (a skippable frame is a unit without text), a bzip2 stream or a whole xz file. For one
-/// thread.
+/// frame (a skippable frame is a unit without text), a bzip2 stream or a whole xz file. Not
+/// thread-safe.
 class decoder {
  public:
   struct step {
-    bool ended = false;        ///< the unit and its checksums end before the new start of `in`
+    bool ended = false;        ///< the unit has ended; `in` now starts after its checksums
     std::string problem = {};  ///< if not empty, the data is damaged after the text in `out`
     /// If not empty, the unit is refused, because it needs more memory than allowed or available.
     std::string refusal = {};
@@ -30,7 +30,7 @@ class decoder {
   virtual void start() = 0;
 
   /// Decompresses from the start of `in` to the start of `out`, and advances both spans past the
-  /// bytes that it used. If it used none, the unit needs more of `in` or more room in `out`.
+  /// bytes that it used. If it used no bytes, it needs more input or more room in `out`.
   ///
   /// @param last  true if `in` is the rest of the file
   virtual step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool last) = 0;
@@ -41,10 +41,7 @@ class decoder {
 
 /// Makes the decoder for a compression.
 ///
-/// @param file_name          for the message of the error
-/// @param most_window_bytes  as in make_zstd_decoder
-/// @pre `compressed_with` is not compression::none.
-/// @throws config_error  this build has no library for `compressed_with`.
+/// @param file_name          for error messages
 std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::string& file_name,
                                       std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
@@ -54,8 +51,8 @@ std::unique_ptr<decoder> make_gzip_decoder();
 ///                           text has filled so far.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
-/// In a build without the library, the next two functions return null, and the two after them
-/// return empty strings.
+/// In a build without the library, the next two functions return null, and the two version
+/// functions return empty strings.
 std::unique_ptr<decoder> make_bzip2_decoder();
 std::unique_ptr<decoder> make_xz_decoder();
 std::string bzip2_version();

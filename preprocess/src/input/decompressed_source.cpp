@@ -106,8 +106,8 @@ void decompressed_source::decompress(std::span<std::byte>& out) {
   }
 }
 
-// Called when as much text was decompressed as the next restart point says. Decodes the compressed
-// data up to the point, and fails if the data holds more text.
+// Called after all text before the next restart point was decompressed. Decodes the compressed data
+// up to that point, and fails if this yields more text.
 void decompressed_source::reach_point() {
   const std::size_t points = later_.size();
   std::array<std::byte, 1> spare{};
@@ -124,7 +124,7 @@ void decompressed_source::reach_point() {
 }
 
 // Called between two units. Removes the restart points up to the current compressed offset, and
-// fails if one of them is not exactly at this place.
+// fails if a removed point differs from the current place.
 void decompressed_source::check_points() {
   const std::uint64_t compressed = compressed_->position_bytes() - in_.size();
   while (!later_.empty() && later_.front().compressed_offset <= compressed) {

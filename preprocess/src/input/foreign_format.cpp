@@ -23,8 +23,8 @@ std::string_view wide_encoding_of(std::string_view head) {
   if (head.starts_with("\0\0\xFE\xFF"sv) || head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32";
   if (head.starts_with("\xFE\xFF"sv) || head.starts_with("\xFF\xFE"sv)) return "UTF-16";
   if (head.size() < 8) return "";
-  // Returns whether the text begins with two code units of `size` bytes in which byte `at` is an
-  // ASCII character and all other bytes are zero.
+  // Returns whether the text begins with two code units of `size` bytes each. In each unit, the
+  // byte at index `at` must be an ASCII character, and all other bytes must be zero.
   const auto units = [&](std::size_t size, std::size_t at) {
     for (std::size_t i = 0; i < 2 * size; ++i) {
       if (i % size == at ? !is_printable(head[i]) : head[i] != 0) return false;

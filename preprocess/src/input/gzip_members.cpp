@@ -27,9 +27,9 @@ bool begins_member(std::span<const std::byte> at) {
 
 }  // namespace
 
-// Returns between `least` and `most` bytes of the file, starting at `offset`; fewer than `least`
-// only at the end of the file. If the buffer does not hold the first `least` of them, refills it
-// with up to `most` bytes.
+// Returns between `least` and `most` bytes of the file, starting at `offset`. Returns fewer than
+// `least` only at the end of the file. If the buffer does not hold `least` bytes from `offset` on,
+// refills it with up to `most` bytes.
 std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t least,
                                                 std::size_t most) {
   const std::uint64_t left = file_size_ - offset;

@@ -19,13 +19,13 @@ namespace millrace::preprocess {
 /// member header with data after it that can be decompressed, and a plausible size field before it.
 class gzip_members {
  public:
-  /// Limits of the search for the next member: the largest distance from one member to the next,
-  /// and how many bytes of a candidate's text are decompressed to prove that it is a member. Random
-  /// bytes decode as a few deflate codes at most.
+  /// Limits of the search for the next member. The first is the largest distance from one member to
+  /// the next. The second is how many bytes of text are decompressed to prove that a candidate is a
+  /// member: random bytes fail after a few deflate codes.
   static constexpr std::uint64_t most_compressed_bytes = std::uint64_t{64} << 20;
   static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
 
-  /// @pre `fd` and `path` outlive this.
+  /// @pre `fd` and `path` outlive this object.
   gzip_members(const io::unique_fd& fd, std::uint64_t file_size, const std::filesystem::path& path)
       : fd_(fd), file_size_(file_size), path_(path) {}
 

@@ -97,8 +97,8 @@ inline char* put_utf8(char* out, int code_point) {
 }
 
 /// Returns the end of the plain bytes that start at `at`: the position of a quote, a backslash or a
-/// control character, or `end`. If `Keep`, also copies the plain bytes to `out_end` and advances
-/// it; there must be room for them and block_bytes more.
+/// control character, or `end`. If `Keep` is true, also copies the plain bytes to `out_end` and
+/// advances it. The output must have room for the plain bytes and `block_bytes` more.
 template <bool Keep>
 const char* pass_plain(const char* at, const char* end, char*& out_end) {
   // A store through a char* may alias out_end, so the loop uses a local copy.

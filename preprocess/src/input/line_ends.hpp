@@ -16,11 +16,11 @@ inline std::size_t mark_bytes_of(std::string_view text) {
   return text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
 }
 
-/// Returns the start of the line after the first line end at or after `from`.
+/// Finds the first line end at or after `from` and returns the position after it.
 ///
 /// @param complete  true if nothing follows `text`. If false, a `\r` at the very end does not count
 ///                  as a line end yet, because a `\n` may follow it.
-/// @return npos if there is no such line end.
+/// @return npos if no line ends at or after `from`.
 inline std::size_t next_line(std::string_view text, std::size_t from, bool complete) {
   const std::size_t feed = text.find('\n', from);
   const std::size_t back = text.substr(0, std::min(feed, text.size())).find('\r', from);
@@ -41,8 +41,8 @@ inline std::size_t last_line(std::string_view text, bool complete) {
   return back == text.npos ? behind : behind + back + 1;
 }
 
-/// Returns whether a line still ends between two bytes: `last`, which used to be the last byte of a
-/// text, and `next`, which now follows it.
+/// `last` was the last byte of a text, and `next` now follows it. Returns whether a line still ends
+/// between the two.
 inline bool ends_line(char last, char next) {
   return last == '\n' || (last == '\r' && next != '\n');
 }

@@ -38,7 +38,7 @@ class read_ahead final : public byte_source {
     std::vector<std::byte> bytes;
     std::size_t size = 0;
     std::uint64_t position = 0;  // position of inner_ after this chunk
-    bool last = false;           // after this chunk comes the end or the error
+    bool last = false;           // the end or the error follows this chunk
   };
 
   void run() noexcept;
@@ -55,7 +55,7 @@ class read_ahead final : public byte_source {
 
   std::exception_ptr failure_;  // set by the thread; read after the last chunk
 
-  chunk current_;          // only read() uses this and the next two
+  chunk current_;          // only read() uses this member and the next two
   std::size_t given_ = 0;  // bytes of current_ already returned
   std::uint64_t position_ = 0;
 

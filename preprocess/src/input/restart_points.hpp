@@ -19,16 +19,16 @@ struct restart_point {
 /// cut, so that the pieces can be decompressed independently. Does not decompress the whole file.
 ///
 /// The result depends only on the file's bytes. The first point is {0, 0}; the last is the end,
-/// {size of the file, size of its text}. Both offsets increase from point to point, the text offset
-/// by at least 1 MiB except in the last piece. N + 1 points delimit N pieces, N >= 2. The result is
-/// empty if the file looks damaged. It is also empty if the file should be read from its start
-/// because it has:
+/// {size of the file, size of its text}. Both offsets increase from point to point. Every piece
+/// except the last has at least 1 MiB of text. N + 1 points delimit N pieces, and N is at least 2.
+/// The result is empty if the file looks damaged. It is also empty if the file should be read from
+/// its start because it has:
 ///
 /// - no compression, or bzip2 or xz compression;
 /// - only one piece;
 /// - a zstd frame that does not declare its size, or declares more than 1 GiB;
-/// - a gzip member of more than 64 MiB (compressed) that does not declare its size, as BGZF members
-///   do: finding its end would mean searching all of it.
+/// - a gzip member of more than 64 MiB (compressed) without a declared size: finding its end would
+///   mean searching all of it. (BGZF members declare their size.)
 ///
 /// The points are likely to be right, but not proven: open_input_at() checks them as it
 /// decompresses. In an undamaged file they can be wrong only if a gzip member has at least 4 GiB of

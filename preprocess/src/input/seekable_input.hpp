@@ -15,9 +15,9 @@
 
 namespace millrace::preprocess {
 
-/// An input that can be read from the middle: an uncompressed file, or an *archive*, here a
-/// compressed file of several parts (gzip members or zstd frames) that can be decompressed
-/// independently. Thread-safe.
+/// An input that can be read from the middle: an uncompressed file or an *archive*. Here, an
+/// archive is a compressed file of several parts (gzip members or zstd frames) that can be
+/// decompressed independently. Thread-safe.
 class seekable_input {
  public:
   /// @return null for an input that can be read only from its start: a pipe, a JSON array, or a
@@ -35,8 +35,8 @@ class seekable_input {
   /// Size of the decompressed text.
   std::uint64_t text_bytes() const noexcept { return text_bytes_; }
 
-  /// Returns the first place, at least `least` bytes after `begin`, at which reading can start, or
-  /// the end of the text if there is none.
+  /// Returns the first place at which reading can start and that is at least `least` bytes after
+  /// `begin`. Returns the end of the text if there is no such place.
   ///
   /// @pre begin < text_bytes()
   std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;

@@ -13,7 +13,7 @@
 
 namespace millrace::preprocess {
 
-/// Reads one input sequentially and cuts it into blocks at line ends. For one thread.
+/// Reads one input sequentially and cuts it into blocks at line ends. Not thread-safe.
 class sequential_reader {
  public:
   /// @param path    path of the input, for messages

@@ -22,9 +22,9 @@ struct task_id {
 /// Largest number of tasks. With more tasks, output names would not sort in task order.
 inline constexpr std::int64_t most_tasks = 99'999;
 
-/// The part of the inputs that one task reads: the whole lines that begin after `begin` and not
-/// after `end`. If `begin` is the start of a file, the first line of that file also belongs to the
-/// task.
+/// The part of the inputs that one task reads: the lines that begin after `begin` and at or before
+/// `end`. If a task begins at the start of a file, the first line of that file belongs to it, not
+/// to the task before it.
 struct task_share {
   task_id id;
   text_place begin;
@@ -43,10 +43,10 @@ struct task_share {
 };
 
 /// Cuts the inputs into tasks of about equal size on disk, and returns the share of one task. An
-/// uncompressed file can be cut anywhere; a file of several gzip members or zstd frames can be cut
-/// between these. Other files are not cut. The result depends only on the inputs, the number of
-/// tasks and `largest_part_bytes`. The shares of all tasks do not overlap and together cover all
-/// inputs.
+/// uncompressed file can be cut anywhere. A file of several gzip members or zstd frames can be cut
+/// only between its members or frames. Other files are not cut. The result depends only on the
+/// inputs, the number of tasks and `largest_part_bytes`. The shares of all tasks do not overlap and
+/// together cover all inputs.
 ///
 /// @param largest_part_bytes  see read_limits::largest_part_bytes()
 /// @pre 0 <= id.index < id.of <= most_tasks

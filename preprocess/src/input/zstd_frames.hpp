@@ -18,15 +18,15 @@ struct unit_size {
 /// Finds the sizes of zstd frames (RFC 8878). Reads only the frame and block headers.
 class zstd_frames {
  public:
-  /// Frames with more text are not examined, because they have too many blocks.
+  /// size_at() does not examine frames with more text than this: they have too many blocks.
   static constexpr std::uint64_t most_text_bytes = std::uint64_t{1} << 30;
 
-  /// @pre `fd` and `path` outlive this.
+  /// @pre `fd` and `path` outlive this object.
   zstd_frames(const io::unique_fd& fd, const std::filesystem::path& path) : fd_(fd), path_(path) {}
 
-  /// Returns the sizes of the frame, skippable or not, at `offset`. Returns an empty optional if no
-  /// frame begins there, a header is truncated, or the frame is too large or does not declare its
-  /// size. The frame may extend past the end of the file.
+  /// Returns the sizes of the frame, skippable or not, at `offset`. The frame may extend past the
+  /// end of the file. Returns an empty optional if no frame begins at `offset`, if a header is
+  /// truncated, or if the frame is too large or does not declare its size.
   ///
   /// @throws io_error  the file cannot be read.
   std::optional<unit_size> size_at(std::uint64_t offset) const;

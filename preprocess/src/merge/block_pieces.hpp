@@ -26,14 +26,14 @@ struct block_checksum {
 
 /// Computes the checksums of one range of a file from its bytes, which are added in order, any
 /// number at a time. Yields the checksum of each block that the range covers completely, and a
-/// block_piece for a partly covered block at either end. For one thread.
+/// block_piece for a partly covered block at either end. Not thread-safe.
 class range_checksums {
  public:
   /// @param begin  offset of the range in the file
   explicit range_checksums(std::uint64_t begin) noexcept : at_(begin) {}
 
-  /// Adds the next bytes. If they complete a block, appends its checksum to `blocks`; but if
-  /// another writer began that block, appends this writer's piece of it to `pieces`.
+  /// Adds the next bytes. For each block that they complete, appends its checksum to `blocks`. If
+  /// another writer began the block, appends this writer's piece of the block to `pieces` instead.
   void add(std::span<const std::byte> bytes, std::vector<block_checksum>& blocks,
            std::vector<block_piece>& pieces);
 
@@ -44,7 +44,7 @@ class range_checksums {
   block_piece open_piece() const noexcept { return {at_ - open_bytes_, open_bytes_, crc_}; }
 
   std::uint64_t at_;
-  std::uint32_t open_bytes_ = 0;  // bytes added so far to the block that ends after at_
+  std::uint32_t open_bytes_ = 0;  // bytes added so far to the current block
   std::uint32_t crc_ = 0;         // checksum of these bytes
 };
 

@@ -48,7 +48,8 @@ merge_summary merge(const merge_options& options) {
   dataset_extent before;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    expect_fits(input, first, options.multimodal);  // check again: it may have been replaced since
+    expect_fits(input, first, options.multimodal);  // it may have been replaced since the first
+                                                    // check
     place_part(input, before, target, stop);
     before += extents[i];
   }

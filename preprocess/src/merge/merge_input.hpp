@@ -22,7 +22,7 @@ namespace millrace::preprocess {
 
 /// One dataset to merge. The constructor checks the header of its .idx. The .idx is memory-mapped,
 /// but only the pages of the header are read through the mapping. The arrays are read in chunks
-/// with pread(2), so that memory use does not grow with them.
+/// with pread(2), so memory use does not depend on their size.
 class merge_input {
  public:
   explicit merge_input(const std::filesystem::path& prefix)

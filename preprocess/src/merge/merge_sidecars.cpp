@@ -17,7 +17,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::size_t groups_between = std::size_t{1} << 14;  // between checks of `stop`
+constexpr std::size_t groups_between = std::size_t{1} << 14;  // groups between two checks of `stop`
 constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
 
 // Throws an error that names the first part that is not compatible with the parts before it.
@@ -73,7 +73,7 @@ std::vector<part_change> changes_of(const formats::dataset_meta& whole,
 /// Finds out which sidecars the parts lack.
 class part_review {
  public:
-  /// @param metas  one meta per prefix, or none
+  /// @param metas  one meta per prefix, or empty
   part_review(std::span<const std::filesystem::path> prefixes,
               std::span<const formats::dataset_meta> metas)
       : prefixes_(prefixes), metas_(metas) {}

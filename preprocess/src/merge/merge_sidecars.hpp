@@ -25,7 +25,7 @@ namespace millrace::preprocess {
 /// source places in the whole.
 struct part_change {
   formats::part_shift shift;
-  /// The whole begins to read the part's first input file at this byte of the file.
+  /// Byte of the part's first input file at which the whole begins to read that file.
   std::uint64_t begin = 0;
 };
 
@@ -38,8 +38,8 @@ struct dropped_sidecar {
 /// The sidecars that the whole gets: those that all parts have.
 struct merged_sidecars {
   std::optional<formats::dataset_meta> meta;  ///< without the root of P.sum
-  std::vector<formats::dataset_meta> parts;   ///< one per part, if there is a meta
-  std::vector<part_change> changes;           ///< one per part, if there is a meta
+  std::vector<formats::dataset_meta> parts;   ///< one per part; empty without `meta`
+  std::vector<part_change> changes;           ///< one per part; empty without `meta`
   bool sum = false;
   bool src = false;                      ///< needs `meta`, which says how to shift lines and inputs
   bool bad = false;                      ///< also needs `meta`
@@ -59,13 +59,13 @@ void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta)
 
 /// Checks that `src` and `meta` describe the same dataset.
 ///
-/// @throws format_error  they do not.
+/// @throws format_error  they describe different datasets.
 void expect_src_of(const formats::src_view& src, const formats::dataset_meta& meta);
 
 /// Appends the source places of a part's documents to `writer`.
 ///
 /// @param meta   P.meta of the part
-/// @param names  names of the input files so far; those of the part are appended
+/// @param names  names of the input files so far; the names of the part's files are appended
 /// @throws io_error, format_error  P.src cannot be read, or describes another dataset.
 /// @throws stopped                 `stop` is set.
 void append_places(const dataset_paths& part, const formats::dataset_meta& meta,

@@ -26,8 +26,8 @@ struct target_file {
 };
 
 /// The partial files (P.bin.partial and so on) of a merged dataset, opened by one of its writers.
-/// The files must already exist with their full sizes. A merged_dataset in this or another process
-/// creates them. For one thread.
+/// The files must already exist with their full sizes: a merged_dataset, in this or another
+/// process, creates them. Not thread-safe.
 class merge_target {
  public:
   /// @param checksums  true if the dataset has a P.sum
@@ -55,7 +55,7 @@ class merge_target {
   /// @throws format_error  some bytes were not written, or were written twice.
   void put_joined(std::vector<block_piece> bin, std::vector<block_piece> idx);
 
-  /// Makes everything durable that was written through this object.
+  /// Makes everything that was written through this object durable.
   ///
   /// @throws io_error  fsync failed.
   /// @throws stopped   `stop` is set.
@@ -72,7 +72,7 @@ class merge_target {
 /// Writes one contiguous range of a file sequentially, and computes its checksums.
 class placed_writer {
  public:
-  /// @param target, file  `file` belongs to `target`; both must outlive this
+  /// @param target, file  `file` belongs to `target`; both must outlive this object
   placed_writer(merge_target& target, target_file& file, std::uint64_t offset)
       : target_(target), file_(file), offset_(offset), checksums_(offset) {}
 
@@ -98,7 +98,7 @@ class placed_writer {
   target_file& file_;
   std::uint64_t offset_;
   range_checksums checksums_;
-  std::vector<block_checksum> completed_;  // reused
+  std::vector<block_checksum> completed_;  // a member only to reuse its memory
 };
 
 }  // namespace millrace::preprocess

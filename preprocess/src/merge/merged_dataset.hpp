@@ -20,18 +20,18 @@
 namespace millrace::preprocess {
 
 /// The whole: a dataset that is merged from parts. Exactly one process has this object, and creates
-/// and completes the dataset. Any number of merge_targets write the tokens, the index and their
-/// checksums of each part to their places. This object writes the other sidecars (optional files of
-/// a few bytes per document), in order and in constant memory.
+/// and completes the dataset. Any number of merge_targets write each part's tokens, index and
+/// checksums to their places. This object writes the other sidecars (optional files of a few bytes
+/// per document), in order and in constant memory.
 ///
 /// No file has its final name before publish_dataset(). The destructor removes all files, unless
-/// `keep()` was called. For one thread.
+/// `keep()` was called. Not thread-safe.
 class merged_dataset {
  public:
   /// Creates the partial files, and reserves the space for all of them.
   ///
   /// @param parts     prefixes of the parts, in order
-  /// @param sidecars  must outlive this
+  /// @param sidecars  must outlive this object
   /// @param advice    what the user can do if the disk is too small
   /// @throws io_error  the folder does not exist or is not writable; or another process is writing
   ///                   this dataset.

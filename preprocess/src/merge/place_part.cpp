@@ -21,7 +21,8 @@ constexpr std::size_t copied_chunk_bytes = std::size_t{4} << 20;
 constexpr std::size_t checked_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
 
-/// Calls `work(first, count)` for consecutive chunks of at most `run` entries of [0, total).
+/// Divides [0, total) into consecutive chunks of at most `run` entries, and calls `work(first,
+/// count)` for each chunk.
 template <class Work>
 void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&& work) {
   for (std::uint64_t first = 0; first < total; first += run) {

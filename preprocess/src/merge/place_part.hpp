@@ -12,7 +12,7 @@ namespace millrace::preprocess {
 
 /// Checks that a part can be merged with the first part.
 ///
-/// @throws config_error  `part` has another dtype than `first`; or `multimodal` is set, and `part`
+/// @throws config_error  the two parts have different dtypes; or `multimodal` is set, and `part`
 ///                       has no modes.
 void expect_fits(const merge_input& part, const merge_input& first, bool multimodal);
 

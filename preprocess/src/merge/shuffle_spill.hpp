@@ -15,7 +15,8 @@
 
 namespace millrace::preprocess {
 
-/// A document in a shuffle_spill. Its spans are valid only during the call to which it is passed.
+/// A document in a shuffle_spill. Its spans are valid only during the call that receives the
+/// document.
 struct spilled_document {
   std::uint64_t turn = 0;  ///< index of the document in the output
   formats::source_place place;
@@ -27,7 +28,7 @@ struct spilled_document {
 /// Reorders documents at disk speed. The turn of a document is its index in the output. The turns
 /// are divided into ranges of consecutive turns, and a temporary file has one part per range. Each
 /// document is written once, to the part of its turn; then the parts are read one by one. So reads
-/// and writes are long and sequential, whatever the order of the documents. For one thread.
+/// and writes are long and sequential, whatever the order of the documents. Not thread-safe.
 ///
 /// Memory: `buffer_bytes` for all parts together, and 16 bytes per document of one part. The
 /// destructor removes the file.
@@ -46,7 +47,7 @@ class shuffle_spill {
 
   /// Opens the file.
   ///
-  /// @param path        the file is the `.partial` of this path
+  /// @param path        path of the file, without the suffix `.partial`
   /// @param part_sizes  for each part, the exact sum of size_of() over its documents
   /// @throws io_error  the file cannot be created.
   shuffle_spill(const std::filesystem::path& path, std::uint64_t turns_of_part,
@@ -62,8 +63,8 @@ class shuffle_spill {
 
   /// Writes a document to the part of its turn.
   ///
-  /// @throws io_error  the file cannot be written; with ESTALE if the document is larger than the
-  ///                   space left in its part.
+  /// @throws io_error  the file cannot be written. The error is ESTALE if the document is larger
+  ///                   than the space left in its part.
   /// @throws stopped   `stop` is set. It is checked every few MiB, also in read().
   void add(const spilled_document& document);
 
@@ -84,7 +85,7 @@ class shuffle_spill {
   struct part {
     std::uint64_t begin = 0;  // offset of the part in the file
     std::uint64_t end = 0;    // offset of the end of the written data
-    std::uint64_t left = 0;   // bytes not yet added by add()
+    std::uint64_t left = 0;   // bytes that add() has yet to add
     std::vector<std::byte> pending;
   };
   struct entry {
@@ -104,7 +105,7 @@ class shuffle_spill {
   std::uint64_t turns_of_part_;
   std::size_t most_pending_;
   std::vector<part> parts_;
-  std::vector<entry> entries_;        // documents of the open part, by turn
+  std::vector<entry> entries_;        // documents of the open part, sorted by turn
   std::span<const std::byte> bytes_;  // the open part, memory-mapped
   std::span<std::byte> mapping_;
 };

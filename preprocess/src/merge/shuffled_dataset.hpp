@@ -35,7 +35,7 @@ struct shuffled_layout {
 
 /// Writes a dataset document by document. Its counts are known in advance, so each array of the
 /// `.idx` is written directly to its place. No file has its final name before finish() returns. If
-/// finish() is not called, the destructor removes all files. For one thread.
+/// finish() is not called, the destructor removes all files. Not thread-safe.
 class shuffled_dataset {
  public:
   /// Opens the files.

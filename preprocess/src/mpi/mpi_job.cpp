@@ -186,7 +186,7 @@ void mpi_job::find_or_begin_job() {
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
   } catch (...) {
-    if (!journal_->identity()) journal_->discard();  // it only held the lock
+    if (!journal_->identity()) journal_->discard();  // the journal served only as a lock
     throw;
   }
 }

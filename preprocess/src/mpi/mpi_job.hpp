@@ -28,8 +28,8 @@ namespace millrace::preprocess {
 /// that all of them are complete. So a job that is killed at any time leaves either parts to resume
 /// from, or complete datasets that only need their final names.
 ///
-/// @param options   equal on all ranks, except for `workers` and `stop`; signals to this rank set
-///                  `*stop`
+/// @param options   equal on all ranks, except for `workers` and `stop`; a signal to this rank sets
+///                  `*options.stop`
 /// @param tasks     the result of task_count(); tests pass other numbers
 /// @param shown     on rank 0, receives the total progress of all ranks
 /// @param metrics   receives the same progress as `shown`; may be null

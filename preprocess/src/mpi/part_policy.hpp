@@ -10,9 +10,9 @@
 #include "record/block_encoder.hpp"
 #include "run/run_options.hpp"
 
-/// Functions for parts that were written under an `--on-bad-record` policy other than that of the
-/// resuming job. If a task met no bad record, the policy affects only the P.meta of its part. So a
-/// job that failed at its first bad record can resume with a policy that drops bad records.
+/// Functions for parts whose `--on-bad-record` policy differs from the policy of the resuming job.
+/// If a task met no bad record, the policy affects only the P.meta of its part. So a job that
+/// failed at its first bad record can resume with a policy that drops bad records.
 namespace millrace::preprocess {
 
 /// Returns the bad record policy of a finished task, if it differs from the policy in `task` and

@@ -104,7 +104,7 @@ class task_taker {
 
   void run() {
     bool left = false;
-    bool waiting = false;  // for an order that this rank has requested
+    bool waiting = false;  // this rank has requested an order
     while (!left || (desk_ && !desk_->all_left())) {
       if (*options_.signal != 0) be_in_trouble();
       collect();
@@ -127,7 +127,7 @@ class task_taker {
       if (clock::now() - watched_ > report_period) watch();
       pause();
     }
-    watch();  // the last time: every rank reported its final state when it asked for work
+    watch();  // for the last time; every rank reported its final state when it asked for work
     if (failure_) std::rethrow_exception(failure_);
     if (stop_ != 0) throw stopped("stopped; the finished work is safe; pass --resume to continue");
   }
@@ -214,7 +214,7 @@ class task_taker {
   std::exception_ptr failure_;
   clock::time_point reported_ = clock::now();
   clock::time_point watched_ = clock::now();
-  std::future<run_summary> running_;  // last member: its thread uses the other members
+  std::future<run_summary> running_;  // destroyed first, because its thread uses the other members
 };
 
 }  // namespace

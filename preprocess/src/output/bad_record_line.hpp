@@ -17,8 +17,8 @@ struct bad_record {
   std::uint64_t size = 0;            ///< size of the record in bytes
   const record_fault& fault;         ///< its offset is relative to the record
   const std::string* raw = nullptr;  ///< the record, or null if it is too long to store
-  /// Offset in the decompressed file at which line 1 begins. Not 0 if a task begins inside the
-  /// file.
+  /// Offset in the decompressed file at which line 1 begins. Nonzero only if a task begins inside
+  /// the file.
   std::uint64_t from_byte = 0;
 };
 

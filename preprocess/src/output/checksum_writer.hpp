@@ -26,12 +26,13 @@ constexpr std::uint64_t sum_bytes(std::uint64_t bin_bytes, std::uint64_t idx_byt
 /// @return the root, in hexadecimal
 std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes);
 
-/// Writes a `.sum` while the `.bin` is being written (formats/spec/sum.md). For one thread.
+/// Writes a `.sum` while the `.bin` is being written (formats/spec/sum.md). Not thread-safe.
 class checksum_writer {
  public:
   using state = formats::block_checksums::state;
 
-  /// Resumes from the state `from`, or starts a new file if that is `state{}`.
+  /// If `how` is `afresh`, starts a new file; `from` must then be `state{}`. Otherwise, resumes the
+  /// file from the state `from`.
   checksum_writer(const std::filesystem::path& path, io::atomic_file::start how,
                   const state& from = {});
 
@@ -39,7 +40,7 @@ class checksum_writer {
   void add(std::span<const std::byte> bytes);
   const state& save() const noexcept { return bin_.save(); }
 
-  /// Discards the bytes that were added since the state `to`.
+  /// Discards the bytes that were added after the state `to` was saved.
   void go_back(const state& to);
 
   /// Adds the checksums of the finished `.idx` and completes the `.sum` under its partial name.

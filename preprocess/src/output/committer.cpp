@@ -94,7 +94,8 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     try {
       fault = encode(ids, counts);
     } catch (const line_abandoned&) {
-      outputs_.go_back_line(number, state_.outputs);  // else gigabytes would be synced in vain
+      outputs_.go_back_line(number, state_.outputs);  // without this, gigabytes would be synced in
+                                                      // vain
       throw;
     }
     if (fault) {
@@ -149,7 +150,7 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
   }
 }
 
-// Throws if bad records of this block end the run. Called before any of the block is written.
+// Throws if bad records of this block end the run. Called before any part of the block is written.
 void committer::refuse(const encoded_block& block) {
   if (block.faults.empty()) return;
   if (first_fault_.empty()) first_fault_ = describe_with_advice(block, block.faults.front());

@@ -42,7 +42,7 @@ struct commit_options {
   dataset_options dataset = {};
   std::size_t partitions = 1;  ///< as in dataset_outputs
   bad_record_policy on_bad_record = bad_record_policy::fail;
-  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends if there are more
+  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends if it meets more
   /// Largest raw record that is stored in P.bad, in bytes. The limit applies to the size of the
   /// record, not of its block, so the result does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
@@ -53,11 +53,10 @@ struct commit_options {
 using giant_encoder = std::function<std::optional<record_fault>(id_sink&, record_counts&)>;
 
 /// Writes encoded blocks to the outputs, in input order. Only this class decides where bytes go in
-/// the outputs, so neither threads nor block sizes can change them. For one thread, except for
-/// sync().
+/// the outputs, so neither threads nor block sizes can change them. Not thread-safe, except sync().
 class committer {
  public:
-  /// @param inputs  must outlive this
+  /// @param inputs  must outlive this object
   /// @param range   the part of the inputs that will be committed
   /// @param from    the state to resume from; null for a new run
   committer(std::span<const input_file> inputs, const read_range& range,
@@ -96,7 +95,7 @@ class committer {
   /// Records that all inputs were read to their end without damage.
   void note_all_read() noexcept;
 
-  /// Makes everything durable that was committed before the call. Another thread may call this.
+  /// Makes everything that was committed before the call durable. Another thread may call this.
   void sync();
 
   /// These call keep() and forget() of all outputs: see dataset_writer.
@@ -134,7 +133,8 @@ class committer {
   bool told_of_more_ = false;
   bool counted_ = false;                       // `lines_before_` was computed
   std::optional<std::int64_t> lines_before_;   // lines of the first input before the run's begin
-  std::vector<formats::source_place> places_;  // a member only to reuse its memory
+  std::vector<formats::source_place> places_;  // lines of the first input before the place where
+                                               // the run began
 };
 
 }  // namespace millrace::preprocess

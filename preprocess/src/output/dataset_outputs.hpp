@@ -26,11 +26,11 @@ struct output_states {
 
 /// The datasets that a run writes, one per key. With one partition, documents are in input order.
 /// With P > 1 partitions, a dataset first has all documents from lines whose index is 0 modulo P,
-/// then those whose index is 1 modulo P, and so on. Each partition is a separate dataset until
-/// join() concatenates them.
+/// then the documents from lines whose index is 1 modulo P, and so on. Each partition is a separate
+/// dataset until join() concatenates them.
 ///
-/// Line indices start at 0 and continue across all inputs. Blank and bad lines count too. For one
-/// thread, except for sync().
+/// Line indices start at 0 and continue across all inputs. Blank and bad lines count too. Not
+/// thread-safe, except sync().
 class dataset_outputs {
  public:
   /// @param from  the state to resume from; null for a new run
@@ -49,7 +49,7 @@ class dataset_outputs {
 
   /// The writers that receive the documents of a line, one per key.
   std::vector<dataset_writer*> writers_of_line(std::int64_t line);
-  /// Removes the sequences that the writers of this line got since the state `to`.
+  /// Removes the sequences that were appended to the writers of this line after the state `to`.
   ///
   /// @pre no document of these writers has ended since then
   void go_back_line(std::int64_t line, const output_states& to);
@@ -93,7 +93,8 @@ class dataset_outputs {
   std::size_t token_bytes_;
   std::list<dataset_writer> wholes_;  // lists, because a writer cannot be moved
   std::list<dataset_writer> parts_;
-  std::vector<dataset_writer*> part_of_;  // `parts_` by index
+  std::vector<dataset_writer*> part_of_;  // pointers to the elements of `parts_`, for access by
+                                          // index
   std::vector<slice> slices_;             // a member only to reuse its memory
 };
 

@@ -33,7 +33,7 @@ struct dataset_options {
 };
 
 /// The progress of a dataset_writer. A later writer can resume from this state and the partial
-/// files. It drops bytes that were written to the files after this state.
+/// files. That writer drops the bytes that were written to the files after this state.
 struct dataset_state {
   std::uint64_t bin_bytes = 0;
   std::uint64_t bad_bytes = 0;
@@ -42,7 +42,7 @@ struct dataset_state {
   checksum_writer::state checksums;
   provenance_writer::state provenance;
 
-  /// Size of the `.bin` plus that of the finished `.idx`.
+  /// Total size of the `.bin` and of the finished `.idx`.
   std::uint64_t output_bytes() const noexcept {
     return bin_bytes + formats::mmidx_header_bytes + 12 * static_cast<std::uint64_t>(sequences) +
            8 * (static_cast<std::uint64_t>(documents) + 1);
@@ -64,7 +64,7 @@ using sidecar_set = std::array<bool, all_sidecars.size()>;
 /// Lengths are written to their place in the `.idx`, after the header. Document ends go to a
 /// temporary file, because their place is known only after all sequences were written. Pointers are
 /// computed from the lengths at the end. No file has its final name before publish_dataset(). The
-/// destructor removes all files, unless keep() was called. For one thread, except for sync().
+/// destructor removes all files, unless keep() was called. Not thread-safe, except sync().
 class dataset_writer {
  public:
   /// @throws io_error  the folder does not exist or is not writable; or another process is writing
@@ -101,25 +101,25 @@ class dataset_writer {
 
   dataset_state state() const noexcept;
 
-  /// Removes the sequences that were appended since the state `to`.
+  /// Removes the sequences that were appended after the state `to`.
   ///
   /// @pre no document, source place or bad record was appended since then
   void go_back(const dataset_state& to);
 
-  /// Says what a dataset is written for.
+  /// The purpose for which a dataset is written.
   enum class role : std::uint8_t {
     whole,  ///< a complete dataset with its index
     part,   ///< joined with other parts later; its index stays incomplete
   };
 
-  /// Appends to `to` the disk space that each file needs to reach the counts in `grown`, except for
-  /// the small P.meta.
+  /// Appends one claim per file to `to`: the disk space that the file needs to reach the counts in
+  /// `grown`. Leaves out P.meta, which is small.
   ///
   /// @param names_bytes  total size of the names of the inputs in P.src
   void claim(const dataset_state& grown, role as, std::uint64_t names_bytes,
              std::vector<room_claim>& to);
 
-  /// Makes everything durable that was appended before the call. Another thread may call this
+  /// Makes everything that was appended before the call durable. Another thread may call this
   /// during append().
   ///
   /// @throws io_error  fsync failed in this call or an earlier one. Data lost by a failed fsync

@@ -31,9 +31,9 @@ part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const>
       inputs_(inputs),
       chunk_bytes_(std::min(chunk_bytes, read_back_bytes)) {}
 
-// Copies the document ends of a part before its lengths. The part stores them relative to its own
-// start, but append() takes them relative to the current end of the whole. That is the same place
-// only until lengths of the part are appended.
+// A part's document ends are relative to the start of the part, but append() takes them relative to
+// the current end of the whole. Both are the same place only until lengths of the part are
+// appended. So the document ends are copied before the lengths.
 bool part_joiner::next() {
   for (; part_ < parts_.size(); ++part_) {
     dataset_writer& part = *parts_[part_];

@@ -17,12 +17,13 @@ namespace millrace::preprocess {
 /// Concatenates the parts (partitions) of a dataset to the whole dataset, one chunk at a time.
 ///
 /// The state of the whole dataset is the only record of progress. After a stop between two calls of
-/// next(), another joiner can resume, even in another process. For one thread.
+/// next(), another joiner can resume, even in another process. Not thread-safe.
 class part_joiner {
  public:
-  /// @param whole        receives the parts; contains what was joined so far, usually nothing; must
-  ///                     outlive this
-  /// @param parts        the parts, in order; must outlive this
+  /// @param whole        receives the parts; may already contain what an earlier joiner appended;
+  ///                     must
+  ///                     outlive this object
+  /// @param parts        the parts, in order; must outlive this object
   /// @param inputs       names of the inputs, for the parts' P.src
   /// @param chunk_bytes  approximate number of bytes copied per call
   part_joiner(dataset_writer& whole, std::span<dataset_writer* const> parts,
@@ -44,7 +45,7 @@ class part_joiner {
   std::span<const std::string> inputs_;
   std::size_t chunk_bytes_;
   std::size_t part_ = 0;                 // index of the part that has the next bytes
-  dataset_state before_;                 // total of the parts before parts_[part_]
+  dataset_state before_;                 // total size of the parts before `parts_[part_]`
   std::optional<io::file_mapping> src_;  // P.src of parts_[part_], once it is needed
   std::optional<formats::src_view> places_;
 };

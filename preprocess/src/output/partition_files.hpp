@@ -13,8 +13,8 @@ inline constexpr int most_partitions = 1024;
 /// a partition's files always end in `.partial`, because partitions never become final.
 std::filesystem::path part_prefix(std::filesystem::path prefix, std::size_t partition);
 
-/// Removes leftover partition files of this dataset, from this run or an earlier one with any
-/// number of partitions.
+/// Removes the partition files of this dataset that this run or earlier runs left. An earlier run
+/// may have had any number of partitions.
 ///
 /// @throws io_error  the files cannot be removed.
 void remove_part_files(const std::filesystem::path& prefix);

@@ -13,13 +13,14 @@
 namespace millrace::preprocess {
 
 /// Writes a `.src` file (formats/spec/src.md) while documents arrive. The payload goes to its final
-/// place. The directory, a table that follows the payload, goes to a separate file first. For one
-/// thread.
+/// place. The directory, a table that follows the payload, goes to a separate file first. Not
+/// thread-safe.
 class provenance_writer {
  public:
   using state = formats::src_encoder::state;
 
-  /// Resumes from the state `from`, or starts a new file if that is `state{}`.
+  /// If `how` is `afresh`, starts a new file; `from` must then be `state{}`. Otherwise, resumes the
+  /// file from the state `from`.
   provenance_writer(const std::filesystem::path& path, io::atomic_file::start how,
                     const state& from = {});
 

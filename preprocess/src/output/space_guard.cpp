@@ -28,7 +28,7 @@ std::vector<room_claim> claims_of(dataset_outputs& outputs, double growth,
   auto part = outputs.parts().begin();
   for (dataset_writer& whole : outputs.wholes()) {
     dataset_state grown = whole.state().grown(growth);
-    if (partitions != 0) {  // count what is already joined only once: with its partition
+    if (partitions != 0) {  // joined data counts only once: with its partition
       grown = {};
       grown.bad_bytes = whole.state().grown(growth).bad_bytes;
     }

@@ -12,7 +12,7 @@
 namespace millrace::preprocess {
 
 /// Detects early that a disk will fill up. It forecasts how much space the outputs of a run and
-/// their temporary files will need, and reserves that space. Only for the committer's thread.
+/// their temporary files will need, and reserves that space. Use it only on the committer's thread.
 class space_guard {
  public:
   /// @param inputs, total_bytes  as in growth_forecast

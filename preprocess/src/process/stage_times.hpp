@@ -10,9 +10,9 @@
 
 namespace millrace::preprocess {
 
-/// Seconds that each stage of a run was busy; waiting for another stage does not count. For a job
-/// of several processes, the sum over the processes. Each process has one reader, one committer and
-/// its own workers.
+/// Seconds that each stage of a run was busy. Waiting for another stage does not count. In a job of
+/// several processes, these are sums over the processes. Each process has one reader, one committer
+/// and its own workers.
 struct stage_times {
   double read = 0;        ///< the reader: reading, decompressing, cutting into blocks
   double read_spans = 0;  ///< the same work, done by workers; summed over the workers
@@ -30,8 +30,8 @@ struct stage_times {
   }
 };
 
-/// The bottleneck of a run, such as "encode", and the fraction of the run's time in which it was
-/// busy. The name is empty if no stage was timed.
+/// The bottleneck of a run, such as "encode", and the fraction of the run's time in which that
+/// stage was busy. The name is empty if no stage was timed.
 struct slow_stage {
   std::string_view name;
   double busy_part = 0;  ///< fraction of the run's time; average over workers or processes

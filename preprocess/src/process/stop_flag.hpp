@@ -32,8 +32,9 @@ class stop_flag {
   /// A flag that is never set.
   stop_flag() = default;
 
-  /// @param signal       the number of the signal that came, or 0 if none came yet; outlives this;
-  ///                     may be null
+  /// @param signal       the number of the received signal, or 0 before any signal; must outlive
+  ///                     this
+  ///                     object; may be null
   /// @param consequence  says whether the stopped work is lost or can be resumed; for the message
   stop_flag(const std::atomic<int>* signal, std::string consequence)
       : signal_(signal), consequence_(std::move(consequence)) {}

@@ -71,7 +71,7 @@ struct encoder_options {
 /// encodes the block.
 class block_encoder {
  public:
-  /// @param tokenizer  must outlive this
+  /// @param tokenizer  must outlive this object
   block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options);
 
   /// Encodes a block to `out`. Overwrites `out`, but reuses its buffers. Under

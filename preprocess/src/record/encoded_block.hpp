@@ -19,9 +19,9 @@ struct record_counts {
   std::int64_t lines = 0;            ///< number of lines, including a last line without a line end
   std::int64_t blank_lines = 0;      ///< lines of only white space; they are skipped
   std::int64_t documents = 0;        ///< records that became a document
-  std::int64_t empty_documents = 0;  ///< documents with no tokens for some key
+  std::int64_t empty_documents = 0;  ///< documents without tokens for at least one key
   std::int64_t lone_surrogates = 0;  ///< lone surrogates replaced by U+FFFD
-  std::int64_t special_tokens = 0;   ///< written as text in the input, and encoded as their ids
+  std::int64_t special_tokens = 0;   ///< spelled out in the input, and encoded as their ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
   std::array<std::int64_t, fault_kinds> bad_records{};  ///< counts by fault_kind
 
@@ -68,7 +68,7 @@ struct encoded_column {
 struct encoded_block {
   std::size_t input = 0;          ///< index of the input in the plan
   std::uint64_t begin_bytes = 0;  ///< start of the block in the decompressed input
-  std::uint64_t end_bytes = 0;    ///< its end, before a giant line that may follow
+  std::uint64_t end_bytes = 0;    ///< its end; a giant line may follow
   std::uint64_t text_offset = 0;  ///< as byte_block::text_offset
   std::uint32_t crc32c = 0;       ///< checksum of the bytes from `begin_bytes` to `end_bytes`
   std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes

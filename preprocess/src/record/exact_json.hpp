@@ -23,16 +23,16 @@ namespace millrace::preprocess {
 ///
 /// Parses in one pass, without recursion. The only memory is one buffer for the decoded texts. If a
 /// record has several faults, the first of these kinds is reported: invalid_utf8, invalid_json,
-/// not_an_object, then missing_key or wrong_type in the order of the keys. For one thread.
+/// not_an_object, then missing_key or wrong_type in the order of the keys. Not thread-safe.
 class exact_json {
  public:
   /// @param keys  at least one; distinct; valid UTF-8, so none of them matches a key with a lone
   ///              surrogate
   explicit exact_json(std::span<const text_key> keys);
-  /// Constructs a parser for keys of the record itself, which are not paths.
+  /// Constructs a parser for top-level keys of the record (not paths).
   explicit exact_json(std::vector<std::string> keys);
 
-  /// Parses a line, which is passed without its line end. Reads no byte after it.
+  /// Parses a line, which is passed without its line end. Reads no byte after the line.
   ///
   /// @return nothing, or the fault. After a fault, texts() is meaningless.
   std::optional<record_fault> parse(std::string_view line);

@@ -31,7 +31,8 @@ struct giant_chunk {
   // encode() fills the following members.
   tokenizer::id_buffer ids;
   std::vector<std::size_t> id_ends;              ///< for each encoded part, its end in `ids`
-  std::optional<tokenizer::encode_fault> fault;  ///< fault of the next part; offset in its text
+  std::optional<tokenizer::encode_fault> fault;  ///< fault of the part that follows them; its
+                                                 ///< offset counts from the start of the text
   std::int64_t special_tokens = 0;
 
   /// Encodes the parts, up to the first part that has a fault.
@@ -45,10 +46,10 @@ struct giant_chunk {
 /// Cuts the texts of one key's value into chunks of about `chunk_bytes`, at places where a cut does
 /// not change the ids. If the tokenizer finds no such place in the text, the chunk becomes longer.
 /// With a splitter, each sentence is a part that is both first and last, and chunks are cut between
-/// sentences. For one thread.
+/// sentences. Not thread-safe.
 class giant_chunk_reader {
  public:
-  /// @param tokenizer  must outlive this
+  /// @param tokenizer  must outlive this object
   giant_chunk_reader(const tokenizer::tokenizer& tokenizer, giant_texts texts,
                      std::size_t chunk_bytes, std::optional<sentence_splitter> splitter = {});
 
@@ -72,7 +73,7 @@ class giant_chunk_reader {
   giant_texts texts_;
   std::size_t chunk_bytes_;
   std::optional<sentence_splitter> splitter_;
-  std::vector<std::string_view> sentences_;  // reused
+  std::vector<std::string_view> sentences_;  // a member only to reuse its memory
   text_bytes rest_;                          // rest of the current text, not yet in a chunk
   bool open_ = false;                        // there is a current text
   std::uint64_t given_ = 0;                  // bytes of the current text already in chunks

@@ -57,9 +57,9 @@ class key_writer {
   std::optional<record_fault> take_fault() { return std::move(fault_); }
 
  private:
-  // The end-of-document token belongs to the document's last sequence. Until another sequence
-  // begins, a sequence may be the last. So it is ended in sink_ only when the next sequence begins,
-  // or at the end of the document.
+  // The end-of-document token belongs to the document's last sequence. Any sequence may be the last
+  // until another one begins. So a sequence is ended in `sink_` only when the next one begins, or
+  // at the end of the document.
   void append(std::span<const std::int32_t> ids) {
     if (ids.empty()) return;
     if (length_ == 0 && ended_length_ != 0) end_sequence();
@@ -116,9 +116,9 @@ class chunk_pool {
   std::vector<giant_chunk*> free_;
 };
 
-// Selects the encoder of the parts: usually the encoder of the calling thread. If the tokenizer
-// needs the parts in order, they get an encoder of their own, because a waiting thread may run
-// other tasks, which also use that thread's encoder.
+// Selects the encoder for the parts: usually the encoder of the calling thread. If the tokenizer
+// needs the parts in order, they get a separate encoder. The reason is that a waiting thread may
+// run other tasks, which also use the encoder of that thread.
 struct encoding {
   encoding(const tokenizer::tokenizer& tokenizer, std::size_t memory_bytes,
            const encoder_of_thread& of_thread, const std::atomic<int>* stop)
@@ -133,7 +133,7 @@ struct encoding {
   const encoder_of_thread& shared;
 };
 
-// Adds its lifetime to the time of a stage, if there is a clock.
+// Adds the lifetime of this object to the time of a stage. Does nothing without a clock.
 class optional_timer {
  public:
   optional_timer(stage_clock* clock, stage_clock::stage which) {

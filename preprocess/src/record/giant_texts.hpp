@@ -18,11 +18,11 @@ struct text_bytes {
   const char* data() const noexcept { return reinterpret_cast<const char*>(buffer.data()); }
 };
 
-/// Decodes the texts of one value, piece by piece, for a line that is too long for memory. For one
-/// thread.
+/// Decodes the texts of one value, piece by piece, for a line that is too long for memory. Not
+/// thread-safe.
 class giant_texts {
  public:
-  /// @param line   its descriptor must outlive this
+  /// @param line   its descriptor must outlive this object
   /// @param value  from scan_giant_line
   giant_texts(const line_range& line, giant_value value, std::size_t window_bytes);
 

@@ -54,7 +54,7 @@ struct no_text {
 ///                             nothing if the key is certainly not a wanted key
 ///   keeps_texts               true if wanted strings are also written to `text`; if so,
 ///   taken_text()              returns the string written to `text` since begin_text()
-/// If a member function below returns false, it has set the fault.
+/// A function that parses a part of the line returns false if it has set the fault.
 template <class Bytes, class Record>
 class json_scanner {
  public:

@@ -26,12 +26,12 @@ struct line_range {
 
 /// Reads a line sequentially through a buffer of fixed size, and checks that the line is UTF-8. The
 /// bytes in [`at`, `end`) always end at a character boundary. The file is not memory-mapped,
-/// because mapped pages would count as memory of the process. For one thread.
+/// because mapped pages would count as memory of the process. Not thread-safe.
 class line_window {
  public:
   static constexpr std::size_t least_bytes = 16;
 
-  /// @param line  its descriptor must outlive this
+  /// @param line  its descriptor must outlive this object
   /// @param offset_bytes  offset in the line at which to begin; a character must start there
   /// @pre window_bytes >= least_bytes, offset_bytes <= line.size_bytes()
   line_window(line_range line, std::size_t window_bytes, std::uint64_t offset_bytes = 0);

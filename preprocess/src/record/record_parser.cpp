@@ -43,7 +43,7 @@ struct record_parser::state {
 
   exact_json exact;
   simdjson::dom::parser parser;
-  simdjson::dom::document document;  // the parser's own document would grow line by line
+  simdjson::dom::document document;  // the parser's own document would grow with every line
   std::size_t capacity_bytes = 0;
   std::vector<field> fields;
   bool exactly = false;  // exact_json parsed the last line

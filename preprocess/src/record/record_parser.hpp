@@ -48,7 +48,7 @@ struct record_fault {
 /// simdjson handles nearly every line. Lines that simdjson rejects, or on which it might disagree
 /// with Python (see preprocess/README.md), go to `exact_json`. `exact_json` also writes the message
 /// of every fault, so messages do not depend on simdjson. The parser stops allocating memory when
-/// lines and lists stop growing. For one thread.
+/// lines and lists stop growing. Not thread-safe.
 class record_parser {
  public:
   /// Every line must be followed by this many readable bytes, of any value.
@@ -56,7 +56,7 @@ class record_parser {
 
   /// @param keys  at least one; distinct
   explicit record_parser(std::span<const text_key> keys);
-  /// Constructs a parser for keys of the record itself, which are not paths.
+  /// Constructs a parser for top-level keys of the record (not paths).
   explicit record_parser(std::vector<std::string> keys);
   record_parser(record_parser&&) noexcept;
   ~record_parser();

@@ -10,13 +10,13 @@
 namespace millrace::preprocess {
 
 /// Cuts texts into sentences at the boundaries of ICU's sentence iterator (UAX 29 with the
-/// abbreviations of CLDR), for `--split-sentences`. For one thread.
+/// abbreviations of CLDR), for `--split-sentences`. Not thread-safe.
 ///
 /// Line ends and white space are handled as in Megatron, which splits with NLTK. A line end alone
-/// does not end a sentence. White space between two sentences belongs to neither, or to the first
-/// one under `keep_newlines`. White space at the start of a text belongs to its first sentence;
-/// white space at the end is dropped. sentence_splitter_words() describes where NLTK cuts
-/// differently.
+/// does not end a sentence. White space between two sentences belongs to neither; with
+/// `keep_newlines`, it belongs to the first. White space at the start of a text belongs to its
+/// first sentence; white space at the end is dropped. sentence_splitter_words() describes where
+/// NLTK cuts differently.
 class sentence_splitter {
  public:
   /// ICU uses 32-bit byte offsets, so a longer text is processed in windows of this size.

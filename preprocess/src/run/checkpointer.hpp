@@ -10,12 +10,12 @@
 namespace millrace::preprocess {
 
 /// Makes committed data durable every few seconds during the run: first syncs the outputs, then
-/// writes a journal record. Only for the committer's thread.
+/// writes a journal record. Use it only on the committer's thread.
 class checkpointer {
  public:
   using duration = std::chrono::steady_clock::duration;
 
-  /// @param committer, journal  must outlive this
+  /// @param committer, journal  must outlive this object
   checkpointer(committer& committer, journal& journal, duration period)
       : committer_(committer), journal_(journal), period_(period) {}
 
@@ -25,7 +25,7 @@ class checkpointer {
   /// Waits for the last checkpoint. If it threw, throws the same exception.
   void collect();
 
-  /// Makes everything durable that was committed so far. Returns when that is done.
+  /// Makes everything that was committed so far durable. Returns when that is done.
   void make_safe();
 
   /// Seconds that finished checkpoints took.

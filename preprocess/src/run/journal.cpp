@@ -194,7 +194,7 @@ void journal::take(std::span<const std::byte> payload) {
   } else if (kind == 's') {
     if (!state_) state_.emplace();
     state_->next = reader.take<text_place>();
-    state_->inputs.resize(reader.take<std::size_t>());  // the inputs in earlier records
+    state_->inputs.resize(reader.take<std::size_t>());  // earlier records hold these inputs
     for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
@@ -259,7 +259,7 @@ void journal::write(const run_progress& state) {
 }
 
 void journal::go_back(std::size_t first) {
-  if (state_->next.input == first) {  // only this input was read; its first line can move
+  if (state_->next.input == first) {  // only this input was read; its first line may have moved
     state_.reset();
     return;
   }
@@ -269,7 +269,7 @@ void journal::go_back(std::size_t first) {
   before.counts = before.start.counts;
   before.outputs = before.start.outputs;
   before.damaged = false;
-  write(before);  // the output files have more, and are truncated when they are opened
+  write(before);  // the output files are longer; opening them truncates them
   state_ = std::move(before);
 }
 

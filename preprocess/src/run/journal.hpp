@@ -32,8 +32,8 @@ struct input_stamp {
   bool operator==(const input_stamp&) const = default;
 };
 
-/// Describes the first difference, as `name: value in was, then value in is`. Returns nothing if
-/// the identities are equal.
+/// Describes the first difference between two identities: its name, the value in `was` and the
+/// value in `is`. Returns nothing if the identities are equal.
 std::optional<std::string> difference(const run_identity& was, const run_identity& is);
 
 /// PREFIX.journal: the durable progress of a run. Only one process at a time can hold the journal;
@@ -69,8 +69,8 @@ class journal {
   const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
   /// The last durable state of that run; nothing if there is none.
   const std::optional<run_progress>& state() const noexcept { return state_; }
-  /// The sidecars of each dataset of that run. Set if all its files are complete, perhaps still
-  /// without their final names.
+  /// The sidecars of each dataset of that run. Set if all files of the run are complete, even if
+  /// they do not have their final names yet.
   const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
 
   /// Removes the contents durably. Call this before the files that the contents describe are
@@ -83,15 +83,15 @@ class journal {
   ///
   /// @pre state() is set
   void renew_stamps(const std::vector<input_stamp>& stamps);
-  /// Makes the names of files that were created after begin() durable. Call this before the first
+  /// Makes durable the names of files that were created after begin(). Call this before the first
   /// write().
   void sync_names() { file_.sync_names(); }
   /// Writes a state. Call this when the outputs are durable up to `state`. Durable when it returns.
   void write(const run_progress& state);
-  /// Goes back to the start of the last state's current input, so that the run reads that input
-  /// again. Durable when it returns, unless that is the first input. In that case state() becomes
-  /// empty, but the file keeps the old state until clear(), and must not get new stamps before
-  /// that.
+  /// Replaces the last state by the state at the start of its current input, so that the run reads
+  /// that input again. This is durable when the function returns, with one exception. If the
+  /// current input is the first one that the run reads, state() becomes empty, but the file keeps
+  /// the old state until clear(). Until then, the file must not get new stamps.
   ///
   /// @param first  index of the first input that the run reads
   void go_back(std::size_t first);

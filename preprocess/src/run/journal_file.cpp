@@ -86,7 +86,7 @@ void journal_file::append(std::span<const std::byte> payload) {
 }
 
 // Called if there is no complete record. Throws unless the file looks like the start of a journal.
-// After a kill or a power loss, it has a prefix of the first record, or zeros.
+// After a kill or a power loss, such a file has a prefix of the first record, or zeros.
 void journal_file::expect_torn() const {
   std::array<std::byte, head_bytes + 1> start{};
   const std::size_t size = io::pread_some(fd_, start, 0, path_);

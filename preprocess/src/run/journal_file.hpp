@@ -36,7 +36,7 @@ class journal_file {
   void append(std::span<const std::byte> payload);
   /// Removes all records, durably.
   void clear();
-  /// Makes the file names in its folder durable: its own name and those of the other files.
+  /// Makes all file names in the folder of the file durable.
   void sync_names();
   /// Removes the file. Keeps the lock until the object is destroyed.
   void remove();

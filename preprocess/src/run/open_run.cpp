@@ -194,8 +194,8 @@ std::vector<sidecar_set> open_run::complete() {
     sidecars = finish_files();
     journal_.write_finished(sidecars);
   } catch (...) {
-    // finish_files() appends data after the last state, or writes data that the next run writes
-    // again. So the state is still valid.
+    // finish_files() only appends data after the last saved state, or writes data that the next run
+    // writes again. So that state is still valid.
     give_up();
     throw;
   }

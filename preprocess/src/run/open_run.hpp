@@ -21,7 +21,7 @@
 
 namespace millrace::preprocess {
 
-/// The parts of a run that stay the same from its start to its end, except for its clock.
+/// Facts about a run that do not change while it runs, except for its clock.
 struct run_context {
   const millrace::tokenizer::tokenizer& tokenizer;
   const run_options& options;
@@ -35,12 +35,12 @@ struct run_context {
 
 /// A run whose partial files and journal are open. It reads all inputs, joins the partitions, and
 /// completes the files. If the run fails or is stopped, everything that was committed is kept. If
-/// nothing was committed, no file stays.
+/// nothing was committed, the partial files are removed.
 class open_run {
  public:
   /// Opens the partial files.
   ///
-  /// @param run, journal  outlive this
+  /// @param run, journal  must outlive this object
   /// @param range         the part of the inputs that is still to be read
   /// @param from          the state to resume from; null for a new run
   open_run(run_context& run, journal& journal, const read_range& range, const run_progress* from);

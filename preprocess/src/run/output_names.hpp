@@ -18,8 +18,8 @@ namespace millrace::preprocess {
 /// @throws config_error  a key cannot be part of a file name.
 std::vector<std::filesystem::path> output_prefixes(const run_options& options);
 
-/// Returns the prefixes of the datasets that the run with identity `run` writes, for
-/// `output_prefix`.
+/// Returns the prefixes of the datasets that the run with identity `run` writes if its output
+/// prefix is `output_prefix`.
 std::vector<std::filesystem::path> output_prefixes(const std::filesystem::path& output_prefix,
                                                    const run_identity& run);
 

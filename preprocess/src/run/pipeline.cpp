@@ -53,7 +53,7 @@ class run_in_progress {
       summary = done ? *done : write();
       if (done) tell_done(summary);
     } catch (...) {
-      if (!kept_) journal_.discard();  // the journal only held the lock
+      if (!kept_) journal_.discard();  // the journal served only as a lock
       throw;
     }
     for (output_summary& output : summary.outputs) output.files = files_there(output.prefix);

@@ -29,8 +29,8 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
 /// are in flight, so memory use depends on the number of workers, but not on the size of the
 /// inputs.
 ///
-/// If a run fails or is killed, its finished work is kept, if there is any. PREFIX.journal records
-/// its progress.
+/// If a run fails or is killed, the work that it finished is kept. PREFIX.journal records its
+/// progress.
 ///
 /// @throws config_error      the output or files of an unfinished run exist, and no option says
 ///                           what to do; an unfinished run had other settings; the tokenizer has no
@@ -38,8 +38,8 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
 ///                           name.
 /// @throws bad_record_error  as committer::commit.
 /// @throws stopped           `options.stop` was set.
-/// @throws io_error, format_error  reading an input or writing an output failed. No file has its
-///                                 final name then.
+/// @throws io_error, format_error  reading an input or writing an output failed. In that case, no
+///                                 file has its final name.
 ///
 /// @param metrics  receives the progress of the run; may be null. The caller must print its last
 ///                 note.

@@ -230,8 +230,8 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
   bool old_journal = false;
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
     if (!options.inputs[i].regular) {
-      // A pipe can be read only once. Its text is compared while the run reads up to the last
-      // state.
+      // A pipe can be read only once. Its text is compared while the run skips the text before the
+      // last state.
       found.restart = found.restart || (damaged && i == state.next.input);
       continue;
     }
@@ -242,7 +242,8 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
       found.stamps[i].changed_nanoseconds = then.changed_nanoseconds;
       continue;
     }
-    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // not ours
+    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0)
+      continue;  // outside this task's share
     only_change_times = only_change_times && is_unchanged(then, found.stamps[i], true);
     old_journal = old_journal || then.changed_nanoseconds == input_stamp::unknown;
     comparisons.push_back({i, state.inputs[i], i < state.next.input});

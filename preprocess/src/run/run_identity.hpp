@@ -53,10 +53,11 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
                                const std::function<void(const std::string&)>& tell);
 
 /// Checks that a finished run is still valid: its sidecars exist, and its inputs are unchanged.
-/// Inputs are read again, up to the place that the run reached, with these exceptions. With
-/// `options.trust_dates`, only the size is compared if the input was modified and put in place
-/// (according to its change time) before P.meta was written. With `options.trust_inputs` too, only
-/// the modification time must be older.
+/// Reads the inputs again, up to the place that the run reached, with two exceptions:
+///
+/// - With `options.trust_dates`, only the size of an input is compared if its modification time and
+///   its change time are older than P.meta.
+/// - With `options.trust_inputs` too, the modification time alone must be older.
 ///
 /// @param metas  one per prefix, from finished_outputs()
 /// @param tell   receives a note before inputs are read, and a note with the time that it took

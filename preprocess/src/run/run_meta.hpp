@@ -51,8 +51,8 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
 /// input names. Otherwise returns nothing.
 ///
 /// @throws io_error      a P.meta cannot be read.
-/// @throws config_error  settings and names match, but the outputs are those of a task with another
-///                       share of the inputs.
+/// @throws config_error  settings and names match, but a task with a different share of the inputs
+///                       wrote the outputs.
 std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options);

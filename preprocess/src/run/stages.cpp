@@ -31,8 +31,8 @@ struct work_item {
   std::exception_ptr failure;  // exception of reading or encoding; the last stage rethrows it
 };
 
-/// The items of one run. Items are reused, so there are never more than the maximum number in
-/// flight. Any thread may use it.
+/// The items of one run. Items are reused, so there are never more of them than may be in flight.
+/// Thread-safe.
 class item_pool {
  public:
   explicit item_pool(std::size_t usual_bytes) : largest_bytes_(8 * usual_bytes) {}

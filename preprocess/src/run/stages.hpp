@@ -26,7 +26,7 @@ struct stage_report {
 
 /// Reads, encodes and commits the inputs until they end or `options.stop` is set. After a stop, the
 /// blocks in flight are still committed, but only up to a giant line, which is abandoned. If stages
-/// throw, rethrows the exception that comes first in input order, as with a single thread.
+/// throw, rethrows the exception that comes first in input order, as a single thread would.
 ///
 /// @param clock         records how long each stage is busy
 /// @param after_commit  called after each commit, on the committing thread

@@ -9,8 +9,8 @@
 
 namespace millrace::preprocess {
 
-/// Returns a number from the environment, or `usual` if the variable is not set. With it, tests
-/// that have a small corpus can reach the code for large ones.
+/// Returns a number from the environment, or `usual` if the variable is not set. Tests set such
+/// variables to run the code for large inputs on a small corpus.
 inline std::size_t test_number(const char* name, std::size_t usual) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;

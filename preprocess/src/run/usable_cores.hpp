@@ -16,8 +16,8 @@ namespace millrace::preprocess {
 /// @param root  the folder that contains `proc` and `sys`
 std::optional<double> control_group_cores(const std::filesystem::path& root = "/");
 
-/// Returns the number of processors that this process can use: those in its affinity mask (taskset,
-/// cpusets), limited by its control groups, rounded up. At least 1.
+/// Returns the number of processors that this process can use, at least 1. These are the processors
+/// in its affinity mask (taskset, cpusets), up to the limit of its control groups, rounded up.
 ///
 /// More threads than that would only wait for each other. Also, when a control group has used up
 /// its quota, all its threads stop until the next period.

@@ -15,8 +15,8 @@ namespace millrace::preprocess {
 std::optional<std::uint64_t> usable_memory(const std::filesystem::path& root = "/");
 
 /// The default of `--zstd-memory`: the largest window that libzstd decompresses, but at most 3/4 of
-/// the usable memory, because a run also needs memory for its tokenizer. At least
-/// least_zstd_window_bytes.
+/// this process's share of the usable memory, because a run also needs memory for its tokenizer.
+/// The result is at least least_zstd_window_bytes.
 ///
 /// @param processes  number of processes that share the memory; each has its own window
 std::uint64_t default_zstd_window_bytes(int processes = 1, const std::filesystem::path& root = "/");

@@ -313,8 +313,8 @@ class sampler {
   clock::time_point begun_ = start_;  // start of the current sampling method
   std::vector<bool> from_start_;      // per file: it cannot be read from the middle
   std::vector<stratum> strata_;
-  std::vector<sampled_amount> timings_;  // seconds of encoding, one per call
-  sampled_amount decompress_;            // seconds of reading compressed files
+  std::vector<sampled_amount> timings_;  // bytes and seconds of each call of the encoder
+  sampled_amount decompress_;            // bytes and seconds of reading compressed files
   record_counts met_;
   bool exact_ = false;
   std::vector<std::string> notes_;

@@ -19,7 +19,7 @@
 
 namespace millrace::preprocess {
 
-/// The counts of an encoder for some lines.
+/// What an encoder counted in some lines.
 struct sampled_counts {
   record_counts counts;
   std::int64_t tokens = 0;     ///< total over all keys
@@ -30,7 +30,7 @@ struct sampled_counts {
 /// lines must be readable.
 using sample_encoder = std::function<sampled_counts(std::string_view lines)>;
 
-/// Makes an encoder for samples. It skips bad records, even if `options` has another policy.
+/// Makes an encoder for samples. It skips bad records, whatever the policy in `options`.
 ///
 /// @param tokenizer  must outlive the encoder
 sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encoder_options options);
@@ -44,7 +44,8 @@ struct dry_run_options {
   std::size_t block_bytes = std::size_t{512} << 10;
   std::size_t blocks_in_flight = 4;
   double sidecar_bytes_per_document = 0;  ///< total of all files except .bin and .idx
-  double most_seconds = 4;                ///< per sampling method; finishes a place that was begun
+  double most_seconds = 4;                ///< limit per sampling method; a place that was begun is
+                                          ///< finished
   /// Inputs with a total of up to this many bytes on disk are encoded completely, if time allows.
   std::uint64_t whole_bytes = std::uint64_t{32} << 20;
 };

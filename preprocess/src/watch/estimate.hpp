@@ -20,14 +20,14 @@ struct estimate {
   }
 };
 
-/// The size of one piece of the input, and an amount in it, such as documents or tokens.
+/// The size of one piece of the input, and an amount in it, such as its number of tokens.
 struct sampled_amount {
   double bytes = 0;
   double amount = 0;
 };
 
-/// Estimates the amount in `total_bytes` of input from a sample, by the ratio of amount to bytes.
-/// `pieces` are in input order.
+/// Estimates the amount in `total_bytes` bytes of input: the ratio of amount to bytes in a sample,
+/// times `total_bytes`. `pieces` are in input order.
 ///
 /// The error is computed from the differences between neighboring pieces. Evenly spread pieces
 /// cover every part of the input, so differences between distant parts cause no error. The error is
@@ -54,7 +54,8 @@ inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate
     if (i > 0) squares += (off - off_before) * (off - off_before) / 2;
     off_before = off;
   }
-  // The standard error of the mean amount of a piece, for `count` pieces drawn without replacement.
+  // The standard error of the mean amount per piece, if `count` pieces are drawn without
+  // replacement.
   const double of_mean = std::sqrt(unseen * squares / (count - 1) / count);
   out += {0, of_mean / (bytes / count) * total_bytes.value};
   return out;

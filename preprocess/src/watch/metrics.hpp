@@ -29,8 +29,7 @@ enum class metrics_format : std::uint8_t {
 metrics_format metrics_format_of(std::string_view name);
 
 /// Writes the progress of a run to a file for other programs: every second, and once at the end. It
-/// uses its own thread, so samples are still written if the run hangs, with numbers that no longer
-/// change.
+/// uses its own thread. So if the run hangs, samples with unchanged numbers are still written.
 ///
 /// Metrics never end a run. Samples that cannot be written are lost, and the user gets one note
 /// about that. Files are not synced.
@@ -52,8 +51,8 @@ class run_metrics {
   /// Writes the last sample of a successful run. After this, update() has no effect.
   void finish(const progress_state& state);
 
-  /// Returns, once, a line for the user that says why a sample could not be written. Otherwise
-  /// returns nothing. Any thread may call this.
+  /// After a sample could not be written, returns a line for the user that says why. Returns that
+  /// line only once, and nothing otherwise. Any thread may call this.
   std::optional<std::string> take_note();
 
  private:

@@ -7,8 +7,8 @@
 
 namespace millrace::preprocess {
 
-/// The progress of a run, as shown to the user and in metrics. All members except
-/// `blocks_in_flight` only increase.
+/// The progress of a run, as shown to the user and in metrics. No member except `blocks_in_flight`
+/// ever decreases.
 struct progress_state {
   std::int64_t documents = 0;
   std::uint64_t input_bytes = 0;      ///< bytes of decompressed text committed

@@ -20,9 +20,9 @@ struct sample_range {
 using sample_place = std::vector<sample_range>;
 
 /// Returns at most `count` places of `place_bytes` each. They are spread evenly over the bytes of
-/// all files, as if these were concatenated, so that each byte is equally likely to be sampled. The
-/// same sizes always give the same places. Their order is scattered, so that the first few places
-/// are spread evenly too.
+/// all files, as if the files were concatenated, so that each byte is equally likely to be sampled.
+/// The same sizes always give the same places. Their order is scattered, so that the first few
+/// places are spread evenly too.
 std::vector<sample_place> sample_places(std::span<const std::uint64_t> file_sizes,
                                         std::size_t count, std::uint64_t place_bytes);
 

@@ -19,14 +19,15 @@ using take_lines = std::function<void(std::string_view lines)>;
 /// Largest size in bytes of a line in a sample. Longer lines are not sampled.
 inline constexpr std::size_t longest_sampled_line = std::size_t{64} << 20;
 
-/// Reads the lines that start within a range of an uncompressed file, up to the end of the last
-/// line, which may be after the range. Each line that starts in one of two adjacent ranges belongs
-/// to exactly one of them. A byte order mark is skipped.
+/// Reads the lines that start within a range of an uncompressed file. The last line is read to its
+/// end, even if it ends after the range. So if ranges are adjacent, each line belongs to exactly
+/// one of them. A byte order mark is skipped.
 class sample_reader {
  public:
   /// Calls `take` with the lines, unless no line starts in the range.
   ///
-  /// @return false if a line is longer than longest_sampled_line. `take` is not called then.
+  /// @return false if a line is longer than longest_sampled_line. In that case, `take` is not
+  /// called.
   /// @throws io_error  the file cannot be read.
   bool read(const input_file& file, const sample_range& range, const take_lines& take);
 

@@ -59,7 +59,7 @@ std::string wrote_line(const output_summary& output);
 /// returns a line that says that there is nothing to train on.
 std::string data_path_line(const std::vector<std::string>& arguments);
 
-/// Returns the summary as text. Its last line is that of data_path_line().
+/// Returns the summary as text. Its last line is the result of data_path_line().
 std::string describe(const run_summary& summary);
 
 /// Returns the summary as one JSON object on one line, for `--json`.
