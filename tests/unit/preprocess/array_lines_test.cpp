@@ -56,7 +56,8 @@ bool is_space(char c) {
   return std::string_view(" \t\n\r").find(c) != std::string_view::npos;
 }
 
-// Implements the header's description on the whole text at once, element by element.
+// The reference for the conversion that array_lines.hpp describes. It converts the whole text at
+// once, element by element.
 conversion naive(std::string text) {
   std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   const std::size_t begin = at;
@@ -124,7 +125,7 @@ TEST(ArrayLines, GivesAnyOtherTextAsItIs) {
   }
 }
 
-// The reader must not read further than it needs for a decision. If the source fails later, the
+// is_array() must not read more than it needs for its decision. So if the source fails later, the
 // text before the failure is still returned.
 TEST(ArrayLines, WaitsForNoMoreThanItTakesToKnow) {
   auto source = std::make_unique<test::text_source>("{\"a\":1}\n", 2);

@@ -35,7 +35,7 @@ TEST(BarLine, CountsDocumentsWhereThePartIsNotKnown) {
   EXPECT_EQ(bar_line(view, 100), "1234567 documents  81.2 MB/s  3214 docs/s  19.8M tokens/s");
 }
 
-// If the line wraps, each update leaves its beginning on the screen.
+// If a line wrapped, each update would leave the beginning of that line on the screen.
 TEST(BarLine, NeverReachesTheLastColumn) {
   bar_view unknown = example();
   unknown.done.reset();

@@ -106,8 +106,8 @@ TEST_F(BlockEncoder, AppendsNoEodToAnEmptyDocument) {
   EXPECT_EQ(out.counts.empty_documents, 3);
 }
 
-// One token more than a sequence can hold is refused. The eod is a token of the sequence that it
-// ends, and only of that one.
+// A record is refused if a sequence has one token too many. The end-of-document token counts only
+// as a token of the sequence that it ends.
 TEST_F(BlockEncoder, RefusesOneTokenMoreThanASequenceHolds) {
   auto limited = options();
   limited.most_tokens = 3;
@@ -271,8 +271,8 @@ TEST_F(BlockEncoder, WritesInt32WhereTheVocabularyNeedsIt) {
   EXPECT_EQ(out.columns[0].ids_bytes, 12U);
 }
 
-// Encoding a block overwrites everything of the previous one. The pipeline reuses buffers, so
-// nothing may remain.
+// Encoding a block overwrites all results of the previous block. The pipeline reuses buffers, so no
+// earlier result may remain.
 TEST_F(BlockEncoder, OverwritesWhatTheLastBlockLeft) {
   auto skip = options();
   skip.on_bad_record = bad_record_policy::skip;

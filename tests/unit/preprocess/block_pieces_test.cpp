@@ -26,8 +26,9 @@ std::vector<std::uint32_t> checksums_of_whole(std::span<const std::byte> file) {
   return checksums;
 }
 
-// However a file is cut, its checksums are those of the whole. The test cuts it into ranges with
-// different writers. Each writer writes its range in pieces of any size, in any order.
+// However a file is cut, the joined checksums equal those of the whole file. The test cuts the file
+// into ranges, one per writer. Each writer adds its range in steps of random sizes. The pieces of
+// all writers are joined in random order.
 TEST(BlockPieces, AnyCutsGiveTheChecksumsOfTheWhole) {
   std::mt19937_64 random(test::seed(91));
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, block_bytes - 1, block_bytes,

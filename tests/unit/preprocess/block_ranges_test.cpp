@@ -22,8 +22,7 @@ namespace {
 using test::piece;
 using BlockRanges = test::read_blocks;
 
-// A line that one reader skips is read by the reader before it: for any cuts, every line is read
-// exactly once.
+// However a text is cut into adjacent ranges, every line is read exactly once.
 TEST_F(BlockRanges, RangesSideBySideShareAllLines) {
   add("");
   test::for_all_texts("\r\n a", 5, [&](const std::string& text) {
@@ -64,7 +63,7 @@ TEST_F(BlockRanges, GoesOnInTheMiddle) {
   }
 }
 
-// The task was interrupted before its last line, and continues with it. That line begins at the
+// A task was interrupted before its last line, and resumes with that line. The line begins at the
 // byte where the next task's range begins.
 TEST_F(BlockRanges, GoesOnWithTheLineThatBeginsAtTheEnd) {
   add("one\ntwo\nthree\n");

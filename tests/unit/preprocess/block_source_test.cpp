@@ -41,9 +41,9 @@ std::string compressed_once(const std::string& text) {
   return test::gzip(text);
 }
 
-// No cut changes the lines of any short text. A cut inside a line or between '\r' and '\n' would
-// change their number. Plain files are read in spans by several readers; other files are read from
-// the start.
+// A short text has the same lines wherever it is cut into blocks. A cut inside a line or between
+// '\r' and '\n' would change their number. Plain files are read in spans by several readers; other
+// files are read from the start.
 TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
   add("");
   for (const input_form how :
@@ -67,7 +67,8 @@ TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
   }
 }
 
-// Any block size gives the same bytes at the same offsets, to which error messages direct users.
+// Any block size gives the same bytes at the same offsets. Error messages direct users to these
+// offsets.
 TEST_F(BlockSource, AnyBlockSizeGivesTheSameBytesAtTheSameOffsets) {
   std::mt19937_64 random(test::seed(11));
   std::vector<std::string> contents;
@@ -214,7 +215,7 @@ TEST_F(BlockSource, CountsBytesOnDiskUpToTheLastOne) {
   EXPECT_EQ(before, on_disk);
 }
 
-// Blocks before the damage are complete and correct. The error has the place of the damage.
+// The blocks before the damage are returned, and their text is correct. Then the error is thrown.
 TEST_F(BlockSource, GivesTheBlocksBeforeADamagedPlace) {
   std::mt19937_64 random(5);
   std::string text;

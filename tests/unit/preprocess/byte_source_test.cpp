@@ -62,7 +62,8 @@ TEST_F(ByteSource, JoinsTheMembersOfAGzipFile) {
   EXPECT_EQ(read(compressed, compression::gzip, text.size() + 1), text);
 }
 
-// A member may end, or its header may be cut, exactly at the end of a chunk of compressed bytes.
+// A chunk of compressed bytes may end exactly where a member ends, or inside the header of the next
+// member.
 TEST_F(ByteSource, JoinsMembersWhereverAChunkEnds) {
   const std::string second = test::gzip("second");
   const std::size_t chunk = std::size_t{256} << 10;
@@ -152,8 +153,8 @@ TEST_F(ByteSource, RefusesATruncationWhateverTheStep) {
   }
 }
 
-// No damaged byte gives another text. Damage is detected or, as in some bytes of a gzip header, has
-// no effect on the text.
+// A damaged byte never leads to another text. The damage is either detected or, as in some bytes of
+// a gzip header, has no effect on the text.
 TEST_F(ByteSource, GivesNoOtherTextForAnyDamagedByte) {
   const std::string text = some_text(300);
   for (const auto& [whole, compressed_with] : {std::pair(test::gzip(text), compression::gzip),

@@ -53,9 +53,8 @@ class DatasetWriter : public testing::Test {
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 2) << "and nothing else";
   }
 
-  // Writes everything in pieces of 0 to 2 * `usual` sequences, with tokens and documents at random
-  // places: tokens may come late or early, and a document may end any time before its last
-  // sequence.
+  // Writes a dataset in pieces of 0 to 2 * `usual` sequences each. Tokens and document ends come in
+  // pieces of random sizes too, so they may be written before or after their sequences.
   void write_in_pieces(const contents& from, dtype type, std::mt19937_64& random,
                        std::size_t usual) const {
     dataset_writer writer(prefix(), {.type = type});
@@ -112,8 +111,7 @@ TEST_F(DatasetWriter, WritesWhatTheCodecEncodes) {
   }
 }
 
-// Many sequences and documents are written correctly. Uses more entries than fit into any buffer
-// through which they are copied.
+// Writes more sequences and documents than fit into any buffer through which they are copied.
 TEST_F(DatasetWriter, WritesManySequencesAndDocuments) {
   std::mt19937_64 random(test::seed(22));
   const contents made = random_contents(random, dtype::uint16, 140'000);
@@ -264,7 +262,7 @@ void complete(dataset_writer& writer) {
   publish_dataset(writer.paths(), writer.sidecars());
 }
 
-// Everything that was written after the saved state is removed from every file.
+// A resuming writer removes everything from the files that was written after the saved state.
 TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
   constexpr std::int64_t documents = 40;
   const auto file = [&](const char* name, const char* suffix) {
@@ -334,7 +332,7 @@ TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
   }
 }
 
-// Suffixes are appended to the whole prefix, which is not a file name: "v1.2" must not become
+// A suffix is appended to the whole prefix and replaces no part of it: "v1.2" must not become
 // "v1.bin".
 TEST(DatasetPaths, AppendSuffixesToTheWholePrefix) {
   const dataset_paths paths("out/web.v1.2");

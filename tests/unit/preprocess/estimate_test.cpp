@@ -42,8 +42,8 @@ TEST(ScaledUp, KnowsNothingFromNothing) {
   EXPECT_EQ(scaled_up(empty, {100, 0}).value, 0);
 }
 
-// The error estimate is right: over many samples of a population, the estimates vary by as much as
-// the estimated error.
+// The estimated error is right: over many samples of a population, the root-mean-square error of
+// the estimates is within 10 % of it.
 TEST(ScaledUp, ScattersByItsError) {
   std::mt19937 random(7);
   std::vector<sampled_amount> population;

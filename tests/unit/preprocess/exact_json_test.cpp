@@ -200,7 +200,7 @@ TEST(ExactJson, NestsAsDeepAsPython) {
 }
 
 TEST(ExactJson, NamesTheFirstByteThatIsNoUtf8) {
-  // Each text follows "{\"text\":\"\u00e9", and its offset is counted from there.
+  // The bytes of each case follow `start`. The expected offset counts from the end of `start`.
   const std::vector<std::pair<std::string, std::size_t>> cases = {
       {"\x80", 0},
       {"a\xBF", 1},
@@ -276,7 +276,8 @@ TEST(ExactJson, TakesTexts) {
       {R"({"text":"\ud83d\n"})", {"\uFFFD\n"}, 1},
       {R"({"text":"\ud800\udbff\uDFFF\ue000"})", {"\uFFFD\U0010FFFF\ue000"}, 1},
       {R"({"text":["\ud800","\udc00"]})", {"\uFFFD", "\uFFFD"}, 2},
-      {R"({"a":"\ud800","\udc00":1,"text":"b"})", {"b"}},  // only our texts are counted
+      {R"({"a":"\ud800","\udc00":1,"text":"b"})", {"b"}},  // only surrogates in wanted texts are
+                                                           // counted
   };
   exact_json json({"text"});
   for (const taken& each : cases) {

@@ -51,7 +51,7 @@ class scanned {
   std::size_t size_ = 0;
 };
 
-// Expects the same result as from exact_json, for windows of many sizes from the smallest up.
+// Expects the same result as from exact_json for many window sizes, starting with the smallest.
 // Windows of different sizes end at different places of the line.
 void expect_as_exact(const std::string& line) {
   exact_json exact({"text"});

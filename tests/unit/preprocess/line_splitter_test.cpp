@@ -37,7 +37,7 @@ TEST(LineSplitter, EndsNoLineAtOtherSeparators) {
   EXPECT_EQ(lines_of(text), std::vector<std::string>{std::string(text)});
 }
 
-// Parsers of a line rely on the padding after the text, so each line must be a view into it.
+// Parsers of a line rely on the padding after the text, so each line must be a view into the text.
 TEST(LineSplitter, GivesViewsIntoTheText) {
   const std::string text = "one\r\ntwo\rthree\nfour";
   line_splitter splitter(text);

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum", ".src", ".bad"};
 
-// Runs over one input each, in a folder of parts, and a run over all inputs for comparison.
+// Makes each part in a run over one input. A run over all inputs gives the files for comparison.
 class MergeSidecars : public testing::Test {
  protected:
   MergeSidecars() {

@@ -89,7 +89,7 @@ class Merge : public testing::Test {
         formats::encode_mmidx(wanted.type, wanted.lengths, wanted.document_index, wanted.modes));
   }
 
-  // Returns the message of the error that merge throws. Expects that nothing was written before.
+  // Returns the message of the error that merge() throws. Expects that no output file was left.
   template <class Error>
   std::string failure(const merge_options& options) const {
     std::string message = "no error of the expected type";
@@ -210,8 +210,8 @@ TEST_F(Merge, PassesOverFolders) {
   EXPECT_EQ(merge(options()).prefixes.size(), 2U);
 }
 
-// A file of a pair whose other file is missing is an error. The dataset may be a whole day's work,
-// so the merge must not skip it.
+// A .bin without its .idx, or the reverse, is an error. The dataset may be a whole day's work, so
+// the merge must not skip it.
 TEST_F(Merge, NamesAFileThatBelongsToNoDataset) {
   write_two();
   fs::remove(in("b.idx"));

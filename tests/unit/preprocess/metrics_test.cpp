@@ -146,7 +146,7 @@ TEST_F(Metrics, OfPrometheusLeaveWhatIsNoFile) {
   EXPECT_TRUE(fs::is_fifo(file_));
 }
 
-// Opening a FIFO waits for a reader. The run must not.
+// Opening a FIFO usually waits for a reader. The run must not wait.
 TEST_F(Metrics, DoNotWaitForAReader) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   run_metrics metrics(file_, metrics_format::json, 0, never);

@@ -30,7 +30,8 @@ class Progress : public testing::Test {
   bool taken_ = false;
 };
 
-// Progress lines contain Megatron's sentence, which scripts that watch its log read.
+// Progress lines contain Megatron's sentence, because scripts that watch Megatron's log search for
+// it.
 TEST_F(Progress, SaysMegatronsSentence) {
   progress p(style::lines, 100, 0);
   std::this_thread::sleep_for(over_a_second);
@@ -39,7 +40,7 @@ TEST_F(Progress, SaysMegatronsSentence) {
                                    "[0-9]+\\.[0-9]+ MB/s\\)\\.\n"));
 }
 
-// The token rate, which Megatron does not report, follows its sentence.
+// The token rate, which Megatron does not report, follows Megatron's sentence.
 TEST_F(Progress, SaysTokensBehindMegatronsSentence) {
   progress p(style::lines, 100, 0);
   std::this_thread::sleep_for(over_a_second);

@@ -62,8 +62,8 @@ class RestartPoints : public testing::Test {
     return all;
   }
 
-  // Expects that the restart points of a valid file are in order, and that reading from each of
-  // them gives its text.
+  // Expects that the restart points of a valid file are in order, and that reading from each point
+  // gives the rest of the text.
   void expect_sound(std::string_view bytes, std::string_view text, std::size_t pieces) const {
     const input_file file = write(bytes);
     const auto found = find_restart_points(file);
@@ -104,7 +104,7 @@ class RestartPoints : public testing::Test {
   test::temp_folder folder_{test::quick_folder()};
 };
 
-// Lines of letters. They compress well, to another size for each seed.
+// Returns lines of letters. They compress well, to a different size for each seed.
 std::string seeded_text(std::size_t size, std::size_t seed) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::string text(size, static_cast<char>('a' + seed % 26));
@@ -264,14 +264,14 @@ TEST_F(RestartPoints, AreNotFoundInTheMiddleOfAMember) {
   std::mt19937 random(3);
   for (char& each : noise) each = static_cast<char>(random());
   for (std::size_t at = 50; at + 20 < noise.size(); at += 1000) {
-    // preceded by a plausible size
+    // a header after a plausible size
     noise.replace(at, 14, std::string("\0\0\x02\0\x1F\x8B\x08\0\0\0\0\0\0\xFF", 14));
   }
   const std::string text = seeded_text(mebibyte, 1);
   expect_sound(test::gzip(noise + text) + test::gzip(noise + text), noise + text + noise + text, 2);
 }
 
-// A truncated file is not mistaken for a whole one. It is truncated at various places.
+// A file that is truncated at any of many places is not mistaken for a whole file.
 TEST_F(RestartPoints, HideNoTruncation) {
   const std::string a = seeded_text(mebibyte, 1);
   const std::string gz = test::gzip(a) + test::gzip(a);

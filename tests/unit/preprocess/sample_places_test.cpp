@@ -43,8 +43,8 @@ TEST(SamplePlaces, RunOnIntoTheNextFiles) {
               ElementsAre(sample_range{1, 30, 45}, sample_range{3, 0, 3}, sample_range{4, 0, 22}));
 }
 
-// Places jump about, so that the first ones are spread over the files too. If time runs out, the
-// first tenth must be enough for an estimate.
+// The order of the places is scattered, so that the first ones are spread over the files too. If
+// time runs out, the first tenth must be enough for an estimate.
 TEST(SamplePlaces, JumpAboutSoThatTheFirstAreSpreadToo) {
   const std::uint64_t total = 1'000'000'000;
   const auto places = sample_places(sizes{total}, 192, 1000);

@@ -50,10 +50,10 @@ TEST_F(SentenceSplitter, DropsTheWhiteSpaceBetweenSentences) {
               ElementsAre("One.", "Two?", "Three!", "Four"));
 }
 
-// The ends of a text stay as NLTK leaves them. NLTK's sentences begin at the start of a word (the
-// first one at the start of the text) and end after the last character that is not white space.
-// With the language variables that Megatron passes for --keep-newlines, they end at the start of
-// the next sentence.
+// The start and the end of a text are treated as in NLTK. NLTK's sentences begin at the start of a
+// word (the first one at the start of the text) and end after the last character that is not white
+// space. With the language variables that Megatron passes for --keep-newlines, they end at the
+// start of the next sentence.
 TEST_F(SentenceSplitter, LeavesTheEndsOfATextAsNltkDoes) {
   EXPECT_THAT(split("\n One. Two. \n"), ElementsAre("\n One.", "Two."));
   EXPECT_THAT(split("\n One. Two. \n", true), ElementsAre("\n One. ", "Two."));
@@ -131,7 +131,7 @@ TEST_F(SentenceSplitter, LosesNothingButWhiteSpace) {
   }
 }
 
-// Texts above 2 GiB are processed in windows. With small windows, the sentences must be the same.
+// Texts above 1 GiB are processed in windows. With small windows, the sentences must be the same.
 TEST_F(SentenceSplitter, CutsAlikeInWindows) {
   std::string text = " ";
   for (int i = 0; i < 200; ++i) {

@@ -126,8 +126,8 @@ TEST(ShuffleSpill, GivesBackAllInOrder) {
   EXPECT_EQ(next, count);
 }
 
-// More data than a part was to hold is refused, because it must not overwrite the next part. This
-// happens if an input is replaced between the passes.
+// A document that exceeds the planned size of its part is refused, because it would overwrite the
+// next part. This happens if an input is replaced between the two passes.
 TEST(ShuffleSpill, RefusesMoreThanItsPartsWereToHold) {
   const test::temp_folder folder(test::quick_folder());
   const std::vector<std::byte> tokens(80);

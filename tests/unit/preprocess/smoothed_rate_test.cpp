@@ -25,7 +25,7 @@ TEST(SmoothedRate, IsTheRateFromTheFirstMomentOn) {
 TEST(SmoothedRate, ForgetsHalfInTenSeconds) {
   for (const int steps : {1, 10, 1000}) {
     smoothed_rate rate;
-    rate.update(1e6, 1000);  // 1000 a second, for so long that only this counts
+    rate.update(1e6, 1000);  // 1000 per second, for so long that nothing earlier counts
     for (int i = 1; i <= steps; ++i) rate.update(1e6, 1000 + 10.0 * i / steps);
     EXPECT_NEAR(rate.per_second(), 500, 1e-6) << steps;
   }

@@ -39,9 +39,9 @@ TEST(SlowestStage, SharesTheReadingOfSpansAmongTheWorkers) {
   EXPECT_EQ(slowest_stage({.read = 1, .read_spans = 8}, 10, 16).name, "read");
 }
 
-// Serial stages are shared among the processes. There are four, with one reader and two workers
-// each. Together, the readers were busy for longer than the run took, but the run still waited for
-// the workers.
+// Serial stages are shared among the processes. There are four processes, with one reader and two
+// workers each. Together, the readers were busy for longer than the run took, but the run still
+// waited for the workers.
 TEST(SlowestStage, SharesWhatIsSerialAmongTheProcesses) {
   const stage_times busy{.read = 20, .encode = 64, .write = 12, .sync = 4};
   EXPECT_EQ(slowest_stage(busy, 10, 8, 4).name, "encode");

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::Eq;
 using testing::Optional;
 
-// A tree like the kernel's, with the files that a test writes.
+// A folder tree like the kernel's /proc and /sys, with the files that a test writes.
 class ControlGroups : public testing::Test {
  protected:
   void write(const std::string& path, const std::string& text) const {

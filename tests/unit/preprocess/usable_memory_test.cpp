@@ -20,7 +20,7 @@ using testing::Optional;
 
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
 
-// A tree like the kernel's, with the files that a test writes.
+// A folder tree like the kernel's /proc and /sys, with the files that a test writes.
 class UsableMemory : public testing::Test {
  protected:
   void write(const std::string& path, const std::string& text) const {

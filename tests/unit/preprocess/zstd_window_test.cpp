@@ -77,7 +77,7 @@ TEST(ZstdWindow, IsNoneOfSkippableFramesAndOfHeadersThatAreCutOff) {
 
 class ZstdWindows : public test::compressed_input {
  protected:
-  // Reads a file with a limit of window memory.
+  // Reads a file with a limit on the memory of a window.
   std::string read_within(std::uint64_t most_bytes, std::string_view file) const {
     test::write_text(path(), file);
     return test::read_source(*open_input({.path = path(),
@@ -119,8 +119,8 @@ TEST_F(ZstdWindows, ThatNoCompressorMakesAreDamage) {
   EXPECT_EQ(plan_inputs(std::vector<std::string>{path().string()}).size(), 1U);
 }
 
-// The window of each frame is checked after the text before it. Compressed bytes are read 256 KiB
-// at a time, so the second header can be split between two reads.
+// A frame's window is checked only after the text before the frame was returned. Compressed bytes
+// are read 256 KiB at a time, so the second header can be split between two reads.
 TEST_F(ZstdWindows, AreCheckedOfEachFrameAfterTheTextBeforeIt) {
   constexpr std::size_t chunk = std::size_t{256} << 10;
   const std::string first = frame("first", 20, false);
