@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the attacks on the programs share: a corpus, runs with a limit, and what a refusal looks like.
+"""Code that the attacks on the programs share: a corpus, runs with a time limit, and a check of refusals.
 
-Used by fail_kth.py, racing_writers.py and mutated_files.py.
+fail_kth.py, racing_writers.py and mutated_files.py use it.
 """
 
 import argparse
@@ -22,15 +22,15 @@ import sys
 import tempfile
 import time
 
-# A run counts as hung if it exceeds the largest of these limits, and then exceeds ten times the
-# limit when it runs alone.
+# A run counts as hung if it exceeds its limit (see limit_of()), and later, when it runs alone, also
+# exceeds ten times that limit.
 LIMIT_S = 20
 UNDISTURBED_RUNS = 100
 PATIENCE = 10
-MOST_BYTES = 6 << 30  # limit of address space, since mutated sizes may make a program request much
+MOST_BYTES = 6 << 30  # limit of the address space, because a damaged size may be huge
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
-# Uses blocks of a few lines, and a checkpoint after each, so that a small corpus has as many as a
-# large one.
+# Each block has a few lines, and a checkpoint follows each block. So a small corpus has as many of
+# them as a large one.
 HOOKS = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
 # Flags for prepare-cache: the split and the samples of a few documents.
 SAMPLES = ["--split", "8,1,1", "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2"]
@@ -49,19 +49,20 @@ class Hung(Exception):
 
 
 def is_sanitized(program):
-    """Sanitizers reserve more address space than any limit would leave them."""
+    """Returns whether a program has AddressSanitizer, which reserves more address space than any
+    limit allows."""
     return b"__asan_init" in pathlib.Path(program).read_bytes()
 
 
 def limit_of(undisturbed_s, least_s=LIMIT_S):
-    """The limit of runs of which an undisturbed one took so long."""
+    """Returns the time limit of a run, given the duration of an undisturbed run."""
     return max(least_s, UNDISTURBED_RUNS * undisturbed_s)
 
 
 def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
-    """Runs a program in a session of its own. After the limit, kills all that is left of the session
-    and raises Hung."""
-    # Other tests check for leaks, and MPI itself has some.
+    """Runs a program in its own session. After the limit, kills all processes of the session and
+    raises Hung."""
+    # Do not check for leaks here: other tests do that, and MPI itself leaks.
     environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0", **(more or {})}
     command = [str(part) for part in command]
     if limit_memory:
@@ -83,8 +84,8 @@ def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
 
 
 def kill_session(process):
-    """Kills the processes of a session that `process` leads. Ranks of MPI are in groups of their
-    own, and would keep the pipes of mpirun open."""
+    """Kills all processes of the session that `process` leads. MPI ranks are in process groups of
+    their own; if they survived, they would keep the pipes of mpirun open."""
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             session = int((entry / "stat").read_text().rpartition(")")[2].split()[3])
@@ -101,7 +102,7 @@ def kill_session(process):
 
 
 def crash_of(result):
-    """How a program died of a fault instead of telling it, or nothing."""
+    """Returns how a program crashed instead of reporting an error, or None."""
     if result.status < 0 or result.status >= 128:
         return f"died of a signal (status {result.status})"
     if found := CRASH.search(result.err):
@@ -110,7 +111,7 @@ def crash_of(result):
 
 
 def refusal_problem(result, program):
-    """What is wrong with a refusal, or nothing: it has to be a sentence of the program."""
+    """Returns what is wrong with a refusal, or None. The program must have printed a sentence."""
     if problem := crash_of(result):
         return problem
     if not re.search(rf"^{program}: .*[a-z]{{2,}}.* .*[a-z]{{2,}}", result.err, re.MULTILINE):
@@ -119,7 +120,7 @@ def refusal_problem(result, program):
 
 
 def contents(folder):
-    """The files below a folder, by name."""
+    """Returns the bytes of all files below a folder, by relative path."""
     folder = pathlib.Path(folder)
     return {str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -143,8 +144,8 @@ def quarantine(*keys):
 
 
 def made(root, command, kill_at=None):
-    """The files that command(folder) leaves in a new folder, and its seconds. `kill_at` is a step at
-    which the program kills itself."""
+    """Runs command(folder) in a new folder. Returns the files that it leaves, and its duration in
+    seconds. With `kill_at`, the program kills itself at that step."""
     folder = root / "made"
     folder.mkdir()
     killed = {"MILLRACE_TEST_KILL_AT": kill_at} if kill_at else {}
@@ -162,7 +163,7 @@ def is_unfinished(name):
 
 
 def difference(found, wanted):
-    """The names of files that differ, or nothing."""
+    """Returns the names of the files that differ; empty if there are none."""
     wrong = []
     for name in sorted(found.keys() | wanted.keys()):
         if name not in wanted:
@@ -175,7 +176,7 @@ def difference(found, wanted):
 
 
 class Corpus:
-    """Inputs in a folder: plain and compressed, with bad records if `dirty`."""
+    """Input files in a folder, plain and compressed. If `dirty`, some records are bad."""
 
     def __init__(self, folder, chance, lines, dirty):
         folder.mkdir(parents=True)
@@ -196,7 +197,7 @@ class Corpus:
         self.inputs = [str(path) for path in sorted(folder.iterdir())]
 
     def add_archives(self, chance, folder):
-        """bzip2 and xz, which a build need not have."""
+        """Adds a bzip2 and an xz file, which not every build can read."""
         text = b"".join(self._line(chance, i) for i in range(6))
         for name, data in (("f.jsonl.bz2", bz2.compress(text)), ("g.jsonl.xz", lzma.compress(text))):
             (folder / name).write_bytes(data)
@@ -212,7 +213,7 @@ class Corpus:
 
 
 class Table:
-    """Counts by two names and an outcome."""
+    """Counts the outcomes of each row. The name of a row has two parts."""
 
     def __init__(self, titles, outcomes):
         self.titles, self.outcomes = titles, outcomes
@@ -238,10 +239,12 @@ class Table:
 
 
 def work_through(cases, attempt, hangs, seconds):
-    """Tries cases on all processors until none is left or the time is over. How many were tried.
+    """Tries cases on all processors until none is left or the time is over. Returns the number of
+    tried cases.
 
-    attempt(case) that raises Hung is repeated after the others, alone and with more patience; if it
-    hangs again, hangs(case, what) is called. This takes at most twice the time again.
+    If attempt(case) raises Hung, it is repeated after all other cases, alone and with a longer
+    limit. If it hangs again, hangs(case, what) is called. The repetitions take at most twice the
+    given time.
     """
     global _patience, _end
     stop = None
@@ -274,7 +277,7 @@ def work_through(cases, attempt, hangs, seconds):
 
 
 def guarded(main):
-    """The exit status of a driver, or why it cannot begin."""
+    """Returns the exit status of a driver, or a message if an undisturbed run hangs."""
     try:
         return main()
     except Hung as error:
@@ -304,8 +307,8 @@ def seed_of(given):
 
 
 def chosen_number(seed, *words):
-    """A number below 2^64 by chance that depends on these words alone: a case that is added or gone
-    changes the choice of no other."""
+    """Returns a random number below 2^64 that depends only on these words. So if a case is added or
+    removed, the choices for all other cases stay the same."""
     text = "\0".join(map(str, (seed, *words)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 

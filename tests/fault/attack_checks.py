@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the drivers of the attacks: they must notice what they look for, and an attack that attacks
-nothing must fail.
+"""Checks the attack drivers: they must notice planted faults, and an attack without any target must fail.
 
   attack_checks.py --bin build/bin --library build/tests/libfail_kth.so
 """
@@ -121,7 +120,8 @@ class Drivers(unittest.TestCase):
         self.assertLess(max(took for _, took in limits), 30)
 
     def planted(self, folder, name, script):
-        """A folder of the programs, one of which is a script that may call the program as $real."""
+        """Makes a folder with links to the programs. In place of program `name`, it has a script
+        that can call the real program as $real."""
         for program in ("preprocess_data", "merge_datasets", "inspect_dataset"):
             (pathlib.Path(folder) / program).symlink_to((given.bin / program).resolve())
         planted = pathlib.Path(folder) / name

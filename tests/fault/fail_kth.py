@@ -1,30 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the k-th system call of a program that writes fail, for every k, as SQLite tests itself.
+"""Makes the k-th system call of a program fail, for every k, as SQLite does in its own tests.
 
 Each scenario is a small run of preprocess_data, merge_datasets, inspect_dataset prepare-cache or
-preprocess_data_mpi. The library `fail_kth` (fail_kth.cpp), preloaded, first counts the calls of
-each kind: open, read, write, sync, rename and so on. Then, for each kind, each k and each fault, the
-run is made again with that one fault, `once` or from there `on`. A fault is an errno, a short
-transfer, or SIGKILL before or after the call. Such a run must do one of these:
+preprocess_data_mpi. A first run with the preloaded library `fail_kth` (fail_kth.cpp) counts the calls
+of each kind: open, read, write, sync, rename and so on. Then the run is repeated for each kind, each k
+and each fault. A fault is an errno, a short transfer, or SIGKILL before or after the call. It strikes
+call k only (`once`), or call k and all later calls of the kind (`on`). A run must have one of these
+outcomes:
 
-  complete  exit 0 with the bytes of an undisturbed run, and no other file beside them.
-            A lock that fails with EINTR must be tried again, so such runs must be complete;
-  refused   exit with a status that is not 0 and a sentence on stderr. Then no index may lie under a
-            final name without the tokens that belong to it, and the retry without a fault
-            (--resume; --overwrite where its message says so) must give the undisturbed bytes;
-  killed    as refused, without the sentence.
+  complete  The exit status is 0, and the files are exactly those of an undisturbed run. A lock that
+            fails with EINTR must be retried, so such runs must be complete.
+  refused   The exit status is not 0, and stderr has a sentence. No index has its final name unless
+            its tokens do too. A retry without a fault gives the files of an undisturbed run. The retry
+            uses --resume, or --overwrite if the message asks for it.
+  killed    The same as `refused`, but without the sentence.
 
-It is `wrong` otherwise, and it `hangs` if it takes longer than the limit. `missed` are runs that made
-fewer calls than k this time, because their threads shared the work differently; they must end as the
-undisturbed run does.
+Any other outcome is `wrong`. A run that exceeds its time limit `hangs`. A run is `missed` if it made
+fewer than k calls this time, because its threads shared the work differently. A missed run must end
+like an undisturbed run.
 
-Each problem is printed with the arguments that replay it, e.g.
+Each problem is printed with the arguments that replay it, for example:
 
   fail_kth.py --bin build/bin --library build/tests/libfail_kth.so --only merge --plan rename:3:EIO:once
 
-Exits 1 if any run was wrong or hung, if there was no case, or if most cases were missed; 2 if it does
-not know an argument; and 77 where the system does not preload the library.
+Exits with 1 if a run was wrong or hung, if there was no case, or if most cases were missed. Exits with
+2 for an unknown argument, and with 77 if the system does not preload the library.
 """
 
 import contextlib
@@ -72,21 +73,22 @@ ONCE_ONLY = {"EINTR", "kill-before", "kill-after"}
 
 
 def times_of(kind, fault):
-    """How often a fault may strike: at call k alone, or at that one and all later ones."""
+    """Returns how often a fault may strike: at call k only, or at call k and all later calls."""
     return ("once",) if fault in ONCE_ONLY or (kind, fault) == ("lock", "EAGAIN") else ("once", "on")
 
 
 class Scenario:
-    """A run, what it begins with, and what it must end with."""
+    """A run, the files with which it starts, and the files with which it must end."""
 
     def __init__(self, name, program, command, *, begin=None, wanted=None, old=None, parts=None,
                  retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), least_limit_s=attack.LIMIT_S):
         self.name, self.program = name, program
-        self.command = command  # function of (folder, more flags, prefix of each process)
+        self.command = command  # function of (folder, additional flags, command prefix of each
+                                # process)
         self.begin = begin or {}
         self.wanted = wanted
         self.old = old or {}  # output of an earlier run; it may stay if this run fails
-        self.parts = parts or {}  # finished datasets that the run makes on the way
+        self.parts = parts or {}  # finished datasets that the run makes for temporary use
         self.retries = retries  # flags of the retries; each is tried only if the one before refuses
         self.refuses = refuses  # existing files stay as they are, whatever happens
         self.cost = cost  # in a random sample, this scenario gets 1 / cost as many cases
@@ -96,7 +98,8 @@ class Scenario:
 
 
 def torn_index(found, scenario):
-    """An index, or part of a cache, under a final name that belongs to no whole dataset."""
+    """Returns which index, or part of a cache, has a final name but belongs to no complete dataset.
+    Returns None if there is none."""
     sets = [scenario.wanted, scenario.old, scenario.begin, scenario.parts]
     for name, data in found.items():
         if name.endswith(".idx"):
@@ -125,8 +128,9 @@ class Attack:
 
     def preloaded(self, command, plan=None, rank=None, ending=None, hooks=None,
                   limit_s=attack.LIMIT_S):
-        """Runs command(before) with the library. `before` goes before the program that is attacked.
-        Returns the result, the calls of each kind, and how often and where the fault struck."""
+        """Runs command(before) with the library preloaded. `before` is the prefix for the command
+        line of the attacked program. Returns the result, the number of calls of each kind, and how
+        often and where the fault struck."""
         board = self.root / "boards" / str(next(self.numbers))
         board.write_bytes(bytes(BOARD_BYTES))
         env = [f"MILLRACE_FAIL_FOLDER={self.root}", f"MILLRACE_FAIL_BOARD={board}",
@@ -172,7 +176,7 @@ class Attack:
         return folder
 
     def count(self, scenario, rank):
-        """Calls by kind; and the run that is only counted has to end as the others."""
+        """Counts the calls of an undisturbed run by kind. Also checks the result of this run."""
         folder = self.new_folder(scenario)
         scenario.limit_s *= attack.PATIENCE
         result, calls, _, _ = self.disturbed(scenario, folder, None, rank)
@@ -190,7 +194,7 @@ class Attack:
         return calls
 
     def retry(self, scenario, folder):
-        """Without a fault."""
+        """Repeats the run without a fault. Returns what is wrong, or None."""
         if scenario.refuses:
             result = attack.run(scenario.command(folder, (), []), scenario.hooks, scenario.limit_s)
             if result.status == 0:
@@ -211,7 +215,7 @@ class Attack:
         return f"no retry helps: {result.err.strip()}"
 
     def judge(self, scenario, folder, plan, result, fired):
-        """The outcome, and what is wrong."""
+        """Returns the outcome of a run, and what is wrong with it, or None."""
         killed = "kill" in plan and fired and result.status != 0
         if not killed and (problem := attack.crash_of(result)):
             return "wrong", problem
@@ -243,7 +247,7 @@ class Attack:
 
     @staticmethod
     def told(scenario, result):
-        """What stderr says; of an MPI job, not what mpirun says of it."""
+        """Returns the end of stderr. For an MPI job, leaves out what mpirun itself wrote."""
         lines = result.err.strip().splitlines()
         own = [line for line in lines if line.startswith(scenario.program)]
         return "\n      ".join((own or lines)[-6:])
@@ -272,7 +276,8 @@ class Attack:
                     f"--only '{scenario.name}' --plan {plan}{which}: {outcome}: {problem}")
 
     def cases(self, scenarios, kinds, faults, seed):
-        """All there are, such that a first part of them has something of everything."""
+        """Yields all cases. Their order makes every leading part of the list cover all scenarios
+        and kinds."""
         groups = []
         for scenario in scenarios:
             for rank in scenario.ranks:
@@ -301,7 +306,8 @@ class Attack:
 
 
 def preloadable(library, copy):
-    """The library's path, or a copy: LD_PRELOAD splits its value at spaces and colons."""
+    """Returns the path of the library. If the path has a space or a colon, at which LD_PRELOAD
+    splits its value, returns the path of a copy."""
     if not library.is_file():
         sys.exit(f"fail_kth: --library: {library} does not exist; build the target fail_kth")
     if not set(str(library)) & set(" :"):
@@ -317,7 +323,8 @@ def preloadable(library, copy):
 
 
 def scenarios_in(root, programs, chance, mpiexec):
-    """Builds what the scenarios begin with: each is run once undisturbed, later, for its result."""
+    """Makes the files with which the scenarios start, and yields the scenarios. If the expected
+    result of a scenario is not given, an undisturbed run produces it later."""
     preprocess, merge = programs / "preprocess_data", programs / "merge_datasets"
     inspect = programs / "inspect_dataset"
     good = attack.Corpus(root / "in" / "good", chance, 24, dirty=False)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mounted folder of files whose bytes cannot all be read: the kernel's own EIO, by FUSE.
+"""A FUSE file system whose files cannot be read completely: the kernel itself returns EIO.
 
-Speaks the protocol of linux/fuse.h over /dev/fuse itself, as much of it as reading takes.
+Implements the part of the protocol in linux/fuse.h that reading needs, directly on /dev/fuse.
 """
 
 import ctypes
@@ -22,12 +22,13 @@ DETACH = 2
 
 
 class NoFuse(Exception):
-    """It cannot be mounted here."""
+    """No FUSE file system can be mounted here."""
 
 
 class FailingFileSystem:
-    """Mounted while it is entered. `files`: bytes by name; `bad`: by name, the byte from which on
-    reading fails. Without `direct_io` the kernel keeps pages, and files can be mapped."""
+    """A file system that is mounted for the duration of a `with` block. `files` maps names to
+    bytes. `bad` maps a name to the first byte that cannot be read. Without `direct_io`, the kernel
+    caches pages, and files can be mapped."""
 
     def __init__(self, folder, files, direct_io=True):
         self.folder = os.fspath(folder)
@@ -101,7 +102,7 @@ class FailingFileSystem:
                                os.getuid(), os.getgid(), 0, 4096, 0)
 
     # With direct I/O, a read returns the bytes before the bad place, as a disk does. With the page
-    # cache, it fails as a whole, because the kernel would take a short answer for the end of the
+    # cache, the whole read fails, because the kernel would take a short answer for the end of the
     # file. The kernel then requests each page again.
     def _read(self, name, offset, size):
         end = self.bad.get(name, len(self.files[name]))

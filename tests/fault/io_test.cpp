@@ -150,7 +150,7 @@ TEST(IoFault, MapsNoFolderAndNoDevice) {
   EXPECT_EQ(code_of([&] { const file_mapping m("/dev/null"); }), EINVAL);
 }
 
-// Opening a FIFO waits for a writer, forever if there is none.
+// Opening a FIFO would wait for a writer, and forever if there is none.
 TEST(IoFault, RefusesAFifoWithoutWaiting) {
   const test::temp_folder folder;
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);

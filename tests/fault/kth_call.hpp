@@ -155,7 +155,7 @@ inline const settings& given() {
   return all;
 }
 
-// Whether calls on a descriptor count, indexed by the descriptor.
+// For each descriptor: whether calls on it count.
 inline std::array<std::atomic<bool>, 1 << 16> tracked;
 
 inline bool is_tracked(int fd) {

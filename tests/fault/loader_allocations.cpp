@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// loader_allocations makes the k-th allocation of the loader fail, for many k, in a child process
-// for each k. After that, allocations succeed again. The program checks these rules:
+// loader_allocations makes allocations of the loader fail, starting with the k-th. It tests many k,
+// each in its own child process. Later, allocations succeed again. The program checks these rules:
 //
 // - Every call either succeeds or throws. No child crashes, terminates or hangs.
 // - Every batch has the right contents, and none is skipped. A loader that stops early has thrown
@@ -61,7 +61,7 @@ using namespace millrace;  // NOLINT: a program
 
 constexpr std::int64_t rows_of_batch = 2;
 constexpr std::int64_t never = test::fail_kth_allocation::never;
-constexpr int most_errors = 4;  // errors of one loader until the harness stops using it
+constexpr int most_errors = 4;  // the harness stops using a loader after this many errors
 
 // A broken rule of the list above. Errors that the loader throws have other types.
 struct broken_rule : std::logic_error {
@@ -202,7 +202,7 @@ std::int64_t serve(loader::batch_loader& from, const expected_batches& expected,
   return at;
 }
 
-// Serves all batches while every allocation succeeds. No error may come up.
+// Serves all batches while every allocation succeeds. No error may occur.
 void serve_all(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
                const char* who) {
   child_report fresh{};
@@ -446,7 +446,7 @@ class harness {
   bool all_good() const { return cases_ > 0 && wrong_ == 0; }
 
  private:
-  // Divides the time left of --seconds evenly among the lines of the table that are left.
+  // Divides the remaining time of --seconds evenly among the remaining lines of the table.
   steady::time_point end_of_line() {
     const auto left = static_cast<std::int64_t>(lines_left_--);
     if (args_.seconds == never) return steady::time_point::max();
@@ -454,8 +454,8 @@ class harness {
     return now + (begin_ + std::chrono::seconds(args_.seconds) - now) / left;
   }
 
-  // The allocations to fail: all from --first to --last. If there are more than --most, a random
-  // sample of --most.
+  // Returns the values of k to test: all from --first to --last, or a random sample of --most if
+  // there are more.
   std::vector<std::int64_t> chosen(std::int64_t allocations) {
     std::vector<std::int64_t> all;
     for (std::int64_t k = args_.first; k <= std::min(allocations, args_.last); ++k) {
@@ -503,7 +503,7 @@ class harness {
       return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     };
     int status = status_of(what, use, args_.limit_s);
-    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // or is it busy?
+    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // it may only be slow
     ++line.runs;
     if (what.k != never) ++cases_;
     const bool is_killed = WIFSIGNALED(status);

@@ -54,7 +54,7 @@ class MergeStop : public test::merge_fault {
   static constexpr std::int32_t giant_bytes = 64 << 20;
 
   // Waits until the program has begun to write, and pauses it with SIGSTOP. Returns false if the
-  // program ended before.
+  // program ended before that.
   bool caught_writing(const test::running_program& program, const strings& more) const {
     const fs::path file = out() / (more.empty() ? "whole.bin.partial" : "whole.shuffle.partial");
     while (!fs::exists(file) && !program.ended()) std::this_thread::yield();

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the programs on files with random damage: flipped, cut, inserted, repeated or zeroed bytes.
 
-Damaged are the .idx, .bin and sidecars of a dataset, the caches that prepare-cache writes, a state of
-a run, the journal of an unfinished run, the files of tokenizers and compressed inputs. The program
-that reads the file must do one of these:
+These files are damaged: the .idx, .bin and sidecars of a dataset, the caches that prepare-cache writes,
+a state of a run, the journal of an unfinished run, the files of tokenizers, and compressed inputs. The
+program that reads the file must have one of these outcomes:
 
-  refused  exit with 1 or 2 and a sentence: on stderr, or on stdout for `inspect_dataset verify`, which
-           answers with the fault it finds;
-  equal    exit with 0, with the output and the files of the run on undamaged files;
-  other    exit with 0 and another result, if the rule of these files lets that pass. --rules prints
-           the rules.
+  refused  It exits with 1 or 2 and prints a sentence on stderr. `inspect_dataset verify` prints the
+           fault that it finds on stdout instead.
+  equal    It exits with 0. Its output and files are those of the run on undamaged files.
+  other    It exits with 0 and another result that the rule for these files allows. --rules prints the
+           rules.
 
-It is `wrong` otherwise: a signal, a failure of a sanitizer, a request for as much memory as the damage
-says, or a result that the rule forbids. It `hangs` if it takes longer than the limit.
+Any other outcome is `wrong`: a signal, a failure of a sanitizer, a request for as much memory as the
+damaged size says, or a result that the rule forbids. A run that exceeds its time limit `hangs`.
 
-Exits 1 if a run was wrong or hung, or if none was tried.
+Exits with 1 if a run was wrong or hung, or if no case was tried.
 """
 
 import bz2
@@ -38,7 +38,7 @@ import attack
 
 
 def mutated(data, chance):
-    """Data with a few damaged places."""
+    """Returns the data with a few damaged places."""
     data = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
         at = chance.randrange(len(data) + 1)
@@ -67,7 +67,8 @@ def mutated(data, chance):
 
 
 class Damage:
-    """One damaged file, in a folder with the others, and what a command made of it with exit 0."""
+    """One damaged file, in a folder with the undamaged files, and the result of a command that
+    exited with 0."""
 
     def __init__(self, target, folder, name, data, command, result):
         self.target, self.folder, self.name, self.data = target, folder, name, data
@@ -86,25 +87,26 @@ class Damage:
 
     @property
     def differs(self):
-        """How the result differs from the undamaged one, or nothing."""
+        """How the result differs from the result on undamaged files; empty if it does not."""
         files = attack.difference(self.found, self.wanted)
         return ", ".join(filter(None, [files, self.prints_otherwise and "stdout differs"]))
 
 
 def printed(result, folder):
-    """What a command says, but for its folder and for seconds and memory."""
+    """Returns what a command printed. Replaces its folder, times and amounts of memory."""
     return re.sub(r"[0-9.]+ (s|MB/s|MB|GB)\b", r"N \1", result.out.replace(str(folder), "FOLDER"))
 
 
 def contents(folder):
-    """The files of a folder, without its name in them. All these names have the same length."""
+    """Returns the files of a folder, with the name of the folder replaced in them. All these names
+    have the same length."""
     return {name: data.replace(os.fsencode(folder), b"FOLDER")
             for name, data in attack.contents(folder).items()}
 
 
 class Rule:
-    """Which results other than the undamaged one may pass: in words, and as a function of a Damage
-    that returns what is wrong, or nothing."""
+    """Describes which results may differ from the undamaged one: in words, and as a function that
+    takes a Damage and returns what is wrong, or None."""
 
     def __init__(self, words, problem):
         self.words, self.problem = words, problem
@@ -114,11 +116,11 @@ NOTHING = Rule("nothing", lambda damage: damage.differs)
 
 
 class Target:
-    """Files, those of them that may be damaged, and the commands that read them.
+    """A set of files, which of them may be damaged, and the commands that read them.
 
     If `is_output`, the commands also write the damaged file, and must restore it. If
-    `prints_progress`, stdout is not compared. `inspect_dataset verify` must find each damage in files
-    that end in `found_by_verify`.
+    `prints_progress`, stdout is not compared. `inspect_dataset verify` must find all damage in
+    files that end in `found_by_verify`.
     """
 
     def __init__(self, name, files, endings, commands, rule, *, is_output=False,
@@ -272,7 +274,8 @@ def targets_in(root, programs):
             *[folder / flag[1:] if flag.startswith("/") else flag for flag in flags])
 
     def other_tokenizer(damage):
-        """Other ids need another fingerprint, and a whole dataset of the same documents."""
+        """Allows other ids only with another fingerprint, in a complete dataset of the same
+        documents."""
         meta, undamaged = (json.loads(files[f"{prefix}.meta"])
                            for files in (damage.found, damage.wanted))
         if meta["tokenizer"]["fingerprint"] == undamaged["tokenizer"]["fingerprint"]:
@@ -337,7 +340,7 @@ def targets_in(root, programs):
 
 
 def decompressed(name, data):
-    """What other programs than ours decompress, or nothing if they find damage."""
+    """Returns what other programs decompress, or None if they find damage."""
     if not data:
         return b""
     try:
@@ -354,7 +357,7 @@ def decompressed(name, data):
 
 
 def bpe_json(folder):
-    """A tokenizer.json of the vocabulary and merges of a folder."""
+    """Returns a tokenizer.json with the vocabulary and the merges of a folder."""
     vocab = json.loads((folder / "vocab.json").read_text())
     merges = [line for line in (folder / "merges.txt").read_text().split("\n")
               if line and not line.startswith("#version")]
@@ -367,7 +370,8 @@ def bpe_json(folder):
 
 
 def same_keys(damage):
-    """Whether Python reads both files as JSON objects of the same keys."""
+    """Returns whether Python reads the damaged and the undamaged file as JSON objects with the same
+    keys."""
     try:
         read = json.loads(damage.data)
     except ValueError:
@@ -393,7 +397,7 @@ class Mutations:
             "preprocess_data", "merge_datasets", "inspect_dataset"))
 
     def control(self, target):
-        """What the commands make of undamaged files."""
+        """Records the results of the commands on undamaged files."""
         for command_of in target.commands:
             folder = self.new_folder()
             attack.fill(folder, target.files)

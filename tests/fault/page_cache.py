@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is read and written once leaves the page cache, where file systems know to and where not.
+"""Checks that data that is read or written only once leaves the page cache.
 
 usage: page_cache.py --bin FOLDER
 
-Runs preprocess_data and merge_datasets on files that are not in memory, and looks how much of them is
-afterwards; then again under strace, which refuses RWF_DONTCACHE as kernels before Linux 6.14 do; and on
-an input that was in memory, which has to stay there.
+Runs preprocess_data and merge_datasets on files that are not in memory, and measures how much of the
+files is in memory afterwards. Does the same under strace, which refuses RWF_DONTCACHE as kernels before
+Linux 6.14 do. Finally, checks that an input that was in memory before stays there.
 
-Exits 77 without strace, and where the kernel does not tell what is in memory or does not let go of it.
+Exits with 77 if there is no strace, or if the kernel does not report or drop what is in memory.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def skip(why):
 
 
 def resident(path):
-    """The share of a file that is in memory."""
+    """Returns the fraction of a file that is in memory."""
     size = path.stat().st_size
     asked = (ctypes.c_uint64 * 2)(0, 0)
     told = (ctypes.c_uint64 * 5)()
@@ -44,7 +44,7 @@ def resident(path):
 
 
 def put_out(path):
-    """Has a file leave the memory."""
+    """Drops a file from memory."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

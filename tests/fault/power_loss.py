@@ -1,32 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Power loss for preprocess_data, by replay.
+"""Tests preprocess_data against power losses, by replaying its system calls.
 
-A kill leaves the page cache; a power loss does not. So a run is recorded under strace, with all that
-it writes, and for each moment between two system calls the folder is built that a loss of power at
-that moment could leave. There `preprocess_data --resume` must end with the files of a run that was
-never disturbed: equal bytes, sidecars included, and nothing beside them.
+A kill preserves the page cache; a power loss does not. So the script records a run under strace, with
+all bytes that the run writes. For each moment between two system calls, it builds the folders that a
+power loss at that moment could leave. In each of these folders, `preprocess_data --resume` must end with
+exactly the files of an undisturbed run, including the sidecars.
 
-What POSIX promises is all that is relied on. A file's bytes are safe up to the start of its last
-fsync or fdatasync that returned; the names in the folder up to the start of the folder's last fsync.
-That a file system keeps more than that, as ext4 does, does not count. Of what is not safe survives:
+The script relies only on what POSIX guarantees. The bytes of a file are safe up to the start of the
+file's last completed fsync or fdatasync. The names in a folder are safe up to the start of the folder's
+last completed fsync. Some file systems, such as ext4, keep more, but that does not count. Of the data
+that is not safe, a power loss keeps one of these:
 
   least    nothing: neither bytes nor names
-  names    all names, no bytes
-  sizes    all names, and sizes with zeros where the bytes should be
-  bytes    all bytes, no names
-  some     by chance, several times: each change of a name or not; each write, half of it or none
+  names    all names, but no bytes
+  sizes    all names and sizes, with zeros in place of the bytes
+  bytes    all bytes, but no names
+  some     a random part, tried several times: each change of a name is kept or lost; each write is
+           kept, cut off or lost
 
-Not simulated: a safe sector that a torn write of its neighbour takes along, a disk that lies about
-its cache, a rename that leaves both names or none.
+These losses are not simulated: a torn write that damages a safe neighboring sector, a disk that
+misreports its cache, and a rename that leaves both names or none.
 
-Recorded are: a fresh run; one that is killed, and its --resume, with what the first one left unsafe;
-one that is killed when it was all but done, and then --overwrite; --overwrite of a finished pair, of
-which at each moment one pair or the other must be whole, or no index there. The inputs are dirty: bad
-records under quarantine, lines ended by \\r\\n, gzip, zstd in frames and an empty file, in blocks of a
-few lines with a checkpoint after each.
+The script records these runs:
 
-Exits 77 where there is no strace, or it may not trace.
+- a fresh run;
+- a killed run and its --resume, which starts with the data that the killed run left unsafe;
+- a run that is killed when it is almost done, followed by a run with --overwrite;
+- a run with --overwrite that replaces a finished pair of .bin and .idx. At each moment, the old or the
+  new pair must be complete, or there must be no index.
+
+The inputs have bad records (under quarantine), lines that end in \\r\\n, a gzip file, a zstd file of
+several frames, and an empty file. A block has a few lines, and a checkpoint follows each block.
+
+Exits with 77 if there is no strace, or if strace may not trace.
 """
 
 import argparse
@@ -58,7 +65,7 @@ def is_finished(name):
 
 
 class Corpus:
-    """Inputs, and the command that reads them."""
+    """Input files, and the command that reads them."""
 
     def __init__(self, program, root, chance):
         self.program, self.root = program, root
@@ -102,13 +109,14 @@ class Corpus:
 
 
 def goes_on(left):
-    """Whether there is something done to go on from."""
+    """Returns whether a folder has finished work from which a run can resume."""
     return (b"out.journal" in left and
             len(left.get(b"out_text_document.bin.partial", b"")) > 0)
 
 
 def expect_old_or_new(left, old, new):
-    """Under final names: a pair that is whole, or no index."""
+    """Checks that each index with a final name belongs to a complete pair. Returns the problem in
+    words, or None."""
     for key in (b"text", b"title"):
         pair = [b"out_" + key + b"_document." + end for end in (b"bin", b"idx")]
         if pair[1] not in left:
@@ -120,7 +128,7 @@ def expect_old_or_new(left, old, new):
 
 
 def try_loss(corpus, number, what, left, old, new):
-    """A problem in words, or nothing."""
+    """Tests the folder that a power loss left. Returns the problem in words, or None."""
     if problem := expect_old_or_new(left, old, new):
         return f"{what}: {problem}"
     folder = corpus.root / f"loss{number}"
@@ -148,7 +156,7 @@ def try_loss(corpus, number, what, left, old, new):
 
 
 def check(corpus, title, disk, runs, old, new, chance, most):
-    """How many losses were tried, and the problems."""
+    """Tests the power losses during the recorded runs. Returns the number of problems."""
     found = list(losses(disk, runs, chance))
     tried = found if len(found) <= most else sorted(chance.sample(range(len(found)), most))
     if tried is not found:

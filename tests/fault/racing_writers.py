@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Three processes at once that write the same output prefix, or into the same folder of caches.
+"""Lets three processes write the same output prefix, or the same folder of caches, at the same time.
 
-  preprocess     preprocess_data on one of two corpora, plain, with --resume or with --overwrite
-  partitions     the same, some of them with --partitions
-  tasks          the same on one corpus with --task, two of them perhaps for the same task
-  merge          merge_datasets, in order or shuffled, of one of two folders
+  preprocess     preprocess_data on one of two corpora: without a flag, with --resume or --overwrite
+  partitions     the same; some of the processes also get --partitions
+  tasks          the same on one corpus with --task; several processes may get the same task
+  merge          merge_datasets on one of two folders, in order or shuffled
   prepare-cache  inspect_dataset prepare-cache for one of two sequence lengths
 
-They begin in an empty folder, beside the output of an earlier run, beside an unfinished run, or with
+The processes start in an empty folder, or next to the output of an earlier run, an unfinished run or
 half a cache. At most one of them writes the same files at a time.
 
-Each must end with exit 0, or with a sentence on stderr; prepare-cache waits for the others, so each of
-them must end with exit 0. What is there in the end must be what the processes with exit 0 write alone,
-without any other file beside it, and `inspect_dataset verify` must find nothing. If all were refused,
-the files must be those that were there before.
+Each process must exit with 0, or print a sentence on stderr. The prepare-cache processes wait for each
+other, so each of them must exit with 0. In the end, the folder must hold exactly the files that the
+successful processes write when they run alone. `inspect_dataset verify` must find no fault in them. If
+all processes were refused, the files must be the same as before.
 
-Exits 1 if a race ended otherwise, or if none was tried.
+Exits with 1 if a race ended otherwise, or if no race was tried.
 """
 
 import collections
@@ -35,7 +35,8 @@ import attack
 
 
 class Race:
-    """What three processes do at once. `commands` are pairs of a command and the files it makes."""
+    """What three processes do at the same time. `commands` has pairs: a command, and the files that
+    it makes."""
 
     def __init__(self, name, program, begins, commands, *, side_by_side=False, waits=False):
         self.name, self.program, self.begins, self.commands = name, program, begins, commands
@@ -43,7 +44,7 @@ class Race:
         self.waits = waits  # commands wait for each other, so each must succeed
 
     def right(self, begin, done):
-        """What may be there in the end: one of these."""
+        """Returns the allowed contents of the folder after the race."""
         if not self.side_by_side:
             return done
         left = {name: data for name, data in begin.items()
@@ -53,7 +54,8 @@ class Race:
 
 
 def task_of(name):
-    """The prefix of the task's files, of out_00001-of-00003_text_document.bin for instance."""
+    """Returns the prefix of a task's files, such as out_00001-of-00003. For other names, returns
+    the name."""
     return re.match(r"(out_\d+-of-\d+)?", name).group() or name
 
 
@@ -78,11 +80,13 @@ class Races:
             *attack.quarantine("text", "title"), "--workers", "1", *flags)
 
     def with_ways(self, command_of, files):
-        """A command as it may be given where files exist, and what it makes."""
+        """Returns a command with each flag that it may get for existing files, and the files that
+        it makes."""
         return [(command_of(*way), files) for way in ((), ("--resume",), ("--overwrite",))]
 
     def of_corpora(self, *flags):
-        """Commands, finished outputs and unfinished ones of both corpora."""
+        """Returns the commands, the finished outputs and the unfinished outputs for both
+        corpora."""
         commands, whole, half = [], [], []
         for corpus in self.corpora:
             command_of = lambda *way, corpus=corpus: self.preprocessing(corpus, *flags, *way)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""preprocess_data on a disk that cannot be read in one place, and goes on once it can.
+"""Tests preprocess_data on a disk with a place that cannot be read, and --resume after the repair.
 
 usage: read_errors.py --program PREPROCESS_DATA
 
-Exits 77 where no file system can be mounted by FUSE.
+Exits with 77 if no FUSE file system can be mounted.
 """
 
 import argparse
@@ -26,7 +26,7 @@ FILES = {
 
 
 def run(program, inputs, out, *flags):
-    """Runs it in blocks of some lines, with a checkpoint after each."""
+    """Runs the program with small blocks, and with a checkpoint after each block."""
     environment = dict(os.environ, MILLRACE_TEST_BLOCK_BYTES="20000", MILLRACE_TEST_CHECKPOINT_MS="0")
     command = [program, "--input", *inputs, "--output-prefix", str(out / "x"),
                "--tokenizer-type", "ByteLevelTokenizer", *flags]

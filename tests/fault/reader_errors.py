@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The readers of the loader on a disk that cannot be read in one place: the kernel's own EIO, and
-the SIGBUS that it makes of it where the file is mapped.
+"""Tests the readers of the loader on a disk with a place that cannot be read.
+
+The kernel returns EIO there, or sends SIGBUS if the file is mapped.
 
 usage: reader_errors.py --program READ_RANGES
 
-Exits 77 where no file system can be mounted by FUSE.
+Exits with 77 if no FUSE file system can be mounted.
 """
 
 import argparse
@@ -39,8 +40,8 @@ def check(program, disk, path):
         if (of_range, of_page, retries) != ("ok", "ok", "0"):
             sys.exit(f"{name}, undisturbed: {of_range}, {of_page}, {retries} retries")
     disk.bad = {path.name: BAD}
-    # One range reaches from before the bad place into it. One is after it. One is before it and
-    # must be read.
+    # The first range begins before the bad place and ends in it. The second is completely in it.
+    # The third is before it and must be read.
     for offset, size, is_bad in ((BAD - 5000, 9000, True), (BYTES - 10, 10, True), (BAD - 9000, 9000, False)):
         lines = results(program, path, offset, size)
         for name, of_range, of_page, retries in lines:

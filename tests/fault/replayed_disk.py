@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder on disk, replayed from the system calls that strace saw of a program."""
+"""Replays the system calls that strace recorded, to find out what a folder on disk holds."""
 
 import hashlib
 import os
@@ -27,7 +27,8 @@ def unescape(text):
 
 
 def split_arguments(text):
-    """Arguments of a call; strings as bytes, descriptors as numbers, the rest as text."""
+    """Splits the arguments of a call. Strings become bytes, descriptors become numbers, and the
+    rest stays text."""
     text = re.sub(r'\[\{iov_base=("(?:\\x[0-9a-f]{2})*"), iov_len=\d+\}\], 1', r"\1", text)
     found = []
     for part in re.findall(r'"(?:\\x[0-9a-f]{2})*"|[^",][^,]*', text):
@@ -41,7 +42,7 @@ def split_arguments(text):
 
 
 def parse(trace):
-    """The calls of one process, in the order in which they ended."""
+    """Returns the calls in the trace of one process, in the order in which they ended."""
     calls, begun = [], {}
     whole = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)")
     start = re.compile(r"^(\d+) +(\w+)\((.*?),? *<unfinished \.\.\.>$")
@@ -62,7 +63,7 @@ def parse(trace):
 
 
 def record(arguments, folder, environment, statuses):
-    """Runs a program under strace; the calls that it made."""
+    """Runs a program under strace, and returns the calls that it made."""
     trace = folder / "trace"
     command = ["strace", "-f", "-xx", "-s", "4000000", "--seccomp-bpf", "-e", f"trace={CALLS}",
                "-e", "signal=none", "-o", str(trace), *arguments]
@@ -77,7 +78,7 @@ def record(arguments, folder, environment, statuses):
 
 
 class File:
-    """A file's bytes: those that are safe, and what was done to it since."""
+    """The bytes of a file: the bytes that are safe, and a log of the changes after that."""
 
     def __init__(self, safe=b""):
         self.safe, self.log = safe, []  # log: (line, kind, number, bytes)
@@ -131,7 +132,8 @@ class Disk:
         return path[len(self.prefix):] if path.startswith(self.prefix) else None
 
     def replay(self, call):
-        """Whether the call changed anything in the folder, or made it safe."""
+        """Replays a call. Returns whether it changed anything in the folder, or made anything
+        safe."""
         name, at = call.name, call.arguments
         if name == "openat":
             return self.replay_open(call)
@@ -185,7 +187,7 @@ class Disk:
         return created
 
     def after_loss(self, kind, chance):
-        """What a power loss now leaves: bytes by name."""
+        """Returns the files that a power loss at this moment leaves: bytes by name."""
         all_names = kind in ("names", "sizes")
         log = self.log if all_names else []
         if kind == "some":
@@ -216,7 +218,7 @@ KINDS = ("least", "names", "sizes", "bytes", "some", "some", "some")
 
 
 def losses(disk, runs, chance):
-    """Each folder that a loss during `runs` could leave, once."""
+    """Yields each different folder that a power loss during `runs` could leave."""
     seen = set()
     for calls in runs:
         disk.start_process()

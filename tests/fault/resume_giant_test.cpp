@@ -16,7 +16,8 @@ using test::good_lines;
 /// Inputs of 20 short lines, one line of 64 MB, and 20 more short lines.
 class ResumeGiant : public test::resume_fault {
  protected:
-  static constexpr std::uintmax_t some_of_it = 2'000'000;  // the lines before it give fewer bytes
+  static constexpr std::uintmax_t some_of_it = 2'000'000;  // more than the short lines before the
+                                                           // giant give
 
   ResumeGiant() {
     std::string words;

@@ -141,7 +141,7 @@ TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
   const char* given = std::getenv("MILLRACE_KILLS");
   const int wanted_kills = given != nullptr ? std::atoi(given) : 15;
   add_dirty_inputs(150);
-  // Frames of more than 1 MiB, so that they are decompressed in pieces.
+  // The frames are larger than 1 MiB, so that they are decompressed in pieces.
   std::string frames;
   for (int frame = 0; frame < 3; ++frame) {
     std::string text;
@@ -150,8 +150,8 @@ TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
   }
   add("f.jsonl.zst", frames);
   add_rare_inputs(40);
-  // A bad line that counts as a giant is quarantined without its text. So all runs, also this one,
-  // must use the same size limit for giants.
+  // A bad line that counts as a giant is quarantined without its text. So all runs, including this
+  // one, must use the same size limit for giants.
   const file_set wanted = undisturbed({giant_environment});
   const strings environment = {"MILLRACE_TEST_BLOCK_BYTES=512", "MILLRACE_TEST_CHECKPOINT_MS=1",
                                giant_environment};
