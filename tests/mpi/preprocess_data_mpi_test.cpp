@@ -412,8 +412,8 @@ TEST_F(MpiJob, ASignalWhileInputsAreComparedSaysThatTheOutputIsComplete) {
   expect_files(wanted);
 }
 
-// The first job has other flags, keys and texts, but the same number of tasks. It is killed after
-// its parts are complete and before the final outputs are.
+// The first job has other flags, keys and texts, but the same number of tasks. It is killed when
+// its parts are complete, but its final outputs are not.
 TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
   add("a.jsonl", test::good_lines(100, 999));
   for (const int step : {2, 6, 9, 0}) {
