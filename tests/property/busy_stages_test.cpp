@@ -40,7 +40,8 @@ TEST_F(BusyStages, OfAFileThatCanBeCutWorkersRead) {
   EXPECT_LT(times.read, times.read_spans + times.encode);
 }
 
-// A giant line is read, encoded and written while its place in the outputs waits for it.
+// A giant line is read, encoded and written while it is committed. Its times must still count for
+// these three stages.
 TEST_F(BusyStages, AGiantLineIsReadEncodedAndWritten) {
   const stage_times small = busy("{\"text\": \"a\"}\n", 1000);
   const stage_times giant =

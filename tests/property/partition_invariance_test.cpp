@@ -186,7 +186,7 @@ class PartitionInvariance : public testing::Test {
   test::temp_folder folder_{test::quick_folder()};
   std::vector<std::string> paths_;
   std::vector<std::string> lines_;
-  std::vector<std::size_t> lines_before_;  // before each file
+  std::vector<std::size_t> lines_before_;  // number of lines before each file
   std::size_t giant_bytes_ = 0;
 };
 

@@ -128,8 +128,7 @@ std::string random_file(generator& random, bool with_bad) {
   return file;
 }
 
-// ---- the model: one record after another, all in memory
-// ----------------------------------------
+// ---- the model: one record after another, all in memory ---------------------------------------
 
 struct model_column {
   std::vector<std::uint16_t> ids;
@@ -199,8 +198,7 @@ void add_file(model_result& to, const std::string& path, std::string_view file, 
   }
 }
 
-// ---- the comparison
-// ------------------------------------------------------------------------------
+// ---- the comparison ----------------------------------------------------------------------------
 
 struct way {
   int workers = 1;

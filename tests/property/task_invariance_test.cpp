@@ -73,7 +73,8 @@ std::string random_array(generator& random) {
   return text + "]\n";
 }
 
-// Compresses into members or frames. All but the last are so large that a reader can start there.
+// Compresses a text into members or frames. All except the last have at least 1 MiB of text, so
+// that a reader can start at the next one.
 template <class Compress>
 std::string compressed_in_parts(generator& random, std::string_view text, Compress&& compress) {
   std::string compressed;
