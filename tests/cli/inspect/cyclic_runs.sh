@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs where and audit with Megatron's cyclic sampler, over both orders and packed rows, and tests
-# which options it refuses.
+# Runs `where` and `audit` with Megatron's cyclic sampler, over both orders and packed rows, and
+# tests which options it refuses.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 cyclic=(--dataloader-type cyclic --ranks 2 --micro-batch-size 2)
 megatron=(preprocess_lines --order megatron --seq-length 10 "${cyclic[@]}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# info warns on stderr about sorted data, but not about shuffled data.
+# `info` warns on stderr about sorted data, but not about shuffled data.
 mkdir in
 for part in 1 2; do
   for i in $(seq 1 1200); do printf '{"text": "%0*d"}\n' $((i / 20 + 1)) 7; done > $part.jsonl

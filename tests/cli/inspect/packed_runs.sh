@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs where and audit with packed rows, for one dataset and a blend, and tests which runs cannot be
-# packed.
+# Runs `where` and `audit` with packed rows, for one dataset and a blend, and tests which runs
+# cannot be packed.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 for end in bin idx; do cp preprocess_lines.$end other.$end; done
 packed=(--order instant --packing best_fit --seq-length 40 --ranks 2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs where and audit with validation and test parts, with separate data for each part, and with
-# --full-validation.
+# Runs `where` and `audit` with the parts `valid` and `test`, with separate data for each part, and
+# with --full-validation.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 for end in bin idx; do cp preprocess_lines.$end other.$end; done
 run=(--order megatron --seq-length 10 --ranks)
@@ -13,7 +13,7 @@ inspect_dataset audit "${split[@]}" 2 --part test --test-samples 6
 inspect_dataset audit "${split[@]}" 2 --part valid --full-validation
 inspect_dataset where "${split[@]}" 3 --part valid --full-validation --micro-batch-size 4 --step 1 --rank 2
 inspect_dataset audit "${split[@]}" 4 --part valid --full-validation
-# The flag does not affect the part train.
+# The flag does not affect the part `train`.
 inspect_dataset where "${split[@]}" 2 --full-validation --step 0 --slot 0 | head -1
 own=(--train-data-path preprocess_lines --valid-data-path preprocess_lines other "${run[@]}" 2)
 inspect_dataset where "${own[@]}" --part valid --step 1 --rank 1 --slot 0

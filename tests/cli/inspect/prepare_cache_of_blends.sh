@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Blends by weight and by length, from flags and files. Several validation sets are not blended.
+# Prepares caches of blends by weight and by length, from flags and from files. Several validation
+# sets are not blended.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines_eod.bin e.bin
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines_eod.idx e.idx

@@ -28,7 +28,7 @@ done << 'LINES'
 --split 1 --train-data-path preprocess_lines --seq-length 4 --data-cache-path c --tokenizer-description tokenizer.json
 preprocess_lines --seq-length 4 --data-cache-path c --tokenizer-description tokenizer.json
 LINES
-# Other data with the same path.
+# The path of the cached data now has other data.
 prepare() {
   inspect_dataset prepare-cache --data-path preprocess_lines --split 1 --seq-length 4 \
       --data-cache-path cache --tokenizer-description tokenizer.json

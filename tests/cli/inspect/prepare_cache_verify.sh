@@ -35,7 +35,7 @@ sample=$(ls blend/*-dataset_sample_index.npy)
 printf '\001' | dd of="$sample" bs=1 seek=$((128 + 8 * 20)) conv=notrunc 2> err
 blend
 blend --verify
-# A request for one epoch of a part that is shorter than a sample.
+# Requests one epoch of a part that is shorter than a sample.
 inspect_dataset prepare-cache --data-path preprocess_lines --split 30,70,0 --seq-length 150 \
     --tokenizer-description tokenizer.json --data-cache-path cache || echo "exit $?"
 prepare --data-path preprocess_lines --data-cache-path '' 2>&1 | head -n 1 || true

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs where and audit with batch-size ramp-ups, also with edits by steps, and with ramp-ups that do
-# not fit.
+# Runs `where` and `audit` with batch-size ramp-ups, also with edits by steps, and with ramp-ups
+# that do not fit.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 ramped=(--seq-length 10 --ranks 2 --global-batch-size 8 --rampup-batch-size 2 2 12 --train-samples 40)
 for order in instant megatron; do

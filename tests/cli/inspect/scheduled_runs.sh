@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs where and audit with a blend that changes at certain steps, as the state describes.
+# Runs `where` and `audit` with a blend that changes at certain steps, as the state describes.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 for end in bin idx; do cp preprocess_lines.$end other.$end; done
 # Steps 0 and 1 serve the first dataset, steps 2 and 3 both, and the later steps the second.
@@ -24,7 +24,7 @@ inspect_dataset audit "${run[@]}"
 state "$data"'"edits": [{"skip_steps": [1, 2], "why": "spike"}],'
 inspect_dataset where "${run[@]}" --step 1 --rank 0 --slot 0 --json
 inspect_dataset audit "${run[@]}" --last-step 5
-# Packed rows under the same schedule.
+# Packed rows, with another schedule.
 echo '{"millrace_state": 1, "seq_len": 40, "packing": "best_fit", "extra_token": false, '"$data"'
   "schedule": [{"first_step": 0, "sources": [1], "weights": [1.0]},
                {"first_step": 3, "sources": [0, 1], "weights": [0.5, 0.5]}]}' > state.json

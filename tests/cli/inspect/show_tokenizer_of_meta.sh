@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# show decodes with the dataset's tokenizer, and refuses another one unless it is forced to.
+# `show` decodes with the dataset's tokenizer. It refuses another tokenizer without --force.
 echo '{"text": "abc"}' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix bytes 2> log
 inspect_dataset show bytes_text_document --doc 0

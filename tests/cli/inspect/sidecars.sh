@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# info and show report the inputs of a dataset and the source of a document, from the files next to
-# Megatron's.
+# `info` reports the inputs of a dataset, and `show` the source of a document. Both read the
+# sidecars next to the .bin and .idx.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 cp "$CASE_DIR"/../../golden/sidecars/preprocess_lines.{meta,src} .
 inspect_dataset info preprocess_lines

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs where, audit and simulate with a dataset in stored order, and tests which options that order
-# refuses.
+# Runs `where`, `audit` and `simulate` with a dataset in stored order, and tests which options that
+# order refuses.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 stored=(preprocess_lines --order stored --seq-length 10 --ranks 2 --micro-batch-size 2)
 inspect_dataset where "${stored[@]}" --step 1 --rank 1 --slot 0

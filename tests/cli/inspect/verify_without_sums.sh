@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Without checksums, verify compares tokens with the vocabulary size in the .meta. Without a .meta,
-# it says that it did not check the tokens.
+# Without checksums, `verify` compares tokens with the vocabulary size in the .meta. Without a
+# .meta, it says that it did not check the tokens.
 echo '{"text": "abc"}' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix out --no-checksums 2> log
 d=out_text_document

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Looks up the documents and lines of a slot, and the slots of a document. Also without a .src, and
-# for blends.
+# Looks up the documents and lines of a slot, and the slots of a document. Does the same without a
+# .src, and for blends.
 golden=$CASE_DIR/../../golden
 cp "$golden"/megatron/preprocess_lines.{bin,idx} .
 cp "$golden"/sidecars/preprocess_lines.src .

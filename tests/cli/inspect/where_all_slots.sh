@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# where prints all slots of a rank or of all ranks, names its assumptions, and accepts Megatron's
+# `where` prints all slots of a rank or of all ranks, names its assumptions, and accepts Megatron's
 # iterations.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 run=(preprocess_lines --order megatron --seq-length 20 --ranks 2 --micro-batch-size 2
@@ -14,7 +14,7 @@ where --step 0 --json 2> log > all
 grep -o '"rank": [01], "slot": [0-9]' all
 grep -cF -- "$(cat one)" all
 head -c 11 all; echo
-# Iterations count from 1. --train-iters requests the samples of so many steps.
+# Iterations count from 1. `--train-iters N` requests the samples of N steps.
 where --train-samples 24 --step 2 > by_step
 where --train-samples 24 --iteration 3 | cmp - by_step
 where --train-iters 3 --iteration 3 | cmp - by_step
@@ -23,7 +23,7 @@ where --train-iters 5 --part valid --valid-samples 8 --step 0 | grep -c '^step 0
 where --step 1 | grep '^step'
 where --train-samples 20 --step 2 --no-drop-last | grep '^step'
 where --train-samples 24 --consumed-samples 4 --step 0 | grep '^step'
-# where prints its assumptions.
+# `where` prints its assumptions.
 inspect_dataset where preprocess_lines --order instant --seq-length 20 --step 0 | grep '^step'
 inspect_dataset where preprocess_lines --order instant --seq-length 20 --document 12 | grep '^step'
 inspect_dataset where preprocess_lines --order stored --seq-length 20 --iteration 1 | grep '^step'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# With a state that has edits, where reports the samples that a slot then serves, and the places of
-# a blocked document. Also passes states of other runs.
+# With a state that has edits, `where` reports the samples that a slot then serves, and the places
+# of a blocked document. Also passes states of other runs.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 state() {
   echo '{"millrace_state": 1, "order": "'"$1"'", "seq_len": 40, "global_batch": 4, "edits": [

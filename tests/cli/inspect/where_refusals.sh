@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# where refuses missing options, sizes that do not divide, and places that do not exist.
+# `where` refuses missing options, sizes that do not divide, and places that do not exist.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 fails() { inspect_dataset where "$@" || echo "exit $?"; }
 fails preprocess_lines --seq-length 40 --step 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# where must agree with the loader: for the last samples, a start in the middle, a dataset that
+# `where` must agree with the loader: for the last samples, a start in the middle, a dataset that
 # occurs twice, full validation in larger steps, and the last epoch of Megatron.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 where() { inspect_dataset where "$@" || echo "exit $?"; }
@@ -27,7 +27,7 @@ cyclic=(preprocess_lines --order instant --seq-length 40 --train-samples 5 --ran
   --dataloader-type cyclic --no-data-sharding)
 first "${cyclic[@]}" --step 4 --rank 0
 first "${cyclic[@]}" --step 4 --rank 0 --consumed-samples 4
-# The dataset occurs twice in the blend; where lists both.
+# The dataset occurs twice in the blend. `where` lists both.
 where --data-path 1 preprocess_lines 1 preprocess_lines --order megatron --seq-length 40 \
     --train-samples 10 --document 12
 # Each step has two micro-batches; each row is a micro-batch.
@@ -35,8 +35,8 @@ all=(preprocess_lines --order instant --seq-length 40 --full-validation --ranks 
 first "${all[@]}" --global-batch-size 4 --step 1 --rank 1 --slot 0
 # The same applies if the micro-batches of training have more rows.
 first "${all[@]}" --global-batch-size 4 --micro-batch-size 2 --step 1 --rank 1 --slot 0
-# One epoch has 6 samples. The loader serves them all, but lists end with the requested number of
-# samples.
+# One epoch has 6 samples. The loader serves all of them, but the slots of a document are listed
+# only for the requested 5 samples.
 megatron=(preprocess_lines --order megatron --seq-length 40 --train-samples 5)
 first "${megatron[@]}" --step 5
 for document in 0 5 9 13 16; do first "${megatron[@]}" --document $document; done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Refuses wrong runs: two tokenizers, samples that are too long, a weight with a comma, no number of
-# samples.
+# Refuses wrong runs: two tokenizers, samples that are too long, a weight with a comma, and a
+# missing number of samples.
 printf '{"text": "%s"}\n' 'one two three' 'four five six' 'seven' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix a 2> log
 printf '{"text": "1 2 3 4 5 6 7 8 9"}\n{"text": "3 4 5 6 7 8 9"}\n' > ids.jsonl

@@ -22,6 +22,6 @@ for prefix in prefixes:
 print(*prefixes)
 PYTHON
 python3 megatron_prefixes.py parts
-# A name with one more suffix would not satisfy it.
+# A name with one more suffix would break this rule.
 cp parts/v1.2_text_document.meta parts/v1.2_text_document.meta.json
 python3 megatron_prefixes.py parts

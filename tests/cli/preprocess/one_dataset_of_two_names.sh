@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `o` with the key a_b and `o_a` with the key b both write o_a_b_document. An unfinished run of one
-# must be neither resumed nor overwritten by the other.
+# `o` with the key a_b and `o_a` with the key b both write o_a_b_document. If a run of one pair is
+# unfinished, a run of the other pair must neither resume nor overwrite it.
 for i in {1..20}; do echo "{\"a_b\": \"first $i\", \"b\": \"second $i\", \"x\": \"y\"}"; done > in.jsonl
 first() { preprocess_bytes --input in.jsonl --output-prefix o --json-keys a_b "$@"; }
 second() { preprocess_bytes --input in.jsonl --output-prefix o_a --json-keys "$@"; }

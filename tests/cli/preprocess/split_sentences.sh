@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Each sentence is a sequence of its document. White space between two sentences belongs to neither,
-# or with --keep-newlines to the first.
+# Each sentence is a sequence of its document. White space between two sentences belongs to neither;
+# with --keep-newlines, it belongs to the first.
 if preprocess_data --version | grep -q 'without ICU'; then
   echo 'needs a build with ICU' >&2
   exit 77

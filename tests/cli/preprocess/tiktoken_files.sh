@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files that are not a rank vocabulary, or not the one of the given pattern, fail with file, place
-# and reason.
+# If a file is not a rank vocabulary, or not the one for the given pattern, the message names the
+# file, the place and the reason.
 golden=$CASE_DIR/../../golden/tiny_ranks
 echo '{"text": "a"}' > in.jsonl
 fails() {
