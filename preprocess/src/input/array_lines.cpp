@@ -107,7 +107,7 @@ void array_lines::fail(const char* problem) {
   problem_ = problem;
 }
 
-// Converts in place. Returns the number of good bytes: all of them, unless problem_ was set.
+// Converts in place. Returns the number of good bytes: all bytes, unless this call sets `problem_`.
 std::size_t array_lines::convert(std::span<std::byte> bytes) {
   auto* const begin = reinterpret_cast<char*>(bytes.data());
   char* const end = begin + bytes.size();

@@ -31,8 +31,7 @@ struct read_range {
   /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
   /// `begin` belongs to the range before this one.
   bool at_line = true;
-  std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of the text before `begin` in the same
-                             ///< input
+  std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of its input before `begin`
 };
 
 /// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span (a byte
@@ -74,7 +73,7 @@ class block_source {
   std::shared_ptr<const seekable_input> seekable_;  // at most one of these two is open
   std::optional<sequential_reader> sequential_;
   std::uint64_t offset_ = 0;          // text offset at which the next span starts
-  bool at_line_ = true;               // no earlier span owns the line that begins at `offset_`
+  bool at_line_ = true;               // a line begins at `offset_`, and no earlier span owns it
   std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before this one
   std::uint64_t skipped_bytes_ = 0;   // bytes on disk before this task's part of its first input
 

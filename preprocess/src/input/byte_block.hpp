@@ -69,8 +69,7 @@ struct byte_block {
 struct read_limits {
   std::size_t block_bytes = std::size_t{512} << 10;  ///< approximate size of a block
   std::size_t giant_bytes = std::size_t{16} << 20;   ///< longer lines are not kept in memory
-  std::filesystem::path spool_folder = ".";          ///< folder for copies of giant lines of
-                                                     ///< compressed inputs
+  std::filesystem::path spool_folder = ".";          ///< folder for copies of giant lines
   /// If `*stop` becomes nonzero while a giant line is read, reading stops with line_abandoned.
   /// `stop` may be null.
   const std::atomic<int>* stop = nullptr;

@@ -48,11 +48,12 @@ std::unique_ptr<byte_source> open_input(const input_file& file);
 /// uncompressed file, every byte offset n is a restart point `{n, n}`, even past the end of the
 /// file. A JSON array is not converted to lines: see is_array().
 ///
-/// @param later  the restart points after `from` in the result of find_restart_points(); the last
+/// @param later  the restart points after `from`, as find_restart_points() returns them; the last
 ///               is the end of the file. Must outlive the source; empty for an uncompressed file.
-///               Before read() returns the last byte before a restart point, it verifies that a
-///               member or frame with a correct checksum ends there and the next one begins. So a
-///               caller that reads from one point to the next knows that no text is missing.
+///               Before read() returns the last byte before a restart point, it verifies the point:
+///               a member or frame with a correct checksum must end there, and the next one must
+///               begin there. So a caller that reads from one point to the next knows that no text
+///               is missing.
 /// @throws io_error      the file cannot be opened.
 /// @throws config_error  this build has no library for the compression.
 std::unique_ptr<byte_source> open_input_at(const input_file& file, restart_point from,

@@ -101,7 +101,7 @@ std::uint64_t seekable_input::text_before(std::uint64_t compressed_bytes) const 
   if (points_.empty()) return std::min(compressed_bytes, text_bytes_);
   const auto behind =
       std::ranges::upper_bound(points_, compressed_bytes, {}, &restart_point::compressed_offset);
-  return (behind - 1)->text_offset;  // there is one: the first point is 0
+  return (behind - 1)->text_offset;  // `behind` is not the first point, which is {0, 0}
 }
 
 std::uint64_t seekable_input::compressed_bytes(std::uint64_t offset) const {

@@ -41,8 +41,8 @@ class seekable_input {
   /// @pre begin < text_bytes()
   std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;
 
-  /// Returns the last place in the text at which reading can start and whose offset on disk is at
-  /// most `compressed_bytes`.
+  /// Considers the places at which reading can start and whose offset on disk is at most
+  /// `compressed_bytes`. Returns the text offset of the last one.
   std::uint64_t text_before(std::uint64_t compressed_bytes) const;
 
   /// Approximate offset on disk of a place in the text.

@@ -48,8 +48,7 @@ merge_summary merge(const merge_options& options) {
   dataset_extent before;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    expect_fits(input, first, options.multimodal);  // it may have been replaced since the first
-                                                    // check
+    expect_fits(input, first, options.multimodal);  // the input may have been replaced
     place_part(input, before, target, stop);
     before += extents[i];
   }

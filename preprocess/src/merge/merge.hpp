@@ -42,8 +42,8 @@ struct merge_summary {
 ///
 /// A sidecar (an optional file of a dataset, such as P.sum) is merged if all datasets have it (a
 /// .src or .bad file also needs the .meta files of all datasets). The summary lists the sidecars
-/// that were dropped. Merging all tasks of a run gives the same files as running it as one process,
-/// byte for byte. Datasets with checksums are verified.
+/// that were dropped. The merged tasks of a run equal the output of a single process, byte for
+/// byte. Datasets with checksums are verified.
 ///
 /// @throws config_error  the folder has no dataset, or a file that belongs to none; dtypes differ;
 ///                       `multimodal` is set and a dataset has no modes; the output exists; or the

@@ -31,8 +31,8 @@ void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&&
   }
 }
 
-// Copies the tokens from file to file in the kernel. If there are checksums, it also reads the
-// tokens and verifies them against the part's checksums.
+// Copies the tokens from file to file in the kernel. If there are checksums, this function also
+// reads the tokens and verifies them against the part's checksums.
 void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target,
                   const stop_flag& stop) {
   const std::uint64_t size = part.view().bin_size_bytes;

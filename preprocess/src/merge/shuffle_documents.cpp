@@ -414,7 +414,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    check_fits(input, first, options);  // it may have been replaced since the first check
+    check_fits(input, first, options);  // the input may have been replaced
     token_reader tokens(input, sidecars.sum, stop);
     std::optional<place_reader> places;
     if (sidecars.src) {

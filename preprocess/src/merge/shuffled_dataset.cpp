@@ -58,8 +58,8 @@ std::vector<room_claim> shuffled_dataset::claims(std::uint64_t src_bytes,
   return all;
 }
 
-// Sets the full size first, because flush() later writes each array directly to its place, and
-// atomic_file counts only appended bytes.
+// Sets the full size of the `.idx` first: flush() later writes each array directly to its place,
+// and atomic_file does not count such writes in its size.
 void shuffled_dataset::begin() {
   idx_.append(formats::encode_mmidx_header(layout_.type, layout_.sequences, layout_.documents));
   idx_.resize(idx_bytes_);

@@ -24,7 +24,7 @@ class parallel_merge {
  public:
   /// @param prefix  prefix of the whole
   /// @param parts   prefixes of the parts, in order; all ranks must be able to read them
-  /// @param signal  if not zero, the merge stops soon
+  /// @param signal  once it is not zero, the merge stops soon
   parallel_merge(rank_group& ranks, std::filesystem::path prefix,
                  std::vector<std::filesystem::path> parts, const std::atomic<int>& signal)
       : ranks_(ranks),

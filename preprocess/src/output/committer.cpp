@@ -94,8 +94,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     try {
       fault = encode(ids, counts);
     } catch (const line_abandoned&) {
-      outputs_.go_back_line(number, state_.outputs);  // without this, gigabytes would be synced in
-                                                      // vain
+      outputs_.go_back_line(number, state_.outputs);  // avoids syncing gigabytes in vain
       throw;
     }
     if (fault) {

@@ -132,9 +132,8 @@ class committer {
   std::size_t notes_ = 0;  // number of notes given so far, at most most_notes
   bool told_of_more_ = false;
   bool counted_ = false;                       // `lines_before_` was computed
-  std::optional<std::int64_t> lines_before_;   // lines of the first input before the run's begin
-  std::vector<formats::source_place> places_;  // lines of the first input before the place where
-                                               // the run began
+  std::optional<std::int64_t> lines_before_;   // lines of the first input before its `begin_bytes`
+  std::vector<formats::source_place> places_;  // a member only to reuse its memory
 };
 
 }  // namespace millrace::preprocess

@@ -93,8 +93,7 @@ class dataset_outputs {
   std::size_t token_bytes_;
   std::list<dataset_writer> wholes_;  // lists, because a writer cannot be moved
   std::list<dataset_writer> parts_;
-  std::vector<dataset_writer*> part_of_;  // pointers to the elements of `parts_`, for access by
-                                          // index
+  std::vector<dataset_writer*> part_of_;  // the elements of `parts_`, by index
   std::vector<slice> slices_;             // a member only to reuse its memory
 };
 

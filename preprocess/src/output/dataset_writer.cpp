@@ -250,7 +250,7 @@ void dataset_writer::append_spill(const io::atomic_file& spill) {
 
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
   const auto path = io::parent_folder(paths.prefix);
-  const auto folder = io::open_folder(path);  // before all else, as descriptors could run out later
+  const auto folder = io::open_folder(path);  // first, because descriptors could run out later
   if (io::is_there(partial_of(paths.idx))) {
     fault_point("publish");
     if (io::remove_if_exists(paths.idx)) io::sync_folder(folder, path);

@@ -146,8 +146,8 @@ class dataset_writer {
 
   const dataset_paths& paths() const noexcept { return paths_; }
   /// Three files that can be read back before finish(). bin() has the tokens. idx() has space for a
-  /// header, then the lengths. document_ends() has an int64 per document, the number of sequences
-  /// up to its end.
+  /// header, then the lengths. document_ends() has one int64 per document: the number of sequences
+  /// up to the end of the document.
   const io::atomic_file& bin() const noexcept { return bin_; }
   const io::atomic_file& idx() const noexcept { return idx_; }
   const io::atomic_file& document_ends() const noexcept { return documents_spill_; }
@@ -181,9 +181,9 @@ class dataset_writer {
 };
 
 /// Gives the finished files of a dataset their final names. It removes the old `.idx` first and
-/// renames the new one last. So a kill at any time leaves the old dataset, the new one, or none.
-/// After a kill, another call completes the work. Old sidecars that the new dataset does not have
-/// are removed.
+/// renames the new one last. So after a kill, there is either the old dataset, the new dataset, or
+/// none. Then another call completes the work. Old sidecars that the new dataset does not have are
+/// removed.
 ///
 /// @throws io_error  a rename or fsync failed.
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars);

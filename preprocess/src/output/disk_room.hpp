@@ -16,7 +16,8 @@ namespace millrace::preprocess {
 
 /// A file that is being written, and the size that it will have.
 struct room_claim {
-  io::atomic_file* file = nullptr;  ///< null if not open yet: its space is counted, not reserved
+  io::atomic_file* file = nullptr;  ///< null if not open yet; then its space is counted, not
+                                    ///< reserved
   std::uint64_t bytes = 0;
 };
 

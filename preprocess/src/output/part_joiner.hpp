@@ -21,8 +21,7 @@ namespace millrace::preprocess {
 class part_joiner {
  public:
   /// @param whole        receives the parts; may already contain what an earlier joiner appended;
-  ///                     must
-  ///                     outlive this object
+  ///                     must outlive this object
   /// @param parts        the parts, in order; must outlive this object
   /// @param inputs       names of the inputs, for the parts' P.src
   /// @param chunk_bytes  approximate number of bytes copied per call

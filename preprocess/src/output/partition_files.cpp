@@ -21,7 +21,7 @@ namespace {
 
 // Each partition has five files, and each file also needs a descriptor for its folder.
 constexpr ::rlim_t descriptors_of_part = 10;
-// For the inputs, the dataset itself, and sockets inherited from the parent process.
+// Descriptors for the inputs, the dataset itself, and sockets inherited from the parent process.
 constexpr ::rlim_t other_descriptors = 256;
 
 // Returns whether `rest` can follow PREFIX.part- in the name of a partition's file: for example

@@ -19,7 +19,7 @@ std::filesystem::path part_prefix(std::filesystem::path prefix, std::size_t part
 /// @throws io_error  the files cannot be removed.
 void remove_part_files(const std::filesystem::path& prefix);
 
-/// Makes sure that this many partitions of this many keys can be written at the same time.
+/// Makes sure that the partitions of all keys can be written at the same time.
 ///
 /// @throws config_error  the limit on open files is too low and cannot be raised.
 void expect_room_for_partitions(std::size_t keys, std::size_t partitions);

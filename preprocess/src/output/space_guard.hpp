@@ -32,8 +32,8 @@ class space_guard {
   bool lags_ = false;  // there was a giant line, so read_bytes may be too small
 };
 
-/// Reserves the space for the datasets that will be joined from partitions, whose sizes are known
-/// at this point. Does nothing without partitions.
+/// Reserves the space for the datasets that will be joined from partitions. Call this when the
+/// partitions are complete, because their sizes must be known. Does nothing without partitions.
 ///
 /// @param inputs      names of the inputs, for P.src
 /// @param meta_bytes  total size of the P.meta files of all keys

@@ -63,7 +63,7 @@ class stage_clock {
  public:
   enum class stage : std::uint8_t { read, read_spans, encode, write, sync };
 
-  /// Adds the time from its construction to its destruction to the time of a stage.
+  /// Adds the time from the construction to the destruction of this object to the time of a stage.
   class running {
    public:
     running(stage_clock& clock, stage which)

@@ -33,15 +33,14 @@ class stop_flag {
   stop_flag() = default;
 
   /// @param signal       the number of the received signal, or 0 before any signal; must outlive
-  ///                     this
-  ///                     object; may be null
+  ///                     this object; may be null
   /// @param consequence  says whether the stopped work is lost or can be resumed; for the message
   stop_flag(const std::atomic<int>* signal, std::string consequence)
       : signal_(signal), consequence_(std::move(consequence)) {}
 
   /// Call this before every few MiB of work.
   ///
-  /// @throws stopped  a signal has come; the message names it.
+  /// @throws stopped  a signal was received; the message names it.
   void check() const;
 
  private:

@@ -21,7 +21,7 @@ struct record_counts {
   std::int64_t documents = 0;        ///< records that became a document
   std::int64_t empty_documents = 0;  ///< documents without tokens for at least one key
   std::int64_t lone_surrogates = 0;  ///< lone surrogates replaced by U+FFFD
-  std::int64_t special_tokens = 0;   ///< spelled out in the input, and encoded as their ids
+  std::int64_t special_tokens = 0;   ///< special tokens spelled out in texts and encoded as ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
   std::array<std::int64_t, fault_kinds> bad_records{};  ///< counts by fault_kind
 

@@ -30,9 +30,9 @@ struct giant_chunk {
 
   // encode() fills the following members.
   tokenizer::id_buffer ids;
-  std::vector<std::size_t> id_ends;              ///< for each encoded part, its end in `ids`
-  std::optional<tokenizer::encode_fault> fault;  ///< fault of the part that follows them; its
-                                                 ///< offset counts from the start of the text
+  std::vector<std::size_t> id_ends;  ///< for each encoded part, its end in `ids`
+  /// The fault that stopped encode(); its offset counts from the start of the text.
+  std::optional<tokenizer::encode_fault> fault;
   std::int64_t special_tokens = 0;
 
   /// Encodes the parts, up to the first part that has a fault.

@@ -52,8 +52,9 @@ struct no_text {
 ///   text                      receives decoded texts; has the interface of no_text
 ///   begin_text(), take_key()  take_key() returns the key written to `text` since begin_text(), or
 ///                             nothing if the key is certainly not a wanted key
-///   keeps_texts               true if wanted strings are also written to `text`; if so,
-///   taken_text()              returns the string written to `text` since begin_text()
+///   keeps_texts               true if wanted strings are also written to `text`
+///   taken_text()              returns the string written to `text` since begin_text(); exists
+///                             only if `keeps_texts` is true
 /// A function that parses a part of the line returns false if it has set the fault.
 template <class Bytes, class Record>
 class json_scanner {
@@ -75,7 +76,7 @@ class json_scanner {
     return !more() || fail("data after the value");
   }
 
-  /// After document() returned true: returns a fault if the line does not hold an object.
+  /// Call this after document() returned true. Returns a fault if the line does not hold an object.
   std::optional<record_fault> fault_of_root() const {
     if (root_byte_ == '{') return std::nullopt;
     return record_fault{
@@ -84,7 +85,7 @@ class json_scanner {
   }
   std::size_t closing_brace() const { return closing_; }
 
-  /// After document() returned false: returns the fault.
+  /// Call this after document() returned false. Returns the fault.
   ///
   /// @param line_bytes  the size of the line
   record_fault fault(std::size_t line_bytes) const {

@@ -22,8 +22,8 @@ enum class fault_kind : std::uint8_t {
   invalid_json,   ///< Python's json.loads would reject the line
   not_an_object,  ///< the line is JSON, but not an object
   missing_key,    ///< the object lacks one of the keys, or a key on the path to it
-  wrong_type,     ///< the value is neither a string nor a list of strings, or a value on the path
-                  ///< to it is not an object
+  /// The value is neither a string nor a list of strings, or a value on its path is not an object.
+  wrong_type,
   not_encodable,  ///< the tokenizer rejects the text
 };
 inline constexpr std::size_t fault_kinds = 6;

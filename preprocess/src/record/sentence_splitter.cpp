@@ -70,9 +70,9 @@ std::string_view without_spaces_behind(std::string_view text) {
   return text.substr(0, end);
 }
 
-// Returns whether `part` ends only because of a line end. ICU always ends a part after a line end,
-// but NLTK does not end the sentence there unless there is a full stop. (ICU's rule status would
-// also tell this, but not while ICU filters abbreviations.)
+// Returns whether `part` ends only because of a line end. ICU ends a part after every line end.
+// NLTK ends a sentence there only after a character such as a full stop. (ICU's rule status also
+// has this information, but not while ICU filters abbreviations.)
 bool ends_by_line_alone(std::string_view part, bool greek) {
   bool at_line_end = false;
   for (std::size_t at = part.size(); at > 0;) {

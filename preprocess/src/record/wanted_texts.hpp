@@ -23,13 +23,12 @@ class wanted_texts {
   /// again, the later value replaces all of this.
   struct slot {
     bool found = false;
-    bool wrong = false;            ///< the value is neither a string nor a list of strings
-    bool list = false;             ///< the value is a list; if `wrong`, its element `strings` (from
-                                   ///< 0) is no string
-    std::size_t strings = 0;       ///< number of strings in the value, before the wrong one
-    std::size_t value_bytes = 0;   ///< offset of the value
-    std::size_t broken_level = 0;  ///< if nonzero: key number `broken_level` (from 1) of the path
-                                   ///< holds no object
+    bool wrong = false;           ///< the value is neither a string nor a list of strings
+    bool list = false;            ///< the value is a list
+    std::size_t strings = 0;      ///< number of strings in the value, up to a wrong element
+    std::size_t value_bytes = 0;  ///< offset of the value
+    /// If nonzero: the value of key number `broken_level` (from 1) of the path is not an object.
+    std::size_t broken_level = 0;
     char wrong_byte = 0;           ///< the first byte of the wrong value
     std::size_t offset_bytes = 0;  ///< offset of that byte
     std::int64_t lone_surrogates = 0;

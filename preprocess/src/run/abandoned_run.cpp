@@ -57,7 +57,7 @@ void clear_abandoned(journal& journal, const std::filesystem::path& output_prefi
                      std::span<const std::filesystem::path> kept) {
   const auto run = journal::identity_in(journal.path());
   if (run) remove_task_parts(output_prefix, *run);
-  journal.clear();  // first, because a state must not outlive its files
+  journal.clear();  // cleared first, because a state must not outlive its files
   if (!run) return;
   for (const auto& dataset : output_prefixes(output_prefix, *run)) {
     if (std::ranges::find(kept, dataset) != kept.end()) continue;

@@ -17,9 +17,9 @@ limit lower(limit a, limit b) {
   return b ? std::min(*a, *b) : a;
 }
 
-// Returns the smallest limit of the group and of all groups above it. In a container, the path can
-// be that of the host, whose lower folders do not exist here. In that case, the mounted root is the
-// container's own group.
+// Returns the smallest limit of the group and of all groups above it. In a container, `group` can
+// be a path on the host, and its lower folders do not exist in the container. Then the mounted root
+// is the container's own group.
 limit least_upwards(const fs::path& mount, std::string group,
                     control_group_limit::reader limit_of) {
   limit least;

@@ -269,7 +269,7 @@ void journal::go_back(std::size_t first) {
   before.counts = before.start.counts;
   before.outputs = before.start.outputs;
   before.damaged = false;
-  write(before);  // the output files are longer; opening them truncates them
+  write(before);  // the output files are longer, but opening truncates them
   state_ = std::move(before);
 }
 

@@ -43,8 +43,7 @@ std::optional<std::string> difference(const run_identity& was, const run_identit
 ///   payload  one letter: i identity, t stamps of the inputs, s state, f finished; then its fields
 ///
 /// Incomplete records, left by a kill, are ignored. Numbers have the byte order of the machine that
-/// wrote them, because only machines with that byte order resume from the journal. For one thread
-/// at a time.
+/// wrote them, because only machines with that byte order resume from the journal. Not thread-safe.
 class journal {
  public:
   enum class start : std::uint8_t {
@@ -95,13 +94,13 @@ class journal {
   ///
   /// @param first  index of the first input that the run reads
   void go_back(std::size_t first);
-  /// Records that all files are complete and durable under their partial names. Call this when they
-  /// are.
+  /// Records that all files are complete and durable under their partial names. Call this only when
+  /// that is true.
   void write_finished(const std::vector<sidecar_set>& sidecars);
   /// Removes the journal. Call this if nothing of the run is worth keeping.
   void remove();
-  /// Removes the journal after another error, which is the one to report. Errors of this function
-  /// are ignored: the next run can use the journal that remains.
+  /// Removes the journal after another error. Ignores errors of the removal, because the other
+  /// error is the one to report. If the journal remains, the next run can use it.
   void discard() noexcept;
   /// Removes the journal of a run whose outputs have their final names.
   ///

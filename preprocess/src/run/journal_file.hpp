@@ -18,7 +18,7 @@ std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
                                                   std::uint64_t& size);
 
 /// A file of records. After a kill, each record is complete or absent. Only one process at a time
-/// can have the file open. For one thread at a time.
+/// can have the file open. Not thread-safe.
 class journal_file {
  public:
   /// Opens or creates the file, and locks it.

@@ -131,7 +131,7 @@ void open_run::expect_good_records() {
     return;
   }
   committer_.forget();
-  journal_.clear();  // first, because a state must not outlive its files
+  journal_.clear();  // cleared first, because a state must not outlive its files
   for (const auto& prefix : run_.prefixes) remove_part_files(prefix);
   journal_.remove();
   throw error(fmt::format("every record is bad, so nothing was written: {}{}{}",

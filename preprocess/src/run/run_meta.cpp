@@ -76,8 +76,8 @@ bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   return found == told;
 }
 
-// Checks that a finished task had the share that this task has. The share depends on the inputs of
-// all tasks.
+// Checks that a finished task had the same share as this task. A change of any input's name or size
+// can change the shares.
 void expect_share(const formats::dataset_meta& found, const formats::dataset_meta& told,
                   const std::filesystem::path& prefix) {
   if (!told.tasks || !found.tasks->share || found.tasks->share == told.tasks->share) return;

@@ -64,8 +64,8 @@ bool is_stopped(const run_options& options) {
   return options.stop != nullptr && options.stop->load() != 0;
 }
 
-/// Cancels the source when the run must stop. Checks for that periodically on its own thread,
-/// because a reader that waits for a pipe cannot check.
+/// Cancels the source when the run must stop. A separate thread checks periodically whether it
+/// must, because a reader that waits for a pipe cannot check.
 class stop_watch {
  public:
   stop_watch(const run_options& options, block_source& source)
@@ -140,8 +140,8 @@ class stages {
   bool abandoned_ = false;
 };
 
-// Returns null to end the pipeline. An input error is passed on as an item. So a bad record before
-// the error is reported first, as with a single thread.
+// Returns null to end the pipeline. Passes an input error on as an item. So a bad record before the
+// error is reported first, as a single thread would report it.
 work_item* stages::read(tbb::flow_control& flow) {
   work_item* item = failed_ || is_stopped(options_) ? nullptr : pool_.take();
   const auto timed = clock_.time(stage::read);

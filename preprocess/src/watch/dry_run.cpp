@@ -51,7 +51,7 @@ double resident_bytes() {
 struct piece {
   double bytes = 0;
   sampled_counts found = {};
-  std::pair<std::size_t, std::uint64_t> place = {};  // file and byte offset, if needed
+  std::pair<std::size_t, std::uint64_t> place = {};  // file and byte offset, for sorting
 
   void add(const piece& other) {
     bytes += other.bytes;
@@ -61,7 +61,7 @@ struct piece {
   }
 };
 
-// A sample (pieces) that represents `bytes` bytes of decompressed input.
+// The pieces are a sample of `bytes` bytes of decompressed input.
 struct stratum {
   std::vector<piece> pieces;
   estimate bytes;

@@ -44,15 +44,14 @@ struct dry_run_options {
   std::size_t block_bytes = std::size_t{512} << 10;
   std::size_t blocks_in_flight = 4;
   double sidecar_bytes_per_document = 0;  ///< total of all files except .bin and .idx
-  double most_seconds = 4;                ///< limit per sampling method; a place that was begun is
-                                          ///< finished
+  double most_seconds = 4;                ///< time limit per sampling method
   /// Inputs with a total of up to this many bytes on disk are encoded completely, if time allows.
   std::uint64_t whole_bytes = std::uint64_t{32} << 20;
 };
 
 /// The predicted results of a run. Sizes are in bytes.
 struct dry_run_report {
-  tokenizer_choice tokenizer = {};  ///< dry_run() leaves it empty
+  tokenizer_choice tokenizer = {};  ///< left empty by dry_run()
   bool exact = false;               ///< the whole input was encoded
   double sampled_bytes = 0;
   std::size_t sampled_places = 0;

@@ -20,7 +20,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// O_NONBLOCK, so that a FIFO without a reader cannot block the run.
+// O_NONBLOCK prevents a FIFO without a reader from blocking the run.
 constexpr int open_flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
 
 io::unique_fd open_to_write(const std::filesystem::path& path, int flags) {

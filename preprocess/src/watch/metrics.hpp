@@ -19,8 +19,8 @@
 namespace millrace::preprocess {
 
 enum class metrics_format : std::uint8_t {
-  json,        ///< each sample appends one JSON line to the file, which is emptied first
-  prometheus,  ///< each sample atomically replaces the whole file
+  json,        ///< empties the file, then appends one JSON line per sample
+  prometheus,  ///< atomically replaces the whole file for each sample
 };
 
 /// Parses the value of `--metrics-format`.
@@ -76,7 +76,7 @@ class run_metrics {
   bool failed_ = false;
   std::optional<std::string> note_;
 
-  // Used only by the writer: by the thread, and by end() after it has joined the thread.
+  // Used only by the thread, and by end() after it has joined the thread.
   io::unique_fd file_;  // opened when the first line is written
   bool torn_ = false;   // the last line is incomplete
   metrics_sample before_;
