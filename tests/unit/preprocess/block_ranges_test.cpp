@@ -82,8 +82,7 @@ TEST_F(BlockRanges, RefusesToGoOnBehindOtherText) {
   EXPECT_THROW(read(inputs, {.begin = {0, 8}, .end = {1, 0}, .crc32c = 17}, 4), config_error);
 }
 
-// Resuming within a line is refused. A run can only have stopped at a place without a line end if
-// the text ended there.
+// Resuming within a line is refused. A run stops only after a line end or at the end of the text.
 TEST_F(BlockRanges, RefusesToGoOnWithinALine) {
   const auto goes_on = [&](const std::string& read_before, const std::string& text) {
     paths_.clear();

@@ -203,7 +203,7 @@ TEST_F(InputPlan, TakesStdinOnce) {
   }
 }
 
-// A pattern may match a file named "-", which does not mean stdin.
+// If a pattern matches a file named "-", the file is read, not stdin.
 TEST_F(InputPlan, DoesNotTakeAFileForStdin) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());

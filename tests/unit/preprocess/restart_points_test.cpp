@@ -157,7 +157,7 @@ TEST_F(RestartPoints, LeadToTheTextOfBgzf) {
   expect_sound(compressed + bgzf("") + std::string(100'000, '\0'), text, 6);
 }
 
-// Restart points lead to the text of files that four common programs compressed.
+// The restart points of files from four common compressors lead to the right text.
 TEST_F(RestartPoints, LeadToTheTextThatOtherProgramsCompressed) {
   for (const std::vector<std::string>& program : {std::vector<std::string>{"zstd", "-q"},
                                                   {"zstd", "-q", "-9", "--no-check"},
@@ -201,8 +201,8 @@ TEST_F(RestartPoints, AreNoneForOnePiece) {
   EXPECT_TRUE(points("").empty());
 }
 
-// There are no restart points if a frame does not state its size. When `zstd < file` writes the
-// header, it does not know the size.
+// There are no restart points if a frame does not state its size. `zstd < file` makes such frames,
+// because it does not know the size when it writes the header.
 TEST_F(RestartPoints, AreNoneWhereAFrameDoesNotSayItsSize) {
   const std::string text = seeded_text(2 * mebibyte, 1);
   const std::string compressed = test::compress_with({"zstd", "-q", "--no-content-size"}, text);
@@ -242,7 +242,7 @@ TEST_F(RestartPoints, PassTheZerosBehindTheLastGzipMember) {
   }
 }
 
-// Restart points are found wherever a window ends. The search reads the file in windows.
+// The search reads the file in windows. It finds restart points wherever a window ends.
 TEST_F(RestartPoints, AreFoundWhereverAWindowEnds) {
   const std::string text = seeded_text(mebibyte, 1);
   const std::string second = test::gzip(text);

@@ -206,8 +206,7 @@ TEST(SummaryText, QuotesWhatAShellWouldTakeApart) {
   EXPECT_THAT(describe(s), EndsWith("\n--data-path 'my data/it'\\''s_text_document'\n"));
 }
 
-// The summary does not mention what was not found. For a clean run, it has only three things to
-// report.
+// The summary of a clean run does not mention problems that did not occur.
 TEST(SummaryText, DoesNotTellOfWhatWasNotFound) {
   run_summary s;
   s.counts.documents = 5;
