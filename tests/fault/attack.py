@@ -29,8 +29,8 @@ UNDISTURBED_RUNS = 100
 PATIENCE = 10
 MOST_BYTES = 6 << 30  # limit of the address space, because a damaged size may be huge
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
-# Each block has a few lines, and a checkpoint follows each block. So a small corpus has as many of
-# them as a large one.
+# Each block has a few lines, and a checkpoint follows each block. So even a small corpus has many
+# blocks and checkpoints.
 HOOKS = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
 # Flags for prepare-cache: the split and the samples of a few documents.
 SAMPLES = ["--split", "8,1,1", "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2"]
@@ -41,7 +41,7 @@ Result = collections.namedtuple("Result", "status out err seconds")
 
 _begin = time.monotonic()
 _patience = 1
-_end = None  # end of this script, if its time is limited
+_end = None  # time at which this script must end, if it is limited
 
 
 class Hung(Exception):

@@ -103,7 +103,7 @@ class Drivers(unittest.TestCase):
             tried.append(case)
             begin = time.monotonic()
             try:
-                if case == "slow":  # under load; alone, it takes a twentieth of the limit
+                if case == "slow":  # only under load; alone, the run needs a twentieth of the limit
                     attack.run(["sleep", "0.5" if attack._patience > 1 else "60"], limit_s=1)
                 elif case == "hangs":  # a child that left its process group hangs too
                     attack.run(["sh", "-c", "setsid -f sleep 20; python3 -c 'import os, time; "

@@ -86,7 +86,7 @@ int on_file(kind which, const char* function, int fd, Call&& call) {
   return attempt(is_tracked(fd), which, {function, fd}, -1, call);
 }
 
-// For functions that return their error code instead of setting errno.
+// Like on_file(), but for functions that return their error code instead of setting errno.
 template <class Call>
 int advised(kind which, const char* function, int fd, Call&& call) {
   return attempt(is_tracked(fd), which, {function, fd}, given().code, call);

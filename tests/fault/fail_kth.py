@@ -83,18 +83,17 @@ class Scenario:
     def __init__(self, name, program, command, *, begin=None, wanted=None, old=None, parts=None,
                  retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), least_limit_s=attack.LIMIT_S):
         self.name, self.program = name, program
-        self.command = command  # function of (folder, additional flags, command prefix of each
-                                # process)
+        self.command = command  # function of (folder, additional flags, command prefix)
         self.begin = begin or {}
         self.wanted = wanted
         self.old = old or {}  # output of an earlier run; it may stay if this run fails
         self.parts = parts or {}  # finished datasets that the run makes for temporary use
-        self.retries = retries  # flags of the retries; each is tried only if the one before refuses
+        self.retries = retries  # flags of retries; a retry runs only if the previous one refuses
         self.refuses = refuses  # existing files stay as they are, whatever happens
         self.cost = cost  # in a random sample, this scenario gets 1 / cost as many cases
         self.hooks = attack.HOOKS if hooks is None else hooks
         self.ranks = ranks  # in an MPI job, the ranks that are attacked
-        self.limit_s = least_limit_s  # count() finds out how long the run takes
+        self.limit_s = least_limit_s  # count() sets it from the duration of the run
 
 
 def torn_index(found, scenario):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// loader_allocations makes allocations of the loader fail, starting with the k-th. It tests many k,
-// each in its own child process. Later, allocations succeed again. The program checks these rules:
+// Makes allocations of the loader fail, starting with the k-th; later allocations succeed again.
+// Tests many k, each in its own child process, and checks these rules:
 //
 // - Every call either succeeds or throws. No child crashes, terminates or hangs.
 // - Every batch has the right contents, and none is skipped. A loader that stops early has thrown
@@ -503,7 +503,7 @@ class harness {
       return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     };
     int status = status_of(what, use, args_.limit_s);
-    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // it may only be slow
+    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // may just be slow
     ++line.runs;
     if (what.k != never) ++cases_;
     const bool is_killed = WIFSIGNALED(status);
@@ -626,7 +626,7 @@ void expect_known(const char* flag, const std::set<std::string>& asked,
   throw config_error(std::string(flag) + " is '" + *unknown + "', expected one of: " + all);
 }
 
-// The requested readers that this machine has. Prints the names of the others.
+// Returns the requested readers that this machine has. Prints the names of the missing readers.
 std::vector<test::reader_kind> readers_of(const arguments& args) {
   std::set<std::string> absent = {"io_uring", "io_uring_small"};  // if built without liburing
   std::set<std::string> known = absent;

@@ -75,7 +75,7 @@ class Damage:
         self.command, self.out, self.err = command, printed(result, folder), result.err
         self.wanted_out, self.wanted = target.undamaged[target.commands.index(command)]
         self.found = contents(folder)
-        if not target.is_output and self.found.get(name) == data:  # the command may only read it
+        if not target.is_output and self.found.get(name) == data:  # it was only read
             self.found[name] = self.wanted[name]
         self.differing = {each for each in self.found.keys() | self.wanted.keys()
                           if self.found.get(each) != self.wanted.get(each)}
@@ -128,8 +128,8 @@ class Target:
         self.name, self.files, self.commands = name, files, commands
         self.rule, self.is_output, self.found_by_verify = rule, is_output, found_by_verify
         self.prints_progress = prints_progress
-        self.undamaged = []  # output and files of each command, which control() finds out
-        self.limit_s = 0  # time limit, from the durations that control() measures
+        self.undamaged = []  # output and files of each command; set by control()
+        self.limit_s = 0  # time limit; set by control()
         self.names = [each for each in files if each.endswith(endings)]
         if not self.names:
             sys.exit(f"{name}: no file to damage")

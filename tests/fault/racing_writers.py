@@ -65,7 +65,7 @@ class Races:
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.problems = []
-        self.limit_s = 0  # made() measures the duration of the runs
+        self.limit_s = 0  # made() sets it from the duration of the runs
         self.table = attack.Table(("race", "begins with"), ("one done", "more done", "none done",
                                                             "wrong", "hangs"))
         chance = random.Random(1)
@@ -203,7 +203,7 @@ class Races:
                 return "wrong", "refused, and was to wait for the others"
         found = attack.contents(folder)
         if not done:
-            if found != begin:  # commands may all fail, but not change existing files
+            if found != begin:  # all commands may fail, but must not change existing files
                 return "wrong", f"all refused, and {attack.difference(found, begin)}"
             return "none done", None
         right = race.right(begin, done)

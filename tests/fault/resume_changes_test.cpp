@@ -20,7 +20,8 @@ class ResumeChanges : public test::resume_fault {
   static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB; half as much if compressed
   static constexpr std::size_t parts_of_file = 12;
 
-  // Lines of a part, always the same for the same `part`. Their random digits do not compress well.
+  // Returns the lines of a part, always the same for the same `part`. Their random digits do not
+  // compress well.
   std::string lines(unsigned part) const {
     std::mt19937_64 random(part);
     std::string text;

@@ -16,8 +16,7 @@ using test::good_lines;
 /// Inputs of 20 short lines, one line of 64 MB, and 20 more short lines.
 class ResumeGiant : public test::resume_fault {
  protected:
-  static constexpr std::uintmax_t some_of_it = 2'000'000;  // more than the short lines before the
-                                                           // giant give
+  static constexpr std::uintmax_t some_of_it = 2'000'000;  // more than the first 20 lines give
 
   ResumeGiant() {
     std::string words;

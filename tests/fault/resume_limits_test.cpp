@@ -113,8 +113,8 @@ struct full_disk {
 
 class ResumeFullDisk : public ResumeLimits {
  protected:
-  // Runs on a disk with `limits`, and resumes on a larger disk if it did not fit. Returns an exit
-  // code.
+  // Runs on a disk with `limits`. If the run did not fit, resumes it on a larger disk. Returns an
+  // exit code.
   int try_disk(const std::string& limits, const full_disk& disk, const file_set& wanted,
                bool& fits) {
     SCOPED_TRACE(limits);
@@ -133,8 +133,8 @@ class ResumeFullDisk : public ResumeLimits {
   }
 };
 
-// Each disk lacks space for the journal, the tokens, the index or P.meta. From run to run, the
-// disks grow, until a run fits.
+// Each disk lacks space for the journal, the tokens, the index or P.meta. The disks grow from run
+// to run, until a run fits.
 TEST_F(ResumeFullDisk, LosesNothing) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
