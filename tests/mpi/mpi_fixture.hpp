@@ -19,10 +19,11 @@ class mpi_job : public resume_fault {
   // Variables for Open MPI; other versions of MPI ignore them. They allow more ranks than cores,
   // and root in containers.
   static strings environment_of(int tasks, strings more = {}) {
-    strings all = {"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_ALLOW_RUN_AS_ROOT=1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_mpi_yield_when_idle=1",
-                   "OMPI_MCA_odls_base_sigkill_timeout=0",  // seconds until the job ends after a
-                                                            // rank dies
+    strings all = {"OMPI_MCA_rmaps_base_oversubscribe=1",
+                   "OMPI_ALLOW_RUN_AS_ROOT=1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                   "OMPI_MCA_mpi_yield_when_idle=1",
+                   "OMPI_MCA_odls_base_sigkill_timeout=0",  // seconds from SIGTERM to SIGKILL
                    "ASAN_OPTIONS=detect_leaks=0",           // MPI itself leaks
                    "MILLRACE_TEST_TASKS=" + std::to_string(tasks)};
     all.insert(all.end(), more.begin(), more.end());

@@ -41,7 +41,7 @@ struct column {
   bool operator==(const column&) const = default;
 };
 
-// GoogleTest finds it by this name.
+// GoogleTest finds this function by its name.
 void PrintTo(const column& which, std::ostream* out) {  // NOLINT(readability-identifier-naming)
   *out << testing::PrintToString(which.ids) << " in " << testing::PrintToString(which.lengths);
 }
