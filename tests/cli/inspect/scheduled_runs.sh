@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs `where` and `audit` with a blend that changes at certain steps, as the state describes.
+# Runs `where` and `audit` with a blend that changes at certain steps. The state describes these
+# changes.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 for end in bin idx; do cp preprocess_lines.$end other.$end; done
 # Steps 0 and 1 serve the first dataset, steps 2 and 3 both, and the later steps the second.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `where` must agree with the loader: for the last samples, a start in the middle, a dataset that
-# occurs twice, full validation in larger steps, and the last epoch of Megatron.
+# `where` must agree with the loader in these cases: the last samples, a start in the middle, a
+# dataset that occurs twice, full validation in larger steps, and the last epoch of Megatron.
 cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
 where() { inspect_dataset where "$@" || echo "exit $?"; }
 first() { where "$@" | head -1; }

@@ -8,7 +8,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 MILLRACE_TEST_TASKS=5
 export INPUT=in.jsonl OUTPUT=out/web \
   FLAGS='--append-eod --tokenizer-type ByteLevelTokenizer' SLURM_CPUS_PER_TASK=1
 LAUNCH='mpirun -n 3' bash "$script" 2> log
-LAUNCH='mpirun -n 2' bash "$script" 2> log  # again: nothing is left to do
+LAUNCH='mpirun -n 2' bash "$script" 2> log  # runs again, with nothing left to do
 grep -c 'already complete' log
 preprocess_bytes --input in.jsonl --output-prefix whole --append-eod 2> log
 for suffix in bin idx meta sum src; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files in other formats are recognized, compressed or through a pipe as well. The message names the
-# format and what to do.
+# Files in other formats are recognized, even if they are compressed or come through a pipe. The
+# message names the format and says what to do.
 echo '{"text": "a"}' > in.jsonl
 printf 'PK\x03\x04\x14\0\0\0' > a.zip
 tar -cf a.tar --format=ustar in.jsonl

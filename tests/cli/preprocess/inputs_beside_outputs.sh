@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# If the outputs are in the folder of the inputs and the user passes the folder again, the message
-# names the files in the way.
+# If the outputs are in the folder of the inputs, and the user passes the folder again, the message
+# names the output files.
 mkdir in
 echo '{"text": "a"}' > in/a.jsonl
 preprocess_bytes --input in --output-prefix in/web 2> log

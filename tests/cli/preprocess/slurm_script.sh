@@ -27,7 +27,7 @@ wait $pid
 grep -c 'stopped, with' log
 test ! -e parts/web_00001-of-00003_text_document.idx
 (element 1) 2> log
-(element 1) 2> log  # again: nothing is left to do
+(element 1) 2> log  # runs again, with nothing left to do
 
 bash "$script" merge 2> log
 preprocess_bytes --input in.jsonl --output-prefix whole --append-eod 2> log

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A task may have only bad records, since other tasks may have good ones. But all tasks together may
-# not, just like a run that is not divided into tasks.
+# If all records of one task are bad, the task still succeeds. If all records of all tasks are bad,
+# the merge fails, as a single run would.
 mkdir parts bad
 for i in 1 2 3 4 5 6; do echo "{\"id\": $i, \"title\": \"t\"}"; done > in.jsonl
 echo '{"text": "the only good record of both tasks"}' >> in.jsonl

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads texts inside objects, next to plain keys.
+# Reads texts of nested objects, together with texts of plain keys.
 echo '{"meta": {"text": "in"}, "title": "T", "meta.text": "plain"}' > in.jsonl
 preprocess_bytes --input in.jsonl --output-prefix out --text-key meta.text --json-keys title 2> log
 cat out_meta.text_document.bin out_title_document.bin | tr -d '\0'
