@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds PCRE2, whose Debian package has no CMake configuration. Sets MILLRACE_HAS_PCRE2 and, if that
-# is ON, PCRE2_LIBRARY and PCRE2_INCLUDE_DIR. --version reports what was found.
+# Finds PCRE2. (Debian's PCRE2 package has no CMake configuration.) Sets MILLRACE_HAS_PCRE2 and, if
+# PCRE2 is found, PCRE2_LIBRARY and PCRE2_INCLUDE_DIR. The programs' --version shows the result.
 set(MILLRACE_WITH_PCRE2 AUTO CACHE STRING
     "Regular expressions of any kind in a tokenizer.json: ON, OFF, or AUTO (where PCRE2 is found)")
 set(MILLRACE_HAS_PCRE2 OFF)

@@ -8,12 +8,12 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Up to this many symbols, scanning all ranks for each merge is faster than the heap. In real text,
-// nearly every pretoken (word that merges on its own) is far shorter.
+// Up to this many symbols, scanning all ranks for each merge is faster than the heap. Nearly every
+// pretoken (a word that is merged separately) of a real text has far fewer symbols.
 constexpr std::size_t short_size = 96;
 
-// If a huge pretoken needs scratch memory for more symbols than this, the memory is freed after the
-// pretoken. Ordinary pretokens need less.
+// If a huge pretoken needs scratch memory for more symbols than this, merge() frees the memory
+// afterwards. Ordinary pretokens need less.
 constexpr std::size_t kept_links = std::size_t{1} << 20;
 
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
@@ -76,7 +76,7 @@ std::size_t bpe_merger::merge_long(std::span<std::int32_t> symbols) {
     const auto left = static_cast<std::uint32_t>(open_.back());
     const auto rank = static_cast<std::uint32_t>(open_.back() >> 32);
     open_.pop_back();
-    // Skip stale entries: one of their two symbols has already merged with another symbol.
+    // Skip a stale entry: at least one of its two symbols has already merged with another symbol.
     if (symbols[left] == merged_away) continue;
     const std::uint32_t right = links_[left].after;
     if (right == nobody) continue;

@@ -10,13 +10,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Byte-pair encoding of one pretoken (word that merges on its own) at a time. Repeatedly merges
-/// the adjacent pair of lowest rank, the leftmost on ties, until no pair has a merge.
+/// Byte-pair encoding of one pretoken at a time. (A pretoken is a word that is merged separately.)
+/// Repeatedly merges the adjacent pair of lowest rank, the leftmost such pair on ties, until no
+/// pair can merge.
 ///
 /// Owns its scratch memory; for one thread.
 class bpe_merger {
  public:
-  /// Size of the longest pretoken, in symbols: offsets into it are 32-bit.
+  /// Maximum size of a pretoken, in symbols. Offsets into a pretoken are 32-bit numbers.
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
   /// @param merges  must outlive this object

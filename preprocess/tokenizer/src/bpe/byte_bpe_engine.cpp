@@ -123,8 +123,9 @@ class byte_bpe_encoder final : public section_encoder {
     return stopped;
   }
 
-  // Finds the words of the batch, starting at `first`, that are not in the tables, and adds them
-  // with their ids. Merges these words together to overlap their cache misses.
+  // Finds the words of the batch, starting at word `first`, that are not in the encoder's own
+  // tables, and adds them to the tables with their ids. Merges these words together to overlap
+  // their cache misses.
   void learn_from(std::size_t first, std::string_view text) {
     const word_batch::absent_words& absent = cache_.prefetch_absent(first);
     learn(cache_.shorts, std::span(absent.shorts).first(absent.short_count), text,
@@ -217,7 +218,7 @@ class byte_bpe_encoder final : public section_encoder {
 
   struct merged {
     std::span<const std::int32_t> ids;  // valid until the next merge
-    bool whole_only = false;            // its bytes do not merge to these ids
+    bool whole_only = false;            // merging the word's bytes gives other ids
     bool is_kept = true;                // the result may be cached
   };
 

@@ -16,18 +16,18 @@ namespace millrace::tokenizer::detail {
 
 /// A byte-level vocabulary that a loader has read and checked.
 struct byte_bpe_vocabulary {
-  /// The bytes of the tokens that text can produce. Special tokens are not included.
+  /// The tokens that text can produce, with their bytes. Special tokens are not included.
   token_table tokens;
   /// The token of each byte, or -1 if the byte produces no token.
   std::array<std::int32_t, 256> byte_ids{};
   /// The merges, in order of rank.
   std::vector<merge_rule> merges;
-  /// If true, a pretoken that is itself a token becomes that token, even if its merges would
-  /// produce other ids (`ignore_merges`, tiktoken).
+  /// If true, a pretoken whose bytes are a token becomes that token, even if its merges would
+  /// produce other ids (tokenizer.json's `ignore_merges`; tiktoken always does this).
   bool whole_words_first = false;
 };
 
-/// Creates an engine for byte-level BPE: it splits text into pretokens, then merges inside each.
+/// Creates an engine for byte-level BPE. It splits text into pretokens and merges each separately.
 /// @pre the pattern is not one of the BERT patterns
 std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary vocabulary,
                                                            pattern pretokens,

@@ -7,12 +7,12 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// If a huge word needs scratch memory for more symbols than this, the memory is freed after the
-// word. Ordinary words need less.
+// If a huge word needs scratch memory for more symbols than this, the next word that needs scratch
+// memory frees it. Ordinary words need less.
 constexpr std::size_t kept_word_symbols = std::size_t{1} << 20;
 
-// True if a pair_table can hold all ids, and if the result ids never decrease from rule to rule, so
-// that all rules with the same result are adjacent.
+// True if a pair_table can hold all ids and the result ids never decrease from one rule to the
+// next. Then all rules with the same result are adjacent.
 bool is_ordered(std::span<const merge_rule> rules) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const merge_rule& rule = rules[i];
@@ -22,9 +22,9 @@ bool is_ordered(std::span<const merge_rule> rules) {
   return true;
 }
 
-// Finds the rules that can apply. Of several rules with the same result, only one can apply: the
-// merges inside a token depend only on its bytes, so its bytes always merge to the same last two
-// pieces. Converted vocabularies have a rule for every way to cut a token in two; keeping the
+// Finds the rules that can apply. Of several rules with the same result, only one can apply:
+// merging a token's bytes depends only on those bytes, so the last merge always joins the same two
+// pieces. Converted vocabularies have a rule for every way to cut a token in two. Keeping the
 // unused rules would waste cache.
 class applicable_rules {
  public:
@@ -46,7 +46,7 @@ class applicable_rules {
           if (symbols_[0] != rule.left || symbols_[1] != rule.right) continue;
           keep(rule, kept);
           reached[static_cast<std::size_t>(rule.result)] = true;
-          break;  // the pair may occur twice
+          break;  // the same pair may occur in two rules
         }
       }
     }
@@ -61,10 +61,10 @@ class applicable_rules {
     const short_word* merged;  // null if a byte has no token
   };
 
-  // Reads the next groups. Merges the bytes of each group's result, but only by the rules before
-  // these groups. If two pieces are left, the rules of these groups were not needed: they rank
-  // after all rules before them, so the only rule that could still apply would merge the two pieces
-  // to the result itself.
+  // Reads the next groups. Merges the bytes of each group's result, but applies only the rules that
+  // come before these groups. If two pieces are left, the rules of these groups were not needed to
+  // get there: they rank after all earlier rules, and the only rule that could still apply merges
+  // the two pieces to the result itself.
   void look_ahead() {
     const instruction_set set = best_instruction_set();
     std::size_t word_count = 0;
@@ -102,8 +102,8 @@ class applicable_rules {
     merge_short(*table_, {&again_, 1}, next.bytes.size(), set);
     symbols_.assign(again_.ids(), again_.ids() + again_.count);
     if (symbols_.size() == 2) return true;
-    // The rule for a part of a result can even come after the rule for the result. So try all rules
-    // here.
+    // A rule that produces a part of the result can even come after the rule for the result. So try
+    // all rules here.
     symbols_.clear();
     for (const char c : next.bytes) {
       symbols_.push_back(table_->byte_ids()[static_cast<unsigned char>(c)]);
@@ -126,7 +126,7 @@ class applicable_rules {
   }
 
   std::span<const merge_rule> all_rules_;
-  std::span<const merge_rule> rules_;  // the rules not read yet
+  std::span<const merge_rule> rules_;  // the rules that are not read yet
   const token_table* tokens_;
   pair_table* table_;
   std::array<group, short_word::most_at_once> groups_;
@@ -184,9 +184,9 @@ std::span<const short_word> byte_merger::merge_together(std::span<const std::str
   return started;
 }
 
-// Returns `word` without the bytes that have no token. A byte without a token produces no id, and
-// the bytes before and after it can merge with each other. Once such bytes are removed, the ids
-// show how many bytes of the word they cover.
+// Returns `word` without the bytes that have no token. Such a byte produces no id, and the symbols
+// on its two sides can merge with each other. Removing these bytes first lets the caller compute
+// from the ids how many bytes of the word they cover.
 std::string_view byte_merger::with_tokens(std::string_view word) {
   if (merges_->covers_all_bytes()) return word;
   const auto has_none = [&](char c) {
@@ -199,12 +199,13 @@ std::string_view byte_merger::with_tokens(std::string_view word) {
   return covered_;
 }
 
-// Encodes a long word one part at a time. A sequence of tokens is the encoding of its bytes if each
-// pair of adjacent tokens is the encoding of the bytes of that pair: the first merge across the
-// boundary between two tokens would also happen if these two tokens were encoded alone. So where
-// two parts meet, the function encodes the bytes of the last token of one part and the first token
-// of the next. If the result is not these two tokens, the function drops tokens from the end of the
-// earlier part; the next part begins where the dropped tokens began, and is longer.
+// Encodes a long word one part at a time. A sequence of tokens is the encoding of its bytes if, for
+// each pair of adjacent tokens, the bytes of the pair alone encode to that pair. The reason: the
+// first merge across a boundary between two tokens would also happen if these two tokens were
+// encoded alone. So where two parts meet, the function encodes the last token of one part together
+// with the first token of the next. If the result is not these two tokens, the function drops
+// tokens from the end of the earlier part. The next part then begins where the dropped tokens
+// began, and is longer.
 void byte_merger::append(std::string_view word, id_buffer& ids) {
   if (word.size() > part_bytes) word = with_tokens(word);
   if (word.size() <= part_bytes) {
@@ -220,7 +221,7 @@ void byte_merger::append(std::string_view word, id_buffer& ids) {
     const auto found = merge(part);
     part_ids_.assign(found.begin(), found.end());
     if (ids.size() != start && !follows(ids.ids().back(), part_ids_.front())) {
-      // Drop the last few tokens. Each further failure drops more tokens, and in the end all.
+      // Drop the last few tokens. Each further failure drops more tokens, until all are dropped.
       const std::size_t back = std::min(ids.size() - start, wanted / part_bytes * 8);
       for (std::size_t i = 0; i < back; ++i) at -= drop_last(ids);
       wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, so that the loop ends

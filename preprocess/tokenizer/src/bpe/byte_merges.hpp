@@ -34,12 +34,13 @@ class byte_merges {
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
   const token_table& tokens() const noexcept { return *tokens_; }
   const merge_table& all() const noexcept { return *all_; }
-  /// The merges as a pair_table, or null if ids do not rise with rank or exceed pair_table::max_id.
+  /// The merges as a pair_table. Null if the ids do not rise with rank or exceed
+  /// pair_table::max_id.
   const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
   /// True if every byte has a token.
   bool covers_all_bytes() const noexcept { return covers_all_bytes_; }
 
-  /// True if the bytes of a token are known to merge to that token. Does not merge them.
+  /// True if merging the bytes of the token is already known to give that token. Computes nothing.
   bool surely_reaches(std::int64_t id) const noexcept {
     return static_cast<std::size_t>(id) < reached_.size() && reached_[static_cast<std::size_t>(id)];
   }
@@ -68,15 +69,15 @@ class byte_merger {
   bool merges_together() const noexcept {
     return merges_->ordered() != nullptr && merges_->covers_all_bytes();
   }
-  /// Returns the ids of several words. The ids are the same as from merge(), but take less time per
-  /// word. Valid until the next call.
+  /// Returns the ids of several words, valid until the next call. The ids are the same as from
+  /// merge(), but take less time per word.
   /// @pre merges_together(), 0 < size() <= short_word::max_bytes for each word,
   ///      words.size() <= short_word::most_at_once
   std::span<const short_word> merge_together(std::span<const std::string_view> words);
 
-  /// Appends the ids of `word`, which may be of any size. Works on a part of the word at a time to
-  /// bound memory and time. If a long word has bytes without a token, it first copies the other
-  /// bytes.
+  /// Appends the ids of `word`, which may be of any size. To bound memory and time, works on one
+  /// part of the word at a time. If a long word has bytes without a token, first makes a copy of
+  /// the word without these bytes.
   void append(std::string_view word, id_buffer& ids);
 
  private:

@@ -14,11 +14,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Encodes a text word by word, for one thread. It looks up each word in its cache (word_batch),
-/// and calls `encode_new` only for words that are not cached.
+/// Encodes a text word by word, for one thread. Looks up each word in its cache (word_batch), and
+/// calls `encode_new` only for words that are not cached.
 ///
-/// Owns a pretoken cache of the given size (a pretoken is a word). Words that are not in this cache
-/// are looked up in the cache that all encoders share. The cache contents affect only speed.
+/// Owns a pretoken cache of the given size. (A pretoken is a word.) A word that is not in this
+/// cache is looked up in the cache that all encoders share. The cache contents affect only speed.
 class cached_word_encoder {
  public:
   /// @param shared  must outlive this object
@@ -30,8 +30,8 @@ class cached_word_encoder {
   ///
   /// @param encode_new  (std::string_view word, id_buffer&) -> std::optional<encode_fault>: appends
   ///                    the ids of a word. The ids must depend only on the word's bytes and range
-  ///                    from 0 to word_ids::max_id. If it returns a fault, whose offset is relative
-  ///                    to the word, encoding of the text stops.
+  ///                    from 0 to word_ids::max_id. If it returns a fault, with an offset relative
+  ///                    to the word, encode() stops.
   template <class EncodeNew>
   std::optional<encode_fault> encode(std::string_view text, const word_splitter& splitter,
                                      id_buffer& ids, EncodeNew&& encode_new) {

@@ -34,7 +34,7 @@ class huge_array {
     if (bytes >= huge_page) {
       const std::size_t past = reinterpret_cast<std::size_t>(begin) % huge_page;
       if (past != 0) begin += huge_page - past;
-      // These calls are only hints: if they fail, look-ups are slower, but nothing else changes.
+      // These calls are only hints. If they fail, look-ups are slower, but nothing else changes.
       (void)::madvise(begin, bytes, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
       (void)::madvise(begin, bytes, MADV_POPULATE_WRITE);

@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// One line of a merge list: `result` can replace the adjacent tokens `left` and `right`.
+/// One rule of a merge list: `result` can replace the adjacent tokens `left` and `right`.
 struct merge_rule {
   std::int32_t left;
   std::int32_t right;

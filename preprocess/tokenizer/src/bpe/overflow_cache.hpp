@@ -14,8 +14,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A cache of words that are too long, or have too many ids, for pretoken_table. When it is full,
-/// it drops all entries.
+/// A cache of words that do not fit in a pretoken_table because they are too long or have too many
+/// ids. When it is full, it drops all entries.
 ///
 /// Holds only computed results, so its contents affect only speed.
 class overflow_cache {
@@ -28,8 +28,8 @@ class overflow_cache {
       : places_(std::bit_floor(std::max<std::size_t>(cache_bytes, 4096) / 128)),
         store_(std::max<std::size_t>(cache_bytes, 4096) / 8 * 7 / sizeof(std::int32_t)) {}
 
-  /// The ids of `word`, valid until the next put(), or an empty span with null data() if `word` is
-  /// not cached.
+  /// The ids of `word`, valid until the next put(). If `word` is not cached, returns an empty span
+  /// whose data() is null.
   std::span<const std::int32_t> find(std::string_view word) const noexcept {
     if (word.size() > max_word_bytes) return {};
     const std::uint64_t hashed = hash(word);
@@ -90,7 +90,7 @@ class overflow_cache {
   }
 
   huge_array<place> places_;
-  huge_array<std::int32_t> store_;  // records: the word, padded to 4 bytes, then its ids
+  huge_array<std::int32_t> store_;  // records: a word padded to a multiple of 4 bytes, then its ids
   std::size_t used_ = 0;
   std::uint16_t generation_ = 1;
 };

@@ -14,9 +14,9 @@
 namespace millrace::tokenizer::detail {
 
 /// Maps pairs of tokens to merge results, for vocabularies whose ids rise with rank. The id of a
-/// merge result also serves as its rank, so an entry is one 64-bit integer, and a cache line holds
-/// eight entries. Merging starts from single bytes, so pairs of bytes have a separate table.
-/// Read-only once built.
+/// merge result also serves as the rank of the merge. So an entry is one 64-bit integer, and a
+/// cache line holds eight entries. Merging starts from single bytes, so pairs of bytes have an
+/// additional table that is faster. Read-only once built.
 class pair_table {
  public:
   static constexpr std::uint32_t none = 0xFFFFFFFF;
@@ -27,8 +27,8 @@ class pair_table {
     return std::uint64_t{left + 1} << 20 | right;
   }
 
-  /// @param rules     maximum number of rules that will be added; their ids are at most max_id
-  /// @param byte_ids  token of each byte, or -1
+  /// @param rules     maximum number of rules that may be added; their ids are at most max_id
+  /// @param byte_ids  token of each byte, or -1 if the byte has none
   pair_table(std::size_t rules, const std::array<std::int32_t, 256>& byte_ids)
       : lines_(std::bit_ceil(rules / 5 + 2)),
         shift_(64 - std::countr_zero(lines_.size())),
@@ -41,7 +41,7 @@ class pair_table {
     }
   }
 
-  /// @pre the table holds fewer rules than its maximum, and no rule for this pair
+  /// @pre the table holds fewer rules than its maximum, and holds no rule for this pair
   void add(const merge_rule& rule) noexcept {
     const auto result = static_cast<std::uint32_t>(rule.result);
     const std::uint64_t pair =
@@ -57,7 +57,7 @@ class pair_table {
     if (left != no_byte && right != no_byte) byte_pairs_[std::size_t{left} << 8 | right] = result;
   }
 
-  /// The merge result of the pair, which is also its rank (lower ranks merge first), or `none`.
+  /// The merge result of the pair, which is also its rank, or `none`. Lower ranks merge first.
   std::uint32_t find(std::uint64_t pair) const noexcept {
     for (std::size_t at = home(pair);; at = next(at)) {
       for (const std::uint64_t slot : lines_[at].slots) {
@@ -67,9 +67,9 @@ class pair_table {
     }
   }
 
-  /// A cache line of 8 slots, filled from the first slot. A slot holds a pair in the upper 40 bits
-  /// and its merge result in the lower 24, or 0 if free. If a line is full, further pairs are in
-  /// the next line.
+  /// A cache line of 8 slots, filled from the first slot. A slot holds a pair in its upper 40 bits
+  /// and the pair's merge result in its lower 24 bits. A free slot is 0. If a line is full, further
+  /// pairs are stored in the next line.
   struct alignas(64) line {
     std::array<std::uint64_t, 8> slots;
   };
@@ -77,7 +77,7 @@ class pair_table {
   const line& line_of(std::uint64_t pair) const noexcept { return lines_[home(pair)]; }
 
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
-  /// The merge result of two bytes, or `none`, at index `left << 8 | right`.
+  /// The merge results of all pairs of bytes, or `none`, at index `left << 8 | right`.
   const std::uint32_t* byte_pairs() const noexcept { return byte_pairs_.data(); }
 
  private:

@@ -12,14 +12,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The cache of one encoder for pretokens (the words of a text), and the batch of words to look up
-/// in it. For one thread.
+/// The cache of one encoder for pretokens (the words of a text), and the batch of words that are
+/// looked up together. For one thread.
 struct pretoken_cache {
   /// Uses at most `cache_bytes` plus a few KiB: half for short words, an eighth for longer words,
   /// and a quarter for words that do not fit in the tables.
   ///
   /// @param shared, seams  must outlive this object. If `seams` is null, words are not cut at seams
-  ///                       (places where a text can be cut without changing its ids)
+  ///                       (places where a text can be cut without changing its ids).
   pretoken_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, const seam_finder* seams,
                  instruction_set set, leading_space space = leading_space::counts)
       : shorts(table_line_bits(cache_bytes / 2), shared.shorts),
@@ -27,8 +27,8 @@ struct pretoken_cache {
         overflow(cache_bytes / 4),
         batch(shorts.front(), longs.front(), seams, set, space) {}
 
-  /// True if the `i`th word of the batch is not in the front table (the encoder's own table). False
-  /// for words that are too long for the tables.
+  /// True if word `i` of the batch fits in a front table (one of the encoder's own tables) but is
+  /// not there. False for a word that is too long for the tables.
   bool is_absent(std::size_t i) const noexcept {
     const std::size_t size_bytes = batch.end(i) - batch.begin(i);
     if (size_bytes <= word_batch::short_table::key::max_bytes) {
@@ -38,8 +38,8 @@ struct pretoken_cache {
            !longs.has_in_front(batch.long_key(i));
   }
 
-  /// The words of the batch, starting at `first`, that are not in the front table. Prefetches them
-  /// for two_level_table::find. Valid until the next call.
+  /// Finds the words of the batch, starting at word `first`, that are not in the front tables.
+  /// Prefetches them for two_level_table::find. The result is valid until the next call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
     batch.find_absent(first, absent);
     for (std::size_t k = 0; k < absent.short_count; ++k) {

@@ -15,10 +15,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A short word packed into 8-byte words: its bytes, padding zeros, and its size in the last byte.
-/// If all bytes are zero, there is no word.
+/// A short word stored in an array of 64-bit integers: its bytes, zeros as padding, and its size in
+/// the last byte. A key whose bytes are all zero stands for no word.
 ///
-/// @tparam Words  size in 8-byte words: a key holds at most 8 * Words - 1 bytes
+/// @tparam Words  number of 64-bit integers: a key holds a word of at most 8 * Words - 1 bytes
 template <std::size_t Words>
 struct word_key {
   static constexpr std::size_t max_bytes = 8 * Words - 1;
@@ -28,7 +28,7 @@ struct word_key {
   bool operator==(const word_key&) const = default;
 
   /// @param readable  number of bytes that can be read at `word`, at least `size`; the fast path
-  ///                  requires at least 8 * Words
+  ///                  needs at least 8 * Words readable bytes
   /// @pre size <= max_bytes
   static word_key of(const char* word, std::size_t size, std::size_t readable) noexcept {
     word_key key;
@@ -44,7 +44,7 @@ struct word_key {
 
   std::size_t size() const noexcept { return part[Words - 1] >> 56; }
 
-  /// A hash with well-mixed high bits. Uses only operations that vector units also provide.
+  /// A hash whose high bits are well mixed. Uses only operations that vector units also provide.
   std::uint64_t hash() const noexcept {
     std::uint64_t mixed = 0;
     for (std::size_t i = 0; i < Words; ++i) mixed ^= part[i] * hash_factors[i];
@@ -69,7 +69,7 @@ struct word_key {
   }();
 };
 
-/// The ids of a word that has only a few ids, as stored in a table. Ids are below 2^24.
+/// The ids of a word with few ids, as a table stores them. Each id is below 2^24.
 template <std::size_t Capacity>
 class word_ids {
  public:
@@ -88,12 +88,12 @@ class word_ids {
   void set_elsewhere() noexcept { set_head(0, elsewhere); }
   bool is_elsewhere() const noexcept { return count() == elsewhere; }
 
-  /// Marks ids that apply only if the word is a whole pretoken: merging the word's bytes gives
-  /// other ids.
+  /// Marks ids that apply only if the word is a whole pretoken. In a fragment of a pretoken, the
+  /// same bytes merge to other ids.
   void set_whole_only() noexcept { ids_[0] |= whole_only; }
   bool is_whole_only() const noexcept { return (ids_[0] & whole_only) != 0; }
 
-  /// True if either mark is set. In that case, a loop must not simply copy the ids.
+  /// True if either mark is set. Then the caller must not simply copy the ids.
   bool is_special() const noexcept { return ids_[0] >= elsewhere << 24; }
 
   /// Writes `capacity` ids. Only the first count() are valid.
@@ -111,11 +111,11 @@ class word_ids {
     ids_[0] = first | static_cast<std::uint32_t>(count) << 24;
   }
 
-  std::array<std::uint32_t, Capacity> ids_{};  // the top byte of the first holds the count
+  std::array<std::uint32_t, Capacity> ids_{};  // the top byte of ids_[0] holds the count
 };
 
-/// A cache of words and their ids. A look-up reads one CPU cache line. A word that is put into a
-/// full line replaces another word, so the table never grows.
+/// A cache of words and their ids. A look-up reads one CPU cache line. The table never grows: if a
+/// line is full, a new word replaces an old one.
 ///
 /// Holds only computed results, so its contents affect only speed.
 template <std::size_t Words>
@@ -138,12 +138,12 @@ class pretoken_table {
 
   const line& line_of(std::uint64_t hash) const noexcept { return lines_[index(hash)]; }
 
-  /// The ids of `word`, or null. `place` is the only line that can hold it.
+  /// The ids of `word`, or null. `place` must be the line of the word's hash.
   static const ids* find(const line& place, const key& word) noexcept {
     if constexpr (ways == 1) {
       return place.words[0] == word ? &place.found[0] : nullptr;
     } else {
-      // Compares both entries, to avoid an unpredictable branch.
+      // Compare both entries in all cases, because a branch would be unpredictable.
       const std::uint64_t first = difference(place.words[0], word);
       const std::uint64_t second = difference(place.words[1], word);
       const ids* found = &place.found[first == 0 ? 0 : 1];
@@ -156,8 +156,8 @@ class pretoken_table {
     ids found;
   };
 
-  /// Puts the word first in its line and moves the other words back. A full line drops its last
-  /// word.
+  /// Puts the word first in its line and moves the other words of the line back. If the line is
+  /// full, its last word is dropped.
   void put(const key& word, const ids& found) noexcept {
     line& place = lines_[index(word.hash())];
     entry moved = {word, found};
@@ -168,7 +168,7 @@ class pretoken_table {
     }
   }
 
-  /// For look-ups that compute the index themselves: line_of(hash) is lines()[hash >> shift()].
+  /// For callers that compute the index themselves: line_of(hash) is lines()[hash >> shift()].
   const line* lines() const noexcept { return lines_.data(); }
   unsigned shift() const noexcept { return shift_ + 1; }
 

@@ -30,8 +30,8 @@ seam_finder::seam_finder(const token_table& tokens) : pairs_((std::size_t{1} << 
   }
 }
 
-// Records the two characters on both sides of offset `at` of `token`. If `token` contains only a
-// part of a character, records that part.
+// Records the character that ends at offset `at` of `token` together with the character that begins
+// there. If `token` contains only a part of one of them, records that part.
 void seam_finder::add(std::string_view token, std::size_t at) {
   std::size_t begin = at - 1;
   while (begin > 0 && is_continuation(token[begin])) --begin;

@@ -13,14 +13,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds the seams of a word. Seams are places where a word can be cut without changing its ids:
-/// the fragments, each encoded separately, give the ids of the whole word.
+/// Finds the seams of a word. A seam is a place where a word can be cut without changing its ids:
+/// the fragments, encoded separately, give the ids of the whole word.
 ///
-/// Every symbol that merging produces is a token. If no token contains the end of character x
-/// directly followed by the beginning of character y, no merge crosses from an x to a y after it,
-/// so there is a seam between them. Seams divide text without spaces, such as Chinese or Japanese,
-/// into fragments of one or two characters. Such fragments repeat often, unlike whole words of that
-/// text.
+/// Every symbol that merging produces is a token. Suppose that no token contains the end of
+/// character x directly followed by the beginning of character y. Then no merge crosses from an x
+/// to a y that follows it, so there is a seam between them. Seams divide text without spaces, such
+/// as Chinese or Japanese, into fragments of one or two characters. Such fragments repeat often,
+/// but whole words of such text rarely do.
 ///
 /// Pairs are stored as hashed bits. A collision hides a seam but never creates a wrong one.
 /// Immutable; threads may share it.
@@ -28,8 +28,8 @@ class seam_finder {
  public:
   explicit seam_finder(const token_table& tokens);
 
-  /// True if it is worth looking for seams in `word`, because one of its first two bytes is the
-  /// first byte of a character such as a Chinese, Japanese or Korean one. In other scripts, most
+  /// True if looking for seams in `word` is worthwhile: one of its first two bytes begins a
+  /// character of the range that includes Chinese, Japanese and Korean. In other scripts, most
   /// pairs of adjacent characters occur in a token, and whole words repeat.
   /// @pre word is not empty
   static bool pays_for(std::string_view word) noexcept {
@@ -51,16 +51,16 @@ class seam_finder {
     return at;
   }
 
-  /// The seams among the first characters of a word. Covers only leading characters of three bytes
-  /// each, such as Chinese, Japanese and Korean ones.
+  /// The seams between the first characters of a word. Covers only a prefix of characters of three
+  /// bytes each, such as Chinese, Japanese and Korean characters.
   struct run {
     static constexpr std::size_t max_characters = 32;
     static constexpr std::size_t character_bytes = 3;
-    /// Bit i: there is a seam between character i and the next.
+    /// Bit i is set if there is a seam between character i and character i + 1.
     std::uint32_t seams = 0;
   };
-  /// Finds all seams of a run at once. It does not branch on each seam, because their positions are
-  /// unpredictable.
+  /// Finds all seams of the run at once. Does not branch on each seam, because the positions of
+  /// seams are unpredictable.
   /// @pre word is valid UTF-8
   run first_run(std::string_view word) const noexcept {
     const std::size_t characters =
@@ -111,7 +111,7 @@ class seam_finder {
     return mixed(point, byte) >> (32 - part_bits);
   }
 
-  // True if a token may contain `left` directly followed by `right`. If a token contains only a
+  // True if a token may contain `left` directly followed by `right`. Where a token contains only a
   // part of one of the two characters, only the byte next to the boundary is compared.
   bool may_cross(std::uint32_t left, std::uint32_t last_byte, std::uint32_t right,
                  std::uint32_t first_byte) const noexcept {

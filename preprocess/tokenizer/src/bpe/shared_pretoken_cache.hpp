@@ -17,10 +17,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A cache of words and their ids that the encoders of one engine share, so that each word is
-/// computed once. Words are never removed. Each word can be stored in either of two lines; if both
-/// lines are full, the word is not added. Any number of threads may use the cache; no thread ever
-/// waits.
+/// A cache of words and their ids that the encoders of one engine share, so that they need not
+/// compute a word twice. Words are never removed. A word can be stored in either of two lines. If
+/// both lines are full, the word is not added. Any number of threads may use the cache, and no
+/// thread ever waits.
 ///
 /// Holds only computed results, so its contents affect only speed.
 template <class Table>
@@ -36,7 +36,7 @@ class shared_pretoken_table {
         used_((std::size_t{1} << line_bits) / 64 + 1),
         shift_(64 - line_bits) {}
 
-  /// Adds a word if it is not there yet and there is room.
+  /// Adds a word if it is not in the cache and there is room for it.
   void add(const key& word, const ids& found) noexcept {
     const std::size_t home = word.hash() >> shift_;
     for (const std::size_t at : {home, home ^ 1}) {
@@ -83,9 +83,9 @@ class shared_pretoken_table {
  private:
   using line = typename Table::line;
 
-  // The last part of a key, which holds its size, shows whether a place is free (0), being filled
-  // by some thread (`claimed`), or used. A thread that reads a real size there may read the whole
-  // entry.
+  // The last part of a key holds the word's size. This part shows whether a place is free (0),
+  // being filled by a thread (`claimed`), or used. A thread that reads a real size there may read
+  // the whole entry.
   static constexpr std::uint64_t claimed = ~std::uint64_t{0};
   static_assert(key::max_bytes < 0xFF);
 
@@ -116,19 +116,20 @@ class shared_pretoken_table {
   }
 
   huge_array<line> lines_;
-  // One bit per line, set if the line is the first choice of some word. A bit that is not set
-  // shows, without a cache miss, that a word is absent.
+  // One bit per line, set if the line is the first choice of some word in the cache. If the bit is
+  // not set, a look-up knows without a cache miss that the word is absent.
   std::vector<std::uint64_t> used_;
   unsigned shift_;
 };
 
-/// Returns the `line_bits` of a table of at most `bytes` bytes. The smallest table has 128 bytes.
+/// Returns the `line_bits` of the largest table that takes at most `bytes` bytes. The smallest
+/// table takes 128 bytes.
 inline unsigned table_line_bits(std::size_t bytes) noexcept {
   return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
 }
 
-/// The pretoken cache that all encoders of one engine share. It has one table for each key size of
-/// word_batch.
+/// The pretoken cache that all encoders of one engine share. It has one table for short words and
+/// one for long words, as word_batch does.
 struct shared_pretoken_cache {
   /// Uses at most `cache_bytes` bytes, or a few hundred bytes if `cache_bytes` is smaller.
   explicit shared_pretoken_cache(std::size_t cache_bytes)
@@ -138,8 +139,8 @@ struct shared_pretoken_cache {
   shared_pretoken_table<word_batch::long_table> longs;
 };
 
-/// The shared_pretoken_cache of an engine. It is created for the engine's first encoder, because an
-/// engine that only decodes does not need it.
+/// The shared_pretoken_cache of an engine. It is created together with the engine's first encoder,
+/// because an engine that only decodes does not need it.
 class shared_pretoken_cache_on_demand {
  public:
   explicit shared_pretoken_cache_on_demand(std::size_t cache_bytes) : cache_bytes_(cache_bytes) {}

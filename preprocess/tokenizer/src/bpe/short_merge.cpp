@@ -40,8 +40,8 @@ inline short_word::open_pair open(const pair_table& pairs, std::uint64_t pair,
   return {pair, line, bit};
 }
 
-// Merges a symbol and the next one, and prefetches the cache lines of the two new pairs. It has no
-// branches, as they would be unpredictable.
+// Merges a symbol with the next one, and prefetches the cache lines of the two new pairs. Has no
+// branches, because they would be unpredictable.
 inline void replace(const pair_table& pairs, short_word& word, std::uint32_t place,
                     std::uint32_t result) noexcept {
   const std::uint32_t bit = std::uint32_t{1} << place;
@@ -60,7 +60,7 @@ inline void replace(const pair_table& pairs, short_word& word, std::uint32_t pla
                     bit & (0U - static_cast<std::uint32_t>(behind_gone != 0)));
 }
 
-// Does one merge. Returns false if no merge applies.
+// Performs one merge. Returns false if no merge applies.
 bool merge_once_portable(const pair_table& pairs, short_word& word) noexcept {
   std::uint32_t place = 0;
   const auto size = static_cast<std::uint32_t>(std::bit_width(word.there));
@@ -110,7 +110,7 @@ void merge_portable(const pair_table& pairs, std::span<short_word> words) noexce
 #define MILLRACE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt")))
 #define MILLRACE_AVX512_INLINE MILLRACE_AVX512 __attribute__((always_inline)) inline
 
-// Initializes the symbols and the merges at the indices `at` to `at` + 15. `lanes` has a bit for
+// Initializes the symbols and the merges at indices `at` to `at` + 15. In `lanes`, a bit is set for
 // each byte of `bytes` that belongs to the word.
 // @return a bit for each lane whose byte has no token
 MILLRACE_AVX512_INLINE unsigned start_vector(const pair_table& pairs, __m128i bytes, __m128i next,
@@ -160,8 +160,8 @@ MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
   return found | absent;
 }
 
-// Does the next merge. If `Later` is true, first looks up the pairs that the latest merge created.
-// Returns false if no merge applies.
+// Performs the next merge. If `Later` is true, first looks up the pairs that the latest merge
+// created. Returns false if no merge applies.
 template <std::size_t Vectors, bool Later>
 MILLRACE_AVX512_INLINE bool merge_once_avx512(const pair_table& pairs, short_word& word) noexcept {
   __m512i merges[2] = {_mm512_load_si512(word.merges), _mm512_set1_epi32(-1)};

@@ -15,10 +15,10 @@ namespace millrace::tokenizer::detail {
 /// symbols merge, the result replaces the first, and the second is removed.
 struct short_word {
   static constexpr std::size_t max_bytes = 32;
-  static constexpr std::size_t most_at_once = 32;  ///< largest number of words for merge_short
+  static constexpr std::size_t most_at_once = 32;  ///< maximum for one call of merge_short
 
   alignas(64) std::uint32_t symbols[max_bytes];
-  /// The merge result of each symbol and the next one, or pair_table::none.
+  /// The result of merging each symbol with the next symbol, or pair_table::none.
   alignas(64) std::uint32_t merges[max_bytes];
   std::uint32_t there;   ///< one bit per symbol that is left
   std::uint32_t merged;  ///< bits of the two symbols of the latest merge
@@ -27,7 +27,7 @@ struct short_word {
   struct open_pair {
     std::uint64_t pair;
     const pair_table::line* line;  ///< the line to search first
-    std::uint32_t bit;             ///< the bit of its left symbol; 0: there is no such pair
+    std::uint32_t bit;             ///< the bit of the pair's left symbol, or 0 if there is no pair
   };
   open_pair left;
   open_pair right;
@@ -39,7 +39,7 @@ struct short_word {
   }
 };
 
-/// Initializes `word` with the bytes of `text` as symbols.
+/// Initializes `word`: its symbols are the tokens of the bytes of `text`.
 /// @return false if a byte has no token
 /// @pre 0 < text.size() <= max_bytes
 bool start_word(const pair_table& pairs, std::string_view text, short_word& word,
@@ -48,8 +48,9 @@ bool start_word(const pair_table& pairs, std::string_view text, short_word& word
 /// Merges each word until no merge applies. As in bpe_merger, the adjacent pair of lowest rank
 /// merges first, the leftmost pair on ties. Interleaves the words to overlap their cache misses.
 /// @param words  initialized by start_word, at most `most_at_once`
-/// @param longest_bytes  upper bound on the size of each word; a bound of at most 16 halves the
-///                       time
+/// @param longest_bytes  upper bound on the size of each word in bytes; a bound of at most 16
+/// halves
+///                       the time
 void merge_short(const pair_table& pairs, std::span<short_word> words, std::size_t longest_bytes,
                  instruction_set set) noexcept;
 

@@ -10,15 +10,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The bytes of each token, by id; ids may have gaps. One string holds all bytes, so that 200,000
-/// tokens do not cost 200,000 allocations.
+/// The bytes of each token, indexed by id. Ids may have gaps. One string holds all bytes, so that
+/// 200,000 tokens do not cost 200,000 allocations.
 class token_table {
  public:
-  /// Reserves memory for tokens of `size_bytes` in total. Until the tokens exceed that size, add()
-  /// does not invalidate the results of bytes().
+  /// Reserves memory for tokens of `size_bytes` bytes in total. Until the tokens exceed that size,
+  /// add() does not invalidate the results of bytes().
   void reserve(std::size_t size_bytes) { bytes_.reserve(size_bytes); }
 
-  /// @pre id >= 0, and the table does not have it yet
+  /// @pre id >= 0, and the table does not have this id yet
   void add(std::int32_t id, std::string_view bytes) {
     const auto index = static_cast<std::size_t>(id);
     if (index >= places_.size()) places_.resize(index + 1);

@@ -11,9 +11,9 @@ namespace millrace::tokenizer::detail {
 
 /// A two-level cache for the words of one key size. Each encoder has its own front table, which
 /// holds its most recent words. All encoders share one second-level table, which receives every new
-/// word. So the shared table also has words that were evicted from a front table, or that only
-/// other encoders have encoded. A look-up in the shared table costs a tenth of encoding the word
-/// again.
+/// word. So the shared table also has words that a front table has dropped, or that only other
+/// encoders have encoded. A look-up in the shared table takes a tenth of the time of encoding the
+/// word again.
 template <class Table>
 class two_level_table {
  public:
@@ -40,7 +40,8 @@ class two_level_table {
     return Table::find(front_.line_of(word.hash()), word) != nullptr;
   }
 
-  /// The ids of a word, or null. Copies a word found only in the shared table to the front table.
+  /// The ids of a word, or null. If only the shared table has the word, copies it to the front
+  /// table.
   const ids* find(const key& word, std::uint64_t hash) noexcept {
     if (const auto* found = Table::find(front_.line_of(hash), word)) return found;
     const auto* found = behind_->find(word, hash);
@@ -49,7 +50,7 @@ class two_level_table {
     return Table::find(front_.line_of(hash), word);
   }
 
-  /// Prefetches the memory of the shared table that find() reads.
+  /// Prefetches the part of the shared table that find() reads.
   void prefetch(std::uint64_t hash) const noexcept { behind_->prefetch(hash); }
 
  private:

@@ -11,8 +11,8 @@ namespace millrace::tokenizer::detail {
 
 namespace {
 
-// Stands in for the short key of a word that is too long for a short key. Its size is one that no
-// short word has.
+// Stands in for the short key of a word that is too long for one. No short word has the size that
+// this key stores.
 constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 
 }  // namespace
@@ -26,8 +26,8 @@ inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   ends_[++size_] = end;
 }
 
-// Adds the fragment that ends at `cut`. The whole word ends at `end`. Returns false if the batch is
-// full.
+// Adds the fragment that ends at `cut`. `end` is the end of the whole word. Returns false if the
+// batch is full.
 inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept {
   if (size_ == capacity) return false;
   inside_word_ |= cut < end;
@@ -35,8 +35,8 @@ inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept 
   return true;
 }
 
-// Adds a long word that ends at `end`, cut at its seams (places where a text can be cut without
-// changing its ids). Returns false if the batch fills up before the whole word is added.
+// Adds the long word that ends at `end`, cut at its seams. Returns false if the batch fills up
+// before the whole word is added.
 bool word_batch::cut_long(std::size_t end) noexcept {
   const auto rest = [&] { return std::string_view(text_ + ends_[size_], end - ends_[size_]); };
   if (!inside_word_ && (seams_ == nullptr || !seam_finder::pays_for(rest()))) {
@@ -56,8 +56,8 @@ bool word_batch::cut_long(std::size_t end) noexcept {
   return true;
 }
 
-// Adds a word of any size that ends at `end`. Returns false if the batch fills up before the whole
-// word is added.
+// Adds the word that ends at `end`, which may have any size. Returns false if the batch fills up
+// before the whole word is added.
 inline bool word_batch::cut_one(std::size_t end) noexcept {
   if (size_ == capacity) return false;
   if (end - ends_[size_] > short_table::key::max_bytes || inside_word_) return cut_long(end);
@@ -140,7 +140,8 @@ void word_batch::find_absent(std::size_t first, absent_words& found) const noexc
 #define MILLRACE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
 
-// Adds up to eight words at a time: all words before the first that is too long for a short key.
+// Adds up to eight words at a time: all words before the first word that is too long for a short
+// key.
 MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
   const __m512i longest = _mm512_set1_epi64(short_table::key::max_bytes);
   std::size_t i = 0;
@@ -166,8 +167,8 @@ MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> 
   return i;
 }
 
-// Makes four keys at a time, as long as the words are short and 16 bytes can be read from the start
-// of each word.
+// Makes four keys at a time if all four words are short and 16 bytes can be read from the start of
+// each.
 template <leading_space Space>
 MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);

@@ -14,18 +14,19 @@ namespace millrace::tokenizer::detail {
 
 /// How a space before a word affects its ids.
 enum class leading_space : std::uint8_t {
-  counts,   ///< it is part of the word
-  is_none,  ///< the word is looked up without the space, unless the word is only a space
+  counts,   ///< the space is part of the word
+  is_none,  ///< the space is ignored, unless the word is only a space
 };
 
 /// Words that are looked up together, so that the prefetches of their cache lines overlap. All text
 /// passes through this hot loop:
 ///
-///   next_ends of a splitter -> fill: keys, lines, prefetch -> look_up: ids, until a word is
-///   missing
+///   splitter.next_ends()  ends of the words
+///   fill()                keys and cache lines of the words; prefetches the lines
+///   look_up()             ids, until a word is missing from the tables
 ///
-/// The words are adjacent in one text. A long word is cut at its seams (places where a text can be
-/// cut without changing its ids), and each fragment is stored as a word.
+/// The words are adjacent in one text. A long word is cut at its seams, and each fragment is stored
+/// as a word. (A seam is a place where a text can be cut without changing its ids.)
 class word_batch {
  public:
   using short_table = pretoken_table<2>;  ///< words of up to 15 bytes
@@ -41,7 +42,7 @@ class word_batch {
              instruction_set set, leading_space space = leading_space::counts)
       : shorts_(&shorts), longs_(&longs), seams_(seams), set_(set), space_(space) {}
 
-  /// Starts a text: the next word begins at its first byte.
+  /// Starts a new text. Its first word begins at the first byte.
   void start(const char* text, std::size_t size_bytes) noexcept {
     text_ = text;
     text_end_ = text + size_bytes;
@@ -52,25 +53,26 @@ class word_batch {
 
   /// Replaces the batch with the words that end at `ends`, until all are added or the batch is
   /// full.
-  /// @return the number of `ends` whose words are completely added; call again with the rest of
+  /// @return the number of `ends` whose words are completely added; call again with the remaining
   ///         `ends`.
   std::size_t fill(std::span<const std::size_t> ends) noexcept;
 
   std::size_t size() const noexcept { return size_; }
 
-  /// Writes the ids of word `first` and of the words after it to `out`, and advances `out`. Stops
-  /// at a word that is not in the tables or needs special handling.
-  /// @return the index of that word, or size()
+  /// Writes the ids of the words from `first` on to `out`, and advances `out`. Stops at the first
+  /// word that is not in the tables or needs special handling.
+  /// @return the index of the word where it stopped, or size()
   std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
 
-  /// Indices of the words that are in neither table. Excludes words that are too long for both.
+  /// Indices of the words that are not in the table for their size. Excludes words that are too
+  /// long for both tables.
   struct absent_words {
     std::array<std::uint16_t, capacity> shorts;
     std::array<std::uint16_t, capacity> longs;
     std::size_t short_count = 0;
     std::size_t long_count = 0;
   };
-  /// Finds the absent words, starting at word `first`.
+  /// Finds the absent words among word `first` and all later words.
   void find_absent(std::size_t first, absent_words& found) const noexcept;
 
   /// Byte offset where word `i` begins. With leading_space::is_none, a leading space is skipped.
@@ -79,7 +81,7 @@ class word_batch {
     return ends_[i] + (skips ? 1 : 0);
   }
   std::size_t end(std::size_t i) const noexcept { return ends_[i + 1]; }
-  /// True if the word is a fragment of a pretoken, not a whole one.
+  /// True if the word is only a fragment of a pretoken.
   bool is_fragment(std::size_t i) const noexcept { return is_fragment_[i] != 0; }
   const short_table::key& short_key(std::size_t i) const noexcept { return short_keys_[i]; }
   const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
@@ -104,7 +106,7 @@ class word_batch {
   }
 
   alignas(64) std::array<short_table::key, capacity> short_keys_;  // longer words: an invalid size
-  std::array<const void*, capacity> lines_;                        // null: longer than any key
+  std::array<const void*, capacity> lines_;     // null if the word is too long for any key
   std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first word begins
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;
@@ -116,7 +118,7 @@ class word_batch {
   const char* text_end_ = nullptr;
   instruction_set set_;
   leading_space space_;
-  bool inside_word_ = false;  // true if the last fragment added does not end its word
+  bool inside_word_ = false;  // the last fragment added does not end its word
   std::array<std::uint8_t, capacity> is_fragment_;
 };
 

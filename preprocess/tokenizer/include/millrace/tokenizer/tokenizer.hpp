@@ -34,7 +34,7 @@
 
 namespace millrace::tokenizer {
 
-/// The reason why a text cannot be encoded, and the byte offset in the text.
+/// The reason why a text cannot be encoded, and the byte offset in the text where the problem is.
 struct encode_fault {
   std::size_t offset_bytes = 0;
   std::string what;
@@ -49,8 +49,8 @@ struct text_part {
 
 /// Encodes texts on one thread. Owns scratch memory and caches.
 ///
-/// The tokenizer must outlive it. Equal texts give equal ids, regardless of the texts encoded
-/// before.
+/// The tokenizer must outlive its encoders. Equal texts give equal ids, regardless of the texts
+/// encoded before.
 class encoder {
  public:
   virtual ~encoder() = default;
@@ -62,17 +62,19 @@ class encoder {
   ///         then contains some of its ids.
   virtual std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) = 0;
 
-  /// Appends the ids of a part. The ids of all parts of a text, in order, are the ids of the text.
+  /// Appends the ids of one part of a text. Encoding all parts in order gives the same ids as
+  /// encoding the whole text.
   ///
   /// @return as encode(); the offset is relative to the part.
   virtual std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) {
     return encode(part.text, ids);
   }
 
-  /// Sets a function that encode() and encode_part() call each time a normalizer begins a step over
-  /// a text, and again for each MiB that the step writes. To interrupt the call, `check` throws:
-  /// the exception propagates to the caller, and the encoder can be used again. An empty function
-  /// disables the check. Encoders that do not normalize never call it.
+  /// Sets a function that encode() and encode_part() call regularly, so that it can interrupt them.
+  /// They call `check` each time a normalizer begins a step over a text, and again for each MiB
+  /// that the step writes. `check` interrupts the call by throwing: the exception propagates to the
+  /// caller, and the encoder can be used again. An empty function disables the check. Encoders that
+  /// do not normalize never call it.
   virtual void set_interrupt_check(std::function<void()> /*check*/) {}  // NOLINT: others keep it
 
   /// Number of special tokens found in texts so far, excluding those that a template adds.
@@ -94,35 +96,36 @@ class tokenizer {
   ///                     up to 48 MiB that all encoders share.
   virtual std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
-  /// Number of ids, including added tokens: ids are from 0 to vocab_size() - 1. This number
+  /// Number of ids, including added tokens. Ids range from 0 to vocab_size() - 1. This number
   /// determines the dtype of a dataset.
   virtual std::int64_t vocab_size() const noexcept = 0;
 
   /// The end-of-document id, or std::nullopt if the vocabulary does not define one.
   virtual std::optional<std::int32_t> eod() const noexcept = 0;
 
-  /// Decodes `ids`. Bytes that are not UTF-8 (a character cut in half) are kept as they are. Ids
-  /// outside the vocabulary become U+FFFD.
+  /// Decodes `ids`. The result may contain invalid UTF-8 if the ids cut a character in half. An id
+  /// outside the vocabulary becomes U+FFFD.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
 
-  /// Finds the last place where `text` can be cut in two: the ids that encoder::encode_part gives
-  /// for the parts are then those of the whole, whatever follows `text`.
+  /// Finds the last place where `text` can be cut in two without changing its ids. Encoding the two
+  /// parts with encoder::encode_part then gives the ids of the uncut text, whatever follows `text`.
   ///
-  /// @param text  valid UTF-8; begins at the beginning of a text or at an earlier cut
+  /// @param text  valid UTF-8 that begins at the start of a text or at an earlier cut
   /// @return byte offset from 1 to text.size() - 1, or 0 if no such place is known
   virtual std::size_t last_cut(std::string_view text) const {
     static_cast<void>(text);
     return 0;
   }
-  /// True if one encoder must encode the parts of a text in order, without encoding another text in
-  /// between. If false, any encoders may encode the parts in any order.
+  /// If true, one encoder must encode the parts of a text in order, and must not encode another
+  /// text in between. If false, any encoders may encode the parts in any order.
   virtual bool parts_in_order() const noexcept { return false; }
 
   /// Hexadecimal SHA-256 of the type, its options, its files and the version of its tables. Two
   /// tokenizers with equal fingerprints give equal ids.
   virtual std::string fingerprint() const = 0;
 
-  /// Notes for the user before a long run, one line each; usually none. The wording may change.
+  /// Notes to show the user before a long run, one line each. Usually empty. The wording may
+  /// change.
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
@@ -134,7 +137,8 @@ enum class special_tokens_in_text : std::uint8_t {
   error,           ///< refuse the text
 };
 
-/// The values of Megatron's tokenizer flags and of some flags of our own, as given by the user.
+/// The values that the user gave for Megatron's tokenizer flags and for millrace's own tokenizer
+/// flags.
 struct tokenizer_options {
   std::string type = "ByteLevelTokenizer";      ///< `--tokenizer-type`
   std::filesystem::path model;                  ///< `--tokenizer-model`: a file or a folder

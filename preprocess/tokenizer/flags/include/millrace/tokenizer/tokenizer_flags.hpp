@@ -12,8 +12,8 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
-/// Megatron's tokenizer flags, for every program that takes them. Private: not installed, so that
-/// the library itself needs no Boost.
+/// Megatron's tokenizer flags, for every program that takes them. This header is private and is not
+/// installed, so the installed library does not need Boost.
 namespace millrace::tokenizer {
 
 /// The tokenizer types and the files that they read, for messages.
@@ -79,9 +79,10 @@ inline special_tokens_in_text special_tokens_policy(const std::string& word) {
                              ": expected allow, encode-as-text or error");
 }
 
-/// The options that the flags set, or std::nullopt if no tokenizer flag is given.
+/// Returns the options that the flags set, or std::nullopt if no tokenizer flag is given.
 ///
-/// @throws usage_error  a flag is given without --tokenizer-type, or cannot be honoured.
+/// @throws usage_error  a flag is given without --tokenizer-type, or a flag asks for something
+///                      that is not supported.
 inline std::optional<tokenizer_options> tokenizer_options_of(
     const boost::program_options::variables_map& given) {
   if (given.count("tokenizer-hf-no-use-fast") != 0) {
@@ -135,8 +136,8 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
                              " requires --tokenizer-type: " + types_and_files);
 }
 
-/// Calls make_tokenizer() for a program. Turns errors in the flags into usage_error. Errors in the
-/// files pass through unchanged.
+/// Calls make_tokenizer() for a program. Rethrows a config_error, which reports wrong flags, as a
+/// usage_error.
 ///
 /// @throws usage_error              the type does not take a flag, or a required flag is missing.
 /// @throws io_error, format_error   as make_tokenizer

@@ -25,7 +25,7 @@ class id_buffer {
   std::span<const std::int32_t> ids() const noexcept { return {data_.get(), size_}; }
   std::span<std::int32_t> ids() noexcept { return {data_.get(), size_}; }
 
-  /// Returns space for the next `count` ids. add() makes them part of the buffer.
+  /// Returns space for the next `count` ids. After writing them there, call add().
   std::int32_t* room(std::size_t count) {
     if (capacity_ - size_ < count) reserve(size_ + count);
     return data_.get() + size_;
@@ -53,8 +53,8 @@ class id_buffer {
   }
   void clear() noexcept { size_ = 0; }
 
-  /// Frees the memory if the buffer is empty and its memory has space for more than `kept` ids. Use
-  /// it after an unusually long text.
+  /// Call this after an unusually long text. If the buffer is empty and has memory for more than
+  /// `kept` ids, frees all of its memory.
   void shrink_to(std::size_t kept) {
     if (capacity_ <= kept || size_ != 0) return;
     data_.reset();
