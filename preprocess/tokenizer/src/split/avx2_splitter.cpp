@@ -12,8 +12,9 @@
 #include "split/windowed_splitter.hpp"
 #include "split/with_family.hpp"
 
-// Each function names its own target. With compiler flags for the whole file, an inline function
-// from a header could be emitted with instructions that other machines lack.
+// Each function names its own instruction sets. If compiler flags set them for the whole file, the
+// compiler could also use them in inline functions from headers. Other machines could not run
+// those.
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -65,7 +66,7 @@ struct avx2 {
     return result;
   }
 
-  // Always does two rounds, without a branch for each. Text rarely needs a third round.
+  // Always performs two rounds, without a branch for each. Most text needs no third round.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void write(mask bits, std::size_t at,
                                                                   std::size_t* out) noexcept {
     const auto number = static_cast<std::size_t>(_mm_popcnt_u64(bits));
@@ -112,9 +113,9 @@ struct avx2 {
     return top_bits({_mm256_cmpeq_epi8(bytes.low, all), _mm256_cmpeq_epi8(bytes.high, all)});
   }
 
-  // One step of a look-up in a table of 256 entries, which uses one shuffle for every 16 entries.
-  // Returns the kinds of the bytes whose high nibble is `row`. For other bytes, the sum has its top
-  // bit set, so the shuffle returns 0.
+  // One step of a look-up in a table of 256 entries. Each step handles 16 entries with one shuffle.
+  // Returns the kinds of the bytes whose high nibble is `row`, and 0 for all other bytes: their sum
+  // has its top bit set, so the shuffle gives 0.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i row_kinds(__m256i bytes,
                                                                          const kind_tables& tables,
                                                                          int row) noexcept {
@@ -153,7 +154,7 @@ struct avx2 {
            top_bits({_mm256_slli_epi16(kinds.low, to_top), _mm256_slli_epi16(kinds.high, to_top)});
   }
 
-  // Sets masks with one bit per byte, set at bytes that begin a character.
+  // Sets masks with one bit per byte. Only the first byte of a character can have its bit set.
   template <class Group>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(window& w, halves bytes,
                                                                       halves kinds, mask leads,

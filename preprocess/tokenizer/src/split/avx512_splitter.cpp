@@ -11,8 +11,9 @@
 #include "split/windowed_splitter.hpp"
 #include "split/with_family.hpp"
 
-// Each function names its own target. With compiler flags for the whole file, an inline function
-// from a header could be emitted with instructions that other machines lack.
+// Each function names its own instruction sets. If compiler flags set them for the whole file, the
+// compiler could also use them in inline functions from headers. Other machines could not run
+// those.
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -101,9 +102,9 @@ struct avx512 {
     return result;
   }
 
-  // Always does three stores, which suffice for most text, so there is no branch to mispredict.
-  // Uses masked forms with full masks, because GCC 12 reports uninitialized operands in the plain
-  // forms.
+  // Always performs three stores, so there is no branch to mispredict. Most text needs no more than
+  // three. Uses masked intrinsics with full masks, because GCC 12 reports uninitialized operands in
+  // the unmasked ones.
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write(
       mask bits, std::size_t at, std::size_t* out) noexcept {
     const __m512i packed = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(positions.data()));
@@ -134,7 +135,8 @@ struct avx512 {
   }
 
   // Looks up all two-byte characters with the same first byte at once, because a text has few
-  // different first bytes. Characters left in `varied` must be looked up one by one.
+  // different first bytes. Removes them from `varied`. The caller looks up the remaining characters
+  // one by one.
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void
   set_kinds_of_pairs(__m512i& kinds, __m512i bytes, const char* begin, mask& varied,
                      const kind_tables& tables) noexcept {
@@ -149,7 +151,7 @@ struct avx512 {
       varied &= ~same;
       done |= same;
     }
-    // Move kinds from the second byte of each character to its first.
+    // Copy the kinds of each character from its second byte to its first byte.
     const __m512i next = _mm512_add_epi8(_mm512_load_si512(positions.data()), _mm512_set1_epi8(1));
     kinds = _mm512_mask_permutexvar_epi8(kinds, done, next, kinds);
   }
@@ -166,7 +168,7 @@ struct avx512 {
     return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(wanted));
   }
 
-  // Sets masks with one bit per byte, set at bytes that begin a character.
+  // Sets masks with one bit per byte. Only the first byte of a character can have its bit set.
   template <class Group>
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(
       window& w, __m512i bytes, __m512i kinds, mask leads, mask wide) noexcept {

@@ -21,7 +21,7 @@ bool is_its_own_nfd(std::uint32_t point) {
 }
 
 bert_cut_points make_cut_points() {
-  // A character that some normalizer step drops, or might drop, is not a cut point.
+  // A character that a step of the normalizer drops, or might drop, is not a cut point.
   code_point_set dropped(reference_set::bert_control);
   dropped.add(code_point_set(reference_set::bert_nonspacing_mark));
   dropped.add(code_point_set(reference_set::combining_mark));

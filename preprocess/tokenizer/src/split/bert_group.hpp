@@ -19,7 +19,7 @@ struct bert_cut_points {
 /// Built on the first call. Thread-safe.
 const bert_cut_points& bert_cuts() noexcept;
 
-/// The characters that end a unit, in addition to white space.
+/// The characters that end a unit and are units of their own. White space also ends a unit.
 enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese };
 
 /// Splits raw text into units that BERT's normalizer and pre-tokenizer process independently. The
@@ -27,22 +27,25 @@ enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese 
 ///
 ///    ?P| ?[^P\s]+| white space      where P is punctuation or, with Chinese, an ideograph
 ///
-/// A space belongs to the unit after it, since white space produces no ids.
+/// A space belongs to the unit that follows it. White space produces no ids, so this changes
+/// nothing.
 ///
-/// Units are independent, whichever steps the normalizer has, for these reasons. Four of its steps
-/// look at one character at a time: dropping controls, putting spaces around ideographs, dropping
-/// marks and lowercasing. The pre-tokenizer also looks at one character at a time: it drops white
-/// space and isolates punctuation. A fifth step of the normalizer, decomposition, looks only at
-/// runs of marks with a nonzero combining class. Next to each cut is a character that is not such a
-/// mark: every step leaves the white space and punctuation used here unchanged, and an ideograph
-/// already has spaces around it when it is decomposed. Characters that clean_text drops are not cut
-/// points, because dropping one joins its neighbors.
+/// Units are independent, whichever steps the normalizer has, for these reasons:
 ///
-/// Units that are cut only at white space are independent for more components: for any normal form,
-/// because nothing composes with white space, and for every pre-tokenizer that drops white space,
-/// whatever else it does.
+/// - Four steps of the normalizer look at one character at a time: dropping controls, putting
+///   spaces around ideographs, dropping marks and lowercasing. So does the pre-tokenizer, which
+///   drops white space and isolates punctuation.
+/// - The fifth step of the normalizer is decomposition. It looks only at runs of marks with a
+///   nonzero combining class. Next to each cut is a character that is not such a mark. No step
+///   changes the white space and punctuation that are cut points, and an ideograph has spaces
+///   around it before it is decomposed.
+/// - A character that clean_text drops is not a cut point, because dropping it joins its neighbors.
 ///
-/// @tparam Apart  what ends a unit; punctuation_and_chinese if handle_chinese_chars is on
+/// Units that are cut only at white space are independent for more components. These are all normal
+/// forms, because nothing composes with white space, and all pre-tokenizers that drop white space.
+///
+/// @tparam Apart  the characters that end a unit; punctuation_and_chinese if handle_chinese_chars
+///                is on
 template <apart Apart>
 struct bert_group {
   static constexpr unsigned used_kinds = word_kinds;
@@ -51,7 +54,7 @@ struct bert_group {
 
   static constexpr unsigned alone = kind::number;
 
-  /// The kind of a character: space, alone or, for all other characters, letter.
+  /// The kind of a character: space, `alone`, or letter for all other characters.
   static unsigned kinds(std::uint32_t point) noexcept {
     if (point < 0x80 && ((point | 0x20) - 'a' < 26 || point - '0' < 10)) return kind::letter;
     const bert_cut_points& cuts = bert_cuts();

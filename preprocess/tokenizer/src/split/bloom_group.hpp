@@ -13,14 +13,14 @@ namespace millrace::tokenizer::detail {
 ///
 ///    ?[^(\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+
 ///
-/// Oniguruma reads the inner brackets as a nested class and everything else in the outer brackets
-/// literally, so parentheses and `|` end words too.
+/// Oniguruma reads the inner brackets as a nested class, and reads all other characters in the
+/// outer brackets literally. So parentheses and `|` end words too.
 struct bloom_group {
   static constexpr unsigned used_kinds = kind::letter | kind::space;
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// letter: characters of words; space: U+0020; 0: everything else.
+  /// Returns letter for characters of words, space for U+0020, and 0 for all other characters.
   static unsigned kinds(std::uint32_t point) noexcept {
     constexpr std::u32string_view ends = U"()|.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C";
     if (point == ' ') return kind::space;

@@ -10,15 +10,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Implements is_certain_cut for all patterns whose cuts are not local (local_cuts.hpp), except the
-/// patterns for BERT.
+/// Implements is_certain_cut for most patterns. The exceptions are the patterns for BERT, and the
+/// patterns whose cuts are local (local_cuts.hpp).
 ///
 /// Within a pretoken of any of these patterns, only letters, marks and a contraction can follow a
-/// letter, and only numbers can follow a number. So such a pretoken ends at the next character of
-/// another class. Punctuation may be followed by newlines and letters, but not by a space. White
-/// space is accepted only on the right, because cuts within it depend on its length. This function
-/// need not find every certain cut. It must never be wrong, and must find many cuts in ordinary
-/// text.
+/// letter, and only numbers can follow a number. So a pretoken with a letter or a number at its end
+/// is complete if the next character is of another class. Punctuation may be followed by newlines
+/// and letters, but not by a space. White space is accepted only on the right, because a cut within
+/// white space depends on the length of the run. This function need not find every certain cut. It
+/// must never be wrong, and must find many cuts in ordinary text.
 inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   const auto is_ascii = [](std::uint32_t c) { return c < 0x80; };
   const unsigned before = flags_of(left);
@@ -34,7 +34,7 @@ inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   if (is_ascii(right)) {
     if (letter && (behind & char_flags::number) != 0) return true;
     if (digit && (behind & char_flags::letter) != 0) return true;
-    // An apostrophe may begin a contraction, which some patterns include in the word.
+    // An apostrophe may begin a contraction, and some patterns include the contraction in the word.
     return right != '\'' && (behind & (char_flags::punctuation | char_flags::symbol)) != 0;
   }
   // DeepSeek's pattern matches the signs in the Kana blocks in the same split as Kana.
@@ -43,8 +43,8 @@ inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   return !among_kana && (behind & char_flags::han) == 0 && (behind & char_flags::punctuation) != 0;
 }
 
-/// True if, in every text where `left` and `right` are adjacent, a pretoken ends between them and
-/// the text before that cut is split as if the text ended there.
+/// True if a pretoken ends between `left` and `right` in every text where they are adjacent, and if
+/// the text before that cut is always split as if the text ended there.
 /// @pre `wanted` is not one of the patterns for BERT
 inline bool is_certain_cut(pattern wanted, std::uint32_t left, std::uint32_t right) noexcept {
   switch (wanted) {

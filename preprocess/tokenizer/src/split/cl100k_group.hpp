@@ -31,8 +31,9 @@ struct cl100k_group {
       Rules.contractions ? contraction_case::either : contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// With marks_are_letters, a mark is treated as a letter everywhere. The pattern's prefix may
-  /// also be a mark, but this changes nothing: a mark before letters is part of their run anyway.
+  /// With marks_are_letters, marks are treated as letters everywhere. The pattern also allows a
+  /// mark as prefix of a word, but this changes nothing: a mark before letters belongs to their run
+  /// anyway.
   static unsigned kinds(std::uint32_t point) noexcept {
     const unsigned flags = flags_of(point);
     if (Rules.marks_are_letters && (flags & kind::mark) != 0) return kind::letter;

@@ -10,17 +10,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The splits of DeepSeek Coder, each applied to all pieces of the previous one. Text between
-/// matches is kept as pretokens.
+/// The splits of DeepSeek Coder. Each split is applied to all pieces of the previous split. Text
+/// between two matches stays a pretoken.
 ///
 ///   [\r\n]
 ///   \s?\p{L}+
 ///   \s?\p{P}+
 ///   [\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+
-///   each number on its own, as in the pre-tokenizer Digits
+///   each number by itself, as in the pre-tokenizer Digits
 ///
-/// The fourth split also cuts the matches of the second and the third. It cuts a word where Latin
-/// letters change to Han, and it separates Han from the space before it.
+/// The fourth split also cuts the matches of the second and third splits. It cuts a word where
+/// Latin letters change to Han, and separates Han from a space before it.
 struct deepseek_coder_group {
   static constexpr unsigned punctuation = kind::upper;
   static constexpr unsigned east = kind::lower;  ///< in the ranges of the fourth split
@@ -29,8 +29,8 @@ struct deepseek_coder_group {
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// A character has at most one of number, space, newline, letter and punctuation. It may also
-  /// have east.
+  /// A character has at most one of the kinds number, space, newline, letter and punctuation. It
+  /// may also have the kind `east`.
   static unsigned kinds(std::uint32_t point) noexcept {
     static const code_point_set numbers(reference_set::numeric);
     const unsigned flags = flags_of(point);

@@ -6,9 +6,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Like deepseek_group::end, but finds the cuts of a window (up to 64 bytes of text) at once. Does
-/// not decide about characters that no alternative matches on their own; the walker (walk.hpp)
-/// handles them.
+/// Like deepseek_group::end, but finds the cuts of a window (up to 64 bytes of text) at once.
+/// Leaves a character undecided if no alternative matches it by itself; the walker (walk.hpp)
+/// handles it.
 template <class Isa>
 [[gnu::always_inline]] inline cuts cuts_of(deepseek_group, const window& w) noexcept {
   static_assert(deepseek_group::symbol == kind::upper && deepseek_group::cjk == kind::lower);

@@ -9,17 +9,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The three splits of DeepSeek-V3, each applied to all pieces of the previous one. Text between
-/// matches is kept as pretokens.
+/// The three splits of DeepSeek-V3. Each split is applied to all pieces of the previous split. Text
+/// between two matches stays a pretoken.
 ///
 ///   \p{N}{1,3}
 ///   [\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+
 ///   A[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*
 ///     |\s*[\r\n]+|\s+(?!\S)|\s+      where A is any of the ASCII punctuation and symbols
 ///
-/// Some characters, such as control characters and unassigned ones, match no alternative of the
-/// last split on their own. If no letter follows them, they stay in the text between two matches,
-/// which is one pretoken.
+/// No alternative of the last split matches a control character or an unassigned character by
+/// itself. If no letter follows such a character, it stays in the text between two matches, which
+/// is one pretoken.
 struct deepseek_group {
   static constexpr unsigned symbol = kind::upper;  ///< \p{P} or \p{S}
   static constexpr unsigned cjk = kind::lower;     ///< in the ranges of the second split
@@ -27,10 +27,10 @@ struct deepseek_group {
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// A character has at most one of number, space, letter and symbol. It may also have cjk, and a
-  /// space may also have newline.
+  /// A character has at most one of the kinds number, space, letter and symbol. It may also have
+  /// the kind `cjk`, and a space may also have the kind newline.
   ///
-  /// A mark counts as a letter: the pattern's runs of letters include marks, and a mark that is the
+  /// A mark counts as a letter: the pattern's runs of letters include marks. A mark that is the
   /// prefix of such a run belongs to the same pretoken anyway.
   static unsigned kinds(std::uint32_t point) noexcept {
     const unsigned flags = flags_of(point);
@@ -96,8 +96,9 @@ struct deepseek_group {
     return at;
   }
 
-  /// End of the gap (text between matches) that begins at `at`. It ends before the first character
-  /// that some alternative matches, even as a prefix of letters, or where the second split cuts.
+  /// End of the gap (text between two matches) that begins at `at`. The gap ends before the first
+  /// character that an alternative matches, either by itself or as the prefix of letters. It also
+  /// ends where the second split cuts.
   static std::size_t gap_end(std::string_view text, std::size_t at, unsigned side) noexcept {
     while (at < text.size()) {
       const walked_char c = char_at<deepseek_group>(text, at);

@@ -9,7 +9,8 @@
 #include "split/o200k_group.hpp"
 #include "split/r50k_group.hpp"
 
-/// The patterns of splitters.hpp, each given by the rules that distinguish it within its group.
+/// The patterns of splitters.hpp. Each is defined by the rules that distinguish it within its
+/// group.
 namespace millrace::tokenizer::detail::families {
 
 using r50k = r50k_group<false>;

@@ -11,12 +11,12 @@ namespace millrace::tokenizer::detail {
 /// group of patterns.
 ///
 /// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
-/// kinds shared by all characters with that first byte, or to `varied` if they differ.
+/// kinds that all characters with this first byte share, or to `varied` if their kinds differ.
 struct alignas(64) kind_tables {
   static constexpr std::uint8_t varied = 0xFF;  // no character has all kinds
   std::array<std::uint8_t, 256> by_byte{};
 
-  /// The kinds of each character of up to three bytes in UTF-8, by code point.
+  /// The kinds of each code point below 0x10000. In UTF-8, these characters have up to three bytes.
   std::array<std::uint8_t, 0x10000> by_point{};
 };
 

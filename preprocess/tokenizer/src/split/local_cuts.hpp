@@ -9,10 +9,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Code for patterns whose cuts depend on only three characters, however long the pretoken is.
-/// Given the kinds of three adjacent characters `a`, `b` and `c`, Group::cuts_between returns
-/// whether there is a cut between `a` and `b`. `c` matters only if Group::joins(b) is true: then
-/// `b` may belong to the pretoken of `c`, as a space does to a word.
+/// Code for patterns in which each cut depends on only three characters, regardless of the length
+/// of the pretoken. Given the kinds of three adjacent characters `a`, `b` and `c`,
+/// Group::cuts_between returns whether there is a cut between `a` and `b`. `c` matters only if
+/// Group::joins(b) is true: then `b` may belong to the same pretoken as `c`, as a space belongs to
+/// the word after it.
 
 /// Returns the end of the pretoken that begins at `begin`. Same contract as r50k_group::end.
 template <class Group>

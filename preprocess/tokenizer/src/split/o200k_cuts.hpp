@@ -8,40 +8,43 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The tails that `[\r\n/]*` matches after punctuation. The punctuation may itself contain slashes.
+/// The tails that `[\r\n/]*` matches after punctuation. A slash may also be part of the punctuation
+/// itself.
 struct slash_tail {
-  mask tail;   ///< newlines and slashes in the tail; none of them begins punctuation
+  mask tail;   ///< newlines and slashes that belong to a tail, not to punctuation
   mask other;  ///< punctuation outside the tail
 };
 
 [[gnu::always_inline]] inline slash_tail slash_tail_of(const window& w, mask other) noexcept {
   const mask either = w.newline | w.slash;
-  // In a run of newlines and slashes, a tail begins at the first slash, or at the start of the run
-  // if it follows punctuation. Drop the newlines before the tail.
+  // In a run of newlines and slashes, the tail begins at the first slash. If punctuation precedes
+  // the run, the tail begins at the start of the run. Drop the newlines before the tail.
   const mask free = either & ~(w.slash | (other << 1));
   const mask lead = flooded(free, free & ~(either << 1));
   const mask taken = either & ~lead;
-  // Slashes at the beginning of the remaining run are still punctuation.
+  // Slashes at the beginning of the remaining run are punctuation, not tail.
   const mask head = flooded(w.slash & taken, w.slash & taken & ~(taken << 1));
   return {taken & ~head, other & ~(taken & ~head)};
 }
 
-/// Finds where words begin inside a run of word characters, by repeated `[U]*[V]+|[U]+[V]*`.
+/// Finds where words begin inside a run of word characters: where `[U]*[V]+|[U]+[V]*` matches again
+/// and again.
 template <class Isa>
 [[gnu::always_inline]] inline mask case_starts(mask words, mask upper, mask lower) noexcept {
   const mask caseless = words & ~upper & ~lower;
   const mask after_lower = lower << 1;
   const mask after_both = (caseless + (after_lower & caseless)) & ~caseless;
   mask starts = upper & (after_lower | after_both);
-  // Capitals at the end of the run begin a new word after its last caseless character.
+  // Capitals at the end of a run begin a new word if the character before them is caseless.
   const mask last_capitals = upper & (caseless << 1);
   if (last_capitals != 0) starts |= followed_by<Isa>(upper, last_capitals, ~words);
   return starts;
 }
 
-/// Joins each contraction to the word before it, one per word.
-/// @return the caseless characters directly after a joined contraction. From the first of these on,
-///         nothing is decided, because a new word begins there, which case_starts did not know
+/// Joins each contraction to the word before it. A word takes only one contraction.
+/// @return the caseless characters directly after a joined contraction. A new word begins there,
+///         but case_starts did not know this. So nothing is decided from the first of these
+///         characters on.
 [[gnu::always_inline]] inline mask glue_contractions(const window& w, mask words, mask caseless,
                                                      mask& starts) noexcept {
   mask undecided = 0;
@@ -57,10 +60,10 @@ template <class Isa>
   return undecided;
 }
 
-/// Like resume_in, but the letter at which to resume must also imply the case state (whether a
-/// lower case letter has occurred) of the word before it. A lower case letter implies it. A
-/// caseless letter implies it if no lower case letter precedes that letter in the word. Marks that
-/// follow the letter are read again.
+/// Like resume_in, with one more condition. Resuming at a letter also needs the case state of the
+/// word: whether a lower case letter has occurred. The letter itself must imply this state. A lower
+/// case letter does. A caseless letter does if no lower case letter precedes it in its word. Marks
+/// that follow the letter are read again.
 [[gnu::always_inline]] inline mask resume_in_case(const window& w, mask words, mask letters,
                                                   mask upper, mask lower, mask starts,
                                                   mask decided) noexcept {
@@ -71,9 +74,9 @@ template <class Isa>
   return (letter & upper) != 0 || lower_before ? 0 : letter;
 }
 
-/// Like o200k_group::end, but finds the cuts of a window (up to 64 bytes of text) at once. Does not
-/// decide about marks that do not follow a word and Han characters that are not letters, because
-/// they can play several roles; the walker (walk.hpp) handles them.
+/// Like o200k_group::end, but finds the cuts of a window (up to 64 bytes of text) at once. Leaves
+/// two kinds of characters undecided, because they can play several roles: marks that do not follow
+/// a word, and Han characters that are not letters. The walker (walk.hpp) handles them.
 template <class Isa, o200k_rules Rules>
 [[gnu::always_inline]] inline cuts cuts_of(o200k_group<Rules>, const window& w) noexcept {
   const mask letters = Rules.han_apart ? w.letter & ~w.han : w.letter;

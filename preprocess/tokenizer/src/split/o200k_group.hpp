@@ -14,7 +14,7 @@ struct o200k_rules {
   std::size_t numbers_at_most = 3;  ///< 3: `\p{N}{1,3}`, 1: `\p{N}`
   bool contractions = true;         ///< `(?i:'s|'t|...)?` ends a word
   bool slash_in_tail = true;        ///< `[\r\n/]*` follows punctuation, instead of `[\r\n]*`
-  bool han_apart = false;           ///< `[\p{Han}]+` comes first, and words have no \p{Han}
+  bool han_apart = false;  ///< `[\p{Han}]+` is the first alternative; words have no \p{Han}
   bool operator==(const o200k_rules&) const = default;
 };
 
@@ -22,8 +22,9 @@ struct o200k_rules {
 ///
 ///   P?[U]*[V]+C?|P?[U]+[V]*C?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 ///
-/// where P is [^\r\n\p{L}\p{N}], U is any mark or any letter except Ll, V is any mark or any letter
-/// except Lu and Lt, and C is a contraction. Characters in both U and V are called caseless here.
+/// Here P is [^\r\n\p{L}\p{N}], U is any mark or any letter except Ll, V is any mark or any letter
+/// except Lu and Lt, and C is a contraction. A character that is in both U and V is called
+/// caseless.
 template <o200k_rules Rules>
 struct o200k_group {
   static constexpr o200k_rules rules = Rules;
@@ -63,8 +64,8 @@ struct o200k_group {
     return (kinds & (kind::letter | kind::mark)) != 0;
   }
 
-  /// End of the word that begins at `begin`, without contraction, or 0 if there is none. The order
-  /// of attempts matters: a mark can be either the prefix or part of the word.
+  /// End of the word that begins at `begin`, without its contraction, or 0 if no word begins there.
+  /// The order of attempts matters, because a mark can be the prefix of the word or part of it.
   static std::size_t word_end(std::string_view text, std::size_t begin,
                               walked_char first) noexcept {
     const std::size_t second = begin + first.size_bytes;
@@ -79,8 +80,9 @@ struct o200k_group {
     return end;
   }
 
-  /// End of `[U]*[V]+` from `at`, or 0 if it does not match. Everything after the first lower case
-  /// letter is [V]+. Without such a letter, [U]* backtracks to the last caseless character.
+  /// End of the match of `[U]*[V]+` at `at`, or 0 if it does not match. After the first lower case
+  /// letter, only [V]+ matches. If the word has no lower case letter, [U]* gives characters back
+  /// until [V]+ matches the last caseless character.
   static std::size_t mixed_end(std::string_view text, std::size_t at) noexcept {
     bool lower_seen = false;
     std::size_t end = 0;
@@ -98,8 +100,8 @@ struct o200k_group {
     return end;
   }
 
-  /// End of `[U]+` from `at`, or 0 if it does not match. The [V]* after it is empty, because
-  /// otherwise mixed_end would have matched.
+  /// End of the match of `[U]+[V]*` at `at`, or 0 if it does not match. Here [V]* matches nothing,
+  /// because otherwise mixed_end would have matched.
   static std::size_t upper_end(std::string_view text, std::size_t at) noexcept {
     const std::size_t begin = at;
     while (at < text.size()) {

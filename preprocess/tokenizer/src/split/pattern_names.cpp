@@ -32,7 +32,7 @@ constexpr named names[] = {
     {"starcoder", pattern::starcoder},
 };
 
-// Spellings that both regex engines (Oniguruma and Rust's) interpret alike.
+// Spellings that have the same meaning in both regex engines, Oniguruma and Rust's.
 constexpr named spellings[] = {
     // GPT-2's own spelling, and tiktoken's spellings from three years
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
@@ -84,8 +84,8 @@ constexpr named spellings[] = {
     {" ?[^(\\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+", pattern::bloom},
 };
 
-// Spellings that mean these patterns only in Rust's engines. In Oniguruma, a `+` after `{1,3}`
-// repeats the group.
+// Spellings that have this meaning only in Rust's engine. In Oniguruma, a `+` after `{1,3}` repeats
+// the group.
 constexpr named rust_spellings[] = {
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
      R"(|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
@@ -97,7 +97,7 @@ constexpr std::array<std::string_view, 3> deepseek_v3 = {
     R"([!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
     R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
 
-// The first split contains the characters themselves, not escapes.
+// The first split contains the characters CR and LF themselves, not escape sequences.
 constexpr std::array<std::string_view, 4> deepseek_coder = {
     "[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+"};
 

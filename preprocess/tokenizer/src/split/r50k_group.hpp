@@ -14,10 +14,10 @@ namespace millrace::tokenizer::detail {
 ///
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 ///
-/// @tparam NumbersApart  first isolate every number, one character each (StarCoder); the pattern
-///                       then treats the place before a number as the end of the text
-/// @tparam DigitsStage   recognize the numbers of the pre-tokenizer Digits, which include some from
-///                       a later version of Unicode
+/// @tparam NumbersApart  first isolate every number, one character at a time (StarCoder). For the
+///                       pattern, the text then ends before each number.
+/// @tparam DigitsStage   recognize the same numbers as the pre-tokenizer Digits, some of which are
+///                       from a later version of Unicode
 template <bool NumbersApart, bool DigitsStage = false>
 struct r50k_group {
   static constexpr bool numbers_apart = NumbersApart;
@@ -33,7 +33,7 @@ struct r50k_group {
   }
 
   /// Returns the end of the pretoken that begins at `begin`. The walkers of all groups have this
-  /// form.
+  /// signature.
   ///
   /// @param text  valid UTF-8; on invalid input the ends still advance and stay in bounds
   /// @pre begin < text.size(), and `begin` is 0 or the end of a pretoken

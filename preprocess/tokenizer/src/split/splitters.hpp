@@ -12,8 +12,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The patterns with a handwritten splitter, each named after the first tokenizer that used it.
-/// They use the Unicode version of unicode_classes.hpp.
+/// The patterns with a handwritten splitter. Each pattern is named after the first tokenizer that
+/// used it. Patterns use the Unicode version of unicode_classes.hpp.
 enum class pattern : std::uint8_t {
   r50k,            ///< GPT-2, p50k, GPT-NeoX; also the default of the ByteLevel pre-tokenizer
   cl100k,          ///< GPT-4 in tiktoken: white space at the end of a text is one pretoken
@@ -23,7 +23,7 @@ enum class pattern : std::uint8_t {
   seed_coder,      ///< Seed Coder: like qwen2, but punctuation never includes newlines
   o200k,           ///< GPT-4o, gpt-oss, Llama 4: words end where the case changes
   tekken,          ///< like o200k without contractions, numbers split one by one; Megatron's v2
-  megatron_v1,     ///< Megatron's TikTokenizer v1: like qwen2 without contractions
+  megatron_v1,     ///< Megatron's TikTokenizer v1: like qwen2, without contractions
   kimi,            ///< Kimi K2: like o200k, but Han is split off
   deepseek_v3,     ///< DeepSeek V3 and R1: three successive splits
   deepseek_coder,  ///< DeepSeek Coder: splits off words, punctuation, Han and numbers in turn
@@ -39,15 +39,15 @@ enum class pattern : std::uint8_t {
 /// tokenizers share has several names.
 std::optional<pattern> pattern_named(std::string_view name) noexcept;
 
-/// The engine for which a regex is written. The engines do not always agree: `\p{N}{1,3}+` matches
-/// at most three numbers in Rust, and arbitrarily many in Oniguruma.
+/// The regex engine for which a regex is written. Engines do not always agree: `\p{N}{1,3}+`
+/// matches at most three numbers in Rust, but any number of them in Oniguruma.
 enum class regex_dialect : std::uint8_t {
   oniguruma,  ///< tokenizer.json
   rust,       ///< tiktoken
 };
 
-/// Finds a pattern by its regex. The text must equal a known spelling exactly; a regex that is
-/// merely similar is not recognized and needs a regex engine.
+/// Finds a pattern by its regex, which must be exactly a known spelling. Any other regex needs a
+/// regex engine.
 std::optional<pattern> pattern_of_regex(std::string_view regex,
                                         regex_dialect dialect = regex_dialect::oniguruma) noexcept;
 
@@ -57,7 +57,7 @@ std::optional<pattern> pattern_of_regexes(
     std::span<const std::string_view> regexes,
     regex_dialect dialect = regex_dialect::oniguruma) noexcept;
 
-/// Like pattern_of_regexes, for splits followed by the Digits pre-tokenizer of `tokenizer.json`,
+/// Like pattern_of_regexes, for splits followed by the pre-tokenizer Digits of `tokenizer.json`,
 /// which isolates each number.
 std::optional<pattern> pattern_of_regexes_and_digits(
     std::span<const std::string_view> regexes) noexcept;

@@ -12,8 +12,8 @@
 /// character at a time. The faster splitters, which work on windows of 64 bytes, must give the same
 /// ends.
 ///
-/// Each group of patterns has a `kinds(point)`: eight bits per character, usually the low byte of
-/// its char_flags.
+/// Each group of patterns has a function `kinds(point)`. It returns eight bits per character,
+/// usually the low byte of the character's char_flags.
 namespace millrace::tokenizer::detail {
 
 using kind = char_flags;
@@ -25,7 +25,7 @@ struct walked_char {
   std::size_t size_bytes;
 };
 
-/// The contractions that a pattern matches.
+/// The contractions that a pattern matches, by case.
 enum class contraction_case : std::uint8_t { none, lower, either };
 
 /// @pre at < text.size()
@@ -35,7 +35,8 @@ walked_char char_at(std::string_view text, std::size_t at) noexcept {
   return {Group::kinds(point.value), point.size_bytes};
 }
 
-/// End of the run from `at` of characters with a kind in `mask`, at most `limit` characters.
+/// End of the run that begins at `at`. A run consists of at most `limit` characters with a kind in
+/// `mask`.
 template <class Group>
 std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
                     std::size_t limit = std::string_view::npos) noexcept {
@@ -47,7 +48,7 @@ std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
   return at;
 }
 
-/// End of the run from `at` of characters that are not letters, numbers or white space.
+/// End of the run that begins at `at`. Its characters are not letters, numbers or white space.
 template <class Group>
 std::size_t other_end(std::string_view text, std::size_t at) noexcept {
   while (at < text.size()) {
@@ -63,17 +64,17 @@ inline std::size_t skip_any(std::string_view text, std::size_t at, std::string_v
   return end == std::string_view::npos ? text.size() : end;
 }
 
-/// A run of white space, with the data that the white space alternatives of a pattern need.
+/// A run of white space, with what the white space alternatives of a pattern need to know.
 struct space_run {
   std::size_t begin;
   std::size_t end;
-  std::size_t last;           ///< begin of its last character
+  std::size_t last;           ///< where its last character begins
   std::size_t after_newline;  ///< end of its last CR or LF; `begin` if there is none
   bool at_end;                ///< the text ends after the run, or the look-ahead assumes so
 };
 
-/// @param stop  kinds that the look-ahead treats as the end of the text, because an earlier split
-///              has cut before them
+/// @param stop  kinds of characters that an earlier split has cut off; the look-ahead treats the
+///              place before such a character as the end of the text
 template <class Group>
 space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0) noexcept {
   space_run run{begin, begin, begin, begin, true};
@@ -90,14 +91,14 @@ space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0)
   return run;
 }
 
-/// Matches `\s+(?!\S)|\s+`. At the end of the text, this is the whole run. Elsewhere, it is the run
-/// without its last character, which joins the following characters or is a pretoken of its own.
+/// Matches `\s+(?!\S)|\s+`. At the end of the text, the match is the whole run. Elsewhere, it is
+/// the run without its last character, which joins the next characters or is a pretoken of its own.
 inline std::size_t plain_space_end(const space_run& run) noexcept {
   return run.at_end || run.last == run.begin ? run.end : run.last;
 }
 
-/// Matches `\s*[\r\n]+|\s+(?!\S)|\s+`: the run through its last newline; if there is no newline,
-/// like plain_space_end.
+/// Matches `\s*[\r\n]+|\s+(?!\S)|\s+`. The match is the run through its last newline. If the run
+/// has no newline, the result is that of plain_space_end.
 inline std::size_t newline_space_end(const space_run& run) noexcept {
   return run.after_newline > run.begin ? run.after_newline : plain_space_end(run);
 }
@@ -113,8 +114,8 @@ inline std::size_t lower_contraction_size(std::string_view text, std::size_t at)
   return first == 'l' && second == 'l' ? 3 : 0;
 }
 
-/// Like lower_contraction_size, in either case. Includes U+017F (long s), which folds to s. No
-/// other character folds to just one of these letters.
+/// Like lower_contraction_size, but in upper or lower case. U+017F (long s) folds to s, so it
+/// counts as an s. No other character folds to just one of these letters.
 /// @pre at <= text.size()
 inline std::size_t contraction_size(std::string_view text, std::size_t at) noexcept {
   if (text.size() - at < 2 || text[at] != '\'') return 0;

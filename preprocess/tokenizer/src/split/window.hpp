@@ -8,17 +8,19 @@
 ///
 /// A window begins where a pretoken begins and covers up to 64 bytes. Its masks have one bit per
 /// character; the lowest bit is the first character. Text before a pretoken does not affect later
-/// cuts, so a window needs no state from the left. At the right, cuts that could depend on text
-/// after the window stay undecided. The next window begins at the last decided cut.
+/// cuts, so a window needs no state from the text before it. A cut near the end of the window stays
+/// undecided if it could depend on the text after the window. The next window begins at the last
+/// decided cut.
 namespace millrace::tokenizer::detail {
 
 using mask = std::uint64_t;
 
 struct window {
-  mask valid;   ///< the complete characters in the window; 0 if there is none
-  bool at_end;  ///< the section ends after them, and they are fewer than 64: all runs end inside
+  mask valid;   ///< the complete characters in the window; can be 0
+  bool at_end;  ///< the section ends after fewer than 64 characters, so all runs end inside
 
-  // The kinds of the group, 0 for kinds that it does not use. Each mask is a subset of `valid`.
+  // The kinds of the group. A kind that the group does not use has the mask 0. Each mask is a
+  // subset of `valid`.
   mask letter;
   mask number;
   mask space;
@@ -38,23 +40,24 @@ struct window {
 
 /// The cuts found in a window.
 struct cuts {
-  mask starts;    ///< characters that begin a pretoken; the window's first bit may be set or not
+  mask starts;    ///< characters that begin a pretoken; the lowest bit is arbitrary
   mask decided;   ///< characters for which `starts` is final: a prefix of the window
   bool finished;  ///< everything is decided, and the section ends after the window
-  mask resume;    ///< a character in the last word where the next window may also begin, or 0
+  mask resume;    ///< a character in the last word where the next window may begin, or 0
 };
 
-/// Bits up to and including the lowest of `bits`; all bits if there is none.
+/// The lowest bit of `bits` and all bits below it. If `bits` is 0, all bits.
 [[gnu::always_inline]] inline mask through_lowest(mask bits) noexcept {
   return bits ^ (bits - 1);
 }
 
-/// Bits below the lowest of `bits`; all bits if there is none.
+/// All bits below the lowest bit of `bits`. If `bits` is 0, all bits.
 [[gnu::always_inline]] inline mask below_lowest(mask bits) noexcept {
   return (bits - 1) & ~bits;
 }
 
-/// First character of the run of `bits` that ends at the end of the window, or 0 if there is none.
+/// The first character of the run of `bits` that ends at the end of the window, or 0 if no run ends
+/// there.
 [[gnu::always_inline]] inline mask last_run(mask bits, mask valid) noexcept {
   const mask rest = valid & ~bits;
   const mask before = rest == 0 ? 0 : ~mask{0} >> std::countl_zero(rest);
@@ -62,7 +65,7 @@ struct cuts {
   return run & (0 - run);
 }
 
-/// The last `number` characters.
+/// The last `number` characters of the window.
 [[gnu::always_inline]] inline mask last_of(mask valid, int number) noexcept {
   return valid & ~(valid >> number);
 }
@@ -71,20 +74,21 @@ struct cuts {
   return bits == 0 ? 0 : mask{1} << (63 - std::countl_zero(bits));
 }
 
-/// The window's last character if it is one of `words` and certainly within a word, else 0. It is 0
-/// if any character is undecided or if a contraction may end there.
+/// The last character of the window if it is in `words` and certainly within a word, otherwise 0.
+/// Also 0 if any character is undecided or if a contraction may end there.
 [[gnu::always_inline]] inline mask resume_in(mask words, const window& w, mask decided) noexcept {
   const bool open = decided == w.valid && (w.apostrophe & last_of(w.valid, 3)) == 0;
   return open ? words & last_of(w.valid, 1) : 0;
 }
 
-/// For each run of `bits` that contains a `from` bit: the part of the run from that bit on. A run
-/// has at most one `from` bit.
+/// Returns, for each run of `bits` that contains a bit of `from`, the part of the run from that bit
+/// to its end. A run has at most one bit of `from`.
 [[gnu::always_inline]] inline mask flooded(mask bits, mask from) noexcept {
   return ((bits + from) ^ bits) & bits;
 }
 
-/// Every third character of each run, starting with its first. Matches of `\p{N}{1,3}` begin there.
+/// The first character of each run, and every third character after it. Matches of `\p{N}{1,3}`
+/// begin there.
 [[gnu::always_inline]] inline mask every_third(mask run) noexcept {
   mask third = run & ~(run << 1);
   mask reach = run & (run << 1) & (run << 2) & (run << 3);
@@ -100,25 +104,26 @@ struct cuts {
   return at_most == 1 ? number : every_third(number);
 }
 
-/// The bits of `from` whose run is followed by a `wanted` character or by nothing. `from` holds
-/// first characters of runs of `bits`. Each run has one end, and the ends are in the same order as
-/// the first characters.
+/// Filters `from`, which holds first characters of runs of `bits`. Keeps those whose run is
+/// followed by a `wanted` character or by nothing. Each run has one end, and the ends have the same
+/// order as the first characters.
 template <class Isa>
 [[gnu::always_inline]] inline mask followed_by(mask bits, mask from, mask wanted) noexcept {
   const mask ends = (bits + from) & ~bits;
   return Isa::scatter(Isa::gather(ends & wanted, ends), from);
 }
 
-/// The cuts for a group of local_cuts.hpp, in a window with more text after it. All cuts are
-/// decided, except a cut before the last character if that character is one of `joins`. For these
+/// The cuts for a group of local_cuts.hpp, in a window that more text follows. All cuts are
+/// decided, except the cut before the last character if that character is in `joins`. For these
 /// groups, a window may begin at any character.
 [[gnu::always_inline]] inline cuts local_cuts(mask starts, const window& w, mask joins) noexcept {
   const mask decided = w.valid & ~(joins & last_of(w.valid, 1));
   return {starts & w.valid, decided, false, highest(decided)};
 }
 
-/// Starts of `\s*[\r\n]+|\s+(?!\S)|\s+` in the white space that is not part of a tail.
-/// @param tail  white space that the preceding punctuation has consumed
+/// The starts of matches of `\s*[\r\n]+|\s+(?!\S)|\s+` in the white space that is not part of a
+/// tail.
+/// @param tail  white space that belongs to the match of the punctuation before it
 /// @param next  characters that the look-ahead treats as \S
 template <class Isa>
 [[gnu::always_inline]] inline mask space_starts(const window& w, mask tail, mask next) noexcept {

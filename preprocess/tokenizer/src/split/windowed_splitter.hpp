@@ -21,14 +21,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What the `read` function of an Isa (class for one instruction set) returns.
+/// The result of the `read` function of an Isa. (An Isa is a class for one instruction set.)
 struct read_window {
   window chars;
   mask leads;          ///< bytes that begin a character
   bool one_byte_each;  ///< all characters are one byte
 };
 
-/// Finds the characters among the loaded bytes. Shared by all readers.
+/// Finds the characters among the loaded bytes, for the `read` functions of all Isas.
 ///
 /// @param bytes         number of bytes loaded
 /// @param continuation  bytes that continue a character
@@ -89,23 +89,24 @@ template <class Group>
   return Group::end(section, at);
 }
 
-/// Splits a section one window at a time. If a window gives neither a cut nor a place to resume,
+/// Splits a section one window at a time. If a window has no decided cut and no place to resume,
 /// the walker (walk.hpp) finds the next cut.
 ///
 /// Isa provides:
 ///   read<Group>(section, at, tables) -> read_window
-///   write(bits, at, out): writes at + the position of each bit, in order. It may write extra
-///                         values up to a multiple of 8, and always writes `least_room`.
+///   write(bits, at, out): writes `at` plus the position of each bit, in ascending order. It
+///                         may write more values, up to a multiple of 8, and writes at least
+///                         `least_room` values.
 ///   gather(bits, mask), scatter(bits, mask): PEXT and PDEP
 ///
-/// This function is inlined, with all of Isa, into a function that is compiled for the instruction
+/// This function and all of Isa are inlined into a function that is compiled for the instruction
 /// set.
 template <class Isa, class Group>
 [[gnu::always_inline]] inline std::size_t windowed_ends(std::string_view section, std::size_t at,
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
   std::size_t count = 0;
-  std::size_t word = at;  // begin of the pretoken that contains the window's first byte
+  std::size_t word = at;  // where the pretoken that contains the window's first byte begins
   while (count < ends.size() && at < section.size()) {
     const read_window read = Isa::template read<Group>(section, at, tables);
     const cuts found = cuts_of<Isa>(Group{}, read.chars);

@@ -7,12 +7,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Splits a section into pretokens, which cover it without gaps. Immutable; may be shared by
-/// threads.
+/// Splits a section into pretokens, which cover it without gaps. Immutable; threads may share it.
 ///
-/// Each call returns a batch of ends, so the cost of the virtual call per pretoken is negligible. A
-/// pretoken depends only on the text from its beginning on, never on the text before it. Splitting
-/// can therefore resume at the end of any pretoken.
+/// Each call returns a batch of ends, so the cost of the virtual call per pretoken is negligible.
+/// Where a pretoken ends depends only on the text from its beginning on. Splitting can therefore
+/// resume at the end of any pretoken.
 class word_splitter {
  public:
   virtual ~word_splitter() = default;
