@@ -32,15 +32,15 @@ class lowercase_normalizer final : public normalizer {
                              [this](std::uint32_t point) { return lower(point); });
   }
 
-  // Characters change independently of each other. But next to a cut, no character may change
-  // except an ASCII letter.
+  // Each character changes independently of all others. But the characters next to a cut must not
+  // change, except for the case of ASCII letters.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const neighbours around = neighbours_at(text, at);
     return (around.left | around.right) < 0x80;
   }
 
  private:
-  static constexpr std::uint32_t dotted_i = 0x130;  // has the only lower case of two characters
+  static constexpr std::uint32_t dotted_i = 0x130;  // its lower case alone has two characters
 
   std::uint32_t lower(std::uint32_t point) const noexcept {
     if (point < 0x80) return ascii_.of(static_cast<unsigned char>(point));

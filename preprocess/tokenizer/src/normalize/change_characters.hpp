@@ -13,7 +13,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Result of a change that drops the character; not a code point.
+/// The result of a change that drops the character. It is not a code point.
 inline constexpr std::uint32_t dropped = 0xFFFFFFFF;
 
 /// Precomputed results of a change for the ASCII characters.
@@ -35,11 +35,12 @@ class ascii_change {
   std::array<unsigned char, 128> to_;
 };
 
-/// Replaces each character of `text` by change(point), or drops it. Returns `text` itself if
-/// nothing changes, otherwise a view of `buffer`, which is overwritten.
+/// Replaces each character of `text` by change(point), or drops it. If nothing changes, returns
+/// `text` itself. Otherwise overwrites `buffer` and returns a view of it.
 ///
-/// @param limit  limit on the output
-/// @param ascii  the results of `change` for ASCII characters; each must be ASCII or dropped
+/// @param limit  limit on the size of the output
+/// @param ascii  the results of `change` for ASCII characters; each must be an ASCII character or
+///               `dropped`
 template <class Change>
 std::string_view change_characters(std::string_view text, std::string& buffer, growth_limit& limit,
                                    const ascii_change& ascii, const Change& change) {
@@ -55,8 +56,8 @@ std::string_view change_characters(std::string_view text, std::string& buffer, g
   if (at == text.size()) return text;
   buffer.assign(text, 0, at);
   while (at < text.size()) {
-    // Handle a run of ASCII characters: make room for all of them, then shrink the buffer by the
-    // number of dropped characters.
+    // Handle a run of ASCII characters. First make room for all of them, then shrink the buffer by
+    // the number of dropped characters.
     const std::size_t written = buffer.size();
     limit.expect(written);
     const std::size_t check_at = text.size() - at > growth_limit::unchecked_bytes

@@ -27,9 +27,9 @@ class form_normalizer final : public normalizer {
     return normalize_to(form_, text, buffer, [&](std::size_t made) { limit.expect(made); });
   }
 
-  // True if the form does not change the two characters next to the cut, and they never compose
-  // with the text before them. The character after these two must have both properties too:
-  // otherwise it could be a mark that composes with the second one.
+  // A cut needs two properties of the characters on both sides of it: the form does not change
+  // them, and they never compose with the text before them. The next character to the right must
+  // have both properties too, because a mark there could compose with the character before it.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t next = at + code_point_at(text, at).size_bytes;
     if (next == text.size()) return false;
@@ -203,12 +203,12 @@ class normalizer_sequence final : public normalizer {
   std::string_view normalize(std::string_view text, std::string& buffer,
                              growth_limit& limit) const override {
     std::string other;
-    bool in_buffer = false;  // whether `text` is in `buffer`; else it is in `other` or the caller's
+    bool in_buffer = false;  // `text` is in `buffer`, not in `other` or the caller's memory
     for (const normalizer_pointer& step : steps_) {
       std::string& free = in_buffer ? other : buffer;
       const std::string_view before = text;
       text = step->normalize(text, free, limit);
-      // A step may return a part of its input; then `text` remains where it is.
+      // A step may return a part of its input. Then `text` is still in the same buffer.
       const bool kept = text.data() >= before.data() &&
                         text.data() + text.size() <= before.data() + before.size();
       if (!kept) in_buffer = !in_buffer;

@@ -26,13 +26,13 @@ normalizer_pointer make_bert_normalizer(const bert_steps& steps);
 /// NFC, NFD, NFKC, NFKD
 normalizer_pointer make_normal_form(normal_form form);
 
-/// Lowercase: each character independently, so a final sigma gets no special treatment
+/// Lowercase: converts each character independently, so a final sigma gets no special treatment
 normalizer_pointer make_lowercase();
 
 /// Strip: drops white space at the left and right end
 normalizer_pointer make_strip(bool left, bool right);
 
-/// StripAccents: drops combining marks; it does not decompose
+/// StripAccents: drops combining marks, but does not decompose characters
 normalizer_pointer make_strip_accents();
 
 /// Nmt: drops control characters, replaces some zero-width characters with spaces
@@ -44,7 +44,7 @@ normalizer_pointer make_byte_level_normalizer();
 /// Prepend: puts `prefix` before a text that is not empty
 normalizer_pointer make_prepend(std::string prefix);
 
-/// Replace with a String pattern: all occurrences that do not overlap, from the left
+/// Replace with a String pattern: replaces all non-overlapping occurrences, searching from the left
 /// @pre pattern is not empty
 normalizer_pointer make_replace(std::string pattern, std::string content);
 

@@ -19,7 +19,7 @@ class cluster_reader {
 
   std::size_t at() const noexcept { return at_; }
 
-  /// Skips to `at` over ASCII characters. Each of these is a cluster.
+  /// Skips to offset `at`. All characters up to there must be ASCII, and each must be a cluster.
   void skip_to(std::size_t at) noexcept {
     if (at == at_) return;
     at_ = at;
@@ -51,9 +51,9 @@ class cluster_reader {
   bool first_is_known_ = false;  // true if boundaries_ already has the character at at_
 };
 
-// Hugging Face looks up a short cluster as a whole, and a rule that matches its beginning replaces
-// the whole cluster: with a rule for just `E`, an E with an accent loses the accent. SentencePiece
-// itself would apply the longest rule and continue after the text of that rule.
+// Hugging Face looks up a short cluster as a whole. A rule that matches its beginning replaces the
+// whole cluster: with a rule for just `E`, an E with an accent loses the accent. SentencePiece
+// itself would apply the longest rule, and then continue after the text that the rule matched.
 class precompiled_normalizer final : public normalizer {
  public:
   explicit precompiled_normalizer(charsmap rules) : rules_(std::move(rules)) {
@@ -105,12 +105,13 @@ class precompiled_normalizer final : public normalizer {
   // Clusters of this many bytes or more are looked up character by character.
   static constexpr std::size_t limit_bytes = 6;
 
-  // End of the run, starting at `at`, of characters that never change, whatever their neighbors
-  // are.
+  // End of the run of characters, starting at `at`, that never change, regardless of their
+  // neighbors.
   std::size_t end_of_plain(std::string_view text, std::size_t at) const noexcept {
     std::size_t end = at;
     while (end < text.size() && plain_[static_cast<unsigned char>(text[end])]) ++end;
-    // A mark may follow the last character of the run and be looked up together with it.
+    // A mark may follow the last character of the run. Then both are looked up together, as one
+    // cluster.
     const bool open =
         end != at && end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80;
     return open ? end - 1 : end;

@@ -27,7 +27,7 @@ std::vector<symbol_run> runs_between(const std::vector<std::vector<std::uint32_t
   return runs;
 }
 
-// For each of `runs`: true if the set with these bounds contains the run.
+// Returns one value per run: true if the set with these bounds contains the run.
 std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
                              const std::vector<symbol_run>& runs) {
   std::vector<bool> members;
@@ -39,9 +39,9 @@ std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
   return members;
 }
 
-// If only some runs of a symbol are members, gives these runs a new symbol.
-// @param count  the number of symbols before
-// @return the number of symbols after
+// If a symbol has both runs that are members and runs that are not, gives its members a new symbol.
+// @param count  number of symbols before the call
+// @return number of symbols after the call
 std::uint32_t split_symbols(std::vector<symbol_run>& runs, const std::vector<bool>& members,
                             std::uint32_t count) {
   std::vector<bool> has_others(count);
@@ -81,7 +81,8 @@ alphabet::alphabet(std::span<const code_point_set> sets) {
   make_pages(runs);
 }
 
-// Most pages (256 code points) lie in one run. Such pages are shared: there is one for each symbol.
+// Most pages (blocks of 256 code points) lie within one run. All such pages with the same symbol
+// share one page.
 void alphabet::make_pages(const std::vector<symbol_run>& runs) {
   std::array<std::optional<std::size_t>, most_symbols> plain;
   std::size_t at = 0;

@@ -17,13 +17,12 @@ namespace millrace::tokenizer::detail {
 struct symbol_run;
 
 /// Maps characters to the symbols of one regular expression. Characters that belong to exactly the
-/// same sets of the expression share a symbol, which is one byte. Immutable; may be shared by
-/// threads.
+/// same sets of the expression share a symbol, which is one byte. Immutable; threads may share it.
 ///
-/// A pattern typically distinguishes about ten kinds of characters. Once the pattern and the text
-/// are translated to symbols, both are plain bytes. The regex engine then needs no Unicode support,
-/// so its Unicode version does not matter. A character class takes only a few bytes, however many
-/// characters it has, and every character is matched as fast as ASCII.
+/// A pattern typically distinguishes about ten kinds of characters. Both the pattern and the text
+/// are translated to symbols, so both become plain bytes. The regex engine then needs no Unicode
+/// support, and its Unicode version does not matter. A character class takes only a few bytes, no
+/// matter how many characters it has, and every character is matched as fast as ASCII.
 class alphabet {
  public:
   static constexpr std::size_t most_symbols = 256;
@@ -32,7 +31,7 @@ class alphabet {
   /// @throws pattern_error  `sets` distinguish more than most_symbols kinds of characters
   explicit alphabet(std::span<const code_point_set> sets);
 
-  /// The symbols of the characters in sets[set], as passed to the constructor.
+  /// The symbols of the characters in `sets[set]`, where `sets` is the constructor's argument.
   const symbols& symbols_of(std::size_t set) const noexcept { return members_[set]; }
 
   /// Writes one symbol per character of `text`.

@@ -77,8 +77,8 @@ class parser {
     return all;
   }
 
-  // Reads (?i), (?m-i) etc. These change options for the rest of the group. Returns nullopt without
-  // moving if the text is not such a group.
+  // Reads an option group such as (?i) or (?m-i), which changes options for the rest of the
+  // enclosing group. If no such group follows, returns nullopt and does not move.
   std::optional<options> option_change(options how) {
     const std::size_t begin = in_.offset();
     if (!in_.take("(?")) return std::nullopt;
@@ -140,8 +140,8 @@ class parser {
     return node;
   }
 
-  // Refuses two letters that are the case-folded form of one character, such as ss for U+00DF. In
-  // Oniguruma, these two letters match that character too.
+  // Refuses two letters that are the case folding of one character, such as `ss` of U+00DF. In
+  // Oniguruma, these two letters also match that character.
   void refuse_folded_pair(std::uint32_t point) {
     const std::uint32_t lower = point | 0x20;
     const bool pair = (folded_ == 's' && (lower == 's' || lower == 't')) ||
@@ -227,7 +227,8 @@ class parser {
     in_.fail("look-behind of variable length is not supported");
   }
 
-  // Reads {n}, {n,}, {,m} or {n,m}. If the text has another form, the brace is a literal.
+  // Reads {n}, {n,}, {,m} or {n,m}. If none of these follows, returns false: the brace is a
+  // literal.
   bool read_bounds(std::size_t& min, std::size_t& max) {
     const std::size_t begin = in_.offset();
     if (!in_.take("{")) return false;
@@ -297,9 +298,9 @@ class parser {
     return repeated(std::move(repeat), 1, pattern_node::unbounded, appetite::greedy);
   }
 
-  // Refuses loops that have a count and a body that can be empty. In Oniguruma, an empty iteration
-  // can end such a loop before it reaches its count, depending on how the compiler unrolled the
-  // loop.
+  // Refuses a loop with a count if its body can match the empty string. In Oniguruma, an empty
+  // iteration can end such a loop before the loop reaches its count. Whether it does depends on how
+  // the compiler unrolled the loop.
   void refuse_counted_nothing(const pattern_node& one, std::size_t min, std::size_t max) {
     const bool counted = min > 1 || (max > 1 && max != pattern_node::unbounded);
     if (counted && may_be_empty(one)) {
@@ -336,7 +337,7 @@ class parser {
 
   pattern_reader in_;
   std::vector<code_point_set> sets_;
-  std::uint32_t folded_ = 0;  // the letter before this place if it matches both cases, else 0
+  std::uint32_t folded_ = 0;  // the previous letter if it matches both cases, otherwise 0
 };
 
 }  // namespace

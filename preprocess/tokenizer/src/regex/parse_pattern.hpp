@@ -9,11 +9,12 @@ namespace millrace::tokenizer::detail {
 
 /// Parses a regular expression as Oniguruma 6.9.10 does, in the syntax that Hugging Face's
 /// tokenizers use. `^` and `$` match at line boundaries. `.` matches a newline only under (?m). \s,
-/// \d, \w and properties use Unicode 16. `{1,3}+` is a repeat of a repeat.
+/// \d, \w and properties use Unicode 16. `{1,3}+` repeats the repeat.
 ///
-/// Rejects anything that might differ from Oniguruma: back references, \X \R \K \G, absent
-/// groups, conditions, look-behind of variable length, and stacked quantifiers. Under (?i), it
-/// rejects letters with case forms beyond ASCII's, except k (Kelvin sign) and s (long s).
+/// Rejects everything that might differ from Oniguruma: back references, \X, \R, \K, \G, absent
+/// groups, conditions, look-behind of variable length, and stacked quantifiers. Under (?i), also
+/// rejects letters whose case forms are not ASCII. The exceptions are k (Kelvin sign) and s (long
+/// s).
 ///
 /// @param pattern  valid UTF-8
 /// @throws pattern_error

@@ -32,8 +32,8 @@ class pattern_reader {
     at_ += point.size_bytes;
     return point.value;
   }
-  /// Takes the text before the next `end`, and `end` itself. Returns nullopt without moving if
-  /// there is no `end`.
+  /// Takes the text up to the next `end`, and `end` itself. Returns the text without `end`. If
+  /// there is no `end`, returns nullopt and does not move.
   std::optional<std::string_view> take_until(char end) noexcept {
     const std::size_t found = pattern_.find(end, at_);
     if (found == std::string_view::npos) return std::nullopt;
@@ -48,26 +48,26 @@ class pattern_reader {
   std::size_t at_ = 0;
 };
 
-/// The meaning of an escape sequence: one character or a set of characters.
+/// The meaning of an escape sequence: one character, or a set of characters.
 struct escape {
   bool is_set = false;
   std::uint32_t point = 0;
   code_point_set set;
 };
 
-/// Reads an escape sequence for characters, after its backslash.
-/// @throws pattern_error  it does not represent characters, or is unknown
-/// @param in_class  inside a class, \w excludes U+00B2 and five more characters that it includes
-///                  elsewhere
+/// Reads an escape sequence that stands for characters. The backslash has already been read.
+/// @throws pattern_error  the sequence does not stand for characters, or is unknown
+/// @param in_class  true inside a class, where \w excludes six characters, such as U+00B2, that it
+///                  includes elsewhere
 escape read_escape(pattern_reader& in, bool in_class);
 
-/// Reads a class, after its opening bracket.
+/// Reads a class. Its opening bracket has already been read.
 /// @param ignores_case  letters match both cases
 /// @throws pattern_error
 code_point_set read_class(pattern_reader& in, bool ignores_case, std::size_t depth = 0);
 
-/// Adds the characters that match `point` under (?i).
-/// @throws pattern_error  these characters are not known for certain
+/// Adds all characters that match `point` under (?i).
+/// @throws pattern_error  it is not certain which characters these are
 void add_cases(const pattern_reader& in, std::uint32_t point, code_point_set& set);
 
 }  // namespace millrace::tokenizer::detail

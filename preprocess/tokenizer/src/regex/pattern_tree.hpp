@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 /// Thrown for a regular expression that is invalid or not supported.
 class pattern_error : public error {
  public:
-  /// Use this for a problem of the whole pattern.
+  /// For a problem that has no position in the pattern.
   explicit pattern_error(const std::string& problem) : error(problem) {}
   /// @param offset  position of the problem in the pattern, in bytes
   pattern_error(std::size_t offset, const std::string& problem)
@@ -32,14 +32,14 @@ struct pattern_node {
     alternation,  ///< the first child that leads to a match
     repeat,       ///< the child, `min` to `max` times
     atomic,       ///< the first match of the child, without backtracking
-    look_ahead,   ///< the text after this place matches the child, or does not if negated
-    look_behind,  ///< like look_ahead for the text before it; each child has a fixed length
-    line_begin,   ///< sets[set] is the newline, also in line_end, text_end_or_last_newline
+    look_ahead,   ///< the text after this place matches the child; negated: does not match
+    look_behind,  ///< the same for the text before this place; each child has a fixed length
+    line_begin,   ///< sets[set] is the newline, as for line_end and text_end_or_last_newline
     line_end,
     text_begin,
     text_end,
     text_end_or_last_newline,
-    word_edge,  ///< between a character in sets[set] and one not in it; elsewhere if negated
+    word_edge,  ///< between a character in sets[set] and one outside; negated: anywhere else
   };
   enum class appetite : std::uint8_t { greedy, lazy, possessive };
   static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
@@ -58,7 +58,8 @@ struct pattern_tree {
   std::vector<code_point_set> sets;  ///< no two are equal
 };
 
-/// Number of characters that `node` matches. Valid only if it is the same for every match.
+/// The number of characters that `node` matches. `count` is valid only if `is_fixed` is true: all
+/// matches then have the same length.
 struct fixed_length {
   bool is_fixed;
   std::size_t count;

@@ -21,12 +21,13 @@ constexpr std::uint64_t least_steps = 10'000'000;
 constexpr std::uint64_t steps_a_byte = 50;
 constexpr std::size_t most_memory_bytes = std::size_t{256} << 20;
 constexpr std::size_t first_stack_bytes = std::size_t{1} << 20;
-constexpr std::uint32_t most_groups_in_groups = 1000;  // each group of ours becomes up to three
+constexpr std::uint32_t most_groups_in_groups = 1000;  // up to three groups for one of ours
 
-// Two optimizations of PCRE2 10.42 have bugs, and a third is similar to them. In machine code, the
-// start optimization finds no match of "(?>[ab]+?[^a]){2}" in "ab-ab". Auto-possessification makes
-// repeats possessive that must not be: "[^x]?(?:x(?:ac)?)?+[^y]{2,}" then misses the "ab" of "aby".
-// Pre-tokenization has matches everywhere, so these optimizations would gain nothing anyway.
+// Disables three optimizations of PCRE2. Two of them have bugs in PCRE2 10.42, and the third is
+// similar. With machine code, the start optimization finds no match of "(?>[ab]+?[^a]){2}" in
+// "ab-ab". Auto-possessification makes some repeats possessive that must not be:
+// "[^x]?(?:x(?:ac)?)?+[^y]{2,}" then misses the "ab" of "aby". Patterns of pre-tokenizers match
+// everywhere in a text, so these optimizations would gain nothing anyway.
 constexpr std::uint32_t without_optimizations =
     PCRE2_NO_START_OPTIMIZE | PCRE2_NO_AUTO_POSSESS | PCRE2_NO_DOTSTAR_ANCHOR;
 
@@ -70,8 +71,8 @@ std::string_view problem_of(int error) noexcept {
 struct pcre2_memory::parts {
   match_data_handle match = owned<match_data_handle>(pcre2_match_data_create(1, nullptr));
   match_context_handle limits = owned<match_context_handle>(pcre2_match_context_create(nullptr));
-  jit_stack_handle stack;         // created once the thread's stack is too small
-  std::size_t subject_bytes = 0;  // subject size that `limits` are set for
+  jit_stack_handle stack;         // created when the stack of the thread is too small
+  std::size_t subject_bytes = 0;  // subject size for which `limits` are set
 
   parts() {
     pcre2_set_heap_limit(limits.get(), most_memory_bytes / 1024);
@@ -92,7 +93,7 @@ pcre2_memory::~pcre2_memory() = default;
 
 struct pcre2_pattern::compiled {
   code_handle code;
-  decltype(&pcre2_match) match;  // runs machine code or interprets
+  decltype(&pcre2_match) match;  // runs the machine code, or interprets the pattern
 };
 pcre2_pattern::~pcre2_pattern() = default;
 

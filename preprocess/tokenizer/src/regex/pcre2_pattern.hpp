@@ -11,19 +11,20 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A pattern over bytes, compiled by PCRE2, if possible to machine code. Immutable; may be shared
-/// by threads.
+/// A pattern over bytes, compiled by PCRE2, to machine code if possible. Immutable; threads may
+/// share it.
 ///
-/// In a build without PCRE2 the constructor always throws.
+/// In a build without PCRE2, the constructor always throws.
 class pcre2_pattern {
  public:
   enum class engine : std::uint8_t {
     fastest,
-    interpreter,  ///< also used if the process cannot or may not generate machine code
+    interpreter,  ///< also used if the process cannot generate machine code, or may not
   };
 
   /// @param source  output of symbol_pattern()
-  /// @throws pattern_error  PCRE2 rejects it, e.g. as too large, or this build has no PCRE2
+  /// @throws pattern_error  PCRE2 rejects the pattern, e.g. because it is too large, or this build
+  ///                        has no PCRE2
   explicit pcre2_pattern(const std::string& source, engine how = engine::fastest);
   ~pcre2_pattern();
 
@@ -34,10 +35,10 @@ class pcre2_pattern {
     std::string_view problem;  ///< why the search failed; static lifetime
   };
 
-  /// The first match that begins at or after `from`. Look-behind sees the text before `from`.
+  /// Finds the first match that begins at or after `from`. Look-behind sees the text before `from`.
   ///
-  /// A search gives up after 10 million steps plus 50 per byte of `subject`, or at 256 MiB of
-  /// memory.
+  /// A search gives up after 10 million steps plus 50 steps per byte of `subject`, or when it needs
+  /// more than 256 MiB of memory.
   result find(std::string_view subject, std::size_t from, pcre2_memory& memory) const;
 
  private:

@@ -97,7 +97,7 @@ std::uint32_t hex_digit(std::uint32_t c) noexcept {
   return 16;
 }
 
-// Reads a number of `least` to `limit` hexadecimal digits.
+// Reads a hexadecimal number of at least `least` and at most `limit` digits.
 std::uint32_t read_hex(pattern_reader& in, std::size_t least, std::size_t limit) {
   std::uint32_t value = 0;
   std::size_t count = 0;
@@ -141,7 +141,7 @@ escape hex_digits(bool negated) {
   return found;
 }
 
-// A class while it is being read: an intersection of unions.
+// A class that is being read. It is an intersection of unions.
 class class_builder {
  public:
   void add(std::uint32_t first, std::uint32_t last) noexcept { current_.add(first, last); }
@@ -176,7 +176,7 @@ void read_posix(pattern_reader& in, class_builder& out) {
   out.add(set);
 }
 
-// Reads the rest of a single character or of a range that begins with `first`.
+// Reads the end of a range if a hyphen follows `first`. Adds that range, or only `first`, to `out`.
 void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std::size_t depth,
                 class_builder& out) {
   std::uint32_t last = first;
@@ -193,8 +193,8 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std:
         last = end.point;
       }
       if (last < first) in.fail("a range whose end is before its begin");
-      // In Oniguruma, a class with such a range loses the characters beyond ASCII when it is
-      // negated.
+      // Oniguruma has a bug here: negating a class with such a range removes the characters beyond
+      // ASCII.
       if (depth > 0 && first == 0 && last >= 0x80) {
         in.fail("a range from U+0000 to beyond ASCII in a class of a class is not supported");
       }

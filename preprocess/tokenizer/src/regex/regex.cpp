@@ -20,8 +20,8 @@ regex_search::regex_search(const regex& pattern, std::string_view text, regex_me
   pattern.letters_.translate(text, memory.symbols);
 }
 
-// Returns the next match. Skips an empty match that touches the previous match, and then continues
-// after the next whole character.
+// Returns the next match. If a match is empty and touches the previous match, skips it and
+// continues after the next whole character.
 std::optional<regex_search::match> regex_search::next() {
   using kind = pcre2_pattern::result::kind;
   const std::string_view symbols = memory_.symbols;
@@ -45,7 +45,7 @@ std::optional<regex_search::match> regex_search::next() {
   return std::nullopt;
 }
 
-// Converts an offset in symbols to an offset in bytes. Continues from the place of the previous
+// Converts an offset in symbols to an offset in bytes. Starts counting at the place of the previous
 // call, because matches come in order.
 std::size_t regex_search::bytes_before(std::size_t symbol) noexcept {
   if (memory_.symbols.size() == text_.size()) return symbol;

@@ -14,7 +14,7 @@
 namespace millrace::tokenizer::detail {
 
 /// A regular expression, parsed as Oniguruma does (parse_pattern.hpp) and matched by PCRE2.
-/// Immutable; may be shared by threads.
+/// Immutable; threads may share it.
 class regex {
  public:
   /// @param pattern  valid UTF-8
@@ -45,7 +45,7 @@ class regex_search {
   regex_search(const regex& pattern, std::string_view text, regex_memory& memory);
 
   /// Returns the next match. Skips an empty match that touches the previous match.
-  /// @throws unencodable_text  the engine gives up
+  /// @throws unencodable_text  the regex engine gives up
   std::optional<match> next();
 
  private:
@@ -56,7 +56,7 @@ class regex_search {
   regex_memory& memory_;
   std::optional<std::size_t> last_end_;  // in symbols, like place_
   std::size_t place_ = 0;
-  std::size_t place_bytes_ = 0;  // the same place in bytes
+  std::size_t place_bytes_ = 0;  // place_, as an offset in bytes
 };
 
 }  // namespace millrace::tokenizer::detail

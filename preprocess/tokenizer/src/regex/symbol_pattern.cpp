@@ -40,7 +40,7 @@ class writer {
  public:
   explicit writer(const alphabet& letters) : letters_(letters) {}
 
-  // Returns the text of `node`, in a form that may be part of a sequence.
+  // Returns the text of `node` in a form that can be part of a sequence.
   std::string text_of(const pattern_node& node) const {
     switch (node.what) {
       case node_kind::nothing:
@@ -80,7 +80,7 @@ class writer {
     return all;
   }
 
-  // Returns the text of `node`, in a form that a quantifier may follow.
+  // Returns the text of `node` in a form that a quantifier can follow.
   std::string unit(const pattern_node& node) const {
     const bool is_one = node.what == node_kind::characters || node.what == node_kind::alternation ||
                         node.what == node_kind::atomic;
@@ -97,8 +97,8 @@ class writer {
     return text;
   }
 
-  // As in Oniguruma, no line begins after a newline at the end of the text, but `\Z` matches before
-  // that newline.
+  // As in Oniguruma, `^` does not match after a newline at the end of the text, but `\Z` matches
+  // before that newline.
   std::string place_of(const pattern_node& node) const {
     switch (node.what) {
       case node_kind::line_begin:

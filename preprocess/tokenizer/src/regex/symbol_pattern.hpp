@@ -8,10 +8,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Writes `tree` as a regular expression over symbols, in the syntax of PCRE2 and Perl without
-/// options. It uses explicit byte classes, non-capturing groups, and look-around for anchors.
+/// Writes `tree` as a regular expression over symbols, in the syntax of PCRE2 (and Perl) without
+/// any options. Uses explicit classes of bytes, non-capturing groups, and look-around for anchors.
 ///
-/// @param letters  the alphabet of the sets of `tree`
+/// @param letters  the alphabet that was built from the sets of `tree`
 std::string symbol_pattern(const pattern_tree& tree, const alphabet& letters);
 
 }  // namespace millrace::tokenizer::detail

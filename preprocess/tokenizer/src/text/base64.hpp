@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Value of each base64 digit (RFC 4648, section 4), -1 for other bytes.
+/// The value of each base64 digit (RFC 4648, section 4), and -1 for all other bytes.
 inline constexpr std::array<std::int8_t, 256> base64_values = [] {
   constexpr std::string_view digits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -21,8 +21,9 @@ inline constexpr std::array<std::int8_t, 256> base64_values = [] {
   return values;
 }();
 
-/// Decodes `text` and overwrites `bytes` with the result. Returns false if `text` is not canonical:
-/// groups of four digits, the last one padded with `=`, unused bits zero.
+/// Decodes `text` and overwrites `bytes` with the result. Returns false if `text` is not canonical.
+/// Canonical text has groups of four digits, with `=` as padding in the last group and zeros as
+/// unused bits.
 inline bool decode_base64(std::string_view text, std::string& bytes) {
   bytes.clear();
   if (text.size() % 4 != 0) return false;

@@ -9,10 +9,11 @@
 
 #include "unicode/utf8.hpp"
 
-/// The alphabet that GPT-2's files use to write bytes as printable characters.
+/// The alphabet with which GPT-2's files write bytes as printable characters.
 ///
-/// The 188 bytes that are printable in Latin-1 map to themselves. The other 68 (controls, space,
-/// U+007F to U+00A0, the soft hyphen) map in byte order to U+0100, U+0101, ..., so space is U+0120.
+/// The 188 bytes that are printable characters in Latin-1 map to themselves. The other 68 bytes
+/// (controls, space, 0x7F to 0xA0, and 0xAD, the soft hyphen) map to U+0100, U+0101 and so on, in
+/// the order of the bytes. So the space maps to U+0120.
 namespace millrace::tokenizer::detail {
 
 constexpr bool spells_itself(std::uint32_t byte) noexcept {
@@ -22,7 +23,7 @@ constexpr bool spells_itself(std::uint32_t byte) noexcept {
 struct byte_alphabet {
   static constexpr std::uint32_t size = 0x100 + 68;  ///< last character + 1
   std::array<std::uint16_t, 256> character{};        ///< by byte
-  std::array<std::int16_t, size> byte{};             ///< by code point; -1: not in alphabet
+  std::array<std::int16_t, size> byte{};             ///< by code point; -1 if not in the alphabet
 };
 
 inline constexpr byte_alphabet gpt2_alphabet = [] {
@@ -37,7 +38,8 @@ inline constexpr byte_alphabet gpt2_alphabet = [] {
   return a;
 }();
 
-/// The bytes that `spelled` (valid UTF-8) encodes; nullopt if a character is not in the alphabet.
+/// The bytes that `spelled` (valid UTF-8) represents, or nullopt if a character is not in the
+/// alphabet.
 inline std::optional<std::string> bytes_of(std::string_view spelled) {
   std::string bytes;
   bytes.reserve(spelled.size());

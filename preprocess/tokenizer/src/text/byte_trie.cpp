@@ -8,7 +8,8 @@
 
 namespace millrace::tokenizer::detail {
 
-// Places nodes depth first; the children of a node go into the first gap that fits them.
+// Places the nodes of a trie, depth first. The children of a node go into the first gap that fits
+// all of them.
 class byte_trie_builder {
  public:
   using entry = std::pair<std::string_view, std::int32_t>;
@@ -20,7 +21,7 @@ class byte_trie_builder {
   }
 
   void build(std::span<const entry> entries) {
-    // Iterative, because a piece may have 8,000 bytes.
+    // A loop instead of recursion, because a piece may have 8,000 bytes.
     std::vector<family> open;
     open.push_back({entries, byte_trie::root, 0});
     while (!open.empty()) {
@@ -32,7 +33,7 @@ class byte_trie_builder {
 
  private:
   struct family {
-    std::span<const entry> entries;  // those that begin with the string of `parent`
+    std::span<const entry> entries;  // the entries that begin with the string of `parent`
     byte_trie::node parent;
     std::size_t depth;
   };
@@ -81,7 +82,7 @@ class byte_trie_builder {
       const auto base = static_cast<std::uint32_t>(at) ^ bytes_.front();
       if (fits(base)) return base;
     }
-    // Do not try the first gaps again for later families.
+    // The first gaps rarely fit, so later families do not try them again.
     if (tries == max_tries) first_free_ += max_tries / 8;
     const auto base = static_cast<std::uint32_t>(taken_.size());
     grow();

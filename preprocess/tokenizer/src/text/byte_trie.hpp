@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Maps strings to numbers, as a double-array trie: a step costs one lookup of four bytes.
-/// Read-only once built.
+/// Maps strings to numbers. A double-array trie: each step reads one unit of four bytes. Read-only
+/// once built.
 class byte_trie {
  public:
   /// A node of the trie; `root` is the node of the empty string.
@@ -22,7 +22,7 @@ class byte_trie {
   byte_trie() : byte_trie(std::vector<std::pair<std::string_view, std::int32_t>>()) {}
 
   /// @param entries  distinct, nonempty strings with nonnegative numbers, in any order
-  /// @throws config_error  more than 4 million nodes are needed
+  /// @throws config_error  the trie would need more than 4 million nodes
   explicit byte_trie(std::vector<std::pair<std::string_view, std::int32_t>> entries);
 
   bool empty() const noexcept { return empty_; }
@@ -32,7 +32,7 @@ class byte_trie {
     const node to = (units_[from] >> base_shift) ^ byte;
     return (units_[to] & (in_use | 0xFF)) == (in_use | byte) ? to : none;
   }
-  /// The number of the string that ends at `at`, or -1.
+  /// The number of the string that ends at node `at`, or -1.
   std::int32_t value(node at) const noexcept {
     return (units_[at] & has_value) != 0 ? values_[at] : -1;
   }
@@ -53,9 +53,10 @@ class byte_trie {
  private:
   friend class byte_trie_builder;
 
-  // A unit holds the base of the children (22 bits; child = base ^ byte), whether the unit is in
-  // use, whether a string ends there, and the byte that leads to it. No two parents share a base,
-  // so the byte alone identifies the parent. The root is unit 0, which is never a child.
+  // A unit has four fields: the base of its children (22 bits; child = base ^ byte), whether the
+  // unit is in use, whether a string ends there, and the byte that leads to it. No two parents
+  // share a base, so the byte alone identifies the parent. The root is unit 0, which is never a
+  // child.
   static constexpr unsigned base_shift = 10;
   static constexpr std::uint32_t in_use = 0x200;
   static constexpr std::uint32_t has_value = 0x100;

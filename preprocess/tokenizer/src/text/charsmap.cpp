@@ -9,7 +9,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// SentencePiece considers at most this many matching rules, the shortest ones first.
+// SentencePiece looks at no more than this many matching rules, starting with the shortest.
 constexpr std::size_t max_candidates = 32;
 
 constexpr std::size_t size_bytes = sizeof(std::uint32_t);
@@ -45,7 +45,7 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
     at += size;
   }
 
-  // Every unit that a walk can reach must be inside the array.
+  // Every unit that a look-up can reach must be inside the array.
   const auto check = [&](bool good, std::size_t unit) {
     if (!good) {
       throw format_error(offset + size_bytes * (unit + 1), "a charsmap that points outside itself");

@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The replacement rules of a SentencePiece model, which tokenizer.json files also use. They are
-/// stored as a double array in the layout of darts-clone, followed by the replacements, each
+/// The replacement rules of a SentencePiece model, which tokenizer.json files also use. The rules
+/// are stored as a double array in the layout of darts-clone. The replacements follow it, each
 /// terminated by a zero byte. Immutable.
 class charsmap {
  public:
@@ -30,33 +30,35 @@ class charsmap {
 
   bool empty() const noexcept { return units_.empty(); }
 
-  /// The rule whose text is the longest prefix of `text`, if any. SentencePiece uses this one.
+  /// The rule with the longest text that is a prefix of `text`, if any. SentencePiece uses this
+  /// rule.
   std::optional<rule> find(std::string_view text) const noexcept;
 
-  /// The rule whose text is the shortest prefix of `text`, ignoring rules that contain a zero byte.
-  /// Hugging Face uses this one.
+  /// The rule with the shortest text that is a prefix of `text`, if any. Ignores rules whose text
+  /// contains a zero byte. Hugging Face uses this rule.
   std::optional<rule> find_shortest(std::string_view text) const noexcept;
 
   /// A character in the text of a rule.
   struct character {
     std::uint32_t value = 0;
     bool begins_rule = false;
-    std::optional<std::string_view> replacement;  ///< if a rule is just this character
+    std::optional<std::string_view> replacement;  ///< if a rule is for just this character
   };
-  /// Calls `visit(character)` for each character in the texts of the rules. It may visit the same
-  /// character several times. It skips zero bytes, because the array alone does not show where they
+  /// Calls `visit(character)` for each character in the texts of the rules. May visit the same
+  /// character several times. Skips zero bytes, because the array alone does not show where they
   /// lead.
   /// @return false if the array needs too many steps or if a rule ends inside a character; then
   ///         some characters may not have been visited
   template <class Visit>
   bool for_each_character(Visit visit) const;
 
-  /// True if `prefix` is a prefix of any rule's text, or equal to it.
+  /// True if `prefix` is a prefix of a rule's text, or equal to the text.
   bool has_prefix(std::string_view prefix) const noexcept;
 
  private:
-  // A unit of the array. Bits 0-7 and 31: the label, which equals no byte in a unit that holds a
-  // value. Bit 8: set if a rule ends there. The remaining bits: the distance to the children.
+  // A unit of the array has three fields. Bits 0 to 7 and 31 are the label; in a unit that holds a
+  // value, the label equals no byte. Bit 8 is set if a rule ends at the unit. The remaining bits
+  // encode the distance to the children.
   static constexpr std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000FF; }
   static constexpr bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
   static constexpr std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFF; }
@@ -64,7 +66,8 @@ class charsmap {
     return (unit >> 10) << ((unit & 0x200) >> 6);
   }
 
-  // A character, or its first bytes, and the place in the array that it leads to.
+  // A character of which some bytes may still be missing, and the place in the array that its bytes
+  // lead to.
   struct step {
     std::uint32_t value;
     std::uint32_t place;  // child unit index = place ^ byte
@@ -74,7 +77,8 @@ class charsmap {
   // Real charsmaps need about 1% of these steps.
   static constexpr std::size_t max_steps = std::size_t{1} << 22;
 
-  // Calls `found(byte, place, unit)` for every byte from `first` to `last` with a child of `place`.
+  // Calls `found(byte, place, unit)` for each byte from `first` to `last` for which `place` has a
+  // child.
   template <class Found>
   void for_each_byte(std::uint32_t place, std::uint32_t first, std::uint32_t last,
                      Found found) const {

@@ -11,7 +11,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Hash of the `size` bytes at `data`. Multiplies and folds eight bytes per step.
+/// Hash of the `size` bytes at `data`. Each step multiplies and folds eight bytes.
 inline std::uint64_t hash_of(const char* data, std::size_t size) noexcept {
   const auto load = [](const char* at, std::size_t bytes) {
     std::uint64_t value = 0;
@@ -32,20 +32,20 @@ inline std::uint64_t hash_of(std::string_view text) noexcept {
   return hash_of(text.data(), text.size());
 }
 
-/// Maps token texts to ids. It does not copy the texts, so they must outlive it.
+/// Maps token texts to ids. Does not copy the texts, so they must outlive this object.
 ///
-/// A hash table with 32 bytes per slot, at most half full. The first 16 bytes of a text are in its
-/// slot, so a lookup usually touches one cache line. Concurrent read-only use is safe.
+/// A hash table with 32 bytes per slot, at most half full. A slot holds the first 16 bytes of its
+/// text, so a look-up usually reads one cache line. Threads may read it concurrently.
 class token_index {
  public:
   static constexpr std::int32_t none = -1;
 
   token_index() : token_index(0) {}
-  /// @param count  maximum number of tokens that will be added
+  /// @param count  maximum number of tokens that may be added
   explicit token_index(std::size_t count)
       : slots_(std::bit_ceil(2 * count + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
 
-  /// @return false, with nothing changed, if `token` is already present
+  /// @return false if `token` is already present; then nothing changes
   /// @pre id >= 0, and fewer than `count` tokens have been added
   bool add(std::string_view token, std::int32_t id) noexcept {
     const head start = head_of(token);
@@ -85,7 +85,7 @@ class token_index {
     return start;
   }
 
-  // The slot of `token`, or the slot where it would be inserted.
+  // The slot that holds `token`, or the free slot where `token` would be inserted.
   std::size_t place_of(std::string_view token, const head& start) const noexcept {
     const std::uint64_t hash = hash_of(token);
     for (std::size_t at = hash >> shift_;; at = (at + 1) & (slots_.size() - 1)) {

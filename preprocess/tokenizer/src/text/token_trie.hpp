@@ -8,8 +8,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Maps bytes to tokens, for look-ups that walk along a text. Finds all tokens that are prefixes of
-/// the text, or the longest of them. Immutable once built; may then be shared by threads.
+/// Maps bytes to tokens, for look-ups that walk along a text. Such a walk finds all tokens that are
+/// prefixes of the text, or only the longest. Immutable once built; then threads may share it.
 ///
 /// All edges are in one hash table from (node, byte) to node. This costs about 16 bytes per edge,
 /// regardless of the alphabet of the vocabulary.
@@ -22,7 +22,7 @@ class token_trie {
 
   token_trie();
 
-  /// Adds a token, replacing any existing token with the same bytes.
+  /// Adds a token. Replaces an existing token with the same bytes.
   /// @pre id >= 0
   void add(std::string_view bytes, std::int32_t id);
 
@@ -38,7 +38,7 @@ class token_trie {
   /// The token that ends at node `at`, or none.
   std::int32_t token(node at) const noexcept { return tokens_[at]; }
 
-  /// The node reached from `from` along `bytes`, or nowhere.
+  /// The node that `bytes` lead to from node `from`, or nowhere.
   node walk(node from, std::string_view bytes) const noexcept {
     for (const char byte : bytes) {
       if (from == nowhere) break;
@@ -49,7 +49,7 @@ class token_trie {
 
  private:
   struct edge {
-    std::uint64_t key = 0;  // 0: empty; no edge has key 0, as edges of the root are in first_
+    std::uint64_t key = 0;  // 0: empty (edges of the root are in first_, so no edge has key 0)
     node to = nowhere;
   };
 

@@ -5,8 +5,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// True if `point` is in a block that BERT treats as Chinese. As in BERT, U+2B820 to U+2B91F are
-/// not included.
+/// True if `point` is in a block that BERT treats as Chinese. BERT omits U+2B820 to U+2B91F, so
+/// this function does too.
 inline bool is_bert_chinese(std::uint32_t point) noexcept {
   if (point < 0x3400) return false;
   const auto in = [point](std::uint32_t first, std::uint32_t last) {

@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A set of code points, with one bit per code point: 136 KiB. A text touches only the few cache
-/// lines of its scripts.
+/// A set of code points. Takes 136 KiB, with one bit per code point. Look-ups for a text read only
+/// the few cache lines of its scripts.
 class code_point_set {
  public:
   static constexpr std::uint32_t limit = 0x110000;
@@ -20,8 +20,8 @@ class code_point_set {
   explicit code_point_set(inversion_list bounds) : code_point_set() { add(bounds); }
   explicit code_point_set(reference_set set) : code_point_set(bounds_of(set)) {}
 
-  /// Adds a general category ("Lu"), or all categories that begin with a letter ("L"). Returns
-  /// false if there is no such category.
+  /// Adds a general category, such as "Lu", or all categories that begin with a letter, such as
+  /// "L". Returns false if no such category exists.
   bool add_category(std::string_view name);
 
   void add(inversion_list bounds);
@@ -37,7 +37,7 @@ class code_point_set {
   }
   /// True if any code point from `first` to `last`, inclusive, is a member.
   bool meets(std::uint32_t first, std::uint32_t last) const noexcept;
-  /// The code points where membership changes, ascending, as in an inversion_list.
+  /// The code points where membership changes, in ascending order, as in an inversion_list.
   std::vector<std::uint32_t> bounds() const;
   bool operator==(const code_point_set&) const = default;
 

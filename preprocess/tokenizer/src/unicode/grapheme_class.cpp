@@ -9,7 +9,7 @@ bool grapheme_boundaries::begins(grapheme_class next) noexcept {
   return !joined;
 }
 
-// The rules GB3 to GB13, in order.
+// Applies the rules GB3 to GB13 of UAX #29, in order.
 bool grapheme_boundaries::joins(grapheme_class next) const noexcept {
   using kind = grapheme_kind;
   const kind before = last_.kind();

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-/// Extended grapheme clusters (UAX #29), i.e. what a reader sees as one character, in the Unicode
-/// version of Hugging Face's tokenizers. scripts/grapheme_tables generates the tables by querying
-/// that package.
+/// Extended grapheme clusters (UAX #29). A cluster is what a reader sees as one character. The
+/// tables use the Unicode version of Hugging Face's tokenizers. scripts/grapheme_tables generates
+/// the tables by querying that package.
 namespace millrace::tokenizer::detail {
 
-/// Grapheme_Cluster_Break of a code point.
+/// The property Grapheme_Cluster_Break of a code point.
 enum class grapheme_kind : std::uint8_t {
   other,
   cr,
@@ -26,7 +26,7 @@ enum class grapheme_kind : std::uint8_t {
   hangul_lvt,
 };
 
-/// The kind of a code point, and its other properties that the rules use.
+/// The kind of a code point, and the other properties of a code point that the rules use.
 struct grapheme_class {
   std::uint8_t bits = 0;
 
@@ -42,7 +42,7 @@ inline constexpr std::uint32_t grapheme_limit = 7200 * grapheme_block_size;
 extern const std::uint8_t grapheme_block_of[];
 extern const std::uint8_t grapheme_blocks[];
 
-/// Any value is allowed: values that are not code points are `other`.
+/// The class of a code point, or `other` if `point` is not a code point.
 inline grapheme_class grapheme_class_of(std::uint32_t point) noexcept {
   if (point >= grapheme_limit) return {};
   const std::uint32_t block = grapheme_block_of[point / grapheme_block_size];
@@ -52,22 +52,22 @@ inline grapheme_class grapheme_class_of(std::uint32_t point) noexcept {
 /// Finds where clusters begin, given the characters of a text in order.
 class grapheme_boundaries {
  public:
-  /// True if a cluster begins before the next character, which is of class `next`. Always true for
-  /// the first character.
+  /// Takes the next character, whose class is `next`. Returns true if a cluster begins before it,
+  /// which is always so for the first character.
   bool begins(grapheme_class next) noexcept;
 
  private:
   // State of a sequence that may have more than two characters.
   enum class sequence : std::uint8_t {
     none,
-    pictograph,  // a pictograph and marks
-    joined,      // then a ZWJ: another pictograph continues it
+    pictograph,  // a pictograph, then any marks
+    joined,      // the same, then a ZWJ: another pictograph continues the sequence
     half_flag,   // a regional indicator without its second half
   };
   enum class conjunct : std::uint8_t {
     none,
-    open,    // a consonant and marks
-    linked,  // with a linker among them: another consonant continues it
+    open,    // a consonant, then any marks
+    linked,  // the same, with a linker among the marks: another consonant continues it
   };
 
   bool joins(grapheme_class next) const noexcept;

@@ -14,8 +14,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Hangul syllables are composed by arithmetic: 19 leading consonants, 21 vowels, 27 trailing
-// consonants or none.
+// Arithmetic composes Hangul syllables from one of 19 leading consonants, one of 21 vowels, and one
+// of 27 trailing consonants or none.
 constexpr std::uint32_t syllable_base = 0xAC00;
 constexpr std::uint32_t lead_base = 0x1100;
 constexpr std::uint32_t vowel_base = 0x1161;
@@ -25,8 +25,8 @@ constexpr std::uint32_t vowel_count = 21;
 constexpr std::uint32_t tail_count = 28;
 constexpr std::uint32_t syllable_count = lead_count * vowel_count * tail_count;
 
-constexpr unsigned alone = 0;     // unchanged, whatever its neighbors are
-constexpr unsigned in_order = 4;  // unchanged as long as marks are in order
+constexpr unsigned alone = 0;     // unchanged, regardless of its neighbors
+constexpr unsigned in_order = 4;  // unchanged if the marks are in order
 
 inline bool is_stable(normal_form form, std::uint32_t point, unsigned how = alone) noexcept {
   constexpr std::uint32_t block_size = 128;
@@ -88,7 +88,8 @@ void sort_marks(marked* begin, marked* end) {
   }
 }
 
-// Sorts the marks between two starters by their classes. Marks of equal class keep their order.
+// Sorts each run of marks between two starters by combining class. Marks of equal class keep their
+// order.
 void reorder(std::vector<marked>& points) {
   marked* const all = points.data();
   for (std::size_t begin = 0; begin < points.size();) {
@@ -121,8 +122,8 @@ void compose(std::vector<marked>& points) {
   std::size_t starter = points.size();  // none yet
   for (const marked next : points) {
     if (starter < size) {
-      // A starter in between, or a mark in between whose class is not lower, blocks the
-      // composition.
+      // Some characters between the starter and `next` block the composition: another starter, or a
+      // mark whose class is not lower than that of `next`.
       const std::uint32_t before = points[size - 1].combining_class;
       const bool adjacent = size - 1 == starter;
       const bool blocked = !adjacent && (before == 0 || before >= next.combining_class);
@@ -139,7 +140,8 @@ void compose(std::vector<marked>& points) {
   points.resize(size);
 }
 
-// Skips ASCII bytes, 64 at a time. Returns the offset where it stops. The compiler vectorizes this.
+// Skips ASCII bytes, 64 at a time, in a loop that the compiler can vectorize. Returns the offset
+// where it stops.
 std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   constexpr std::size_t step = 64;
   for (; text.size() - at >= step; at += step) {
@@ -150,13 +152,14 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   return at;
 }
 
-// True if the three bytes may begin a character that is not stable in NFC. Latin (to U+02FF),
-// Cyrillic (to U+047F), ideographs and most Hangul syllables are all stable, and continuation bytes
-// begin no character. For kana, punctuation and full-width forms, the second and the third byte
-// decide.
+// Returns -1 if the three bytes may begin a character that is not stable in NFC, otherwise 0. All
+// characters of some ranges are stable: Latin (up to U+02FF), Cyrillic (up to U+047F), ideographs
+// and most Hangul syllables. A continuation byte begins no character. For kana, punctuation and
+// full-width forms, the second and third bytes decide.
 //
-// Bytes are signed, because every vector unit can compare signed bytes; ASCII is not negative. The
-// code has the form that compilers vectorize: no branches, and integers that hold 0 or -1.
+// Bytes are signed, because every vector unit can compare signed bytes. ASCII bytes are then not
+// negative. The code has no branches and uses integers that are 0 or -1, so that compilers can
+// vectorize it.
 constexpr signed char may_be_unstable_in_nfc(signed char byte, signed char second,
                                              signed char third) noexcept {
   constexpr auto of = [](int value) { return static_cast<signed char>(value - 0x100); };
@@ -169,12 +172,12 @@ constexpr signed char may_be_unstable_in_nfc(signed char byte, signed char secon
     return both(when(value >= of(low)), when(value <= of(high)));
   };
   const signed char odd = both(when(byte < 0), when(byte >= of(0xCC)));
-  // Combining marks of U+302A.. and U+3099..
+  // The combining marks from U+302A and from U+3099.
   const signed char odd_kana = any(both(when(second == of(0x80)), is_in(third, 0xAA, 0xAF)),
                                    both(when(second == of(0x82)), is_in(third, 0x99, 0x9A)));
   const signed char even =
       any(any(is_in(byte, 0xD0, 0xD1), is_in(byte, 0xE4, 0xE9)), is_in(byte, 0xEB, 0xEC));
-  // U+2002..203F; U+FF00 and above.
+  // U+2002 to U+203F, and U+FF00 and above.
   const signed char even_mark =
       both(when(byte == of(0xE2)), both(when(second == of(0x80)), when(third >= of(0x82))));
   const signed char even_wide = both(when(byte == of(0xEF)), when(second >= of(0xBC)));
@@ -208,7 +211,7 @@ struct stretch_to_normalize {
 
 stretch_to_normalize next_unstable(normal_form form, std::string_view text, std::size_t at) {
   std::size_t last = at;
-  std::uint32_t last_class = 0;  // of the latest mark after the character at `last`
+  std::uint32_t last_class = 0;  // class of the latest mark after the character at `last`
   while (at < text.size()) {
     const std::size_t next =
         form == normal_form::nfc ? skip_stable_in_nfc(text, at) : skip_ascii(text, at);
@@ -264,7 +267,7 @@ std::string_view normalize_to(normal_form form, std::string_view text, std::stri
       if (end > stretch.found && is_stable(form, point.value)) break;
       decompose(form, point.value, points);
       end += point.size_bytes;
-      // Report here too, because a stretch may be the whole text, although most are very short.
+      // Report here too. A stretch may be the whole text, although most stretches are very short.
       tell(written + points.size());
     }
     reorder(points);

@@ -12,19 +12,20 @@ namespace millrace::tokenizer::detail {
 /// Unicode's normal forms, as of Unicode 9.0 (normalization_tables.hpp says why).
 enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
 
-/// Normalizes `text`. Returns `text` itself if it already is in the form, otherwise a view of
-/// `buffer`, which is overwritten.
+/// Normalizes `text`. If `text` is already in the form, returns `text` itself. Otherwise overwrites
+/// `buffer` and returns a view of it.
 ///
 /// Text that is already in the form is only scanned. Only the stretches that are not in the form
 /// cost more.
 ///
 /// @param text  valid UTF-8, not in `buffer`
-/// @param made  called about every 4 KiB of output with the approximate number of bytes written so
-///              far; may throw
+/// @param made  called after about every 4 KiB of output, with the approximate number of bytes
+///              written so far; may throw
 std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
                               const std::function<void(std::size_t)>& made = {});
 
-/// Simple lower case, or `point` itself. Not for U+0130, which becomes two characters.
+/// The simple lower case of `point`, or `point` itself if it has none. Not for U+0130, whose lower
+/// case has two characters.
 std::uint32_t lowercase_of(std::uint32_t point) noexcept;
 
 }  // namespace millrace::tokenizer::detail

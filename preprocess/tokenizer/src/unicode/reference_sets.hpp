@@ -5,23 +5,24 @@
 #include <cstdint>
 #include <span>
 
-/// Properties of code points as Hugging Face's tokenizers see them. These tokenizers use several
-/// libraries, whose Unicode versions differ, so there is one table for each library.
+/// Properties of code points, as in Hugging Face's tokenizers. These tokenizers use several
+/// libraries with different Unicode versions, so there is one table per library.
 /// scripts/normalization_tables generates the tables by querying the tokenizers package.
 namespace millrace::tokenizer::detail {
 
-/// Code points where membership changes, ascending. U+0000 is a member only if the first is 0.
+/// The code points where membership changes, in ascending order. U+0000 is a member only if the
+/// first entry is 0.
 using inversion_list = std::span<const std::uint32_t>;
 
 /// Sets of code points, in the order of `reference_sets`.
 enum class reference_set : std::uint8_t {
-  bert_control,          ///< what BertNormalizer's clean_text removes
-  bert_nonspacing_mark,  ///< what BertNormalizer's strip_accents removes
-  combining_mark,        ///< what StripAccents removes
+  bert_control,          ///< characters that BertNormalizer's clean_text removes
+  bert_nonspacing_mark,  ///< characters that BertNormalizer's strip_accents removes
+  combining_mark,        ///< characters that StripAccents removes
   punctuation,           ///< for Punctuation and BertPreTokenizer
   numeric,               ///< for Digits
   rust_word,             ///< \w in Whitespace
-  // All others are for regular expressions.
+  // All sets below are for regular expressions.
   posix_alnum,
   posix_alpha,
   posix_blank,
@@ -66,12 +67,13 @@ inline constexpr const char* category_names[] = {
     "Cc", "Cf", "Cn", "Co", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn", "Nd", "Nl", "No",
     "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Sc", "Sk", "Sm", "So", "Zl", "Zp", "Zs"};
 
-/// first code point << 8 | general category (index in category_names; surrogates have a larger
-/// index)
+/// Each entry is: first code point of the run << 8 | index of its general category in
+/// category_names. Surrogates have a larger index.
 extern const std::uint32_t category_runs[];
 extern const std::size_t category_runs_size;
 
-/// first code point << 8 | index of the script in UnicodeScripts; 0 matches any script
+/// Each entry is: first code point of the run << 8 | index of its script in UnicodeScripts. Index 0
+/// matches any script.
 extern const std::uint32_t script_runs[];
 extern const std::size_t script_runs_size;
 
@@ -79,7 +81,7 @@ struct lowercase_pair {
   std::uint32_t from;
   std::uint32_t to;
 };
-/// Sorted by `from`. Without U+0130, which becomes two characters.
+/// Sorted by `from`. Omits U+0130, whose lower case has two characters.
 extern const lowercase_pair lowercase_pairs[];
 extern const std::size_t lowercase_pairs_size;
 

@@ -9,16 +9,17 @@
 /// Unicode properties that pre-tokenizers use. scripts/unicode_tables generates the tables.
 namespace millrace::tokenizer::detail {
 
-/// The four classes that GPT-2's pattern distinguishes. Each code point is in exactly one.
+/// The four classes that GPT-2's pattern distinguishes. Each code point belongs to exactly one
+/// class.
 enum class char_class : std::uint8_t {
-  other,   ///< none of the three below; includes unassigned code points
+  other,   ///< all other code points, including unassigned ones
   letter,  ///< \p{L}
   number,  ///< \p{N}: includes fractions, Roman numerals, superscripts
   space,   ///< \s: the 25 code points of White_Space, which exclude U+001C to U+001F
 };
 
 /// Bits for the general categories and scripts that patterns use. Most patterns need only the low
-/// eight.
+/// eight bits.
 struct char_flags {
   static constexpr std::uint16_t letter = 1 << 0;       ///< \p{L}
   static constexpr std::uint16_t number = 1 << 1;       ///< \p{N}
@@ -42,7 +43,7 @@ extern const std::uint16_t flag_blocks[];
 extern const std::uint32_t decimal_zeros[];
 extern const std::size_t decimal_zero_count;
 
-/// The char_flags of a code point. Any value is allowed; no flags if it is not a code point.
+/// The char_flags of a code point, or 0 if `point` is not a code point.
 inline std::uint16_t flags_of(std::uint32_t point) noexcept {
   if (point < flag_block_size) return flag_blocks[point];  // ASCII is the first block
   if (point >= flag_limit) return 0;
@@ -50,7 +51,7 @@ inline std::uint16_t flags_of(std::uint32_t point) noexcept {
   return flag_blocks[block * flag_block_size + point % flag_block_size];
 }
 
-/// The class of a code point. Any value is allowed; `other` if it is not a code point.
+/// The class of a code point, or `other` if `point` is not a code point.
 inline char_class class_of(std::uint32_t point) noexcept {
   const unsigned flags = flags_of(point);
   return static_cast<char_class>(
@@ -62,7 +63,7 @@ inline int decimal_value(std::uint32_t point) noexcept {
   if (point < 0x80) return point >= '0' && point <= '9' ? static_cast<int>(point - '0') : -1;
   const std::uint32_t* end = decimal_zeros + decimal_zero_count;
   const std::uint32_t* above = std::upper_bound(decimal_zeros, end, point);
-  const std::uint32_t value = point - above[-1];  // the first zero is U+0030, so there is one
+  const std::uint32_t value = point - above[-1];  // above[-1] exists: the first zero is U+0030
   return value < 10 ? static_cast<int>(value) : -1;
 }
 

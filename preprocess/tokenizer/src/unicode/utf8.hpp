@@ -8,7 +8,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// U+FFFD, the replacement for ids that have no text and for bytes that are not UTF-8.
+/// U+FFFD, which replaces ids that have no text and bytes that are not UTF-8.
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
 
 struct code_point {
@@ -16,10 +16,10 @@ struct code_point {
   std::size_t size_bytes;
 };
 
-/// The code point at `at`.
+/// The code point that begins at offset `at`.
 ///
-/// Texts are valid UTF-8 by contract, so this does not check. For invalid UTF-8 it still reads only
-/// inside `text` and takes at least one byte.
+/// Texts are valid UTF-8 by contract, so this function does not validate. In invalid UTF-8, it
+/// still reads only inside `text`, and takes at least one byte.
 /// @pre at < text.size()
 inline code_point code_point_at(std::string_view text, std::size_t at) noexcept {
   const auto byte = [&](std::size_t i) {
