@@ -13,7 +13,7 @@ bool has(const character_set& set, std::size_t c) {
   return (set[c / 64] >> (c % 64) & 1) != 0;
 }
 
-// Rough classes of characters, by their frequency in text.
+// Rough classes of characters by their frequency in texts.
 constexpr character_set letters = {0, 0x07FFFFFE07FFFFFE};
 // digits, space, line feed, " ( ) , - . /
 constexpr character_set frequent = {0x03FFD30500002600, 0};
@@ -30,10 +30,11 @@ std::uint64_t weight(const character_set& set) {
 
 struct set_of_seconds {
   character_set members{};
-  character_set kept{};  // first characters that some member must not be cut off from
+  character_set kept{};  // first characters that must not be cut off from some member
 };
 
-// Cost of joining two groups: the weighted number of pairs that would no longer be cut.
+// The cost of joining two groups: the weighted number of pairs between which no text would be cut
+// anymore.
 std::uint64_t cost(const set_of_seconds& a, const set_of_seconds& b) {
   const character_set only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
   const character_set only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};

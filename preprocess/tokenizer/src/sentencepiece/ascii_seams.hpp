@@ -8,19 +8,19 @@
 namespace millrace::tokenizer::detail {
 
 /// The pairs of ASCII characters between which a text is cut, in a form for vectorized look-up. The
-/// second character of a pair belongs to one of up to 7 groups, each with its own bit. For the
-/// first character, a mask has the bits of all groups before which the text must not be cut. A
-/// group of several characters may lose a few cuts but never adds one. Immutable.
+/// second character of a pair belongs to one of up to 7 groups, and each group has its own bit. The
+/// first character of a pair has a mask with the bits of all groups before which the text must not
+/// be cut. If a group has several characters, a few cuts may be lost, but none is added. Immutable.
 class ascii_seams {
  public:
   static constexpr std::size_t max_groups = 7;
   static constexpr std::uint8_t space_bit = 0x80;
 
-  using characters = std::array<std::uint64_t, 2>;  // a set, one bit each
+  using characters = std::array<std::uint64_t, 2>;  // a set: one bit per character
 
-  /// @param kept    for each second character: the first characters that it must not be cut off
-  ///                from
-  /// @param spaces  characters whose group() includes space_bit
+  /// @param kept    for each second character: the first characters from which it must not be cut
+  ///                off
+  /// @param spaces  the characters whose group() includes space_bit
   ascii_seams(std::array<characters, 128> kept, const characters& spaces);
 
   bool cuts(unsigned char first, unsigned char second) const noexcept {

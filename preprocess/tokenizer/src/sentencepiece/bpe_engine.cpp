@@ -89,7 +89,7 @@ class bpe_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // The interface that encode_fragments requires.
+  // The functions that encode_fragments requires.
 
   using section_encoder::limit;
   void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
@@ -188,8 +188,8 @@ class bpe_encoder final : public section_encoder {
     }
   }
 
-  // Encodes a text that has no seams inside (places where a text can be cut without changing its
-  // ids).
+  // Encodes a text that has no seams. (A seam is a place where a text can be cut without changing
+  // its ids.)
   void encode_part(std::string_view text, id_buffer& ids) {
     if (text.size() > fragment_cache::max_overflow_bytes || !model_->front.is_its_own(text)) {
       ids.append(merge(text));
@@ -263,7 +263,7 @@ class bpe_encoder final : public section_encoder {
   }
 
   // If a huge text needs scratch memory for more symbols than this, the memory is freed before the
-  // next text.
+  // next text is encoded.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   const compiled* model_;
@@ -289,7 +289,7 @@ class bpe_engine final : public section_engine {
     return std::make_unique<bpe_encoder>(model_, cache_bytes);
   }
 
-  // Adjacent unknown characters become one id, even across a cut. So the character before the cut
+  // Adjacent unknown characters become one id, even across a cut. So the character before a cut
   // must be known.
   bool may_cut(std::string_view text, std::size_t at) const override {
     if (model_.merges.has_unused() || !model_.front.may_cut(text, at)) return false;

@@ -19,17 +19,17 @@ namespace millrace::tokenizer::detail {
 
 /// Encodes the fragments of a batch. Engine must provide:
 ///
-///   bool take(ids, count)                 The batch has written the next `count` ids to the room
-///                                         of `ids`. Adds these ids and returns true. Or, if Engine
-///                                         must see their fragments first, adds nothing and returns
-///                                         false; encode_fragment is then called for each fragment.
-///   void encode_fragment(fragment, ids)   Encodes one raw fragment, whether or not the batch finds
-///                                         it in the cache.
-///   void expect_growth(ids)               Throws if all fragments so far gave more ids than the
-///                                         growth limit of the text allows.
-///   bool learn(text, first)               May cache fragments of `text` that the batch does not
-///                                         find, starting at fragment `first`. Returns false if it
-///                                         caches none.
+///   bool take(ids, count)
+///     Called after the batch has written `count` ids to the room of `ids`. Either adds these ids
+///     to `ids` and returns true, or returns false. Then encode_fragment is called for each of
+///     their fragments.
+///   void encode_fragment(fragment, ids)
+///     Encodes one raw fragment, whether or not the batch finds it in the cache.
+///   void expect_growth(ids)
+///     Throws if all fragments so far gave more ids than the growth limit of the text allows.
+///   bool learn(text, first)
+///     May cache fragments of `text` that the batch does not find, starting at fragment `first`.
+///     Returns false if it caches none.
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {
@@ -74,10 +74,9 @@ void encode_normalized_fragments(std::string_view text, const text_front& front,
 
 /// Encodes a raw text fragment by fragment.
 ///
-/// Engine must also provide limit(), the growth_limit of the text, and encode_normalized(text, ids)
-/// for normalized text. encode_normalized may cut the text at any seam (a place where a text can be
-/// cut without changing its ids).
-/// @param continues  true if `text` follows a cut that front.may_cut allows
+/// Engine must also provide limit(), which is the growth_limit of the text, and
+/// encode_normalized(text, ids) for normalized text. encode_normalized may cut the text at any
+/// seam. (A seam is a place where a text can be cut without changing its ids.)
 /// @param buffer  scratch memory
 /// @pre front.takes_fragments(text)
 template <class Engine>
@@ -85,10 +84,10 @@ void encode_fragments(std::string_view text, bool continues, const text_front& f
                       word_batch& batch, Engine& engine, std::string& buffer, id_buffer& ids) {
   const fragment_cutter& cutter = front.cutter();
   text = front.without_end(text);
-  // The text after `limit` might become spaces, which are then stripped from the end of the text.
+  // The text after `limit` might become spaces. These would be stripped, because they end the text.
   std::size_t limit = front.sure_end(text);
-  // Find the first fragment whose normalized form is not empty: the dummy space precedes this
-  // fragment. The fragments before it have no effect.
+  // Find the first fragment whose normalized form is not empty. The dummy space is added to this
+  // fragment. The fragments before it give no ids.
   std::string_view first;
   std::size_t at = 0;
   while (!continues && first.empty() && at < text.size()) {

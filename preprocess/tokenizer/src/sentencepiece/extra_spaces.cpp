@@ -83,7 +83,7 @@ class extra_space_engine final : public section_engine {
 
 void mark_extra_spaces(std::string_view text, std::string& marked) {
   const auto is_space = [&](std::size_t at) { return at < text.size() && text[at] == ' '; };
-  // Python's $ also matches before a line feed at the end of the text.
+  // Python's `$` also matches before a line feed that ends the text.
   const auto is_end = [&](std::size_t at) {
     return at == text.size() || (at + 1 == text.size() && text[at] == '\n');
   };
@@ -94,7 +94,8 @@ void mark_extra_spaces(std::string_view text, std::string& marked) {
   };
   marked.clear();
   for (std::size_t at = 0; at < text.size(); ++at) {
-    // The empty string between two spaces matches. After it, the second space may match too.
+    // The regular expression matches the empty string between two spaces. After that, it may also
+    // match the second space.
     if (at != 0 && is_space(at - 1) && is_space(at)) put_mark();
     if (is_space(at) && (at == 0 || is_end(at + 1))) {
       put_mark();

@@ -15,7 +15,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Checks that the ids of the model fit in the cache tables.
+/// Checks that the cache tables can hold the ids of the model.
 /// @throws config_error  the model has more pieces than the tables can represent
 inline void check_size(const sentencepiece_model& model) {
   constexpr auto most = static_cast<std::size_t>(word_batch::short_table::ids::max_id) + 1;
@@ -25,9 +25,9 @@ inline void check_size(const sentencepiece_model& model) {
   }
 }
 
-/// Caches the fragments (parts of a text that encode independently) that one encoder has met, with
-/// their ids, in a pretoken_cache. The ids of most fragments are just copied; those of a special
-/// fragment need further checks first.
+/// Caches the fragments that one encoder has met, with their ids, in a pretoken_cache. (A fragment
+/// is a part of a text that encodes independently.) The ids of most fragments are simply copied. A
+/// special fragment needs further checks before its ids can be used.
 ///
 /// Holds only computed results, so its contents affect only speed. For one thread.
 class fragment_cache {
@@ -40,14 +40,14 @@ class fragment_cache {
   fragment_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, instruction_set set)
       : cache_(cache_bytes, shared, nullptr, set) {}
 
-  /// The batch looks up many fragments at a time. A fragment that it does not find may still be
-  /// cached.
+  /// The batch looks up many fragments at a time. A fragment that the batch does not find may still
+  /// be cached in a table that it does not read.
   word_batch& batch() noexcept { return cache_.batch; }
 
   enum class answer : std::uint8_t {
     unknown,
     known,   ///< its ids are appended
-    special  ///< its ids are in overflow() or not cached
+    special  ///< its ids are in overflow(), or are not cached
   };
   answer find(std::string_view fragment, id_buffer& ids) {
     if (fragment.size() <= short_key::max_bytes)
@@ -56,8 +56,8 @@ class fragment_cache {
     return answer::special;
   }
 
-  /// Copies the `i`th fragment of the batch to the front table, if it is not there yet. Returns
-  /// false if it is not cached.
+  /// Copies fragment `i` of the batch to the front table if it is not there yet. Returns false if
+  /// the fragment is not cached.
   bool fetch(std::size_t i) noexcept {
     return is_short(i)
                ? cache_.shorts.find(cache_.batch.short_key(i), cache_.batch.short_key(i).hash()) !=
@@ -65,16 +65,16 @@ class fragment_cache {
                : cache_.longs.find(cache_.batch.long_key(i), cache_.batch.long_key(i).hash()) !=
                      nullptr;
   }
-  /// The fragments of the batch, starting at `first`, that are not in the front table. Prefetches
-  /// them for fetch() and find(). Valid until the next call.
+  /// Finds the fragments of the batch, starting at fragment `first`, that are not in the front
+  /// tables. Prefetches them for fetch() and find(). The result is valid until the next call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
     return cache_.prefetch_absent(first);
   }
 
   /// Caches a fragment with its ids.
-  /// @return false if the tables have no room for so many ids; in that case, the fragment is marked
-  ///         as special
-  /// @pre fragment.size() <= max_bytes, ids are below 2^24
+  /// @return false if the fragment has too many ids for the tables; then the fragment is marked as
+  ///         special
+  /// @pre fragment.size() <= max_bytes, and all ids are below 2^24
   bool put(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
     return fragment.size() <= short_key::max_bytes ? put<short_key>(cache_.shorts, fragment, ids)
                                                    : put<long_key>(cache_.longs, fragment, ids);

@@ -43,9 +43,10 @@ inline code_point point_at(std::string_view text, std::size_t at) {
 constexpr std::uint32_t first_without_spaces = 0x2000;
 
 ascii_seams ascii_seams_of(const seam_table& seams, const raw_characters& characters) {
-  // True if no piece contains `c` next to another character (for a digit: next to another digit).
-  // Such characters are cut off, because each is one id, and a fragment of several such characters
-  // would have too many ids. In most models, control characters are alone, and in some also digits.
+  // True if no piece contains `c` next to another character. For a digit, only other digits count.
+  // Each such character is one id, so a fragment of several such characters would have too many
+  // ids. Therefore, these characters are cut off. In most models they are the control characters,
+  // in some also digits.
   const auto is_alone = [&](std::uint32_t c) {
     for (std::uint32_t other = 0; other < 128; ++other) {
       const bool counts = !is_digit(c) || is_digit(other);
@@ -78,8 +79,7 @@ fragment_cutter::fragment_cutter(const seam_table& seams, const raw_characters& 
                                  bool joins_spaces, instruction_set set)
     : seams_(&seams),
       characters_(&characters),
-      // Cut inside a run of spaces only if no piece joins the run's last space to the character
-      // before it.
+      // Cut inside a run of spaces only if no piece contains a space after another character.
       cuts_spaces_(joins_spaces && seams.always_parts_before_space() && !seams.joined(' ', ' ')),
       set_(set),
       ascii_(ascii_seams_of(seams, characters)) {}
@@ -93,24 +93,24 @@ std::size_t fragment_cutter::next_ends(std::string_view text, std::size_t begin,
   return next_ends_portable(text, begin, ends);
 }
 
-// True if a text is to be cut between `x` and `y`. At least one of the two must be outside ASCII,
-// and neither may be odd (raw_characters).
+// True if a text is to be cut between `x` and `y`. At least one of the two must not be ASCII, and
+// neither may be odd (raw_characters).
 bool fragment_cutter::cuts(std::uint32_t x, std::uint32_t y) const noexcept {
-  // In other scripts that separate words with spaces, cut only at the ends of words.
+  // In other scripts whose words are separated by spaces, cut only at the ends of words.
   if (y < first_without_spaces && y >= 0x80 && (x >= 0x80 || is_letter(x))) return false;
   if (x < first_without_spaces && x >= 0x80 && is_letter(y)) return false;
   if (x < 0x80 && characters_->is_space(x)) return false;
   return !seams_->joined(x, characters_->is_space(y) ? ' ' : y);
 }
 
-// The last character that cuts_before() decoded, so that the next call need not look back for it.
+// The last character that cuts_before() decoded. Saves the next call from looking back for it.
 struct fragment_cutter::latest {
   std::size_t end = 0;  // 0: none
   std::uint32_t value = 0;
   bool is_odd = false;
 };
 
-// True if the text is to be cut before the character at `at`. The character before it begins at
+// True if the text is to be cut before the character at `at`. The preceding character begins at
 // `begin` or later.
 inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begin, std::size_t at,
                                          latest& last) const noexcept {
@@ -130,8 +130,8 @@ inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begi
   return cuts(left.value, right.value);
 }
 
-// True if a rule may combine the character at `at` with the next one. In that case, the next
-// character is never ASCII.
+// True if a rule may combine the character at `at` with the next character. Such a next character
+// is never ASCII.
 bool fragment_cutter::may_change(std::string_view text, std::size_t at) const noexcept {
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   return next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80 &&
@@ -207,7 +207,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
       leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(0xC0)));
       const __mmask64 wide =
           _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(0xE2)));
-      // Bits of all places where cuts() may be true.
+      // The bits of all places where cuts() may return true.
       std::uint64_t asked = (leads & (wide | ~after_high)) | (~high & after_high & here);
       if (at == begin) asked &= ~std::uint64_t{1};
       for (; asked != 0; asked &= asked - 1) {

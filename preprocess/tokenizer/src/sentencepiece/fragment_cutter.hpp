@@ -16,22 +16,22 @@ namespace millrace::tokenizer::detail {
 
 /// Cuts a raw text, before normalization, into fragments that encode independently.
 ///
-/// A cut is always between two characters that are not odd (raw_characters), so that the
-/// normalization of one side does not depend on the other. In addition, no piece contains the two
-/// characters side by side, so that nothing an engine looks at spans the cut. Of the places that
-/// satisfy both, the cutter chooses the ends of words: before spaces, between letters or digits and
-/// other characters, and among Chinese, Japanese and Korean characters. Cutting elsewhere too would
+/// A cut meets two conditions. Both characters next to it are not odd (raw_characters), so the
+/// normalization of one side does not depend on the other side. And no piece contains the two
+/// characters side by side, so nothing that an engine looks at spans the cut. Of the places that
+/// meet both conditions, the cutter chooses the ends of words: before spaces, between letters or
+/// digits and other characters, and between Chinese, Japanese or Korean characters. More cuts would
 /// only give more fragments, whereas whole words recur.
 ///
 /// If runs of spaces become one space and no piece has a space after another character, the cutter
-/// also cuts before the last space of a run. The spaces before that cut give no ids, so a word
-/// always follows exactly one space, however long the run of spaces is. In normalization, the
-/// caller must drop the spaces before such a cut. Immutable; may be shared by threads.
+/// also cuts before the last space of a run. The spaces before that cut give no ids. So a word
+/// always follows exactly one space, regardless of the length of the run. When the caller
+/// normalizes, it must drop the spaces before such a cut. Immutable; threads may share it.
 class fragment_cutter final : public word_splitter {
  public:
-  /// @param seams, characters  must outlive this object. Seams are places where a text can be cut
-  ///                           without changing its ids
-  /// @param joins_spaces  true if normalization replaces runs of spaces with one space
+  /// @param seams, characters  must outlive this object. A seam is a place where a text can be cut
+  ///                           without changing its ids.
+  /// @param joins_spaces  true if normalization replaces a run of spaces with one space
   /// @pre characters.is_known()
   fragment_cutter(const seam_table& seams, const raw_characters& characters, bool joins_spaces,
                   instruction_set set);

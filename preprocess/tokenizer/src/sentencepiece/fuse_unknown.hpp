@@ -9,10 +9,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Replaces consecutive ids of unknown characters with one id, even if the ids are from different
+/// Replaces consecutive ids of unknown characters with one id. The ids may come from different
 /// fragments.
 ///
-/// @param begin       index of the first id to check; earlier ids are done
+/// @param begin       index of the first id to check; earlier ids are already checked
 /// @param text_begin  index of the text's first id; earlier ids belong to another text
 inline void fuse_unknown(id_buffer& ids, std::size_t begin, std::size_t text_begin,
                          std::int32_t unknown) {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t max_piece_bytes = 7999;
 constexpr std::string_view null_piece("\0", 1);
 
-// Fields of a model that only its checks need.
+// Fields of a model that are needed only to check it.
 struct names {
   std::string unk = "<unk>";
   std::string eos = "</s>";
@@ -137,7 +137,7 @@ int byte_of(std::string_view text) {
   return value;
 }
 
-// Checks that pieces are consistent with each other, and finds the special ones.
+// Checks that the pieces are consistent with each other, and finds the special pieces.
 class piece_checker {
  public:
   piece_checker(sentencepiece_model& model, std::uint64_t file_size)
@@ -184,8 +184,8 @@ class piece_checker {
   }
 
  private:
-  // In a BPE model, all pieces share one namespace. In other models, the pieces that text can match
-  // have a namespace of their own.
+  // In a BPE model, the texts of all pieces must be distinct. In other models, a piece that text
+  // can match may have the same text as a piece that text cannot match.
   bool has_text_id(piece_type type) const {
     const bool reserved =
         type == piece_type::unknown || type == piece_type::control || type == piece_type::byte;

@@ -23,7 +23,7 @@ enum class model_type : std::uint8_t { unigram = 1, bpe = 2, word = 3, character
 
 /// The rules by which text is normalized before encoding, or denormalized after decoding.
 struct normalizer_spec {
-  std::string charsmap;               ///< as in the file; empty: no rules
+  std::string charsmap;               ///< as in the file; empty if there are no rules
   std::uint64_t charsmap_offset = 0;  ///< in the file
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
@@ -53,13 +53,13 @@ struct sentencepiece_model {
 /// Reads a model and checks it as SentencePiece does when it loads one.
 ///
 /// @param file  must outlive the result, whose pieces point into it
-/// @throws format_error  `file` is not a SentencePiece model, or SentencePiece refuses the model
-///                       because it has an empty or duplicate piece, no unknown piece, or a byte
-///                       without a piece. Also thrown for pieces that are not UTF-8 and scores that
-///                       are not finite, which SentencePiece may accept.
+/// @throws format_error  `file` is not a SentencePiece model, or SentencePiece refuses the model:
+///                       it has an empty or duplicate piece, no unknown piece, or a byte without a
+///                       piece. Also thrown for a piece that is not UTF-8 or a score that is not
+///                       finite, which SentencePiece may accept.
 sentencepiece_model parse_sentencepiece_model(std::string_view file);
 
-/// U+2581, which represents a space in a model's pieces.
+/// U+2581, which stands for a space in a model's pieces.
 inline constexpr std::string_view space_symbol = "\xE2\x96\x81";
 
 }  // namespace millrace::tokenizer::detail

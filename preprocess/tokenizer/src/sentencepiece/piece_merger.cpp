@@ -16,12 +16,14 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// If a huge text needs scratch memory for more links than this, the memory is freed after the text.
+// If a huge text needs scratch memory for more links than this, merge() frees the memory
+// afterwards.
 constexpr std::size_t kept_text_links = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;
 
-// Maps a score to an integer in SentencePiece's order, which puts -0 below 0. Higher is better.
+// Maps a score to an integer that sorts as SentencePiece sorts scores: -0 is below 0. Higher scores
+// give higher integers.
 std::uint32_t order_of(float score) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &score, sizeof bits);
@@ -43,7 +45,7 @@ piece_merges::piece_merges(const std::vector<text_piece>& pieces)
       merging.push_back(&piece);
     }
   }
-  // Highest score first, so that the order of symbols is the order of ranks.
+  // Sort by descending score, so that the order of symbols is the order of ranks.
   std::ranges::stable_sort(merging, [](const text_piece* a, const text_piece* b) {
     return order_of(a->score) > order_of(b->score);
   });
@@ -53,7 +55,7 @@ piece_merges::piece_merges(const std::vector<text_piece>& pieces)
       // A user-defined piece is found before any merge and never merges.
       user_defined_.emplace(piece.id, add(piece.id, piece.text.size()));
     } else if (is_character(piece.text)) {
-      // A character whose piece is unused is treated as one without a piece.
+      // A character whose piece is unused is treated like a character without a piece.
       add_character(code_point_at(piece.text, 0).value,
                     piece.type == piece_type::unused ? -1 : piece.id, piece.text.size());
     }
@@ -139,14 +141,14 @@ void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
     std::size_t at = home(mixed);
     while (slots_[at] != no_slot) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = rule;  // no pair occurs twice, because its text is one piece
+    slots_[at] = rule;  // no pair occurs twice, as its text is one piece
   }
 }
 
 void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
   symbol first_tied = 0;
   while (first_tied < ranks_.size() && ranks_[first_tied] == first_tied) ++first_tied;
-  if (first_tied < ranks_.size()) --first_tied;  // it ties with the piece before it
+  if (first_tied < ranks_.size()) --first_tied;  // the first tied piece is the one before
   std::array<std::int32_t, 256> byte_ids;
   byte_ids.fill(-1);
   for (std::size_t c = 0; c < ascii_.size(); ++c) {
@@ -169,7 +171,8 @@ void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
 }
 
 std::size_t piece_merger::merge(std::span<symbol> symbols) {
-  // How unused pieces are split depends on the order of pair look-ups, which only the heap keeps.
+  // How unused pieces are split again depends on the order of pair look-ups. Only the heap keeps
+  // that order.
   if (merges_->has_unused()) return merge_long(symbols);
   if (symbols.size() > part_symbols) return merge_in_parts(symbols);
   if (symbols.size() > short_word::max_bytes) return merge_long(symbols);
@@ -223,7 +226,7 @@ void piece_merger::merge_together(std::span<short_word> words) const noexcept {
 }
 
 std::size_t piece_merger::merge_few(std::span<symbol> symbols) const noexcept {
-  // The merge result of each symbol and the next one, and the rank of that merge.
+  // pairs[i] is the merge result of symbols i and i + 1, and ranks[i] is the rank of that merge.
   std::array<symbol, short_word::max_bytes> pairs;
   std::array<std::uint32_t, short_word::max_bytes> ranks;
   std::size_t count = symbols.size();
@@ -264,10 +267,10 @@ void piece_merger::push(std::uint32_t left, std::uint32_t right, std::span<const
   }
 }
 
-// Merges a long text one part at a time, as byte_merger::append does. It relies on the same fact: a
-// sequence of symbols is the merge result of its text if each pair of adjacent symbols is the merge
-// result of the text of that pair. Ties do not change this, because the leftmost of several equal
-// merges in a part is also the leftmost of them in the whole text.
+// Merges a long text one part at a time, as byte_merger::append does. Both rely on this fact: a
+// sequence of symbols is the merge result of its text if, for each pair of adjacent symbols, the
+// text of the pair alone merges to that pair. The fact also holds with ties: among equal merges,
+// the leftmost comes first in a part just as in the whole text.
 std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
   done_.clear();
   std::size_t wanted = part_symbols;
@@ -283,7 +286,7 @@ std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
     find_part(symbols, at, end);
     const std::size_t first_end = part_.size() > 1 ? part_[1].begin : end;
     if (!done_.empty() && !follows(symbols, done_.back().begin, at, first_end)) {
-      // Drop the last few symbols. Each further failure drops more symbols, and in the end all.
+      // Drop the last few symbols. Each further failure drops more symbols, until all are dropped.
       const std::size_t back = std::min(done_.size(), wanted / part_symbols * 8);
       for (std::size_t i = 0; i < back; ++i) at = drop_last();
       wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, so that the loop ends
@@ -314,8 +317,8 @@ void piece_merger::find_part(std::span<const symbol> symbols, std::size_t begin,
   }
 }
 
-// True if merging the symbols from `left` to `end` gives exactly two symbols, which begin at `left`
-// and `right`.
+// True if merging the symbols from `left` to `end` gives exactly two symbols, the first at `left`
+// and the second at `right`.
 bool piece_merger::follows(std::span<const symbol> symbols, std::size_t left, std::size_t right,
                            std::size_t end) {
   scratch_.assign(symbols.begin() + static_cast<std::ptrdiff_t>(left),
@@ -333,7 +336,8 @@ std::size_t piece_merger::merge_long(std::span<symbol> symbols) {
                                   symbols.begin());
 }
 
-// A merge result replaces the first symbol of its pair; the second becomes `merged_away`.
+// Each merge replaces the first symbol of its pair with the result, and the second with
+// `merged_away`.
 void piece_merger::merge_in_place(std::span<symbol> symbols) {
   const auto count = static_cast<std::uint32_t>(symbols.size());
   links_.resize(count);
@@ -355,9 +359,9 @@ void piece_merger::merge_in_place(std::span<symbol> symbols) {
     const auto rank = static_cast<std::uint32_t>(open_.back() >> 32);
     const auto left = static_cast<std::uint32_t>(open_.back());
     open_.pop_back();
-    // The entry is out of date if the left symbol is gone or is now the last symbol, or if the pair
-    // has changed. (If the new pair has the same rank, it has its own entry in the heap, which
-    // comes next.)
+    // Skip an entry that is out of date: its left symbol is gone or is now the last symbol, or the
+    // rank of its pair has changed. (If the new pair has the same rank, the new pair's own entry
+    // comes next and has no effect.)
     if (symbols[left] == merged_away || links_[left].after == nobody) continue;
     const std::uint32_t right = links_[left].after;
     const symbol merged = merges_->find(symbols[left], symbols[right]);

@@ -19,11 +19,11 @@
 namespace millrace::tokenizer::detail {
 
 /// The merges of SentencePiece's BPE. Maps two adjacent symbols to the symbol that they merge to.
-/// The merge with the highest score comes first. Immutable; may be shared by threads.
+/// The merge with the highest score comes first. Immutable; threads may share it.
 ///
-/// This class assigns the numbers of its symbols: first the pieces of several characters, by
-/// descending score, then characters and user-defined pieces. `unknown`, the highest number,
-/// represents every character that is in no piece.
+/// This class numbers its symbols itself: first the pieces of several characters, by descending
+/// score, then characters and user-defined pieces. The highest number, `unknown`, stands for every
+/// character that occurs in no piece.
 class piece_merges {
  public:
   using symbol = std::uint32_t;
@@ -47,17 +47,18 @@ class piece_merges {
   symbol find(symbol left, symbol right) const noexcept {
     const std::uint64_t pair = key(left, right);
     const std::uint64_t mixed = mix(pair);
-    // Most pairs do not merge. A filter shows this, and it is small enough to stay in the cache.
+    // Most pairs do not merge. The filter that shows this is small enough to stay in the CPU cache.
     if (!may_merge(mixed)) return none;
     for (std::size_t at = home(mixed);; at = (at + bucket_slots) & (slots_.size() - 1)) {
-      // No branch per slot: the position of a pair in its bucket is unpredictable.
+      // Look at all slots without a branch, because the position of a pair in its bucket is
+      // unpredictable.
       symbol found = none;
       for (std::size_t i = 0; i < bucket_slots; ++i) {
         const std::uint64_t slot = slots_[at + i];
         found = slot >> symbol_bits == pair ? static_cast<symbol>(slot & none) : found;
       }
       // A bucket fills from the front. If it is full, further pairs go to the next bucket. At most
-      // half of all slots are used.
+      // half of all slots are used, so a bucket with a free slot always follows.
       if (found != none || slots_[at + bucket_slots - 1] == no_slot) return found;
     }
   }
@@ -66,14 +67,14 @@ class piece_merges {
     const std::uint64_t mixed = mix(key(left, right));
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
-  /// The merges in the form that merge_short takes. In it, ASCII characters are bytes, and
-  /// unknown_in_pairs() is used for `unknown`. Contains only the merges that rank before the first
+  /// The merges in the form that merge_short takes, in which ASCII characters are bytes, and
+  /// unknown_in_pairs() stands for `unknown`. Contains only the merges that rank before the first
   /// two pieces of equal score, so each result has its own rank. Null if the model is too large for
   /// this form or has unused pieces.
   const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
   symbol unknown_in_pairs() const noexcept { return static_cast<symbol>(ids_.size()); }
-  /// True if `symbols` may merge further after all merges of pairs(). In real models, this happens
-  /// only with runs of spaces.
+  /// True if `symbols` may merge further after all merges of pairs(). With real models, this
+  /// happens only for runs of spaces.
   bool merge_late(std::span<const symbol> symbols) const noexcept {
     for (const symbol s : symbols) {
       if (s < is_left_late_.size() && is_left_late_[s]) return true;
@@ -82,13 +83,13 @@ class piece_merges {
   }
 
   static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
-  /// Rank of a merge: lower ranks merge first. Pieces of equal score share a rank.
+  /// The rank of a merge. Lower ranks merge first. Pieces of equal score share a rank.
   /// @pre `merged` was returned by find()
   std::uint32_t rank(symbol merged) const noexcept {
     return merged == none ? no_rank : ranks_[merged];
   }
 
-  /// Id of the piece, or -1 for a character that is not a piece.
+  /// The id of the symbol's piece, or -1 for a character that is not a piece.
   std::int32_t id(symbol s) const noexcept { return s == unknown ? -1 : ids_[s]; }
   /// @pre s is not `unknown`
   std::size_t size_bytes(symbol s) const noexcept { return sizes_[s]; }
@@ -101,7 +102,8 @@ class piece_merges {
  private:
   static constexpr unsigned symbol_bits = 21;
   static constexpr std::size_t bucket_slots = 4;
-  // An empty slot. A slot holds left, right and result; the left symbol is never `none`.
+  // An empty slot. A used slot holds the left symbol, the right symbol and the result; its left
+  // symbol is never `none`, so it differs from an empty slot.
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
 
   static std::uint64_t key(symbol left, symbol right) noexcept {
@@ -118,7 +120,7 @@ class piece_merges {
   void add_merging(std::vector<const text_piece*> pieces);
   void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
   void add_pairs(std::span<const std::uint64_t> rules);
-  // A rule is the key of a pair, followed in the low bits by the symbol that it merges to.
+  // A rule is the key of a pair, with the symbol that the pair merges to in the low bits.
   std::vector<std::uint64_t> rules_of(const std::vector<const text_piece*>& merging) const;
   void add_rules(std::span<const std::uint64_t> rules);
 
@@ -127,15 +129,15 @@ class piece_merges {
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
   std::optional<pair_table> pairs_;
-  std::vector<bool> is_left_late_;    // by symbol: left of a pair in slots_ but not in pairs_
+  std::vector<bool> is_left_late_;    // by symbol: left of a pair in slots_, not in pairs_
   std::vector<std::uint64_t> slots_;  // in buckets; the size is a power of two
   unsigned shift_ = 0;
-  std::vector<std::uint64_t> filter_;  // has a bit for each pair in slots_; few false positives
+  std::vector<std::uint64_t> filter_;  // a bit per pair in slots_; few false positives
   unsigned filter_shift_ = 0;
-  std::vector<std::int32_t> ids_;  // by symbol, like the next three
+  std::vector<std::int32_t> ids_;  // by symbol, like the next three arrays
   std::vector<std::uint16_t> sizes_;
-  std::vector<std::uint32_t> ranks_;  // only for pieces that merges produce
-  std::vector<bool> unused_;          // likewise
+  std::vector<std::uint32_t> ranks_;  // only for symbols that merges produce
+  std::vector<bool> unused_;          // only for symbols that merges produce
   bool has_unused_ = false;
 };
 
@@ -143,7 +145,7 @@ class piece_merges {
 class piece_merger {
  public:
   using symbol = piece_merges::symbol;
-  /// Size of the longest text, in symbols: indices are 31-bit.
+  /// Maximum size of a text, in symbols. Indices are 31-bit numbers.
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
   /// @param merges  must outlive this object
@@ -167,7 +169,7 @@ class piece_merger {
   /// @pre words.size() <= short_word::most_at_once
   void merge_together(std::span<short_word> words) const noexcept;
 
-  /// Splits `s`, a result of the last merge(), if it is an unused piece, and calls `leaf` for each
+  /// If `s`, a result of the last merge(), is an unused piece, splits it and calls `leaf` for each
   /// resulting symbol. Otherwise, calls `leaf` for `s` itself.
   template <class Leaf>
   void take_apart(symbol s, Leaf leaf, int depth = 0) const {
@@ -193,7 +195,7 @@ class piece_merger {
   const piece_merges* merges_;
   instruction_set set_;
 
-  // A merge result, and the index of the first symbol that it consists of.
+  // A merge result, and the index of the first symbol that was merged into it.
   struct placed_symbol {
     symbol merged;
     std::uint32_t begin;
@@ -208,8 +210,8 @@ class piece_merger {
     std::uint32_t after;
   };
   std::vector<links> links_;
-  std::vector<std::uint64_t> open_;  // rank << 32 | index of the left symbol; a min-heap
-  // For each unused piece: the last pair looked up that merges to it.
+  std::vector<std::uint64_t> open_;  // a min-heap of rank << 32 | index of the left symbol
+  // For each unused piece: the last pair that was looked up and merges to it.
   std::unordered_map<symbol, std::pair<symbol, symbol>> parts_;
 };
 

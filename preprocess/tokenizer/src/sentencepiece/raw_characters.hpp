@@ -12,14 +12,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Classifies characters by how normalization affects them, so that a text can be cut next to some
-/// of them before it is normalized.
+/// Classifies characters by how normalization affects them. So a text can be cut next to some
+/// characters before it is normalized.
 ///
 /// Each character is in one of three classes. A space is an ASCII character that becomes a space. A
 /// character is odd if it changes in any other way, or if a rule may combine it with preceding
 /// characters. All others are plain. So no rule spans the boundary between two characters that are
-/// not odd, but a plain character may change if an odd one follows it. Immutable; may be shared by
-/// threads.
+/// not odd. But a plain character may change if an odd character follows it. Immutable; threads may
+/// share it.
 class raw_characters {
  public:
   raw_characters() : raw_characters(charsmap(), false) {}
@@ -40,8 +40,7 @@ class raw_characters {
         (std::size_t{pages_[page]} << page_bits) + (character & ((1U << page_bits) - 1));
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
-  /// True if any rule replaces several characters together. Only the first of these characters can
-  /// be ASCII.
+  /// True if any rule replaces several characters together. Only the first of them can be ASCII.
   bool has_sequences() const noexcept { return has_sequences_; }
 
   /// True if every character is plain or U+0020.
@@ -56,7 +55,8 @@ class raw_characters {
   bool has_sequences_ = false;
   std::array<bool, 128> spaces_{};
   std::vector<std::uint16_t> pages_ = std::vector<std::uint16_t>(0x110000 >> page_bits);
-  // One bit per character, in pages. Pages without odd characters share page 0, which is empty.
+  // One bit per character, in pages. All pages without odd characters share page 0, which has no
+  // bits set.
   std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>((1U << page_bits) / 64);
 };
 

@@ -27,8 +27,8 @@ void for_each_pair(std::span<const std::string_view> pieces, Visit visit) {
 seam_table::seam_table(std::span<const std::string_view> pieces) {
   std::size_t pairs = 0;
   for_each_pair(pieces, [&](auto, auto) { ++pairs; });
-  // Use enough bits that few seams (places where a text can be cut without changing its ids) are
-  // missed, but few enough that they fit in the L2 cache.
+  // With too few bits, too many seams are missed. With more bits than this, the table would not fit
+  // in the L2 cache. (A seam is a place where a text can be cut without changing its ids.)
   const std::size_t bits = std::bit_ceil(std::clamp<std::size_t>(4 * pairs, 1 << 12, 1 << 20));
   bits_.assign(bits / 64, 0);
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(bits));

@@ -10,20 +10,20 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds seams. Seams are places where a text can be cut without changing its ids: between two
-/// characters that no piece contains side by side. Immutable.
+/// Finds seams. A seam is a place where a text can be cut without changing its ids. It lies between
+/// two characters that no piece contains side by side. Immutable.
 ///
-/// While it encodes, a model looks only at single characters and at texts of pieces. Neither spans
-/// a seam, so both sides of a seam encode independently. (Unknown characters on both sides of a
-/// seam still become one id; the engines handle that.)
+/// While a model encodes, it looks only at single characters and at the texts of pieces. Neither
+/// spans a seam, so the two sides of a seam encode independently. (Unknown characters on both sides
+/// of a seam still become one id. The engines handle that.)
 class seam_table {
  public:
   seam_table() = default;
   /// @param pieces  all pieces that text can match, including user-defined ones; valid UTF-8
   explicit seam_table(std::span<const std::string_view> pieces);
 
-  /// True if a piece contains `x` directly before `y`. Exact for ASCII; otherwise, false positives
-  /// are possible but rare.
+  /// True if a piece contains `x` directly before `y`. The result is exact if both are ASCII.
+  /// Otherwise, false positives are possible but rare.
   bool joined(std::uint32_t x, std::uint32_t y) const noexcept {
     if ((x | y) < 0x80) return (ascii_[x][y / 64] >> (y % 64) & 1) != 0;
     const std::uint64_t h = hash(x, y) >> shift_;

@@ -23,7 +23,7 @@ sentencepiece_decoder::sentencepiece_decoder(const sentencepiece_model& model)
   }
 }
 
-// Appends `bytes` to `text` as characters, with U+FFFD for invalid bytes, and clears `bytes`.
+// Appends `bytes` to `text`, with U+FFFD for each invalid byte, and clears `bytes`.
 void sentencepiece_decoder::append_bytes(std::string& bytes, std::string& text) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
@@ -37,7 +37,7 @@ void sentencepiece_decoder::append_bytes(std::string& bytes, std::string& text) 
 std::string sentencepiece_decoder::decode(std::span<const std::int64_t> ids) const {
   std::string text;
   std::string bytes;
-  bool at_start = true;  // a space here may be the dummy space
+  bool at_start = true;  // true if a space may still be the dummy space
   for (const std::int64_t id : ids) {
     const bool known = id >= 0 && id < static_cast<std::int64_t>(pieces_.size());
     const piece* p = known ? &pieces_[static_cast<std::size_t>(id)] : nullptr;

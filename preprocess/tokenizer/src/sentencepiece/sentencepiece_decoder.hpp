@@ -15,10 +15,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Decodes ids as SentencePiece's DecodeIds does: U+2581 becomes a space, the leading dummy space
-/// is dropped, control pieces give nothing, the unknown piece gives the model's `unk_surface`, and
-/// bytes are joined into characters. Ids outside the vocabulary become U+FFFD; SentencePiece
-/// refuses them.
+/// Decodes ids as SentencePiece's DecodeIds does. U+2581 becomes a space, and the leading dummy
+/// space is dropped. Control pieces give no text, and the unknown piece gives the model's
+/// `unk_surface`. Bytes are joined into characters. An id outside the vocabulary becomes U+FFFD,
+/// whereas SentencePiece refuses it.
 class sentencepiece_decoder final : public detokenizer {
  public:
   /// @throws format_error  the charsmap of the model's denormalizer is malformed

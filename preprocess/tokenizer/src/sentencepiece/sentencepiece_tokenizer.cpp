@@ -24,8 +24,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Real files have a few megabytes. A larger file must have been given by mistake, and reading it
-// would take many times its size in memory.
+// Real files have a few megabytes. A larger file is a mistake by the user. Reading it would take
+// many times its size in memory.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
 std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model,
@@ -44,7 +44,7 @@ std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model
   throw config_error("a SentencePiece model of type CHAR is not supported, only BPE and UNIGRAM");
 }
 
-// True if the model reduces two spaces to one. Megatron tests this in the same way.
+// True if the model's normalization reduces two spaces to one. Megatron tests this in the same way.
 bool drops_extra_spaces(const sentencepiece_model& model) {
   const seam_table seams;
   const text_front front(model, seams, instruction_set::portable);
@@ -53,7 +53,8 @@ bool drops_extra_spaces(const sentencepiece_model& model) {
   return front.normalize("x y", one) == front.normalize("x  y", two);
 }
 
-// Creates a finder for control pieces in texts. SentencePiece itself never recognizes them there.
+// Creates a finder for control pieces in texts. SentencePiece itself never recognizes them in
+// texts.
 added_token_finder finder_of(const sentencepiece_model& model) {
   std::vector<added_token> tokens;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
@@ -69,7 +70,8 @@ std::string_view policy_of(special_tokens_in_text policy) {
   return policy == special_tokens_in_text::error ? "special_tokens error\n" : "";
 }
 
-// Returns `made` with the end-of-document token `name`, or unchanged if `name` is empty.
+// Returns `made` with the end-of-document token `name`. If `name` is empty, returns `made`
+// unchanged.
 std::unique_ptr<tokenizer> with_eod_of(std::unique_ptr<tokenizer> made,
                                        const sentencepiece_model& model, const std::string& name) {
   if (name.empty()) return made;

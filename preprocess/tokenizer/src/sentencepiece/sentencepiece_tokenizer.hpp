@@ -13,9 +13,9 @@
 namespace millrace::tokenizer::detail {
 
 struct sentencepiece_options {
-  /// With as_reference and encode_as_text, control pieces that a text spells out are encoded as
-  /// characters. With allow, they become ids, and the text between them is encoded as separate
-  /// texts.
+  /// How to treat control pieces that a text spells out. With as_reference and encode_as_text, they
+  /// are encoded as characters. With allow, they become ids, and each stretch of text between them
+  /// is encoded as a separate text.
   special_tokens_in_text special_tokens = special_tokens_in_text::as_reference;
   /// False means Megatron's `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`.
   bool ignore_extra_whitespaces = true;
@@ -25,18 +25,19 @@ struct sentencepiece_options {
   engine_tuning tuning = {};
 };
 
-/// Creates the tokenizer of a SentencePiece `.model` file. It gives exactly the ids of
-/// sentencepiece 0.2.3's `encode` (0.2.2 and later; earlier releases break ties in Unigram models
-/// differently). It adds no BOS and no EOS. Its vocabulary size is the number of pieces; its
+/// Creates the tokenizer of a SentencePiece `.model` file. It gives exactly the ids that `encode`
+/// of sentencepiece 0.2.3 gives. (So does 0.2.2; earlier releases break ties in Unigram models
+/// differently.) It adds neither BOS nor EOS. Its vocabulary size is the number of pieces. Its
 /// end-of-document token is the end-of-sentence piece, unless `options` names another.
 ///
 /// @throws io_error      the file cannot be read.
-/// @throws format_error  the file is not such a model, or the model is refused (model_file.hpp).
-/// @throws config_error  this model does not support one of the options.
+/// @throws format_error  the file is not a SentencePiece model, or the model is refused
+///                       (model_file.hpp).
+/// @throws config_error  an option is not supported for this model.
 std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::path& model,
                                                         const sentencepiece_options& options);
 
-/// Creates an engine that does exactly what SentencePiece's BPE does, including normalization.
+/// Creates an engine that gives the same ids as SentencePiece's BPE, including normalization.
 ///
 /// @param model  of type bpe; need not outlive the engine
 /// @throws format_error, config_error  the model is not supported

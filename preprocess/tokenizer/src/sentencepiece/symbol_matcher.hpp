@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds the longest user-defined symbol that a text begins with. Immutable.
+/// Finds the longest user-defined symbol at the beginning of a text. Immutable.
 class symbol_matcher {
  public:
   symbol_matcher() = default;  ///< finds nothing
@@ -17,9 +17,10 @@ class symbol_matcher {
 
   bool empty() const noexcept { return trie_.empty(); }
 
-  /// Size in bytes of the symbol that `text` begins with, or 0 if there is none.
+  /// Size in bytes of the longest symbol at the beginning of `text`, or 0 if `text` begins with no
+  /// symbol.
   std::size_t match(std::string_view text) const noexcept {
-    // SentencePiece considers only this many symbols that `text` begins with, the shortest first.
+    // SentencePiece looks at no more than this many symbols that match, starting with the shortest.
     constexpr std::size_t max_candidates = 64;
     std::size_t longest = 0;
     std::size_t candidates = 0;

@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// A matcher for the user-defined symbols in raw text.
+// Creates a matcher for the user-defined symbols in raw text.
 symbol_matcher raw_symbols_of(const sentencepiece_model& model) {
   std::vector<std::pair<std::string_view, std::int32_t>> symbols;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
@@ -22,8 +22,8 @@ symbol_matcher raw_symbols_of(const sentencepiece_model& model) {
   return symbol_matcher(byte_trie(std::move(symbols)));
 }
 
-// True if normalization leaves the characters of all user-defined symbols unchanged anyway. Then no
-// cut at a seam (a place where a text can be cut without changing its ids) is inside a symbol.
+// True if normalization would not change the characters of any user-defined symbol. Then no cut at
+// a seam is inside a symbol. (A seam is a place where a text can be cut without changing its ids.)
 bool symbols_are_plain(const sentencepiece_model& model, const raw_characters& characters) {
   return std::ranges::all_of(model.pieces, [&](const sentencepiece_model::piece& piece) {
     return piece.type != piece_type::user_defined ||
@@ -97,8 +97,8 @@ text_front::text_front(const sentencepiece_model& model, const seam_table& seams
 
 bool text_front::may_cut(std::string_view text, std::size_t at) const noexcept {
   if (!cutter_) return false;
-  // Also give the cutter the character after the one at `at`, because a rule may combine these two
-  // characters. A cut between them does not matter, because only the first cut counts.
+  // Pass the cutter one more character after the one at `at`, because a rule may combine these two
+  // characters. A cut between these two does not matter, because only the first cut counts.
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   if (next == text.size()) return false;
   const std::size_t left = character_before(text, at);

@@ -16,8 +16,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A piece that text can match, as the engines see it: if the model escapes spaces, each U+2581 of
-/// the piece is a space here.
+/// A piece that text can match, in the form that the engines use. If the model escapes spaces, each
+/// U+2581 of the piece is replaced by a space.
 struct text_piece {
   std::string text;
   std::int32_t id = 0;
@@ -33,14 +33,14 @@ symbol_matcher user_symbols_of(const std::vector<text_piece>& pieces);
 
 seam_table seams_of(const std::vector<text_piece>& pieces);
 
-/// Prepares raw texts for an engine. It normalizes a text as a whole or, if the model allows it,
-/// fragment by fragment. Immutable; may be shared by threads.
+/// Prepares raw texts for an engine. Normalizes a text fragment by fragment if the model allows it,
+/// otherwise as a whole. Immutable; threads may share it.
 class text_front {
  public:
   using place = text_normalizer::place;
 
-  /// @param seams  the seams of the model's pieces, which are places where a text can be cut
-  ///               without changing its ids; must outlive this object
+  /// @param seams  the seams of the model's pieces: the places where a text can be cut without
+  ///               changing its ids; must outlive this object
   /// @throws format_error  the model's charsmap is malformed
   text_front(const sentencepiece_model& model, const seam_table& seams, instruction_set set);
 
@@ -58,27 +58,27 @@ class text_front {
     return cutter_ && (plain_ || text.find('\0') == std::string_view::npos);
   }
 
-  /// `text` without the spaces at its end that normalization drops.
+  /// Returns `text` without the spaces at its end, if normalization drops them.
   /// @pre takes_fragments(text)
   std::string_view without_end(std::string_view text) const noexcept;
-  /// Returns an offset. Stripping the end of the text cannot affect the fragments before that
-  /// offset. The offset is the beginning of the last character that is not a space and cannot
-  /// become one, or 0 if there is no such character. If that character ends the text, or if nothing
-  /// is ever stripped, the offset is the end of the text.
+  /// Returns the offset up to which fragments do not depend on how the end of the text is stripped.
+  /// This is the beginning of the last character that neither is a space nor can become one, or 0
+  /// if there is no such character. If that character ends the text, or if nothing is ever
+  /// stripped, it is the end of the text.
   std::size_t sure_end(std::string_view text) const noexcept;
 
   /// @pre takes_fragments(the text)
   const fragment_cutter& cutter() const noexcept { return *cutter_; }
 
   /// @param part    a fragment, or several fragments at the start of a text
-  /// @param buffer  may be overwritten; the result may point into it
+  /// @param buffer  may be overwritten; the result may point into `buffer`
   std::string_view normalize_part(std::string_view part, place where, std::string& buffer,
                                   growth_limit& limit) const {
     return normalizer_.normalize_part(part, where, buffer, limit);
   }
-  /// True if any text that contains `text` may be cut at offset `at` of `text`: neither
-  /// normalization nor an engine looks across the cut, except that adjacent unknown characters
-  /// become one id.
+  /// True if any text that contains `text` may be cut at offset `at` of `text`. Then neither
+  /// normalization nor an engine looks across the cut. One exception remains: adjacent unknown
+  /// characters become one id.
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 
   /// Normalizes a fragment that is neither the first nor the last of its text.
@@ -89,8 +89,8 @@ class text_front {
     return normalizer_.normalize(text, buffer);
   }
 
-  /// True if `normalized`, a normalized fragment or a part of one, would not change if it were
-  /// normalized again as a raw fragment.
+  /// `normalized` is a normalized fragment, or a part of one. Returns true if `normalized` would
+  /// not change if it were normalized again as a raw fragment.
   bool is_its_own(std::string_view normalized) const noexcept;
 
  private:

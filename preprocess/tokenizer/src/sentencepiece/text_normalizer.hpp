@@ -23,8 +23,8 @@ enum class space_form : unsigned char {
 /// SentencePiece's normalization: replacement rules, white space, dummy prefix or suffix.
 class text_normalizer final : public normalizer {
  public:
-  /// @param spec     charsmap_offset is the offset of its charsmap in the file
-  /// @param symbols  user-defined symbols, which are never changed in texts
+  /// @param spec     its charsmap_offset is the offset of its charsmap in the file
+  /// @param symbols  user-defined symbols, which normalization never changes
   /// @throws format_error  the charsmap is malformed
   text_normalizer(const normalizer_spec& spec, bool whitespace_as_suffix, symbol_matcher symbols,
                   space_form form);
@@ -33,13 +33,13 @@ class text_normalizer final : public normalizer {
   std::string_view normalize(std::string_view text, std::string& buffer,
                              growth_limit& limit) const override;
 
-  /// States whether a part is at the beginning of its text, and whether it is at the end.
+  /// Whether a part is at the beginning of its text, and whether it is at the end.
   struct place {
     bool begins = false;
     bool ends = false;
   };
-  /// Normalizes a part that fragment_cutter cut out. If runs of spaces become one space, a run that
-  /// continues after the end of the part adds no space to the part.
+  /// Normalizes a part that fragment_cutter cut out. If runs of spaces become one space, spaces at
+  /// the end of the part give no space: the next part begins with the last space of the same run.
   std::string_view normalize_part(std::string_view text, place where, std::string& buffer,
                                   growth_limit& limit) const;
 
@@ -48,7 +48,7 @@ class text_normalizer final : public normalizer {
 
  private:
   struct step {
-    std::string_view text;  // what the prefix is replaced with
+    std::string_view text;  // the replacement of the prefix
     std::size_t size_bytes;
   };
 
@@ -65,8 +65,8 @@ class text_normalizer final : public normalizer {
   bool remove_extra_whitespaces_;
   bool whitespace_as_suffix_;
   bool folds_symbol_ = false;      // U+2581 becomes a space
-  std::string space_ = " ";        // what a space is replaced with
-  std::array<bool, 256> plain_{};  // ASCII characters that no rule changes if ASCII follows
+  std::string space_ = " ";        // the replacement of a space
+  std::array<bool, 256> plain_{};  // ASCII characters that no rule changes before ASCII
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -68,14 +68,14 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // The interface that encode_fragments requires.
+  // The functions that encode_fragments requires.
 
   using section_encoder::limit;
   void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
 
-  // Ids from the batch are valid while |score_| is at most `steady`. The scores of these ids are
-  // still added one by one, because the ids of a later fragment may depend on the exact bits of the
-  // sum.
+  // Ids from the batch are valid only while |score_| is at most `steady`. Even so, adds the scores
+  // of these ids one by one, because the ids of a later fragment may depend on the exact bits of
+  // the sum.
   bool take(id_buffer& ids, std::size_t count) {
     const std::int32_t* const found = ids.room(count);
     float score = score_;
@@ -135,9 +135,9 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // The best path of a fragment is stored in the tables of the batch if it remains the best for
-  // every preceding score of at most this magnitude. For nearly all fragments, it does; the others
-  // have a second path with nearly the same score.
+  // The tables of the batch store the best path of a fragment only if the path is best for every
+  // preceding score of at most this magnitude. This is so for nearly all fragments. The other
+  // fragments have a second path with nearly the same score.
   static constexpr float steady = 98000;
 
   static encode_fault too_long(std::string_view text) {
@@ -158,7 +158,7 @@ class unigram_encoder final : public section_encoder {
     }
   }
 
-  // Encodes a normalized fragment that is not cached, or whose cached ids do not apply.
+  // Encodes a normalized fragment that is not cached, or whose cached ids do not apply here.
   void encode_anew(std::string_view text, id_buffer& ids) {
     if (text.size() <= fragment_cache::max_bytes) return search(text, ids);
     encode_by_seams(text, ids);
@@ -199,7 +199,8 @@ class unigram_encoder final : public section_encoder {
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
-  // If unknown characters end the previous part and begin this part, the two ids become one.
+  // If the previous part ends with an unknown character and this part begins with one, joins their
+  // two ids.
   void fuse_with_part_before(id_buffer& ids) {
     if (model_->byte_fallback || ids.size() == start_) return;
     const auto found = ids.ids().subspan(start_);
@@ -210,7 +211,7 @@ class unigram_encoder final : public section_encoder {
     ids.truncate(ids.size() - 1);
   }
 
-  // Encodes a text in SentencePiece's own arithmetic, starting from the score so far.
+  // Encodes a text with SentencePiece's own arithmetic, starting from the score of the path so far.
   void search(std::string_view text, id_buffer& ids) {
     const auto path = lattice_.best_path(text, score_);
     const std::size_t before = ids.size();
@@ -238,9 +239,9 @@ class unigram_encoder final : public section_encoder {
   fragment_cache cache_;
   std::string first_;
   std::string buffer_;
-  std::vector<std::int32_t> found_;  // limit and ids, as stored in overflow()
-  float score_ = 0;                  // of the path so far
-  bool ends_unknown_ = false;        // true if the path so far ends with an unknown character
+  std::vector<std::int32_t> found_;  // a limit, then ids, as stored in overflow()
+  float score_ = 0;                  // score of the path so far
+  bool ends_unknown_ = false;        // the path so far ends with an unknown character
   std::size_t start_ = 0;            // index of the text's first id
 };
 
@@ -256,7 +257,7 @@ class unigram_engine final : public section_engine {
   bool may_cut(std::string_view text, std::size_t at) const override {
     return model_.front.may_cut(text, at);
   }
-  // The score of all text before a section can decide between paths with nearly equal scores.
+  // The score of all text before a section can decide between two paths with nearly equal scores.
   bool continues_in_order() const noexcept override { return true; }
 
  private:

@@ -14,7 +14,7 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 // If a huge text needs scratch memory for more ends than this, the memory is freed before the next
-// text.
+// text is searched.
 constexpr std::size_t kept_ends = std::size_t{1} << 20;
 
 byte_trie trie_of(const std::vector<text_piece>& pieces) {
@@ -25,7 +25,7 @@ byte_trie trie_of(const std::vector<text_piece>& pieces) {
   return byte_trie(std::move(entries));
 }
 
-// The score of a user-defined piece depends on its size as spelled in the file.
+// The score of a user-defined piece depends on its size in bytes in the file.
 float score_of(const text_piece& piece, bool space_is_wide) {
   if (piece.type != piece_type::user_defined) return piece.score;
   std::size_t bytes = piece.text.size();

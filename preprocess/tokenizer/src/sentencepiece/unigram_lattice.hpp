@@ -12,12 +12,12 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pieces of a Unigram model with their scores. Immutable; may be shared by threads.
+/// The pieces of a Unigram model with their scores. Immutable; threads may share it.
 class unigram_pieces {
  public:
-  /// @param pieces         the pieces that text can match; unused ones are ignored
-  /// @param unknown_id     the id of a character that is not a piece
-  /// @param space_is_wide  true if a space in these pieces represents U+2581
+  /// @param pieces         the pieces that text can match; unused pieces are ignored
+  /// @param unknown_id     the id for a character that is not a piece
+  /// @param space_is_wide  true if a space in these pieces stands for U+2581
   unigram_pieces(const std::vector<text_piece>& pieces, std::int32_t unknown_id,
                  bool space_is_wide);
 
@@ -43,41 +43,43 @@ class unigram_pieces {
 
 /// One piece of a path.
 struct path_piece {
-  std::uint32_t begin = 0;  ///< in the text
+  std::uint32_t begin = 0;  ///< offset in the text
   std::int32_t id = 0;
 };
 
-/// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: float32, with
-/// each path summed from the left. Of equally good paths, the first wins. Owns scratch memory; for
-/// one thread.
+/// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: float32 sums,
+/// each path added up from the left. Of several equally good paths, the first wins. Owns scratch
+/// memory; for one thread.
 class unigram_lattice {
  public:
-  /// If the |score| of a path exceeds this value, that score is subtracted from all open paths.
+  /// If the |score| of the best path exceeds this value, that score is subtracted from all open
+  /// paths.
   static constexpr float reset_threshold = 100000;
-  /// Size of the longest text: offsets are 31-bit.
+  /// Maximum size of a text, in bytes. Offsets are 31-bit numbers.
   static constexpr std::size_t max_bytes = 0x7FFFFFFE;
 
   /// @param pieces  must outlive this object
   explicit unigram_lattice(const unigram_pieces& pieces) : pieces_(&pieces) {}
 
-  /// Returns the best path through `text`, which continues a path with the given score. Sets
-  /// `score` to the score of both paths together. The result is valid until the next call.
+  /// Returns the best path through `text` as the continuation of a path whose score is `score`.
+  /// Sets `score` to the score of both paths together. The result is valid until the next call.
   std::span<const path_piece> best_path(std::string_view text, float& score);
 
-  /// Returns the path through `text` that is best in exact arithmetic, and a limit: for every
-  /// starting score of at most that magnitude, best_path() gives the same path, and no score
-  /// exceeds the threshold. The limit is negative if this holds for no score.
+  /// Returns the path through `text` that is best in exact arithmetic, and a limit. For every
+  /// starting score whose magnitude is at most the limit, best_path() gives the same path, and no
+  /// score exceeds reset_threshold. If no starting score has this property, the limit is negative.
   ///
-  /// Adding n pieces to a score s rounds n times, each time by at most u = 2^-24 of a sum whose
-  /// magnitude is at most |s| + n * largest |piece score|. So the float score of any path is within
-  /// e(s) = n * u * (|s| + n * largest) of its exact score. Rounding is monotonic: x <= y implies
-  /// x + p <= y + p. So the search ends with the highest float score of all paths, and the path
-  /// that it returns has that score. If the exact score of the best path exceeds that of the second
-  /// best by more than 2 * e(s), no other path reaches the float score of the best path. The search
-  /// then finds the best path, however ties along the way are decided.
+  /// Adding n pieces to a score s rounds n times. Each rounding error is at most u = 2^-24 of a sum
+  /// whose magnitude is at most |s| + n * L, where L is the largest |piece score|. So the float
+  /// score of any path is within e(s) = n * u * (|s| + n * L) of its exact score. Rounding is
+  /// monotonic: x <= y implies x + p <= y + p. So the search ends with the highest float score of
+  /// all paths, and the path that it returns has that score. Suppose that the exact score of the
+  /// best path exceeds that of the second best path by more than 2 * e(s). Then no other path
+  /// reaches the float score of the best path, so the search finds the best path, however it
+  /// decides ties along the way.
   ///
-  /// Exact scores are computed in double precision; the factor 2.1, instead of 2, amply covers the
-  /// rounding errors of double. The result is valid until the next call.
+  /// Exact scores are computed in double precision. The limit uses the factor 2.1 instead of 2,
+  /// which amply covers the rounding errors of double. The result is valid until the next call.
   struct settled {
     std::span<const path_piece> path;
     float limit;
@@ -88,12 +90,12 @@ class unigram_lattice {
   struct end {
     float score = 0;
     std::int32_t id = 0;
-    std::int32_t begin = -1;  // of the last piece; -1: no path ends here
+    std::int32_t begin = -1;  // where the last piece begins; -1: no path ends here
   };
   struct two_best {
     double first;
     double second;
-    std::int32_t id;  // last piece of the best path, and where it begins
+    std::int32_t id;  // the last piece of the best path
     std::int32_t begin;
   };
 

@@ -15,8 +15,8 @@ namespace millrace::tokenizer::detail {
 ///
 ///   while (reader.next()) switch (reader.number()) ...
 ///
-/// A caller skips fields that it does not know or whose kind it does not expect, as protobuf does.
-/// Views point into the given bytes.
+/// The caller skips fields that it does not know or whose kind it does not expect, as protobuf
+/// does. Views point into the given bytes.
 class wire_reader {
  public:
   /// @param offset  offset of `bytes` in the file, for error messages
