@@ -7,8 +7,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// True if `value`, a component or a list of components, contains a component for which `is`
-/// returns true. Visits components in the order in which they apply, and a Sequence before its
+/// True if `is` returns true for any component in `value`, which is a component or a list of
+/// components. Visits components in the order in which they apply, and visits a Sequence before its
 /// parts.
 /// @param is  takes a simdjson::dom::object
 template <class Is>

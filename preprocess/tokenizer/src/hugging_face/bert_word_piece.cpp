@@ -31,7 +31,7 @@ std::vector<std::string> extra_ids() {
   return tokens;
 }
 
-// The lines of a text. Lines end in LF, CRLF or CR; the last line may lack its line end.
+// The lines of a text. A line ends with LF, CRLF or CR; the last line may have no line end.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -90,7 +90,7 @@ std::string added(std::string_view content, std::int64_t id) {
          R"("special":true})";
 }
 
-// Returns the text of the equivalent tokenizer.json.
+// Returns the text of a tokenizer.json that describes the same tokenizer.
 std::string described(const std::vector<std::string_view>& lines, const token_index& index,
                       bool lower_case) {
   std::string json = R"({"version":"1.0","added_tokens":[)";

@@ -11,11 +11,12 @@
 namespace millrace::tokenizer::detail {
 
 /// BERT's tokenizer for a `vocab.txt`, as in Megatron's BertWordPieceLowerCase and
-/// BertWordPieceCase: it puts `[CLS]` and `[SEP]` around each text; `[SEP]` also ends a document.
-/// After the vocabulary come `<extra_id_0>` to `<extra_id_99>`, then the special tokens of the
-/// options. All of these extra and special tokens are matched in texts.
+/// BertWordPieceCase. It puts `[CLS]` before each text and `[SEP]` after it. `[SEP]` is also the
+/// end-of-document token. The vocabulary is followed by `<extra_id_0>` to `<extra_id_99>`, then by
+/// the special tokens of the options. A text that contains one of these additional tokens gets its
+/// id.
 ///
-/// @param vocab_file  one token per line, with ids from 0; line ends as in Python's text files
+/// @param vocab_file  one token per line, with ids from 0. Lines end as in Python's text files.
 /// @throws io_error      the file cannot be read.
 /// @throws format_error  the file is not UTF-8, contains a token twice, or lacks one of BERT's
 ///                       special tokens.

@@ -53,7 +53,7 @@ byte_bpe_vocabulary take_vocabulary(model_file& model) {
   }
   model.index = {};
   v.merges = std::move(model.merges);
-  // A token that is neither a byte nor a merge result can only match as a whole word.
+  // A token that is neither a byte nor the result of a merge can match only a whole word.
   std::vector<bool> comes_up;
   const auto note = [&](std::int32_t id) {
     const auto at = static_cast<std::size_t>(id);
@@ -101,8 +101,8 @@ class prefix_space_engine final : public section_engine {
     }
 
    private:
-    // If a huge text needs a larger buffer than this, the buffer is freed after the text. Ordinary
-    // texts need less.
+    // If a huge text needs a larger buffer than this, encode() frees the buffer afterwards.
+    // Ordinary texts need less.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
     std::unique_ptr<section_encoder> inner_;

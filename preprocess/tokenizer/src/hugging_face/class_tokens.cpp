@@ -10,12 +10,12 @@ namespace {
 constexpr std::string_view none;
 constexpr std::string_view gpt2_end = "<|endoftext|>";
 
-// The control tokens of the classes with the given stems (folder_class.hpp). `contents` has the
-// order of token_names.
+// The control tokens of the classes with the given stems (folder_class.hpp). `contents` has one
+// entry per entry of token_names, in the same order.
 struct class_names {
   std::vector<std::string_view> stems;
   std::array<std::string_view, token_names.size()> contents;
-  std::vector<std::string_view> newer = {};  // names that only the later release has
+  std::vector<std::string_view> newer = {};  // names of tokens that only release 5.23 has
 };
 
 const std::vector<class_names> all_names = {

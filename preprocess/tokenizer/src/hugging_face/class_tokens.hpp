@@ -12,21 +12,22 @@ namespace millrace::tokenizer::detail {
 inline constexpr std::array<const char*, 7> token_names = {
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
-/// A control token that a class of `transformers` defines. A file of the folder may override it.
+/// A control token that a class of `transformers` defines. A file in the folder may override it.
 struct class_token {
   std::string_view name;
   std::string_view content;
-  bool always;  ///< release 4.57 defines it; if false, only release 5.23 does
+  bool always;  ///< true if release 4.57 defines it, false if only release 5.23 does
 };
 
-/// The control tokens that a class defines in its constructor's signature, in either release.
+/// The control tokens that a class defines in the signature of its constructor, in at least one of
+/// these releases.
 /// @param stem  stem of the class name (folder_class); an unknown class has no tokens
 std::vector<class_token> class_tokens(std::string_view stem);
 
 /// True if millrace knows the class with this stem.
 bool is_known_class(std::string_view stem);
 
-/// Other tokens that a class adds if they are missing. None of them has a name in token_names.
+/// Other tokens that a class adds if they are missing. Their names are not in token_names.
 std::vector<std::string> class_extra_tokens(std::string_view stem);
 
 }  // namespace millrace::tokenizer::detail

@@ -13,8 +13,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// True for normalizers that treat white space like the end of a text, and that replace white space
-// only with white space.
+// True for a normalizer that treats white space like the end of a text, and that replaces white
+// space only with white space.
 bool sees_to_white_space(const json_component& json) {
   constexpr std::array<std::string_view, 7> types = {
       "BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"};
@@ -24,8 +24,8 @@ bool sees_to_white_space(const json_component& json) {
   return std::ranges::find(types, json.type()) != types.end();
 }
 
-// Returns the text that a Metaspace with prepend_scheme "first" prepends, or std::nullopt if there
-// is no such Metaspace.
+// Returns the text that a Metaspace with prepend_scheme "first" prepends. If there is no such
+// Metaspace, returns std::nullopt.
 std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_tokenizer) {
   std::optional<std::string_view> mark;
   any_component(pre_tokenizer, [&](const simdjson::dom::object& each) {
@@ -37,8 +37,8 @@ std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_to
   return mark;
 }
 
-// True for a Replace that replaces one character with one character, so that the offset of the next
-// character does not change.
+// True for a Replace that replaces one character. If its content is not empty, the offset of the
+// next character then does not change.
 bool replaces_one_character(const simdjson::dom::object& replace) {
   std::string_view pattern;
   return replace["pattern"]["String"].get(pattern) == simdjson::SUCCESS && !pattern.empty() &&

@@ -18,8 +18,8 @@ constexpr std::array refused_keys = {
     "auto_map", "from_slow", "split_special_tokens", "fix_mistral_regex", "src_lang", "tgt_lang",
     "language", "task",      "predict_timestamps",   "legacy_behaviour"};
 
-// Classes that read files other than tokenizer.json, or do not use tokenizer.json as it is. The
-// names are without the suffixes "Tokenizer" and "Fast".
+// Classes that read other files instead of tokenizer.json, or that change what tokenizer.json
+// defines. The names are without the suffixes "Tokenizer" and "Fast".
 constexpr std::array<std::string_view, 43> own_readers = {"Bartpho",
                                                           "BertGeneration",
                                                           "BertJapanese",
@@ -103,8 +103,7 @@ std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
   return contents;
 }
 
-// Checks the tokens <extra_id_0> and so on. A T5 class adds these tokens if tokenizer.json lacks
-// them.
+// Checks the tokens `<extra_id_0>` and so on. If tokenizer.json lacks them, a T5 class adds them.
 void check_extra_ids(const json_node& config, const folder_class& opened_as,
                      const std::unordered_set<std::string>& added) {
   const auto value = config.find("extra_ids");
@@ -120,7 +119,7 @@ void check_extra_ids(const json_node& config, const folder_class& opened_as,
   }
 }
 
-// Checks each entry whose key names a token: tokenizer.json must add that token.
+// For each entry whose key names a token, checks that tokenizer.json adds that token.
 template <class Names>
 void check_tokens(const json_node& entries, const std::unordered_set<std::string>& added,
                   Names names) {
@@ -141,8 +140,8 @@ void check_tokens(const json_node& entries, const std::unordered_set<std::string
   }
 }
 
-// Checks tokens whose names are not in token_names. Release 5 adds each such token; release 4 adds
-// only those in extra_special_tokens.
+// Checks the tokens whose names are not in token_names. Release 5 of `transformers` adds each such
+// token. Release 4 adds only those in extra_special_tokens.
 void check_named_tokens(const json_node& config, const std::unordered_set<std::string>& added) {
   check_tokens(config, added, [](std::string_view key) {
     return key.ends_with("_token") && !is_one_of(key, token_names);

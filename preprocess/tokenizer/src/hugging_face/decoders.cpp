@@ -45,7 +45,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Removes spaces before punctuation and contractions, e.g. turns "Do n't" into "Don't".
+// Removes spaces before punctuation and contractions. For example, "Do n't" becomes "Don't".
 void clean_up(std::string& text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> rules = {{
       {" .", "."},
@@ -79,7 +79,7 @@ class join_step final : public decoder_step {
   std::string between_;
 };
 
-// Replaces bytes that are not UTF-8 with U+FFFD: one for each truncated character, and one for each
+// Replaces bytes that are not UTF-8 with U+FFFD: one U+FFFD per truncated character, and one per
 // other invalid byte.
 std::string with_replacements(std::string_view bytes) {
   std::string text;
@@ -90,7 +90,7 @@ std::string with_replacements(std::string_view bytes) {
       at += size;
       continue;
     }
-    // Find the longest prefix that further bytes could complete to one character.
+    // Find the longest prefix to which bytes could be appended to complete a character.
     std::size_t cut = 1;
     for (const std::size_t kept : {std::size_t{2}, std::size_t{3}}) {
       const std::string whole = std::string(rest.substr(0, kept)).append("\x80\x80");
@@ -103,7 +103,7 @@ std::string with_replacements(std::string_view bytes) {
 }
 
 // Decodes the byte alphabet. If `replaces` is true (in a Sequence), replaces bytes that are not
-// UTF-8; otherwise, keeps them.
+// UTF-8. Otherwise, keeps these bytes.
 class byte_level_step final : public decoder_step {
  public:
   explicit byte_level_step(bool replaces) : replaces_(replaces) {}
@@ -168,7 +168,7 @@ class suffix_step final : public decoder_step {
 
 std::optional<char> byte_of(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
-  // Hugging Face also accepts a sign: "+A" is 10.
+  // Like Hugging Face, accept a plus sign: "+A" is 10.
   std::string_view digits = token.substr(3, 2);
   if (digits[0] == '+') digits.remove_prefix(1);
   unsigned value = 0;
@@ -214,8 +214,8 @@ class strip_step final : public decoder_step {
         begin += content_.size();
         ++i;
       }
-      // As in Hugging Face, both counts apply to the whole token. So the right count may include
-      // characters that the left count has already stripped.
+      // As in Hugging Face, both counts apply to the whole token. So the count on the right may
+      // include characters that are already stripped on the left.
       std::size_t end = token.size();
       for (std::size_t i = 0;
            i < stop_ && std::string_view(token).substr(0, end).ends_with(content_); ++i) {
@@ -364,7 +364,7 @@ std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
   if (decoder == nullptr) return std::make_unique<join_step>(" ");
   try {
     return make_step(*decoder, true);
-  } catch (const error& e) {  // encoding does not need the decoder
+  } catch (const error& e) {  // encoding does not need a decoder
     notes.push_back("the decoder of the tokenizer is not understood: " + std::string(e.what()) +
                     ". Ids are right; where they are shown as text, it is their tokens as they "
                     "are in the vocabulary");

@@ -12,30 +12,30 @@
 
 namespace millrace::tokenizer::detail {
 
-/// One step of decoding. It transforms the list of token strings that the previous step produced.
+/// One step of decoding. Changes the list of token strings that the previous step produced.
 class decoder_step {
  public:
   virtual ~decoder_step() = default;
   /// @throws unencodable_text  the tokens grow beyond the limit
   virtual void apply(std::vector<std::string>& tokens, growth_limit& limit) const = 0;
 
-  /// Applies the first step, or the whole sequence of steps. The growth limit is computed from
-  /// `tokens`.
+  /// Decodes `tokens` with this step, which may be a whole sequence of steps. Derives the growth
+  /// limit from `tokens`.
   void apply(std::vector<std::string>& tokens) const;
 };
 
 /// Reads the entry "decoder": ByteLevel, WordPiece, Metaspace, BPEDecoder, ByteFallback, Fuse,
 /// Strip, Replace, CTC and Sequence.
 ///
-/// If a decoder has another type, or the pattern of a Replace is not supported, the tokens are
-/// concatenated unchanged, because encoding does not need a decoder.
-/// @param decoder  null if the file has no decoder: then the tokens are joined with spaces
-/// @param notes  receives a line with the reason if the decoder is not supported
+/// If a decoder has another type, or if the pattern of a Replace is not supported, the tokens are
+/// concatenated unchanged. This is allowed because encoding does not need a decoder.
+/// @param decoder  null if the file has no decoder; then the tokens are joined with spaces
+/// @param notes    receives a line with the reason if the decoder is not supported
 std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
                                                  std::vector<std::string>& notes);
 
-/// Creates a detokenizer that takes the strings of ids from `tokens` and applies `decoder`. Ids
-/// outside `tokens` become U+FFFD.
+/// Creates a detokenizer that takes the strings of ids from `tokens` and then applies `decoder`. An
+/// id outside `tokens` becomes U+FFFD.
 std::unique_ptr<const detokenizer> make_chain_detokenizer(
     token_table tokens, std::unique_ptr<const decoder_step> decoder);
 

@@ -23,7 +23,7 @@ namespace {
 
 const std::string type_line = "type HuggingFaceTokenizer\n";
 
-// The text of a file, or an empty text if it does not exist.
+// The text of a file, or an empty text if the file does not exist.
 std::string text_if_there(const std::filesystem::path& path) {
   if (!io::is_there(path)) return {};
   return with_text_of(path, [](std::string_view text) { return std::string(text); });
@@ -42,7 +42,7 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
   const std::string map = text_if_there(folder / "special_tokens_map.json");
   const std::string added = text_if_there(folder / "added_tokens.json");
   const std::string model = text_if_there(folder / "config.json");
-  // A missing config counts as an empty one.
+  // A missing config has the same effect as an empty one.
   const folder_texts texts = {config.empty() ? "{}" : std::string_view(config), map, added, model};
   return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
     tokenizer_file file(text);
@@ -53,9 +53,9 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
     } catch (const format_error& e) {
       throw e.in(folder / (e.path().empty() ? "tokenizer_config.json" : e.path()));
     }
-    // Leave out added_tokens.json, because it adds nothing to tokenizer.json.
+    // Leave out added_tokens.json, because it never adds a token that tokenizer.json lacks.
     identity += name_of("config", config) + name_of("map", map);
-    // Include only the class from config.json, because nothing else in it matters.
+    // From config.json, include only the class, because nothing else in that file matters.
     if (answer.opened_as.of_model) identity += "class " + answer.opened_as.name + "\n";
     file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
@@ -86,7 +86,7 @@ bool may_end_documents(std::string_view token) {
   return std::ranges::any_of(ends, [&](auto end) { return word.find(end) != word.npos; });
 }
 
-// Suggests values of --eod-token: tokens of the file that look like an end of document.
+// Suggests values for --eod-token: tokens of the file whose names look like an end of document.
 std::string eod_candidates(const std::filesystem::path& path) {
   constexpr std::size_t most = 3;
   std::string flags;

@@ -8,8 +8,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Returns, for fingerprints, the part of a tokenizer's identity that is not in its files. The
-/// policy as_reference is recorded as allow, because the ids are the same.
+/// Returns the part of a tokenizer's identity that its files do not determine, for fingerprints.
+/// Records the policy as_reference as allow, because both give the same ids.
 inline std::string identity_of(const hugging_face_options& options) {
   const bool allowed = options.in_text == special_tokens_in_text::as_reference;
   const auto in_text = allowed ? special_tokens_in_text::allow : options.in_text;

@@ -28,7 +28,7 @@ void json_component::fail_at(const char* name, const std::string& problem) const
                      path_ + '.' + name + ": " + problem);
 }
 
-// The steps to the field `name`, as far as they exist.
+// The steps to the field `name`. Stops where the path does not exist.
 std::vector<std::size_t> json_component::steps_to(std::string_view name) const {
   std::vector<std::size_t> steps = steps_;
   simdjson::dom::object inside = object_;

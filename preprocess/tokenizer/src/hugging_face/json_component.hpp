@@ -16,14 +16,16 @@
 
 namespace millrace::tokenizer::detail {
 
-/// An object of a tokenizer.json that describes a component. A view: the document must outlive it.
+/// An object of a tokenizer.json that describes a component. This is a view: the document must
+/// outlive it.
 ///
 /// Every member function throws format_error if the value in the file does not have the expected
-/// form. The message is "PATH: PROBLEM", where PATH is for instance
-/// `normalizer.normalizers[2].type`; the offset is the byte where PATH begins.
+/// form. The message is "PATH: PROBLEM", where PATH is, for example,
+/// `normalizer.normalizers[2].type`. The offset of the error is the byte where the value at PATH
+/// begins.
 class json_component {
  public:
-  /// @param path  name of `value` in messages
+  /// @param path  name of `value` for messages
   json_component(const json_node& value, std::string path)
       : json_component(value.document(), value.steps(), value.element(), std::move(path)) {}
 
@@ -36,23 +38,23 @@ class json_component {
   std::optional<bool> optional_flag(const char* name) const;
   std::string_view text(const char* name) const;
   std::optional<std::string_view> optional_text(const char* name) const;
-  /// The only character of a text, which must have exactly one character.
+  /// The character of a text that must have exactly one character.
   std::uint32_t character(const char* name) const;
   std::size_t size_or(const char* name, std::size_t value) const;
   std::vector<json_component> components(const char* name) const;
 
-  /// `{"String": text}` or `{"Regex": text}`
+  /// A pattern is `{"String": text}` or `{"Regex": text}`.
   struct pattern {
     std::string_view text;
     bool is_regex;
   };
   pattern pattern_of(const char* name) const;
 
-  /// Refuses fields that are neither `type` nor among `names`, as their meaning is not known.
+  /// Refuses a field that is neither `type` nor in `names`, because its meaning is not known.
   void expect_only(std::initializer_list<std::string_view> names) const;
 
   [[noreturn]] void fail(const std::string& problem) const;
-  /// Fails at a field. `name` may be a path, such as "pattern.Regex".
+  /// Throws an error at the place of a field. `name` may be a path, such as "pattern.Regex".
   [[noreturn]] void fail_at(const char* name, const std::string& problem) const;
 
  private:

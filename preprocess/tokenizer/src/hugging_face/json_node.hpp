@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 /// A parsed JSON text. Its values are valid for the lifetime of this object.
 class json_document {
  public:
-  /// @throws format_error  `text` is not JSON; the offset is where it stops being valid JSON.
+  /// @throws format_error  `text` is not JSON; the offset is where it stops being valid.
   explicit json_document(std::string_view text);
 
   simdjson::dom::element root() const noexcept { return root_; }
@@ -28,8 +28,8 @@ class json_document {
   simdjson::dom::element root_;
 };
 
-/// A value of a document and the path to it, so that an error can report the value's place. The
-/// parent node must outlive it.
+/// A value of a document, with the path to it, so that an error can report the place of the value.
+/// The parent node must outlive this node.
 class json_node {
  public:
   explicit json_node(const json_document& document)
@@ -42,7 +42,7 @@ class json_node {
   /// The steps from the root to this value, for json_place().
   std::vector<std::size_t> steps() const;
 
-  /// @throws format_error  always: `problem` at the offset of this value
+  /// @throws format_error  always: with the message `problem` and the offset of this value
   [[noreturn]] void fail(const std::string& problem) const;
   std::size_t offset() const;
   /// The numbers in this value, as spelled in the JSON text.
@@ -51,16 +51,16 @@ class json_node {
   bool is_null() const noexcept { return element_.is_null(); }
   bool is_string() const noexcept { return element_.is_string(); }
 
-  // Each throws format_error if the value has another type; `name` is for the message.
+  // Each of these throws format_error if the value has another type. `name` is for the message.
   simdjson::dom::object object(const char* name) const;
   simdjson::dom::array array(const char* name) const;
   std::string_view string(const char* name) const;
   bool boolean(const char* name) const;
-  /// An integer from 0 to max.
+  /// An integer from 0 to `max`.
   std::int64_t integer(const char* name, std::int64_t max) const;
   double number(const char* name) const;
 
-  /// The entry of an object, or std::nullopt if it is absent. `null` counts as absent.
+  /// The entry `key` of this object, or std::nullopt if it is absent or null.
   /// @throws format_error  this value is not an object.
   std::optional<json_node> find(std::string_view key) const;
   /// @throws format_error  the entry is absent, or this value is not an object.

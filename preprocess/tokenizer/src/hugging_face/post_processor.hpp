@@ -8,14 +8,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The ids that a post-processor adds before and after those of a text.
+/// The ids that a post-processor adds before and after the ids of a text.
 struct text_template {
   std::vector<std::int32_t> before;
   std::vector<std::int32_t> behind;
 };
 
-/// Reads the entry "post_processor" for single texts: ByteLevel (which affects only offsets),
-/// TemplateProcessing, BertProcessing, RobertaProcessing, and a Sequence with at most one of them.
+/// Reads the entry "post_processor" for single texts. The supported types are ByteLevel (which
+/// affects only offsets), TemplateProcessing, BertProcessing and RobertaProcessing. A Sequence may
+/// contain at most one of the last three.
 ///
 /// @throws format_error  the post-processor has another type, or the template does not contain the
 ///                       text exactly once.

@@ -17,7 +17,7 @@ std::string normalized_content(const added_token& token, const normalizer* norma
   std::string buffer;
   try {
     const std::string_view content = normal->normalize(token.content, buffer);
-    // Limit each content, because there may be many tokens and all of them stay in memory.
+    // Limit the size of each content, because there may be many tokens, and all stay in memory.
     const std::size_t most = growth_limit::most_times * token.content.size() + 1024;
     if (content.size() > most) {
       throw unencodable_text("it grows to " + std::to_string(content.size()) +
@@ -58,7 +58,8 @@ std::int32_t added_vocabulary::find(std::string_view content) const {
 }
 
 std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
-  // As in Hugging Face, new ids start at the count of the model's tokens, not after the highest id.
+  // As in Hugging Face, the first new id is the number of the model's tokens, not the highest id
+  // plus 1.
   const auto size = static_cast<std::int64_t>(model_->tokens.size());
   std::int64_t next = size;
   for (const auto& [id, token] : tokens_) next = std::max(next, std::int64_t{id} + 1);
@@ -80,7 +81,7 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
     added_token kept = token;
     kept.id = static_cast<std::int32_t>(id);
     const auto before = tokens_.find(kept.id);
-    // A content that has once been special remains special.
+    // A token that has once been special remains special.
     if (before != tokens_.end() && before->second.content == kept.content) {
       kept.special = kept.special || before->second.special;
     }
@@ -129,7 +130,8 @@ added_token_finders make_finders(std::vector<added_token> tokens, const normaliz
                                  bool stays_text) {
   std::vector<added_token> raw;
   std::vector<added_token> normalized;
-  std::unordered_map<std::string, std::string> spelled;  // from normalized to original content
+  std::unordered_map<std::string, std::string>
+      spelled;  // from normalized content to original content
   for (added_token& token : tokens) {
     token.stays_text = stays_text && token.special;
     if (!token.normalized) {

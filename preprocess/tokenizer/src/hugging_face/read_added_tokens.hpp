@@ -15,33 +15,36 @@
 
 namespace millrace::tokenizer::detail {
 
-/// True if content and flags are equal; ignores ids.
+/// True if the contents and all flags are equal. Ignores ids.
 bool same(const added_token& a, const added_token& b);
 
 /// The added tokens of a tokenizer, as in Hugging Face's `AddedVocabulary`. Stores one token per
 /// id, and the id of each content.
 ///
-/// Assigns ids as Hugging Face does: the id of the model's token with the same content, otherwise
-/// the next free id after the model's tokens. Ignores the ids in the file.
+/// Assigns ids as Hugging Face does. If the model has a token with the same content, the added
+/// token gets that token's id. Otherwise, it gets the next free id after the model's tokens.
+/// Ignores the ids in the file.
 class added_vocabulary {
  public:
   /// @param model  must outlive this object
   explicit added_vocabulary(const model_file& model);
 
-  /// Adds tokens in one step. If several tokens have the same content, the last one wins, but keeps
-  /// the id of the first. Ignores the `id` of the given tokens. Skips tokens with empty content.
+  /// Adds tokens in one step. If several tokens have the same content, the last one replaces the
+  /// others but keeps the id of the first. Ignores the `id` of each given token. Skips tokens with
+  /// empty content.
   ///
   /// @return a message if a token cannot be added, otherwise an empty string
   std::string add(const std::vector<added_token>& tokens);
 
-  /// The id of a token, added or from the model, or token_index::none.
+  /// The id of the token `content`, or token_index::none. Finds added tokens and tokens of the
+  /// model.
   std::int32_t find(std::string_view content) const;
 
   /// All added tokens with their ids, by ascending id.
   std::vector<added_token> tokens() const;
 
-  /// The text that decoding gives for a token. The text is normalized if any token that ever had
-  /// this id is matched in normalized text.
+  /// The text that decoding gives for a token. If any token that ever had this id is matched in
+  /// normalized text, the result is normalized.
   std::string written(const added_token& token, const normalizer* normal) const;
 
   /// The highest id plus 1, including the model's ids.
@@ -58,10 +61,10 @@ class added_vocabulary {
 };
 
 /// Reads the entry "added_tokens".
-/// @throws format_error  the entry is invalid; the offset is the place of the fault
+/// @throws format_error  the entry is invalid; the offset is that of the invalid part
 std::vector<added_token> read_added_tokens(const json_node& list);
 
-/// The finders for added tokens in original and in normalized text.
+/// Finders for the added tokens: one for original text, one for normalized text.
 struct added_token_finders {
   added_token_finder raw;
   added_token_finder normalized;
@@ -69,7 +72,7 @@ struct added_token_finders {
 
 /// @param normal  may be null
 /// @param stays_text  true if special tokens in texts are encoded as text
-/// @throws config_error  two tokens are equal once normalized, or one is empty once normalized
+/// @throws config_error  after normalization, two tokens are equal or a token is empty
 added_token_finders make_finders(std::vector<added_token> tokens, const normalizer* normal,
                                  bool stays_text);
 

@@ -19,7 +19,7 @@ constexpr std::array<std::pair<std::string_view, model_kind>, 4> kinds = {{
     {"Unigram", model_kind::unigram},
 }};
 
-// Older files without "type" are identified by their entries, tested in the same order as in
+// Older files have no "type". Their kind follows from their entries, tested in the same order as in
 // Hugging Face.
 model_kind kind_of(const json_node& model) {
   if (const auto type = model.find("type")) {
@@ -71,8 +71,9 @@ void read_vocab(const json_node& vocab, model_file& file) {
   }
 }
 
-// Finds the merge result of two tokens. Files list merges in the order of their results, so the
-// next result is usually the last one or the token after it. Other results are looked up.
+// Finds the merge result of two tokens. Files list merges in the order of their results. So the
+// next result is usually the latest result or the token after it, and only other results are looked
+// up.
 class merge_results {
  public:
   explicit merge_results(const model_file& file) : file_(&file) {
@@ -105,7 +106,7 @@ class merge_results {
   std::string joined_;
 };
 
-// Parses "a b", or ["a", "b"]. The second form allows spaces in tokens.
+// Parses "a b" or ["a", "b"]. In the second form, tokens may contain spaces.
 std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, bool spelled) {
   if (spelled) {
     const std::string_view text = merge.string("a merge");
@@ -126,8 +127,8 @@ std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, b
   return {parts[0], parts[1]};
 }
 
-// Reads the list of merges in batches. Prefetches all tokens of a batch before it looks up the
-// first, so that their cache misses overlap.
+// Reads the list of merges in batches. Prefetches the tokens of a whole batch before looking up the
+// first token, so that their cache misses overlap.
 class merge_reader {
  public:
   merge_reader(const json_node& merges, model_file& file)

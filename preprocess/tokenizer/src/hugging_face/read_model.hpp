@@ -17,7 +17,7 @@ namespace millrace::tokenizer::detail {
 
 enum class model_kind : std::uint8_t { bpe, word_piece, word_level, unigram };
 
-/// The entry "model" of a `tokenizer.json`, read and checked. Texts are views of the document.
+/// The entry "model" of a `tokenizer.json`, read and checked. Texts are views of the JSON document.
 struct model_file {
   model_kind kind = model_kind::bpe;
   std::vector<listed_token> tokens;  ///< in file order; ids are distinct
@@ -25,7 +25,7 @@ struct model_file {
 
   std::string_view prefix;                  ///< "continuing_subword_prefix"
   std::optional<std::string_view> unknown;  ///< "unk_token"
-  std::optional<std::int32_t> unknown_id;   ///< its id, if the vocabulary has it; "unk_id"
+  std::optional<std::int32_t> unknown_id;   ///< id of `unknown`, if it has one; "unk_id"
   std::string_view suffix;                  ///< BPE: "end_of_word_suffix"
   std::vector<merge_rule> merges;           ///< BPE, in order of rank
   bool fuse_unknown = false;                ///< BPE
@@ -35,16 +35,17 @@ struct model_file {
   std::vector<unigram_piece> pieces;        ///< Unigram
 };
 
-/// Highest id that a file may give a token. Real ids are far lower; table sizes grow with it.
+/// Highest id that a file may give a token. Real ids are far lower. The sizes of tables grow with
+/// the highest id.
 inline constexpr std::int64_t max_token_id = (std::int64_t{1} << 22) - 1;
 
 /// Reads the model as Hugging Face's tokenizers do, including files without "type".
 ///
-/// Refuses all that they refuse, and also a duplicate token or id (they take the later text), a
-/// "dropout" that is not 0, and a merge whose right part is not longer than the prefix.
+/// Refuses everything that they refuse. Also refuses a "dropout" that is not 0, a merge whose right
+/// part is not longer than the prefix, and a duplicate token or id (they keep the later text).
 ///
 /// @param model  must outlive the result
-/// @throws format_error  the model is refused; the offset is the place of the fault
+/// @throws format_error  the model is refused; the offset is that of the invalid part
 model_file read_model(const json_node& model);
 
 }  // namespace millrace::tokenizer::detail

@@ -40,7 +40,8 @@ normalizer_pointer read_replace(const json_component& json) {
       json.fail_at("pattern.Regex", e.what());
     }
   }
-  // In Hugging Face, an empty pattern matches everywhere, and later steps double the inserted text.
+  // In Hugging Face, an empty pattern matches everywhere, and later steps then duplicate the
+  // inserted text.
   if (pattern.text.empty()) json.fail_at("pattern", "is empty, which is not supported");
   return make_replace(std::string(pattern.text), std::move(content));
 }
@@ -48,7 +49,7 @@ normalizer_pointer read_replace(const json_component& json) {
 normalizer_pointer read_prepend(const json_component& json) {
   json.expect_only({"prepend"});
   const std::string_view prefix = json.text("prepend");
-  // In Hugging Face, an empty prefix makes later steps double a character.
+  // In Hugging Face, later steps duplicate a character if the prefix is empty.
   if (prefix.empty()) json.fail_at("prepend", "is empty, which is not supported");
   return make_prepend(std::string(prefix));
 }
@@ -72,7 +73,7 @@ normalizer_pointer read_sequence(const json_component& json) {
   return make_normalizer_sequence(std::move(steps));
 }
 
-// Creates a normalizer of a type that has no fields. Returns null for any other type.
+// Creates a normalizer of a type without fields. Returns null for any other type.
 normalizer_pointer normalizer_without_fields(std::string_view type) {
   if (type == "NFC") return make_normal_form(normal_form::nfc);
   if (type == "NFD") return make_normal_form(normal_form::nfd);

@@ -22,7 +22,7 @@ stage_pointer read_byte_level(const json_component& json) {
 
 stage_pointer read_metaspace(const json_component& json) {
   json.expect_only({"replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"});
-  (void)json.optional_text("str_rep");  // in old files; no effect in Hugging Face either
+  (void)json.optional_text("str_rep");  // in old files; has no effect in Hugging Face
   const std::string_view name = json.optional_text("prepend_scheme").value_or("always");
   prepend_scheme scheme = prepend_scheme::always;
   if (name == "first") {
@@ -79,7 +79,7 @@ stage_pointer read_fixed_length(const json_component& json) {
   return make_fixed_length_stage(length);
 }
 
-// Creates a stage of a type that has no fields. Returns null for any other type.
+// Creates a stage of a type without fields. Returns null for any other type.
 stage_pointer stage_without_fields(std::string_view type) {
   if (type == "BertPreTokenizer") return make_bert_stage();
   if (type == "Whitespace") return make_whitespace_stage();
@@ -118,8 +118,8 @@ void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
     return;
   }
   stages.push_back(read_stage(json));
-  // To decide whether a later piece begins the text, Hugging Face uses the piece's offset before
-  // the normalizer. That offset is not available here.
+  // Hugging Face decides whether a later piece begins the text by its offset in the text before
+  // normalization. That offset is not available here.
   if (stages.size() > 1 && stages.back()->asks_for_start()) {
     json.fail_at("prepend_scheme",
                  "is 'first' behind another pre-tokenizer, which is not supported");

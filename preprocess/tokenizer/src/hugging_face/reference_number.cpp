@@ -11,7 +11,7 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 constexpr int largest_power = 308;
-constexpr std::int64_t exponent_limit = 1000000000;  // beyond it, every value is 0 or infinite
+constexpr std::int64_t exponent_limit = 1000000000;  // beyond this, every value is 0 or infinite
 
 double power_of_ten(std::int64_t exponent) noexcept {
   std::array<char, 8> text{'1', 'e'};
@@ -54,7 +54,7 @@ double reference_number(std::string_view number) noexcept {
     exponent += full;
   }
   if (at < number.size() && number[at] == '.') {
-    full = false;  // a digit that fits counts even after digits that did not fit
+    full = false;  // counts a digit that fits, even after one that did not
     for (++at; is_digit(number, at); ++at) {
       take(number[at]);
       exponent -= !full;

@@ -36,7 +36,7 @@ class regex_stage final : public piece_stage {
 };
 
 // Refuses a pattern that can match the empty text. In Hugging Face, such a match inserts text, and
-// later steps double that text.
+// later steps then duplicate that text.
 std::string_view never_empty(std::string_view pattern) {
   if (may_be_empty(parse_pattern(pattern).root)) {
     throw pattern_error("a pattern to be replaced that may match nothing is not supported");

@@ -15,9 +15,9 @@ namespace millrace::tokenizer::detail {
 /// @throws pattern_error
 stage_pointer make_regex_stage(std::string_view pattern, split_behavior behavior, bool invert);
 
-/// Creates the normalizer for a Replace whose pattern is a Regex. Does not expand groups in
-/// `content`.
-/// @throws pattern_error  also if the pattern can match the empty text
+/// Creates the normalizer for a Replace whose pattern is a Regex. Inserts `content` literally,
+/// without references to groups.
+/// @throws pattern_error  the pattern is not supported, or can match the empty text
 normalizer_pointer make_regex_replace(std::string_view pattern, std::string content);
 
 }  // namespace millrace::tokenizer::detail

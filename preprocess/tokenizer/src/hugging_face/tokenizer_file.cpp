@@ -131,7 +131,7 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
 }
 
 // Moves the normalizer into the engine. Returns null if the components cannot process each unit of
-// text independently.
+// a text independently.
 std::unique_ptr<const section_engine> tokenizer_file::make_engine_of_raw_text() {
   const auto units = raw_units_of(root_);
   if (!units) return nullptr;

@@ -16,31 +16,32 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A `tokenizer.json`, read and checked, before an engine is built from it. Other files of its
-/// folder may still change the parts that are accessible here.
+/// A `tokenizer.json` that is read and checked, but from which no engine is built yet. Other files
+/// of its folder may still change the parts that are accessible here.
 class tokenizer_file {
  public:
   /// @param text  must outlive this object
-  /// @throws format_error  it does not have the expected format.
+  /// @throws format_error  `text` does not have the expected format.
   explicit tokenizer_file(std::string_view text);
 
   const model_file& model() const noexcept { return model_; }
   const normalizer* normal() const noexcept { return normal_.get(); }
   const json_node& root() const noexcept { return root_; }
 
-  added_vocabulary& added() noexcept { return added_; }  ///< initially the added tokens of the file
+  added_vocabulary& added() noexcept { return added_; }  ///< initially, the file's added tokens
   text_template& around() noexcept { return around_; }   ///< from the post-processor
 
-  /// Adds tokens of an option as special tokens without other flags.
-  /// @throws config_error  one of them is empty or cannot get an id
+  /// Adds the tokens of an option as special tokens without other flags.
+  /// @throws config_error  a token is empty or cannot get an id
   void add_special_tokens(const std::vector<std::string>& contents);
 
-  /// Creates the parts of a composed_tokenizer, except the eod and the fingerprint. Call it once.
+  /// Creates the parts of a composed_tokenizer, except `eod` and `fingerprint`. Call this only
+  /// once.
   /// @throws format_error, config_error  a component is not supported.
   tokenizer_parts make_parts(const hugging_face_options& options);
 
  private:
-  // Each of these functions may move data that no later step uses out of model_.
+  // Each of these functions may move data out of model_ if no later step uses the data.
   std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes);
   std::unique_ptr<const section_engine> make_engine_of_raw_text();
   std::unique_ptr<const word_model> make_word_model();

@@ -80,7 +80,7 @@ const std::vector<class_template> fixed_templates = [] {
   return all;
 }();
 
-// A control token that the files of `transformers` give as a plain string.
+// A control token that a file of `transformers` gives as a plain string.
 added_token plain(std::string content) {
   added_token token;
   token.content = std::move(content);
@@ -88,7 +88,7 @@ added_token plain(std::string content) {
 }
 
 // Reads a token: a string, or an object with flags. If `of_specials` is true, the token is special,
-// even if its flag says otherwise.
+// even if its own flag says otherwise.
 added_token token_in(const json_node& value, bool of_specials = false) {
   if (value.is_string()) return plain(std::string(value.string("a token")));
   const json_node content = value.at("content");
@@ -101,7 +101,8 @@ added_token token_in(const json_node& value, bool of_specials = false) {
   return token;
 }
 
-// Refuses duplicate tokens: which flags apply depends on the version of transformers.
+// Refuses duplicate tokens, because the flags that apply to them depend on the version of
+// transformers.
 void refuse_twice(const std::vector<added_token>& tokens, const json_node& list) {
   std::set<std::string_view> seen;
   for (const added_token& token : tokens) {
@@ -116,8 +117,8 @@ class folder_settings {
   folder_settings(tokenizer_file& file, const json_node& config, const folder_class& opened_as)
       : file_(&file), config_(config), opened_as_(&opened_as) {}
 
-  // Reads the named tokens of a file. A later file overrides an earlier one; a null removes the
-  // token with that name.
+  // Reads the control tokens that a file names, and its lists of extra tokens. A file that is read
+  // later overrides the names of an earlier file; a null in it removes the token with that name.
   void read_names(const json_node& from, bool of_specials) {
     const simdjson::dom::object entries = from.object("the file");
     for (const auto [key, value] : entries) given_.emplace(key);
@@ -152,9 +153,9 @@ class folder_settings {
     }
   }
 
-  // Takes the tokens that the class defines for names that no file sets. Refuses the config if the
-  // class would have to add such a token, because similar models lack the token, and its flags
-  // depend on the class.
+  // If no file sets a name, takes the token that the class defines for it. Refuses the config if
+  // the class would have to add such a token: similar models lack the token, and its flags depend
+  // on the class.
   void name_by_class() {
     const std::string_view stem = opened_as_->stem();
     const std::vector<added_token> listed = listed_tokens();
@@ -184,7 +185,7 @@ class folder_settings {
     std::vector<added_token> tokens = listed_tokens();
     const std::vector<added_token> there = file_->added().tokens();
     const std::size_t listed = tokens.size();
-    // A token whose content exists already is not added again.
+    // A token whose content already exists is not added again.
     const auto known = [&](const std::string& content) {
       const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(listed);
       return std::ranges::find(there, content, &added_token::content) != there.end() ||
@@ -211,8 +212,9 @@ class folder_settings {
     add(tokens);
   }
 
-  // Does what Megatron does next. If only one of the names eos and sep has a token, or only one of
-  // bos and cls, the other name gets the same token, which loses its flags.
+  // Does what Megatron does after `transformers`. If exactly one of the names eos and sep has a
+  // token, the other name gets the same token, and the token loses its flags. The same holds for
+  // bos and cls.
   void share_names() {
     std::vector<added_token> renamed;
     const auto share = [&](const char* one, const char* other) {
@@ -227,9 +229,9 @@ class folder_settings {
     add(renamed);
   }
 
-  // Checks classes that use the template of tokenizer.json only in some versions of `transformers`,
-  // and create their own in others. If the two templates differ, refuses the config, because the
-  // ids added around a text depend on the version.
+  // Some classes use the template of tokenizer.json in some versions of `transformers`, and create
+  // their own template in others. If the two templates differ, refuses the config, because the ids
+  // added around a text would depend on the version.
   void check_template() const {
     const std::string_view name = opened_as_->name;
     if (std::ranges::any_of(template_classes, [&](auto c) { return name.starts_with(c); })) {
@@ -270,8 +272,8 @@ class folder_settings {
                "version of transformers");
   }
 
-  // Checks classes that create a template from the flags add_bos_token (default: `otherwise`) and
-  // add_eos_token.
+  // Checks a class that creates a template from two flags: add_bos_token, whose default is
+  // `otherwise`, and add_eos_token.
   void check_flags(bool otherwise) const {
     const auto expected = [&](const char* flag, bool given, const char* token) {
       std::vector<std::int32_t> ids;
@@ -297,7 +299,7 @@ class folder_settings {
     return ids;
   }
 
-  // Reads "added_tokens_decoder" in the order of its ids. The ids have no other effect.
+  // Reads "added_tokens_decoder", sorted by id. The ids have no other effect.
   std::vector<added_token> listed_tokens() const {
     const auto decoder = config_.find("added_tokens_decoder");
     std::map<std::int64_t, added_token> by_id;
@@ -327,13 +329,13 @@ class folder_settings {
   tokenizer_file* file_;
   const json_node& config_;
   const folder_class* opened_as_;
-  std::set<std::string, std::less<>> given_;  // names that a file sets or nulls
+  std::set<std::string, std::less<>> given_;  // names that a file sets, also to null
   std::map<std::string, added_token> named_;
   std::vector<added_token> extra_;
 };
 
 // Checks that tokenizer.json adds each token of added_tokens.json with the same id. `transformers`
-// would add any other token too, but with flags and an id that depend on many other things.
+// would add any other token too, but the token's flags and id would depend on many other things.
 void check_added(const json_node& added, const tokenizer_file& file) {
   std::vector<added_token> there;
   if (const auto list = file.root().find("added_tokens")) there = read_added_tokens(*list);
@@ -350,9 +352,9 @@ void check_added(const json_node& added, const tokenizer_file& file) {
   }
 }
 
-// Calls `read` with the contents of a file that matters only if the config has no
-// "added_tokens_decoder". Adds the file's name to errors. If the file is absent, `text` is empty,
-// and `read` is not called.
+// Calls `read` with the contents of a file, and adds the file's name to errors. The file matters
+// only if the config has no "added_tokens_decoder". If the file is absent, `text` is empty, and
+// `read` is not called.
 template <class Read>
 void with_older_file(const char* name, std::string_view text, Read read) {
   if (text.empty()) return;

@@ -10,7 +10,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Texts of the other files in the folder of tokenizer.json.
+/// The texts of the other files in the folder of tokenizer.json.
 struct folder_texts {
   std::string_view config;  ///< tokenizer_config.json, `{}` if there is none
   std::string_view map;     ///< special_tokens_map.json, empty if there is none
@@ -21,28 +21,30 @@ struct folder_texts {
 /// The settings that a folder defines, apart from added tokens.
 struct folder_answer {
   folder_class opened_as;
-  std::optional<std::int32_t> eod;  ///< end-of-document id: the eos token, else the sep token
+  std::optional<std::int32_t> eod;  ///< the id of the eos token, else of the sep token
 };
 
-/// Applies a folder's `tokenizer_config.json` to a tokenizer, as `AutoTokenizer` and then Megatron
-/// do: adds tokens and determines the end-of-document token.
+/// Applies a folder's `tokenizer_config.json` to a tokenizer, first as `AutoTokenizer` does, then
+/// as Megatron does. Adds tokens and determines the end-of-document token.
 ///
-/// `tokenizer.json` decides everything else. Some classes of `transformers` would build another
-/// tokenizer from parts of `tokenizer.json`; this function does not.
+/// `tokenizer.json` decides everything else. Some classes of `transformers` would use only parts of
+/// `tokenizer.json` to build another tokenizer. This function does not.
 ///
-/// Refuses code in the folder (`auto_map`), `split_special_tokens`, tokens that only the class has,
-/// tokens with two sets of flags, and entries that contradict the file: `add_prefix_space`, the
-/// normalizer settings of a Bert class, and the BOS and EOS settings of a Llama class. Which side
-/// of a contradiction wins depends on the version of `transformers`.
+/// Refuses code in the folder (`auto_map`), `split_special_tokens`, tokens that only the class
+/// defines, tokens with two sets of flags, and entries that contradict `tokenizer.json`. Such
+/// entries are `add_prefix_space`, the normalizer settings of a Bert class, and the BOS and EOS
+/// settings of a Llama class. Which side of a contradiction wins depends on the version of
+/// `transformers`.
 ///
-/// A config with "added_tokens_decoder" is complete. Without it, names in special_tokens_map.json
-/// override those of the config, and a token of added_tokens.json is refused unless tokenizer.json
-/// adds it with the same id. If no file sets a name, not even to null, the name gets the token that
-/// the class defines. If the config does not name the class, config.json does (folder_class.hpp).
+/// If the config has "added_tokens_decoder", the other files are not read for tokens. Otherwise,
+/// names in special_tokens_map.json override those of the config, and a token of added_tokens.json
+/// is refused unless tokenizer.json adds it with the same id. A name that no file sets, not even to
+/// null, gets the token that the class defines. If the config does not name the class, config.json
+/// does (folder_class.hpp).
 ///
 /// @param special_tokens_count  true if BOS and EOS will be put around texts
-/// @throws format_error  a file is not supported. The path of the error is the file's name; for the
-///                       config, the error has no path.
+/// @throws format_error  a file is not supported. The path of the error is the file's name, or
+///                       empty for the config.
 folder_answer apply_config(tokenizer_file& file, const folder_texts& texts,
                            bool special_tokens_count);
 
