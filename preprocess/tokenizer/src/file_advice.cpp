@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The kind of a tokenizer's file, detected from its first bytes.
+/// The kind of a tokenizer's file, as detected from its first bytes.
 enum class file_kind : std::uint8_t {
   unknown,
   tokenizer_json,    // Hugging Face's tokenizer.json
@@ -80,8 +80,8 @@ file_kind kind_of(const fs::path& path) {
       first != text.npos && (text[first] == '{' || text[first] == '[')) {
     return kind_of_json(text.substr(first));
   }
-  // The first field of a SentencePiece model is a piece. It consists of a tag, a length, another
-  // tag, a length, and the text of the piece.
+  // The first field of a SentencePiece model is a piece. Its bytes are a tag, a length, another
+  // tag, another length, and the text of the piece.
   if (text.starts_with('\n') && text.find('\n', 1) == 2) {
     const std::string_view pieces = text.substr(0, 64);
     for (const char* control : {"<unk>", "<s>", "<pad>"}) {
@@ -106,7 +106,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// A sentence that names the type and the flag for a file of this kind.
+/// A sentence that names the tokenizer type and the flag for a file of this kind.
 std::string use_of(file_kind kind, const fs::path& path) {
   const std::string name = path.string();
   const auto model = [&](const char* what, const char* type, const char* more = "") {
@@ -159,7 +159,7 @@ bool takes_model(std::string_view type, file_kind kind) {
   return kind == file_kind::ranks || kind == file_kind::megatron_vocab;  // TikTokenizer
 }
 
-/// A sentence that names the type and the flags for the files in this folder.
+/// A sentence that names the tokenizer type and the flags for the files in this folder.
 std::string use_of_folder(const fs::path& folder, std::string_view type) {
   const auto in = [&](const char* name) { return folder / name; };
   const std::string start = folder.string() + " is a folder";
@@ -183,7 +183,8 @@ std::string use_of_folder(const fs::path& folder, std::string_view type) {
   return start + " without a tokenizer.json, tokenizer.model, vocab.json or vocab.txt";
 }
 
-// True for names like "meta-llama/Llama-3.1-8B" or "gpt2", as the hub names models.
+// True for names such as "meta-llama/Llama-3.1-8B" or "gpt2", which Hugging Face's hub uses for
+// models.
 bool is_hub_name(const std::string& name) {
   const auto slashes = std::count(name.begin(), name.end(), '/');
   return slashes <= 1 && name.front() != '/' && name.front() != '.' && name.back() != '/' &&
@@ -191,7 +192,7 @@ bool is_hub_name(const std::string& name) {
          (slashes == 1 || name.find('.') == name.npos);
 }
 
-/// The download cache of Hugging Face's programs.
+/// The cache in which Hugging Face's programs store downloads.
 std::optional<fs::path> hub_cache() {
   const auto variable = [](const char* name) -> std::optional<fs::path> {
     const char* value = std::getenv(name);
@@ -207,8 +208,8 @@ std::optional<fs::path> hub_cache() {
   return std::nullopt;
 }
 
-/// The folder of the model version that `refs/main` names. Without it, the folder of the version
-/// whose name sorts last.
+/// The folder of the model version that `refs/main` names. If that folder does not exist, the
+/// folder of the version whose name sorts last.
 std::optional<fs::path> cached_snapshot(const fs::path& cache, std::string name) {
   if (const std::size_t slash = name.find('/'); slash != name.npos) name.replace(slash, 1, "--");
   const fs::path model = cache / ("models--" + name);
@@ -251,7 +252,7 @@ std::string advice_on_model(const fs::path& path, std::string_view type) {
   return takes_model(type, kind) ? "" : use_of(kind, path);
 }
 
-/// Advice on --vocab-file and --merge-file. Each of these takes one kind of file.
+/// Advice on --vocab-file and --merge-file. Each of these flags takes one kind of file.
 std::string advice_on_file(const fs::path& path, const char* flag, const char* name,
                            file_kind wanted, std::string_view type) {
   if (path.empty() || !is_there(path)) return "";
@@ -285,7 +286,7 @@ std::string file_advice(const tokenizer_options& options) {
 }
 
 std::string_view likely_type(std::string_view typed) {
-  // Short names of the types. Each is also accepted with "tokenizer" appended.
+  // Short names of the types. Each name is also accepted with "tokenizer" appended.
   struct nickname {
     std::string_view name;
     std::string_view type;

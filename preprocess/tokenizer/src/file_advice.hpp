@@ -8,14 +8,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Advice for files that could not be read as the tokenizer type expects: another type or flag that
-/// fits a file, the right file of a folder, or the path of a Hugging Face hub model in this
-/// machine's cache. Reads the files again, so call it only after a failure.
+/// Advice for files that are not what the tokenizer type expects. It names another type or flag
+/// that fits a file, the right file in a folder, or the path of a Hugging Face hub model in this
+/// machine's cache. Reads the files again, so call this only after a failure.
 ///
-/// @return a sentence, or an empty string if the files look as the type expects
+/// @return a sentence, or an empty string if the files seem to fit the type
 std::string file_advice(const tokenizer_options& options);
 
-/// The type that a user probably meant by `typed`; empty if no type is similar.
+/// The type that a user probably meant by `typed`, or empty if no type is similar.
 std::string_view likely_type(std::string_view typed);
 
 }  // namespace millrace::tokenizer::detail

@@ -73,7 +73,7 @@ constexpr std::array known_options = {
                  [](const auto& o) { return o.null_pad_id.has_value(); }},
 };
 
-// A tokenizer type: its required options, its other options, and the function that builds it.
+// A tokenizer type, with its required options, its other options, and the function that builds it.
 struct known_type {
   std::string_view name;
   option_set needs;
@@ -143,7 +143,7 @@ constexpr std::array known_types = {
                make_hugging_face},
     known_type{"BertWordPieceLowerCase", vocab_file,
                hf_flags | special_tokens | in_text | eod_token, make_bert<true>},
-    // Takes no special tokens: Megatron accepts them but does not use them.
+    // This type takes no special tokens, because Megatron accepts them but does not use them.
     known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
@@ -151,7 +151,7 @@ constexpr std::array known_types = {
                detail::make_tiktoken_tokenizer},
 };
 
-// A Megatron type that does not tokenize texts, and why it is refused.
+// A type of Megatron that is not supported, and the reason.
 struct refused_type {
   std::string_view name;
   std::string_view reason;
@@ -208,8 +208,8 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
-    // If the flags are wrong, the files cannot show why. But the contents of a folder can show
-    // which file it lacks.
+    // If the flags are wrong, the files cannot show why. But if --tokenizer-model is a folder, its
+    // contents can show which file is missing.
     const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
     if (of_flags && !io::is_folder(options.model)) throw;
     const std::string advice = detail::file_advice(options);

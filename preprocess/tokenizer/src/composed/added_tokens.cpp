@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Offset of the character before `at`.
+// The offset where the character that ends at `at` begins.
 std::size_t before(std::string_view text, std::size_t at) {
   do {
     --at;
@@ -66,9 +66,9 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
-// Marks the pairs of adjacent bytes that a cut must not separate, because of `token`: pairs inside
-// the token, pairs at its end, where another section begins, and pairs at its beginning if its
-// match depends on the text before it.
+// Marks the pairs of adjacent bytes that no cut may separate because of `token`. These are the
+// pairs inside the token and the pairs at its end, because another section begins there. If the
+// match depends on the text before the token, the pairs at its beginning are marked too.
 void join_bytes(const added_token& token, std::bitset<65536>& joined) {
   const std::string& content = token.content;
   for (std::size_t i = 1; i < content.size(); ++i) {

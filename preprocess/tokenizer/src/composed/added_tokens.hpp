@@ -14,25 +14,25 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A token that is matched in text as a whole, before the pre-tokenizer runs. The flags are those
+/// A token that is matched as a whole in a text, before the pre-tokenizer runs. The flags are those
 /// of Hugging Face's `added_tokens`.
 struct added_token {
   std::string content;  ///< not empty
   std::int32_t id = 0;
   bool special = true;        ///< a control token; a policy may forbid it in text
-  bool normalized = false;    ///< its normalized form is matched in normalized text
+  bool normalized = false;    ///< is matched in normalized text, in its normalized form
   bool single_word = false;   ///< matches only if no \w is next to it
   bool strips_left = false;   ///< also consumes the white space before it
   bool strips_right = false;  ///< also consumes the white space after it
-  bool stays_text = false;    ///< a match remains text and hides other tokens in it
+  bool stays_text = false;    ///< a match remains text, in which no other token is matched
 };
 
-/// Finds added tokens in text: the leftmost match, and the longest of those that begin there.
-/// Immutable; threads may share it.
+/// Finds added tokens in a text. Finds the leftmost match first, and of several matches that begin
+/// there, the longest. Immutable; threads may share it.
 ///
-/// A match that does not count (single_word, stays_text) is skipped as a whole. The search takes
-/// time linear in the text's length, plus a token's length at each place where two bytes match its
-/// first two.
+/// A match that single_word or stays_text rules out is skipped as a whole. The search takes time
+/// linear in the size of the text. In addition, it takes time for the length of a token at each
+/// place where the first two bytes of a token occur.
 class added_token_finder {
  public:
   struct match {
@@ -44,23 +44,23 @@ class added_token_finder {
   };
 
   added_token_finder() = default;  ///< finds nothing
-  /// @param tokens  if two have the same content, the later one wins
+  /// @param tokens  if two tokens have the same content, the later one wins
   explicit added_token_finder(std::vector<added_token> tokens);
 
   bool empty() const noexcept { return tokens_.empty(); }
 
   /// True if every text that contains `text` can be cut at offset `at` of `text`: regardless of the
-  /// text before and after, both sides together have the matches of the whole. Ignores the case of
-  /// ASCII letters.
+  /// text before and after, the two sides together have the same matches as the uncut text. Ignores
+  /// the case of ASCII letters.
   /// @pre 0 < at < text.size()
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 
-  /// The first match in `text` from `from` on.
+  /// Finds the first match in `text` that begins at or after `from`.
   ///
-  /// A token does not consume white space on its left beyond `taken`. The white space that a token
-  /// consumes on its right can also be the beginning of the next token, as in Hugging Face. In that
-  /// case, the next match begins before the `end` of the last match.
-  /// @param taken  end of the last match, initially 0
+  /// A token consumes white space on its left only after `taken`. White space that a token consumes
+  /// on its right can also be the beginning of the next token, as in Hugging Face. Then the next
+  /// match begins before the `end` of the last match.
+  /// @param taken  end of the last match; 0 if there was no match yet
   std::optional<match> next(std::string_view text, std::size_t from, std::size_t taken) const;
   std::optional<match> next(std::string_view text, std::size_t from) const {
     return next(text, from, from);

@@ -41,7 +41,7 @@ class tokenizer_with_eod final : public tokenizer {
   std::int32_t eod_;
 };
 
-// Vocabularies have no look-up by text, so this decodes every id; it takes a few milliseconds.
+// Decodes every id, because vocabularies have no look-up by text. This takes a few milliseconds.
 std::int32_t id_of(const tokenizer& vocabulary, std::string_view content) {
   std::optional<std::int64_t> found;
   for (std::int64_t id = 0; id < vocabulary.vocab_size(); ++id) {

@@ -41,8 +41,7 @@ class composed_encoder final : public encoder {
   }
 
  private:
-  // Converts an unencodable_text exception into a fault. Steps that cannot return a fault throw
-  // that exception.
+  // Steps that cannot return a fault throw unencodable_text. Turns that exception into a fault.
   std::optional<encode_fault> encode_section(section raw, id_buffer& ids) {
     try {
       return encode_raw(raw, ids);
@@ -51,8 +50,8 @@ class composed_encoder final : public encoder {
     }
   }
 
-  // Faults report an offset from the start of the raw section, measured in normalized text: if the
-  // normalizer changed the section, the place in the original text is not known.
+  // A fault reports the offset from the start of the raw section, but measured in normalized text.
+  // If the normalizer changed the section, the place in the original text is not known.
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
     section normalized = raw;
     if (parts_->normal) {
@@ -71,15 +70,15 @@ class composed_encoder final : public encoder {
                                     id_buffer& ids, Encode encode) {
     const std::string_view text = whole.text;
     std::size_t begin = 0;   // end of the text encoded so far
-    std::size_t search = 0;  // end of the last token itself, before white space that it consumed
+    std::size_t search = 0;  // end of the last token, without white space that it consumed
     while (search < text.size() && !finder.empty()) {
       const auto found = finder.next(text, search, begin);
       if (!found) break;
       if (auto fault = encode_between(whole, begin, found->begin, ids, encode)) {
         return fault;
       }
-      // The match of a white space token may be empty now, if the token before it consumed all of
-      // that white space.
+      // The match of a white space token can now be empty: the previous token may have consumed all
+      // of that white space.
       if (found->begin < found->end) {
         if (found->special) {
           if (parts_->special_tokens_are_faults) return special_token_fault(text, *found);
@@ -112,7 +111,7 @@ class composed_encoder final : public encoder {
     return fault;
   }
 
-  // If a huge text makes a buffer larger than this, the buffer is freed after that text.
+  // If a huge text makes a buffer larger than this, the buffer is freed after the text.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   const tokenizer_parts* parts_;

@@ -20,12 +20,12 @@ namespace millrace::tokenizer::detail {
 /// The parts that a loader builds from its files.
 struct tokenizer_parts {
   added_token_finder raw_tokens;             ///< matched in the original text
-  std::unique_ptr<const normalizer> normal;  ///< for the text between raw_tokens; null: none
+  std::unique_ptr<const normalizer> normal;  ///< for text between raw_tokens; null if there is none
   added_token_finder normalized_tokens;      ///< matched in the normalized text
   std::unique_ptr<const section_engine> engine;
   std::vector<std::int32_t> ids_before;    ///< template ids before the text's ids
   std::vector<std::int32_t> ids_behind;    ///< template ids after the text's ids
-  bool special_tokens_are_faults = false;  ///< reject texts that contain one
+  bool special_tokens_are_faults = false;  ///< reject texts that contain a special token
   std::unique_ptr<const detokenizer> decoder;
   std::int64_t vocab_size = 0;
   std::optional<std::int32_t> eod;
@@ -33,10 +33,13 @@ struct tokenizer_parts {
   std::vector<std::string> notes = {};  ///< as tokenizer::notes
 };
 
-/// The tokenizer class for all vocabulary files. Its steps are:
+/// The tokenizer class for all types that have vocabulary files. Its steps are:
 ///
-///   text -> raw added tokens | normalizer -> normalized added tokens | engine -> ids, in a
-///   template
+///   1. Match raw_tokens in the text.
+///   2. Normalize the text between the matches.
+///   3. Match normalized_tokens in the normalized text.
+///   4. Encode the text between these matches with the engine.
+///   5. Add the ids of the template before and after all other ids.
 class composed_tokenizer final : public tokenizer {
  public:
   explicit composed_tokenizer(tokenizer_parts parts) : parts_(std::move(parts)) {}

@@ -12,18 +12,18 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Bounds the output of a tokenizer's steps for one text to 32 times the text's size in bytes plus
-/// 1 MiB (2^20), counted in bytes or ids.
+/// Limits the output that the steps of a tokenizer produce for one text. The limit is 32 times the
+/// size of the text in bytes plus 1 MiB (2^20), counted in bytes or in ids.
 ///
-/// Otherwise, a few steps that each double a text could fill all memory. Real tokenizers stay far
-/// below the limit: NFKC turns one byte into at most 11 bytes, and ByteLevel then at most doubles
-/// that size. For one thread.
+/// Without this limit, a few steps that each double a text could fill all memory. Real tokenizers
+/// stay far below the limit: NFKC turns one byte into at most 11 bytes, and ByteLevel then at most
+/// doubles the size. For one thread.
 class growth_limit {
  public:
   static constexpr std::size_t most_times = 32;
   static constexpr std::size_t spare_bytes = std::size_t{1} << 20;
-  /// A step that writes a few bytes at a time needs to call expect() only once per this many bytes
-  /// read or written.
+  /// A step that writes a few bytes at a time may call expect() only once per this many bytes that
+  /// it reads or writes.
   static constexpr std::size_t unchecked_bytes = 4096;
 
   /// @param text_bytes  size of the text before the first step
@@ -39,7 +39,7 @@ class growth_limit {
 
   /// Starts a step.
   ///
-  /// @param step  its name in messages, e.g. "NFKC"; must outlive the step
+  /// @param step  name of the step for messages, e.g. "NFKC"; must outlive the step
   void begin(std::string_view step) {
     step_ = step;
     check_limit(0, unit::bytes);

@@ -14,7 +14,7 @@
 #include "composed/growth_limit.hpp"
 #include "split/instruction_set.hpp"
 
-/// Interfaces of the parts of a composed_tokenizer, which loaders provide.
+/// Interfaces of the parts of a composed_tokenizer. Loaders provide the parts.
 namespace millrace::tokenizer::detail {
 
 /// Transforms text before the other steps. Immutable; threads may share it.
@@ -22,24 +22,26 @@ class normalizer {
  public:
   virtual ~normalizer() = default;
 
-  /// Returns the normalized text: `text` itself if nothing changes, otherwise a view of `buffer`,
-  /// which is overwritten. Input and output are valid UTF-8.
+  /// Returns the normalized text. If nothing changes, this is `text` itself. Otherwise, overwrites
+  /// `buffer` and returns a view of it. Input and output are valid UTF-8.
   ///
-  /// @param limit  growth limit of the text, computed from its size before the first normalizer
+  /// @param limit  growth limit of the text, computed from the size of the text before the first
+  ///               normalizer
   /// @pre `text` is not part of `buffer`
   /// @throws unencodable_text  the text grows beyond the limit, or the regex engine gives up
   virtual std::string_view normalize(std::string_view text, std::string& buffer,
                                      growth_limit& limit) const = 0;
 
-  /// Like the function above, for a text that no normalizer has changed yet.
+  /// Like the function above, but for a text that no normalizer has changed yet.
   std::string_view normalize(std::string_view text, std::string& buffer) const {
     growth_limit limit(text.size());
     return normalize(text, buffer, limit);
   }
 
   /// True if every text that contains `text` can be cut at offset `at` of `text`. Then, regardless
-  /// of the text before and after, joining the normalized sides gives the normalized whole. The
-  /// characters next to the cut do not change, except for the case of ASCII letters.
+  /// of the text before and after, normalizing the two sides separately and joining them gives the
+  /// same result as normalizing the uncut text. The characters next to the cut do not change,
+  /// except that ASCII letters may change their case.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
     static_cast<void>(text);
@@ -49,12 +51,12 @@ class normalizer {
 };
 
 /// A stretch of normalized text without added tokens. An engine treats it as a separate text: regex
-/// anchors for the start and the end of a text match at its start and its end.
+/// anchors for the start and the end of a text match at the start and the end of the section.
 struct section {
   std::string_view text;
   bool at_start = true;  ///< no text and no added token precedes it
-  /// True if this is the rest of a longer section after a cut (section_engine::may_cut). Then the
-  /// engine skips everything that applies only to the start of a section.
+  /// True if this section is the rest of a longer section after a cut (section_engine::may_cut).
+  /// Then the engine skips everything that applies only to the start of a section.
   bool continues = false;
 };
 
@@ -63,12 +65,13 @@ class section_encoder {
  public:
   virtual ~section_encoder() = default;
 
-  /// Appends the ids of `section`. Reads nothing outside its text.
-  /// @return nothing, or the fault, with its offset in section.text.
+  /// Appends the ids of `section`. Reads nothing outside `section.text`.
+  /// @return std::nullopt, or a fault whose offset is relative to `section.text`.
   virtual std::optional<encode_fault> encode(const section& section, id_buffer& ids) = 0;
 
-  /// Sets the limit on the output of encode() for a text. Only engines that normalize use it;
-  /// encode() may then throw unencodable_text. Without this call there is no limit.
+  /// Sets the limit on the output of encode() for a text. Only engines that normalize use the
+  /// limit. Their encode() throws unencodable_text if the limit is exceeded. Without this call,
+  /// there is no limit.
   ///
   /// @param limit  must outlive this object; the caller changes it for each text
   virtual void limit_growth(growth_limit& limit) { limit_ = &limit; }
@@ -85,8 +88,8 @@ class section_encoder {
   growth_limit* limit_ = &no_limit_;
 };
 
-/// A pre-tokenizer and a model: turns text without added tokens into ids. Immutable; threads may
-/// share it.
+/// A pre-tokenizer together with a model. Turns text without added tokens into ids. Immutable;
+/// threads may share it.
 class section_engine {
  public:
   virtual ~section_engine() = default;
@@ -96,23 +99,23 @@ class section_engine {
   virtual std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
   /// True if every section that contains `text` can be cut at offset `at` of `text`: regardless of
-  /// the text before and after, the two sides give the ids of the whole. The second side must be
-  /// encoded as a section with `continues` set.
+  /// the text before and after, encoding the two sides separately gives the ids of the uncut
+  /// section. The second side must be encoded as a section with `continues` set.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
     static_cast<void>(text);
     static_cast<void>(at);
     return false;
   }
-  /// True if one encoder must encode a section with `continues` set directly after the section
-  /// before it.
+  /// True if a section with `continues` set must be encoded directly after the section before it,
+  /// by the same encoder.
   virtual bool continues_in_order() const noexcept { return false; }
 };
 
-/// Settings that affect the speed and the memory of an engine, never ids.
+/// Settings that affect the speed and the memory of an engine, but never its ids.
 struct engine_tuning {
-  /// Size in bytes of the pretoken cache (ids of words) that all encoders of the engine share. The
-  /// cache is created with the first encoder.
+  /// Size in bytes of the pretoken cache that all encoders of the engine share. It holds the ids of
+  /// words. The cache is created with the first encoder.
   std::size_t shared_bytes = std::size_t{48} << 20;
   instruction_set set = best_instruction_set();
 };

@@ -16,8 +16,9 @@ std::uint8_t byte_at(std::string_view text, std::size_t at) {
   return static_cast<std::uint8_t>(text[at]);
 }
 
-// Assigns words to groups, round-robin: all words with the same first two bytes get the same group.
-// If there are more such pairs than groups, all words with the same first byte get the same group.
+// Assigns words to groups in turn. All words with the same first two bytes get the same group. If
+// there are more such pairs of bytes than groups, all words with the same first byte get the same
+// group.
 class grouping {
  public:
   explicit grouping(const std::vector<std::string_view>& words) {
@@ -48,8 +49,8 @@ __attribute__((target("avx2"))) inline __m128i half_table(const std::uint8_t* by
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
 }
 
-// Tests 32 places per step. A place is a candidate if some group can have a word that begins with
-// the two bytes there.
+// Tests 32 places per step. A place is a candidate if the first two bytes there may belong to a
+// word of the same group.
 __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
                                                       const std::uint8_t* high0,
                                                       const std::uint8_t* low1,

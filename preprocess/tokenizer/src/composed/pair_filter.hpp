@@ -10,8 +10,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds places in a text where one of a set of words may begin, by the first two bytes of each
-/// word. With AVX2, skipping text without matches costs a few hundredths of a nanosecond per byte.
+/// Finds places in a text where a word of a given set may begin. Compares only the first two bytes
+/// of each word. With AVX2, skipping text without matches takes a few hundredths of a nanosecond
+/// per byte.
 ///
 /// Immutable once filled; threads may share it.
 class pair_filter {
@@ -20,23 +21,23 @@ class pair_filter {
   /// @param words  must not be empty strings
   explicit pair_filter(const std::vector<std::string_view>& words);
 
-  /// The first place at or after `from` where a word may begin, or text.size(). No word begins
-  /// between `from` and that place. The first two bytes of some word are there, or the only byte of
-  /// a word of one byte.
+  /// The first place at or after `from` where a word may begin, or text.size() if there is none. At
+  /// that place, the text has the first two bytes of a word, or the only byte of a word of one
+  /// byte. No word begins between `from` and that place.
   std::size_t next(std::string_view text, std::size_t from) const noexcept;
 
  private:
-  // Two tables for the first (or the second) byte of words, indexed by its low and its high half.
-  // Each entry has one bit for each of eight groups, set if the group has a word whose byte has
-  // that half.
+  // Two tables for the first (or the second) byte of words. One is indexed by the low half of the
+  // byte, the other by the high half. Each entry has one bit for each of eight groups. The bit is
+  // set if a word of the group has a byte with that half.
   struct nibbles {
     std::array<std::uint8_t, 16> low{};
     std::array<std::uint8_t, 16> high{};
   };
 
   bool begins_at(std::string_view text, std::size_t at) const noexcept;
-  // Like next(), but searches only whole blocks of 32 bytes. Returns the start of the remainder if
-  // it finds nothing.
+  // Like next(), but searches only whole blocks of 32 bytes. If it finds nothing, returns the start
+  // of the bytes that it did not search.
   std::size_t skip_blocks(std::string_view text, std::size_t from) const noexcept;
 
   std::bitset<65536> pairs_;  // index: first byte of a word << 8 | second byte

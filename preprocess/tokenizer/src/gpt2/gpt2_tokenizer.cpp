@@ -65,8 +65,8 @@ std::int32_t end_of_text_of(std::vector<vocab_entry>& entries, std::size_t size_
   return id;
 }
 
-// Assigns new ids to the special tokens that are not keys of the vocabulary. The ids start after
-// the highest id of an added token, or at the number of entries if that is higher.
+// Assigns new ids to the special tokens that are not keys of the vocabulary. Each new id is one
+// more than the highest id of an added token so far, but at least the number of entries.
 std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
                                       std::int32_t end_of_text_id, std::size_t entry_count,
                                       const gpt2_options& options, std::size_t size_bytes) {
@@ -147,7 +147,7 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
 
   token_table all;
   for (const vocab_entry& entry : v.entries) {
-    // A special token outside the byte alphabet represents its own text.
+    // A special token with a character outside the byte alphabet represents its own text.
     const auto bytes = bytes_of(entry.spelled);
     all.add(entry.id, bytes.value_or(entry.spelled));
     if (bytes && entry.id != v.end_of_text_id) bpe.tokens.add(entry.id, *bytes);

@@ -10,17 +10,18 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Maps spelled tokens to ids.
+/// Maps tokens, spelled in the byte alphabet, to ids.
 using token_ids = std::unordered_map<std::string_view, std::int32_t>;
 
-/// Reads a GPT-2 `merges.txt`: two spelled tokens per line, separated by one space, in order of
-/// rank.
+/// Reads a GPT-2 `merges.txt`. Each line has two spelled tokens, separated by one space. Lines are
+/// in order of rank.
 ///
-/// Reads it as Hugging Face does: lines that begin with "#version" are skipped, lines end in LF or
-/// CRLF, and the last line may lack its line end. If two lines have the same pair, the later one
-/// wins (merge_table ensures that). An empty file is refused, as no tool writes one.
+/// Reads it as Hugging Face does: skips lines that begin with "#version", accepts LF and CRLF as
+/// line ends, and does not require a line end after the last line. If two lines have the same pair,
+/// the later line wins (merge_table ensures this). Refuses an empty file, because no tool writes
+/// one.
 ///
-/// @throws format_error  a line is not two tokens, or one of them or their merge result is not in
+/// @throws format_error  a line does not have two tokens, or a token or the merge result is not in
 ///                       `ids`. The offset is that of the line.
 std::vector<merge_rule> parse_merges_txt(std::string_view text, const token_ids& ids);
 

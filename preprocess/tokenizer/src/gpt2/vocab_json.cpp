@@ -19,14 +19,14 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::int64_t max_id = (std::int64_t{1} << 22) - 1;  // table sizes grow with it
+constexpr std::int64_t max_id = (std::int64_t{1} << 22) - 1;  // table sizes grow with ids
 
 bool written_as_special(std::string_view key) {
   return key.size() > 2 &&
          ((key.front() == '<' && key.back() == '>') || (key.front() == '[' && key.back() == ']'));
 }
 
-// Describes the problem with an entry, or returns an empty string if there is none.
+// Describes what is wrong with an entry. Returns an empty string if nothing is.
 std::string entry_fault(std::string_view key, const simdjson::dom::element& value) {
   if (key.empty()) return "a token is empty";
   if (!bytes_of(key) && !written_as_special(key)) {

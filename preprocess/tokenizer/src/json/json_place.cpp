@@ -21,11 +21,11 @@ class walker {
     return at_;
   }
 
-  // The offset at which reading stopped, because something else was expected.
+  // The offset where reading stopped because the expected text did not follow.
   std::size_t stopped_at() const { return at_; }
 
-  // Moves to the beginning of the entry with index `entry` of the container at the current
-  // position, or as far as possible.
+  // Moves to the beginning of an entry of the container that begins at the current position.
+  // `entry` is its index. If there is no such entry, moves as far as possible and returns false.
   bool enter(std::size_t entry) {
     skip_space();
     const bool object = next_is('{');
@@ -42,7 +42,7 @@ class walker {
   // Moves from the beginning of an entry to its value.
   bool to_value() { return !inside_object_ || take_key(); }
 
-  // Reads a value of any type. Does not recurse, so nesting depth is not limited.
+  // Reads a value of any type. Does not recurse, so the nesting depth is not limited.
   bool take_value() {
     std::string open;  // the open brackets around the current position
     for (;;) {
@@ -63,7 +63,7 @@ class walker {
     }
   }
 
-  // Collects all numbers that are read after this call.
+  // Collects all numbers that are read from now on.
   void note_numbers(std::vector<std::string_view>& numbers) { numbers_ = &numbers; }
 
  private:
@@ -102,7 +102,7 @@ class walker {
       const std::size_t size = byte < 0x20 ? 0 : formats::utf8_sequence_bytes(json_.substr(at_));
       if (size == 0) return false;
       at_ += size;
-      if (byte == '\\' && at_ < json_.size()) ++at_;  // the escaped character, perhaps a quote
+      if (byte == '\\' && at_ < json_.size()) ++at_;  // the escaped character may be a quote
     }
     return take('"');
   }

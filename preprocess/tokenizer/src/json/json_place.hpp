@@ -6,23 +6,23 @@
 #include <string_view>
 #include <vector>
 
-/// Offsets in a JSON text. simdjson's DOM reports what is wrong with a file, but not where. These
-/// functions scan the text again to find the place, only when there is an error to report.
+/// Offsets in a JSON text. simdjson's DOM reports what is wrong with a file, but not where. If
+/// there is an error to report, these functions scan the text again to find its place.
 namespace millrace::tokenizer::detail {
 
-/// A path to a value. Each step is the index, from 0, of an entry of an object or an array.
+/// A path to a value. Each step is the index (from 0) of an entry in an object or an array.
 using json_path = std::span<const std::size_t>;
 
-/// Byte offset where the entry at the end of `path` begins. For an entry of an object, this is the
-/// quote of its key. If the text is cut short, returns the offset of the last step that exists.
+/// Byte offset where the entry at the end of `path` begins. The entry of an object begins at the
+/// quote of its key. If the text ends early, returns the offset of the last step that exists.
 std::size_t json_place(std::string_view json, json_path path);
 
-/// Byte offset where `json` stops being one JSON value: the first invalid byte, or `json.size()` if
-/// the value is not complete. Supports any nesting depth.
+/// Byte offset where `json` stops being one JSON value: the offset of the first invalid byte, or
+/// `json.size()` if the value is not complete. Supports any nesting depth.
 std::size_t json_end(std::string_view json);
 
 /// The texts of all numbers in the value at the end of `path`, in order.
-/// @pre `json` is valid JSON and has that value
+/// @pre `json` is valid JSON, and the value exists
 std::vector<std::string_view> json_numbers(std::string_view json, json_path path);
 
 }  // namespace millrace::tokenizer::detail

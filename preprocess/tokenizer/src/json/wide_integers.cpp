@@ -17,7 +17,7 @@ bool is_of_float(char c) {
   return c == '.' || c == 'e' || c == 'E' || c == '+';
 }
 
-// Writes d.ddde<count - 1> over the digits. Drops the last digits to make room.
+// Overwrites the digits with d.ddde<count - 1>. Drops the last digits to make room for the rest.
 void spell_as_float(char* digits, std::size_t count) {
   const std::string exponent = std::string(1, 'e').append(std::to_string(count - 1));
   std::copy_backward(digits + 1, digits + count - 1 - exponent.size(),

@@ -11,11 +11,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Calls `read` with the text of a file and adds the file's path to the errors that it throws.
+/// Calls `read` with the text of a file. Adds the path of the file to errors that `read` throws.
 ///
-/// Real files have a few megabytes. A file above a gigabyte is a mistake, and reading it would take
-/// many times its size in memory.
-/// @throws io_error, and what `read` throws
+/// Real files have a few megabytes. A file above a gigabyte is a mistake by the user, and reading
+/// it would take many times its size in memory, so it is refused.
+/// @throws io_error      the file cannot be read. Also throws what `read` throws.
 template <class Read>
 auto with_text_of(const std::filesystem::path& path, Read read) {
   constexpr std::size_t max_bytes = std::size_t{1} << 30;

@@ -31,8 +31,8 @@ class character_bpe final : public word_model {
   }
 
  private:
-  // If a huge word needs scratch memory for more symbols than this, the memory is freed after the
-  // word. Ordinary words need less.
+  // If a huge word needs scratch memory for more symbols than this, encode() frees the memory
+  // afterwards. Ordinary words need less.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   class encoder final : public word_encoder {
@@ -84,7 +84,8 @@ class character_bpe final : public word_model {
       return std::nullopt;
     }
 
-    // The character at `at`, with the prefix and the suffix if the model adds them to it.
+    // The character at `at`. If the model adds a prefix or a suffix to it, the result includes
+    // them.
     std::string_view spelled(std::string_view word, std::size_t at, std::size_t size) {
       const std::string_view character = word.substr(at, size);
       if (model_->plain_) return character;

@@ -16,20 +16,20 @@ namespace millrace::tokenizer::detail {
 struct character_bpe_options {
   std::string prefix;                   ///< added to every character except a word's first
   std::string suffix;                   ///< added to a word's last character
-  std::optional<std::int32_t> unknown;  ///< for characters without a token; else they are dropped
+  std::optional<std::int32_t> unknown;  ///< for characters without a token; absent: drop them
   bool unknown_is_fault = false;        ///< characters without a token are a fault
   bool fuse_unknown = false;            ///< adjacent unknown characters become one unknown token
-  bool byte_fallback = false;      ///< unknown characters become byte tokens, if all these exist
-  bool whole_words_first = false;  ///< a word that is a token becomes that token
+  bool byte_fallback = false;           ///< unknown characters become byte tokens if all exist
+  bool whole_words_first = false;       ///< a word that is a token becomes that token
 };
 
-/// Byte-pair encoding that starts from characters, like Hugging Face's `BPE`: each character, with
-/// prefix and suffix, becomes a token, byte tokens or the unknown token. Then adjacent tokens
-/// merge.
+/// Byte-pair encoding that starts from characters, like Hugging Face's `BPE`. First, the prefix and
+/// the suffix are added to the characters. Then each character becomes its token, byte tokens or
+/// the unknown token. Finally, adjacent tokens merge.
 ///
 /// As in Hugging Face, an unknown token is written late: before the next character that has its own
-/// token, before the next unknown token, or at the end of the word. If characters in between become
-/// byte tokens, these come before the unknown token.
+/// token, before the next unknown token, or at the end of the word. If characters before that place
+/// become byte tokens, the byte tokens precede the unknown token.
 ///
 /// @param merges  in order of rank, as for merge_table
 std::unique_ptr<const word_model> make_character_bpe(std::unique_ptr<const vocabulary> tokens,

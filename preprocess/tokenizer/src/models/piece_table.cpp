@@ -10,7 +10,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Masks for the first `n` of the 8 bytes of a number.
+// Entry n is a mask for the first n of the 8 bytes of a number.
 constexpr std::array<std::uint64_t, 9> first_of_eight = [] {
   std::array<std::uint64_t, 9> masks{};
   for (std::size_t n = 1; n < masks.size(); ++n) masks[n] = ~std::uint64_t{0} >> (64 - 8 * n);

@@ -11,43 +11,43 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds the longest token (here also called a piece) that begins a text. Tokens for the beginning
-/// of a word and those that continue a word are separate. Immutable once built; threads may share
-/// it.
+/// Finds the longest token (also called a piece here) at the beginning of a text. Tokens for the
+/// beginning of a word are separate from tokens that continue a word. Immutable once built; threads
+/// may share it.
 ///
-/// It tries only the lengths of tokens that share the text's first bytes, longest first. Each try
-/// is one look-up in a hash table of 16-byte slots, which hold both token and id. The look-ups are
-/// independent of each other, whereas a trie must process each byte before the next. Tokens that do
-/// not fit in a slot are in a trie.
+/// It tries only the lengths of tokens with the same first bytes as the text, longest first. Each
+/// try is one look-up in a hash table. A slot of the table has 16 bytes and holds both the token
+/// and its id. The look-ups are independent of each other, whereas a trie must process each byte
+/// before the next. Tokens that do not fit in a slot are in a trie.
 class piece_table {
  public:
   static constexpr std::int32_t none = -1;
   static constexpr std::int32_t max_id = (1 << 24) - 1;
-  /// Number of bytes read at a text, even if it is shorter.
+  /// Number of bytes that longest() reads at a text, even if the text is shorter.
   static constexpr std::size_t read_bytes = 16;
 
   /// @param count  maximum number of pieces
   explicit piece_table(std::size_t count);
 
-  /// @pre the piece is not empty and was not added yet, 0 <= id <= max_id
+  /// @pre the piece is not empty and was not added before, 0 <= id <= max_id
   void add(std::string_view piece, bool continues, std::int32_t id);
 
   struct match {
     std::int32_t id = none;
     std::size_t size_bytes = 0;
   };
-  /// The longest piece that begins `text`.
-  /// @pre text is not empty, and read_bytes bytes may be read at it
+  /// The longest piece at the beginning of `text`.
+  /// @pre text is not empty, and read_bytes bytes can be read from its start
   match longest(std::string_view text, bool continues) const noexcept;
 
  private:
-  static constexpr std::size_t most_bytes = 12;          // of a piece in a slot
-  static constexpr std::size_t longer = most_bytes + 1;  // represents all lengths in the tries
+  static constexpr std::size_t most_bytes = 12;          // maximum size of a piece in a slot
+  static constexpr std::size_t longer = most_bytes + 1;  // stands for all lengths in the tries
   static constexpr std::size_t first_bytes = 4;
   static constexpr unsigned first_bits = 16;
 
-  // A slot for one piece. `low`: its first 8 bytes. `high`: 4 more bytes, the id (24 bits), and a
-  // byte that holds the size and whether the piece continues a word.
+  // A slot for one piece. `low` holds its first 8 bytes. `high` holds 4 more bytes, the id (24
+  // bits), and a byte with the size of the piece and whether it continues a word.
   struct slot {
     std::uint64_t low = 0;
     std::uint64_t high = 0;  // 0: free
@@ -60,8 +60,9 @@ class piece_table {
 
   huge_array<slot> slots_;  // size is a power of two; at most two thirds full
   int shift_;
-  // Bit n is set if there are pieces of n bytes. Pieces shorter than first_bytes are indexed by
-  // their first byte, others by a hash of their first bytes, which may collide.
+  // Bit n is set if there are pieces of n bytes. short_lengths_ is for pieces of fewer than
+  // first_bytes bytes, and its index is their first byte. lengths_ is for all other pieces, and its
+  // index is a hash of their first bytes, which may collide.
   std::vector<std::uint16_t> short_lengths_;
   std::vector<std::uint16_t> lengths_;
   token_trie longer_[2];

@@ -22,8 +22,8 @@ class piecewise_encoder final : public section_encoder {
     std::size_t begin = 0;
     for (const std::size_t end : pieces_.ends) {
       if (auto fault = encode_word(text.substr(begin, end - begin), ids)) {
-        // The word's place in the text is not known, as the pre-tokenizer may have changed the
-        // text.
+        // The place of the word in the text is not known, because the pre-tokenizer may have
+        // changed the text.
         fault->offset_bytes = 0;
         return fault;
       }
@@ -34,7 +34,7 @@ class piecewise_encoder final : public section_encoder {
   }
 
  private:
-  // If a huge text needs more scratch memory than this, the memory is freed after the text.
+  // If a huge text needs more scratch memory than this, encode() frees the memory afterwards.
   // Ordinary texts need less.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 

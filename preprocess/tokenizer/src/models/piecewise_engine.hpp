@@ -9,8 +9,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The general engine: a pre-tokenizer splits text into words, and a model encodes each word that
-/// is not in the word_cache.
+/// Creates the general engine. A pre-tokenizer splits text into words, and a model encodes each
+/// word that is not in the word_cache.
 ///
 /// @param words  if null, each section is one word
 std::unique_ptr<const section_engine> make_piecewise_engine(

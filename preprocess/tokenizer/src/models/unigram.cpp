@@ -42,12 +42,12 @@ class unigram final : public word_model {
   }
 
  private:
-  // If a huge word needs scratch memory for more places than this, the memory is freed after the
-  // word. Ordinary words need less.
+  // If a huge word needs scratch memory for more places than this, encode() frees the memory
+  // afterwards. Ordinary words need less.
   static constexpr std::size_t kept_places = std::size_t{1} << 20;
   static constexpr std::uint32_t nowhere = 0xFFFFFFFF;
 
-  // The best path of pieces from the start of the word to an offset.
+  // The end of the best path of pieces from the start of the word to an offset.
   struct path {
     double score = 0;
     std::uint32_t from = nowhere;
@@ -76,8 +76,8 @@ class unigram final : public word_model {
     }
 
    private:
-    // Collects the pieces of the best path, from the last to the first. Adjacent unknown pieces
-    // become one.
+    // Collects the pieces of the best path, from the last to the first. Joins adjacent unknown
+    // pieces.
     void walk_back(std::size_t end) {
       stretches_.clear();
       while (end > 0) {

@@ -16,17 +16,17 @@ struct unigram_piece {
   double score = 0;  ///< log probability; higher is better
 };
 
-/// Cuts a word into the pieces whose scores have the highest sum, as Hugging Face's `Unigram` does:
-/// it adds in double precision from the word's start, and on equal sums keeps the piece that begins
-/// earliest. A character without a piece scores the lowest score minus 10. Adjacent characters
-/// without a piece are joined into one text. This text is looked up again; if it is not in the
-/// vocabulary, it becomes byte tokens or, if it cannot, the unknown token.
+/// Cuts a word into the pieces whose scores have the highest sum, as Hugging Face's `Unigram` does.
+/// Sums are computed in double precision from the start of the word. If sums are equal, the piece
+/// that begins earliest wins. The score of a character without a piece is the lowest score minus
+/// 10. Adjacent characters without a piece are joined into one text, which is looked up again. If
+/// it is not in the vocabulary, it becomes byte tokens if possible, otherwise the unknown token.
 ///
-/// SentencePiece itself adds in single precision instead.
+/// SentencePiece itself computes the sums in single precision.
 ///
 /// @param pieces         the id of a piece is its index; if two pieces have the same text, the
 ///                       later one wins
-/// @param unknown        id of the unknown piece; if absent, characters without a piece are a fault
+/// @param unknown        id of the unknown piece; if absent, a character without a piece is a fault
 std::unique_ptr<const word_model> make_unigram(const std::vector<unigram_piece>& pieces,
                                                std::optional<std::int32_t> unknown,
                                                bool byte_fallback);

@@ -16,9 +16,9 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-/// Maps each plain ASCII character to its normalized character, and others to 0. A plain character
-/// stays one character and does not end a word. A unit of only such characters is one word and
-/// needs neither normalizer nor pre-tokenizer.
+/// Maps each plain ASCII character to its normalized character, and all other characters to 0. A
+/// plain character stays one character and does not end a word. A unit of only plain characters is
+/// one word, and needs neither the normalizer nor the pre-tokenizer.
 class plain_characters {
  public:
   explicit plain_characters(const unit_parts& parts) {
@@ -26,8 +26,8 @@ class plain_characters {
     piece_list pieces;
     for (unsigned c = 1; c < to_.size(); ++c) {
       const auto character = static_cast<char>(c);
-      // Test each character between two letters: it is not plain if it is dropped, changes size or
-      // splits the word.
+      // Test each character between two letters. If it is dropped, changes its size or splits the
+      // word, it is not plain.
       const std::array<char, 3> text = {'a', character, 'a'};
       std::string_view normal(text.data(), text.size());
       if (parts.normal) normal = parts.normal->normalize(normal, buffer);
@@ -36,7 +36,8 @@ class plain_characters {
     }
   }
 
-  /// Returns false if `unit` is not plain. Then the content of `word` is unspecified.
+  /// Writes the normalized characters of `unit` to `word`. Returns false if `unit` has a character
+  /// that is not plain; then the content of `word` is unspecified.
   bool apply(std::string_view unit, char* word) const noexcept {
     bool all = true;
     for (std::size_t i = 0; i < unit.size(); ++i) {
@@ -91,7 +92,7 @@ class unit_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // Reports faults without an offset, because a word's offset is not known after normalization.
+  // Reports faults with offset 0, because the offset of a word is not known after normalization.
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {
     auto fault = model_->encode(word, ids);
     if (fault) fault->offset_bytes = 0;
@@ -115,8 +116,8 @@ class unit_engine final : public section_engine {
     return std::make_unique<unit_encoder>(parts_, plain_, cache_bytes, shared_.get(), set_);
   }
 
-  // Except in runs of white space, a unit's end depends only on the two characters next to that
-  // end.
+  // Where a unit ends depends only on the two characters next to that place, except in runs of
+  // white space.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t left = character_before(text, at);
     constexpr unsigned plain = char_flags::letter | char_flags::number | char_flags::punctuation;

@@ -20,7 +20,7 @@ struct unit_parts {
 };
 
 /// Creates an engine for raw text that combines a normalizer, a pre-tokenizer and a model. It looks
-/// up a unit's ids by its raw bytes. Only new units pass through all steps.
+/// up the ids of a unit by the raw bytes of the unit. Only new units go through all steps.
 ///
 /// @pre a space before a unit does not change its ids
 std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, engine_tuning tuning = {});

@@ -11,7 +11,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// One token as listed in a file. Its text is a view of the file's text.
+/// One token as listed in a file. `text` is a view of the file's text.
 struct listed_token {
   std::string_view text;
   std::int32_t id = 0;

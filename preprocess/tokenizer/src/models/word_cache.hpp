@@ -15,10 +15,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A cache of encoded words and their ids. It uses at most 9 MiB.
+/// A cache of encoded words and their ids. Uses at most 9 MiB.
 ///
-/// When it is full, it drops all entries, which costs less than choosing some of them. Holds only
-/// computed results, so its contents affect only speed. For one thread.
+/// When it is full, it drops all entries, which takes less time than choosing some of them. Holds
+/// only computed results, so its contents affect only speed. For one thread.
 class word_cache {
  public:
   static constexpr std::size_t max_word_bytes = 255;
@@ -33,7 +33,7 @@ class word_cache {
     entries_.reserve(entry_cells_);
   }
 
-  /// The ids of `word`, valid until the next put(), or nothing.
+  /// The ids of `word`, valid until the next put(), or std::nullopt if `word` is not cached.
   std::optional<std::span<const std::int32_t>> find(std::string_view word) const noexcept {
     const std::uint64_t hash = hash_of(word);
     for (std::size_t at = hash & mask_; slots_[at].tag != 0; at = (at + 1) & mask_) {
@@ -48,8 +48,8 @@ class word_cache {
     return std::nullopt;
   }
 
-  /// Adds `word`, if it is short enough.
-  /// @pre it is not cached
+  /// Adds `word`, unless the word or its list of ids is too long.
+  /// @pre `word` is not cached
   void put(std::string_view word, std::span<const std::int32_t> ids) {
     if (word.size() > max_word_bytes || ids.size() > max_ids) return;
     const std::size_t cells = 1 + ids.size() + (word.size() + 3) / 4;
@@ -82,7 +82,7 @@ class word_cache {
 
   struct slot {
     std::uint32_t tag = 0;   // 0: empty
-    std::uint32_t cell = 0;  // index of its entry, which holds sizes, ids, bytes of the word
+    std::uint32_t cell = 0;  // index of its entry: sizes, ids, bytes of the word
   };
   static std::uint32_t tag_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint32_t>(hash >> 32) | 1;

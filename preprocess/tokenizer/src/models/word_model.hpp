@@ -15,7 +15,7 @@ class word_encoder {
   virtual ~word_encoder() = default;
 
   /// Appends the ids of `word`, which is not empty. Equal words give equal ids.
-  /// @return nothing, or the fault, with its offset in `word`.
+  /// @return std::nullopt, or a fault whose offset is relative to `word`.
   virtual std::optional<encode_fault> encode(std::string_view word, id_buffer& ids) = 0;
 };
 

@@ -24,7 +24,7 @@ class word_piece final : public word_model {
     const token_table& tokens = pieces.tokens();
     for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
       if (!tokens.has(id)) continue;
-      // Skip empty pieces: they would cause an endless loop, and no text contains them.
+      // Skip empty pieces. They would cause an endless loop, and no text contains them.
       std::string_view piece = tokens.bytes(id);
       if (!piece.empty()) pieces_.add(piece, false, static_cast<std::int32_t>(id));
       if (!piece.starts_with(options_.prefix)) continue;
@@ -38,7 +38,7 @@ class word_piece final : public word_model {
   }
 
  private:
-  // A token that begins with the prefix counts as two pieces: with and without the prefix.
+  // A token that begins with the prefix counts as two pieces: one with and one without the prefix.
   static std::size_t pieces_in(const token_table& tokens, std::string_view prefix) {
     std::size_t count = tokens.count();
     for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
@@ -80,12 +80,12 @@ class word_piece final : public word_model {
       return true;
     }
 
-    // If a huge word needs a larger buffer than this, the buffer is freed after the word. Ordinary
-    // words need less.
+    // If a huge word needs a larger buffer than this, encode() frees the buffer afterwards.
+    // Ordinary words need less.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
 
     const word_piece* model_;
-    std::string text_;  // a word and padding that may be read after it
+    std::string text_;  // a word, then padding that may be read
   };
 
   word_piece_options options_;

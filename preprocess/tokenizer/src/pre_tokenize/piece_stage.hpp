@@ -19,8 +19,8 @@ struct stage_scratch {
   regex_memory matching;
 };
 
-/// One stage of a pre-tokenizer that is a sequence. It cuts each piece that the previous stage
-/// produced. Immutable; may be shared by threads.
+/// One stage of a pre-tokenizer that is a sequence of stages. Cuts each piece that the previous
+/// stage produced. Immutable; threads may share it.
 class piece_stage {
  public:
   virtual ~piece_stage() = default;
@@ -30,7 +30,7 @@ class piece_stage {
   /// @param piece  not empty
   virtual void cut(const section& piece, stage_scratch& scratch, piece_list& out) const = 0;
 
-  /// True if pieces depend on section::at_start, which only the first stage knows.
+  /// True if the pieces depend on section::at_start, which only the first stage knows.
   virtual bool asks_for_start() const noexcept { return false; }
 };
 using stage_pointer = std::unique_ptr<const piece_stage>;

@@ -10,7 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pieces of a section, in order. Each is one word for the model. Reused for all sections.
+/// The pieces of a section, in order. Each piece is one word for the model. The list is reused for
+/// all sections.
 struct piece_list {
   std::string text;               ///< all pieces, concatenated
   std::vector<std::size_t> ends;  ///< the end of each piece in `text`; no piece is empty
@@ -19,20 +20,20 @@ struct piece_list {
     text.clear();
     ends.clear();
   }
-  /// Appends a piece, unless it is empty.
+  /// Appends a piece. Does nothing if the piece is empty.
   void add(std::string_view piece) {
     if (piece.empty()) return;
     text += piece;
     ends.push_back(text.size());
   }
-  /// Ends a piece: the text appended after the previous piece. Does nothing if that is empty.
+  /// Makes the text after the previous piece a piece. Does nothing if that text is empty.
   void close() {
     if (text.size() != (ends.empty() ? 0 : ends.back())) ends.push_back(text.size());
   }
 };
 
-/// Cuts a section into pieces. May change, drop and add characters. Immutable; may be shared by
-/// threads.
+/// Cuts a section into pieces. May change, drop and add characters. Immutable; threads may share
+/// it.
 ///
 /// This is the general interface, for any pre-tokenizer that a file describes. word_splitter is the
 /// fast interface, for patterns that have names.

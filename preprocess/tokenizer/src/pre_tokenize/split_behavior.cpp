@@ -18,7 +18,7 @@ void join_equal(std::vector<stretch>& stretches) {
   stretches.resize(size);
 }
 
-// Joins each match to the stretch before it, unless that stretch was a match too.
+// Joins each match to the previous stretch, unless that stretch is a match itself.
 void join_previous(std::vector<stretch>& stretches) {
   std::size_t size = 0;
   bool after_match = false;

@@ -11,8 +11,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The treatment of a pattern's matches, with the names of tokenizer.json. The examples split
-/// "the-final--countdown" at '-'.
+/// How the matches of a pattern are treated, with the names of tokenizer.json. The examples show
+/// the pieces of "the-final--countdown" if `-` is the pattern.
 enum class split_behavior : std::uint8_t {
   removed,               ///< the, final, countdown
   isolated,              ///< the, -, final, -, -, countdown
@@ -21,7 +21,7 @@ enum class split_behavior : std::uint8_t {
   contiguous,            ///< the, -, final, --, countdown
 };
 
-/// The behavior that a file names, e.g. "MergedWithNext".
+/// The behavior that a file calls `name`, e.g. "MergedWithNext".
 std::optional<split_behavior> split_behavior_of(std::string_view name) noexcept;
 
 /// A part of a text: a match of a pattern, or the text between two matches. May be empty.
@@ -33,7 +33,7 @@ struct stretch {
 
 /// Appends the pieces of `text` to `out`.
 ///
-/// @param stretches  all matches of `text` and the text between them, in order; overwritten
+/// @param stretches  all matches in `text` and the text between them, in order; overwritten
 void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
                    piece_list& out);
 

@@ -18,8 +18,8 @@ bool is_space(std::uint32_t point) noexcept {
   return class_of(point) == char_class::space;
 }
 
-// Each character for which `belongs` is true is a match. The text between two matches is one
-// stretch.
+// Writes matches and the text between them to `out`. Each character for which `belongs` returns
+// true is a match. The text between two matches is one stretch.
 template <class Belongs>
 void match_characters(std::string_view text, Belongs belongs, std::vector<stretch>& out) {
   out.clear();
@@ -210,7 +210,7 @@ class scripts_stage final : public piece_stage {
       const code_point point = code_point_at(text, at);
       const std::uint32_t script = script_of(point.value);
       if (script != any_script && script != last) {
-        // Like Hugging Face, drop the text before the first script.
+        // Like Hugging Face, drop the text before the first character that has a script.
         if (last != any_script) out.add(text.substr(begin, at - begin));
         begin = at;
         last = script;

@@ -23,30 +23,30 @@ stage_pointer make_delimiter_stage(std::uint32_t delimiter);
 
 enum class prepend_scheme : std::uint8_t { always, first, never };
 
-/// Metaspace: replaces spaces with `replacement`; optionally prepends a `replacement`, and splits
-/// before each of them
+/// Metaspace: replaces each space with `replacement`. May also prepend a `replacement`, and may
+/// split before each `replacement`.
 stage_pointer make_metaspace_stage(std::uint32_t replacement, prepend_scheme scheme, bool split);
 
-/// Whitespace: matches of `\w+|[^\w\s]+`; drops the rest
+/// Whitespace: the pieces are the matches of `\w+|[^\w\s]+`; all other text is dropped
 stage_pointer make_whitespace_stage();
 
 /// WhitespaceSplit: splits at white space and drops it
 stage_pointer make_whitespace_split_stage();
 
-/// Split with a String pattern: the matches of `pattern` are handled according to `behavior`
+/// Split with a String pattern: treats the matches of `pattern` according to `behavior`
 /// @pre pattern is not empty
 stage_pointer make_split_stage(std::string pattern, split_behavior behavior, bool invert);
 
-/// Punctuation: each punctuation character is a match, handled according to `behavior`
+/// Punctuation: each punctuation character is a match, treated according to `behavior`
 stage_pointer make_punctuation_stage(split_behavior behavior);
 
 /// Digits: splits off numbers of any script and kind, individually or in runs
 stage_pointer make_digits_stage(bool individual);
 
-/// UnicodeScripts: splits where the script changes; drops leading text without a script
+/// UnicodeScripts: splits where the script changes; drops text before the first script
 stage_pointer make_scripts_stage();
 
-/// FixedLength: `length` characters per piece
+/// FixedLength: each piece has `length` characters
 /// @pre length > 0
 stage_pointer make_fixed_length_stage(std::size_t length);
 

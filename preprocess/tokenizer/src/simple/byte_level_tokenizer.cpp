@@ -15,7 +15,8 @@ namespace {
 class byte_level_encoder final : public encoder {
  public:
   std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
-    // Use a counted loop over pointers that do not alias, so that compilers vectorize the widening.
+    // Use a counted loop and pointers that do not alias, so that compilers vectorize the
+    // conversion.
     const char* const bytes = text.data();
     const std::size_t size = text.size();
     std::int32_t* __restrict out = ids.room(size);

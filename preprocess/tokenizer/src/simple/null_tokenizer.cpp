@@ -18,10 +18,10 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 constexpr std::int64_t max_vocab_size = std::numeric_limits<std::int32_t>::max();
-constexpr std::size_t max_digits = 4300;  // Python's limit on what int() converts
+constexpr std::size_t max_digits = 4300;  // maximum that Python's int() converts
 
-// The value of Python's int() for a piece, or std::nullopt if int() raises an exception. The result
-// saturates: a number with many digits is too large for any vocabulary, but never wraps around.
+// The value of Python's int() for a piece, or std::nullopt if int() raises an exception. A number
+// that is too large for any vocabulary becomes a large value, but never wraps around.
 std::optional<std::int64_t> python_int(std::string_view piece) {
   std::size_t at = 0;
   const auto skip_space = [&] {

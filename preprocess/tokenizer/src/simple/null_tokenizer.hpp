@@ -15,10 +15,10 @@ namespace millrace::tokenizer::detail {
 
 /// Megatron's null tokenizer: the text is the ids, written out as numbers.
 ///
-/// Accepts the same text as Python's `[int(piece) for piece in text.split(' ')]`: pieces are
-/// separated by single spaces. A piece is an optional sign and at most 4,300 decimal digits of any
-/// script, with single underscores in between and white space around. Refuses all other text, and
-/// ids outside the vocabulary.
+/// Accepts the same text as Python's `[int(piece) for piece in text.split(' ')]`. Single spaces
+/// separate the pieces. A piece is an optional sign and at most 4,300 decimal digits of any script.
+/// It may have single underscores between digits, and other white space around the number. Refuses
+/// all other text, and ids outside the vocabulary.
 class null_tokenizer final : public tokenizer {
  public:
   /// @param eod  end-of-document id; by default the last id
@@ -30,7 +30,7 @@ class null_tokenizer final : public tokenizer {
   std::optional<std::int32_t> eod() const noexcept override;
   std::string decode(std::span<const std::int64_t> ids) const override;
   std::string fingerprint() const override;
-  /// Returns an offset before a space: the second part begins with that space.
+  /// Returns an offset directly before a space, so the second part begins with that space.
   std::size_t last_cut(std::string_view text) const override;
 
  private:

@@ -9,15 +9,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The ids of Megatron's TikTokenizer: special tokens come first, then ranks.
+/// The ids of Megatron's TikTokenizer. Special tokens have the first ids, ranks have the following
+/// ids.
 struct megatron_layout {
   std::vector<std::string> special_tokens;  ///< the id of each is its index
   std::int64_t vocab_size = 0;              ///< greater than the number of special tokens
 };
 
 /// Returns the layout that the options specify. The special tokens are those of the options, which
-/// must include the usual seven; by default, they are the usual seven. Then `<SPECIAL_7>`,
-/// `<SPECIAL_8>`, ... are added up to the number of special tokens in the options, 1000 by default.
+/// must include the usual seven. By default, they are the usual seven. Then `<SPECIAL_7>`,
+/// `<SPECIAL_8>` and so on are added, up to the number of special tokens that the options give
+/// (default: 1000).
 ///
 /// @throws config_error  Megatron would refuse the options.
 megatron_layout megatron_layout_of(const tokenizer_options& options);

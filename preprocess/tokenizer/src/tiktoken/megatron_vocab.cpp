@@ -20,7 +20,7 @@ namespace dom = simdjson::dom;
 constexpr const char* expected_object =
     "expected an object of \"rank\", \"token_bytes\" and \"token_str\" alone";
 
-// Reads the bytes of an entry and checks it. Returns a description of what is wrong with the entry,
+// Reads the bytes of an entry and checks the entry. Returns a description of what is wrong with it,
 // or an empty string.
 std::string read_entry(const dom::element& entry, std::size_t place, std::string& bytes) {
   dom::object object;

@@ -8,16 +8,16 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Reads the vocabulary of Megatron's TikTokenizer, a `.vocab.json`: a JSON list of objects with
-/// `rank`, `token_bytes` in base64 and `token_str`, which is ignored. Ranks are 0, 1, 2, ... in
-/// order. The first 256 tokens are the bytes.
+/// Reads the vocabulary of Megatron's TikTokenizer, a `.vocab.json`. It is a JSON list of objects
+/// with `rank`, `token_bytes` in base64, and `token_str`, which is ignored. Ranks are 0, 1, 2 and
+/// so on, in this order. The first 256 tokens are the single bytes.
 ///
 /// @param first_id  id of the token of rank 0
-/// @param end_id    only tokens with ids below this are read
+/// @param end_id    only tokens whose ids are below this are read
 /// @param tokens    must be empty
-/// @throws format_error  the file has another form; the offset is that of the invalid entry or of
-///                       the byte where the text stops being JSON. Also thrown if the file has
-///                       fewer tokens than ids.
+/// @throws format_error  the file has another form; the offset is that of the invalid entry, or of
+///                       the byte where the text stops being JSON. Also thrown if the file has too
+///                       few tokens for the ids below `end_id`.
 void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int32_t end_id,
                           ranked_tokens& tokens);
 

@@ -7,13 +7,13 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Reads a `.tiktoken` file: one line per token, with its bytes in base64, a space, and its rank,
-/// which is its id. Ranks may be in any order and have gaps. Lines end in LF or CRLF; the last line
-/// need not end in either. Empty lines are skipped.
+/// Reads a `.tiktoken` file. Each line has a token's bytes in base64, a space, and the token's
+/// rank, which is its id. Ranks may be in any order and have gaps. Lines end in LF or CRLF, and the
+/// last line may have no line end. Empty lines are skipped.
 ///
 /// @param tokens  must be empty
 /// @throws format_error  a line has another form, or repeats a rank or a token; the offset is that
-///                       of the line. Also thrown if the file has no token.
+///                       of the line. Also thrown if the file has no tokens.
 void parse_rank_file(std::string_view text, ranked_tokens& tokens);
 
 }  // namespace millrace::tokenizer::detail

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
 
-/// Maps pairs of tokens to the token that they merge to. Holds up to the given number of pairs.
+/// Maps pairs of tokens to the token that they merge to. Holds at most the given number of pairs.
 ///
-/// Most adjacent tokens do not merge. For nearly all of these, a bitmap that fits in the CPU cache
-/// shows this.
+/// Most pairs of adjacent tokens do not merge. A bitmap, small enough for the CPU cache, shows this
+/// for nearly all of them.
 class merged_pairs {
  public:
   explicit merged_pairs(std::size_t pairs)
@@ -78,8 +78,8 @@ class deriver {
       if (!tokens_->tokens.has(id)) continue;
       const std::string_view bytes = tokens_->tokens.bytes(id);
       if (bytes.size() < 2) continue;
-      // Nearly always, the merges of lower rank, which are already known, leave two pieces.
-      // Otherwise, other merges may apply: two pieces merge whenever their bytes together are a
+      // Nearly always, the merges of lower rank, which are already known, leave two pieces. If they
+      // leave more, other merges may apply: two pieces merge whenever their joined bytes are a
       // token.
       merge(bytes, [&](std::size_t i) { return pairs_.find(pieces_[i].id, pieces_[i + 1].id); });
       if (pieces_.size() > 2) merge(bytes, [&](std::size_t i) { return token_at(bytes, i); });
@@ -122,7 +122,7 @@ class deriver {
   const std::array<std::int32_t, 256>* byte_ids_;
   merged_pairs pairs_;
   std::vector<piece> pieces_;          // pieces of one token
-  std::vector<std::int32_t> results_;  // what each piece and the next merge to
+  std::vector<std::int32_t> results_;  // entry i: the token that pieces i and i + 1 merge to
 };
 
 }  // namespace

@@ -18,12 +18,13 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A vocabulary whose order of ids is the order in which merges produce the tokens.
+/// A vocabulary in which the order of ids is the order in which merges produce the tokens.
 class ranked_tokens {
  public:
-  /// Longest token; real tokens have at most 256 bytes.
+  /// Maximum size of a token in bytes. Real tokens have at most 256 bytes.
   static constexpr std::size_t max_token_bytes = 4096;
-  /// Highest id. No real vocabulary exceeds it, and gaps below an id take memory.
+  /// Highest allowed id. No real vocabulary exceeds it. Unused ids below the highest id take
+  /// memory.
   static constexpr std::int32_t max_id = (1 << 22) - 1;
 
   token_table tokens;  ///< for reading and reserve(); add tokens only with add()
@@ -50,7 +51,7 @@ class ranked_tokens {
     return {};
   }
 
-  /// The token that has these bytes.
+  /// The id of the token that has these bytes, or std::nullopt.
   std::optional<std::int32_t> find(std::string_view bytes) const noexcept {
     const std::int32_t id = index_.find(bytes);
     return id == token_index::none ? std::nullopt : std::optional(id);
@@ -73,15 +74,15 @@ class ranked_tokens {
     return ids;
   }
 
-  /// Moves the tokens out. Afterwards, this object and its index are empty.
+  /// Moves the tokens out of this object. Afterwards, the object and its index are empty.
   token_table take() {
     index_ = {};
     return std::move(tokens);
   }
 
  private:
-  // The index points to the bytes of the table. If the bytes move because the table grows, the
-  // index is rebuilt.
+  // The index points to the bytes of the table. If the table grows and its bytes move, the index is
+  // rebuilt.
   void index_token(std::int32_t id) {
     if (tokens.count() == 1) first_ = id;
     const char* const bytes = tokens.bytes(first_).data();
@@ -90,7 +91,7 @@ class ranked_tokens {
       return;
     }
     bytes_ = bytes;
-    room_ = std::bit_ceil(tokens.count() + 256) - 1;  // all that the index can hold; it doubles
+    room_ = std::bit_ceil(tokens.count() + 256) - 1;  // the capacity of the index; it doubles
     index_ = token_index(room_);
     for (std::int64_t each = 0; each < tokens.end_id(); ++each) {
       if (tokens.has(each)) index_.add(tokens.bytes(each), static_cast<std::int32_t>(each));

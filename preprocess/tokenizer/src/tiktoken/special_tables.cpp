@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view end_of_text = "<|endoftext|>";
 
-// Lists tokens with consecutive ids, starting at `first` or at the id given to skip_to().
+// Lists tokens with consecutive ids, starting at `first`, or at the id that skip_to() sets.
 class lister {
  public:
   explicit lister(std::int32_t first) : next_(first) {}

@@ -14,25 +14,25 @@ struct special_token {
   std::int32_t id = 0;
 };
 
-/// Data that is not in a `.tiktoken` file, but in the programs that are published with the file.
+/// Data that a `.tiktoken` file lacks. It is in the programs that are published with the file.
 struct special_table {
   std::size_t ranks = 0;              ///< number of lines in the file
-  std::vector<special_token> tokens;  ///< distinct contents; ids may be shared
+  std::vector<special_token> tokens;  ///< contents are distinct; several may share an id
   std::string eod;                    ///< the token that ends a document
 };
 
-/// The table of a public vocabulary, by name:
+/// The table of a public vocabulary:
 ///
 ///   r50k, p50k, p50k_edit, cl100k, o200k, o200k_harmony: as in the package tiktoken 0.14.
-///   llama3, llama4: as published by Meta. llama3 has the names of the first release; later
+///   llama3, llama4: as published by Meta. llama3 has the names of the first release. Later
 ///     releases rename some of the reserved tokens, but ids and size are the same.
-///   qwen2: as in the `tokenization_qwen.py` next to `qwen.tiktoken`. Qwen2 and 2.5 share its ranks
-///     and its first three special tokens.
-///   kimi: as in the `tokenizer_config.json` and `tokenization_kimi.py` of Kimi K2's first release;
-///     later releases name some of the reserved tokens. Limited to the 163840 ids of the model:
+///   qwen2: as in the `tokenization_qwen.py` next to `qwen.tiktoken`. Qwen2 and Qwen2.5 have the
+///     same ranks and the same first three special tokens.
+///   kimi: as in the `tokenizer_config.json` and `tokenization_kimi.py` of Kimi K2's first release.
+///     Later releases name some of the reserved tokens. Limited to the 163840 ids of the model:
 ///     `tokenization_kimi.py` defines two more names, for which the model has no row.
 ///
-/// @return a table without tokens if the name is none of these.
+/// @return a table without tokens if `name` is none of these.
 special_table special_table_of(std::string_view name);
 
 }  // namespace millrace::tokenizer::detail

@@ -13,7 +13,7 @@ struct named_pattern {
   pattern cut;
 };
 
-// The vocabularies in special_tables.hpp, then Megatron's two patterns.
+// The patterns of the vocabularies in special_tables.hpp, then Megatron's two patterns.
 constexpr std::array patterns = {
     named_pattern{"r50k", pattern::r50k},      named_pattern{"p50k", pattern::r50k},
     named_pattern{"p50k_edit", pattern::r50k}, named_pattern{"cl100k", pattern::cl100k},

@@ -8,8 +8,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pattern that `--tiktoken-pattern` names.
-/// @throws config_error  there is no pattern with that name.
+/// The pattern that --tiktoken-pattern calls `name`.
+/// @throws config_error  no pattern has that name.
 pattern tiktoken_pattern(std::string_view name);
 
 /// All names, for error messages.

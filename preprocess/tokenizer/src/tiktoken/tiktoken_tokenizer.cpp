@@ -30,7 +30,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Real files have about ten megabytes. A larger file was given by mistake, and reading it would
+// Real files have about ten megabytes. A larger file is a mistake by the user. Reading it would
 // take many times its size in memory.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
@@ -39,7 +39,7 @@ struct vocabulary {
   ranked_tokens ranked;
   std::vector<special_token> specials;
   std::int64_t size = 0;
-  std::string eod;  // empty: none
+  std::string eod;  // empty if there is none
   std::string pattern;
   bool specials_in_text = false;  // special tokens in texts become ids
 };
@@ -65,8 +65,8 @@ std::vector<special_token> numbered(const std::vector<std::string>& contents, st
   return tokens;
 }
 
-// The special tokens of the public vocabulary `v.pattern`, if the file has as many ranks as that
-// vocabulary.
+// Returns the special tokens of the public vocabulary `v.pattern`. Throws format_error if the file
+// does not have as many ranks as that vocabulary.
 std::vector<special_token> known_specials(const vocabulary& v, special_table table,
                                           std::size_t size_bytes) {
   const token_table& ranks = v.ranked.tokens;
@@ -90,7 +90,7 @@ std::vector<special_token> known_specials(const vocabulary& v, special_table tab
 
 void read_ranks(std::string_view text, const tokenizer_options& options, vocabulary& v) {
   v.pattern = options.tiktoken_pattern;
-  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // tiktoken's name
+  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // the name in tiktoken
   if (v.pattern.empty()) {
     throw config_error(
         "--tokenizer-type TikTokenizer with a file of ranks needs "
@@ -127,7 +127,7 @@ void read_megatron(std::string_view json, const tokenizer_options& options, voca
                        static_cast<std::int32_t>(layout.vocab_size), v.ranked);
 }
 
-// The id of the token with text `content`, if any.
+// The id of the token whose text is `content`, if any.
 std::optional<std::int32_t> id_of(const vocabulary& v, std::string_view content) {
   const auto special = std::ranges::find(v.specials, content, &special_token::content);
   return special != v.specials.end() ? std::optional(special->id) : v.ranked.find(content);
@@ -148,8 +148,8 @@ bool become_ids(const vocabulary& v, special_tokens_in_text policy) {
   return policy != special_tokens_in_text::encode_as_text;
 }
 
-// Refuses special tokens that begin with another special token: tiktoken matches the one that comes
-// first in its regex alternation, but the order of the alternation is undefined.
+// Refuses a special token that begins with another special token. tiktoken matches the token that
+// comes first in its regex alternation, but the order of that alternation is undefined.
 void refuse_prefixes(const std::vector<special_token>& specials) {
   std::vector<std::string_view> contents;
   contents.reserve(specials.size());
@@ -178,8 +178,8 @@ added_token_finder finder_of(const std::vector<special_token>& specials) {
   return added_token_finder(std::move(tokens));
 }
 
-// Returns everything that determines ids, as text. Strings have a length prefix, so that two
-// different lists never give the same text.
+// Returns a text that contains everything that determines ids. Strings have a length prefix, so
+// that two different lists never give the same text.
 std::string identity_of(const vocabulary& v, std::string_view file, bool finds_specials,
                         bool refuses_specials, std::optional<std::int32_t> eod) {
   std::string identity = "type TikTokenizer\nmodel " + formats::sha256_hex(file) + "\npattern " +
@@ -197,7 +197,7 @@ std::string identity_of(const vocabulary& v, std::string_view file, bool finds_s
   return identity + "unicode " + unicode_version + "\n";
 }
 
-// Moves the tokens from `v` into the engine, to save memory while loading.
+// Moves the tokens of `v` into the engine, to save memory during loading.
 tokenizer_parts parts_of(vocabulary& v, std::string_view file, const tokenizer_options& options) {
   tokenizer_parts parts;
   parts.vocab_size = v.size;

@@ -7,24 +7,24 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Creates a tokenizer that does BPE as the package tiktoken does, from one of two kinds of files,
-/// which it distinguishes by their contents.
+/// Creates a tokenizer that performs BPE as the package tiktoken does. It accepts two kinds of
+/// files, and distinguishes them by their contents.
 ///
-/// A `.tiktoken` file has the tokens and their ids, but not the pattern, so the options must name
-/// it. The name may end in `_base`, as in tiktoken. Special tokens that the options give get the
-/// ids after the last rank. If the options give no special tokens and the name is that of a public
-/// vocabulary (special_tables.hpp), the file must have as many ranks as that vocabulary, and the
-/// special tokens are those of that vocabulary. Special tokens in texts are encoded like other
-/// characters (`encode_ordinary`), unless the options say otherwise.
+/// A `.tiktoken` file has the tokens and their ids, but not the pattern. So the options must name
+/// the pattern. The name may end in `_base`, as in tiktoken. Special tokens that the options give
+/// get the ids after the last rank. Suppose that the options give no special tokens, and the name
+/// is that of a public vocabulary (special_tables.hpp). Then the special tokens are those of that
+/// vocabulary, and the file must have as many ranks. Special tokens in texts are encoded like other
+/// characters (`encode_ordinary`), unless the options specify otherwise.
 ///
 /// A `.vocab.json` is the file of Megatron's TikTokenizer. The first `num_special_tokens` ids are
-/// special tokens; the others are ranks. The vocabulary size is `vocab_size`, the pattern `v1` or
-/// `v2` (default: `v2`), and the eod `</s>`. Special tokens in texts become their ids, unless the
-/// options say otherwise.
+/// special tokens, and the other ids are ranks. The vocabulary size is `vocab_size`, the pattern is
+/// `v1` or `v2` (default: `v2`), and the end-of-document token is `</s>`. Special tokens in texts
+/// become their ids, unless the options specify otherwise.
 ///
 /// @throws config_error  an option is missing, invalid, or not supported with this kind of file.
 /// @throws io_error      the file cannot be read.
-/// @throws format_error  the file is of neither kind.
+/// @throws format_error  the file has neither of the two formats.
 std::unique_ptr<tokenizer> make_tiktoken_tokenizer(const tokenizer_options& options);
 
 }  // namespace millrace::tokenizer::detail
