@@ -16,7 +16,7 @@ namespace {
 
 using namespace millrace;
 
-// Returns the converted text and, if the text is refused, the byte offset of the error.
+// Returns the converted text. If the text is refused, also returns the byte offset of the error.
 std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string& text,
                                                               std::size_t step) {
   preprocess::array_lines lines(std::make_unique<test::text_source>(text, step), "text");
@@ -28,7 +28,7 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
     }
   } catch (const format_error& e) {
     return {made, e.offset()};
-  } catch (const config_error&) {  // the first bytes show another encoding
+  } catch (const config_error&) {  // the first bytes are in another encoding
     return {made, 0};
   }
   return {made, std::nullopt};
@@ -36,8 +36,8 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
 
 }  // namespace
 
-/// The result must not depend on the sizes of reads. If the text is refused, the result has as many
-/// bytes as come before the error; otherwise, as many as the text.
+/// The result must not depend on the sizes of reads. It has as many bytes as the text. If the text
+/// is refused, the result has as many bytes as the text has before the error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto whole = convert(text, SIZE_MAX);

@@ -7,8 +7,8 @@
 
 #include "normalize/normalizers.hpp"
 
-/// Each charsmap is either refused with a library error or can normalize texts, including its own
-/// bytes.
+/// Each charsmap is refused with a library error, or can normalize texts. One of these texts
+/// consists of the bytes of the charsmap itself.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   const std::string blob(reinterpret_cast<const char*>(data), size);

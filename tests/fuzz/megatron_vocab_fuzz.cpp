@@ -5,7 +5,7 @@
 #include "tiktoken/megatron_vocab.hpp"
 
 /// If a vocabulary is accepted, it has exactly the requested ids. If it is refused, the error
-/// offset lies within the file.
+/// offset is within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   const std::int32_t wanted = size % 2 == 0 ? 2 : 260;

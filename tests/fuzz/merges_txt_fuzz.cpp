@@ -9,8 +9,8 @@
 
 #include "gpt2/merges_txt.hpp"
 
-/// If a file is accepted, every merge in it joins known tokens. If it is refused, the error offset
-/// lies within the file.
+/// If a file is accepted, every merge in it joins known tokens. If the file is refused, the error
+/// offset is within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   constexpr std::string_view tokens[] = {"a", "b", "c", "ab", "bc", "abc", "aa"};

@@ -4,7 +4,8 @@
 
 #include <millrace/formats/detail/mmidx_verify.hpp>
 
-/// A file that passes the full check must equal what the library writes for its contents.
+/// If a file passes the full check, it must equal the file that the library writes for its
+/// contents.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const auto file = std::as_bytes(std::span(data, size));

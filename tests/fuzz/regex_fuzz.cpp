@@ -37,8 +37,8 @@ std::optional<std::vector<std::size_t>> places(std::string_view pattern, std::st
 
 }  // namespace
 
-/// The input is a regular expression, a newline, and a text. Each expression is either refused with
-/// a library error, or finds the same matches as machine code and in the interpreter.
+/// The input is a regular expression, a newline, and a text. Each expression is refused with a
+/// library error, or finds the same matches in both engines: machine code and interpreter.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t longest_text = 32;  // a bad pattern takes seconds on longer texts
   const std::string_view input(reinterpret_cast<const char*>(data), size);

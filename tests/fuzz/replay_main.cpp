@@ -26,14 +26,14 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-// Defined only with a sanitizer. A sanitizer ends the program without a signal.
+// Defined only if the program is built with a sanitizer, which ends the program without a signal.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*)());
 
 namespace {
 
 using input = std::vector<std::uint8_t>;
 
-// The current input, stored for the crash handler, which must not allocate.
+// The current input. The crash handler reads it, because it must not allocate memory.
 struct {
   std::string label;
   std::string file;
@@ -58,7 +58,7 @@ void on_signal(int number) {
 }
 
 void run(const input& bytes, std::string label) {
-  // A new allocation of exactly this size, so that ASan reports reads beyond the input.
+  // A new allocation of exactly this size makes ASan report reads beyond the input.
   const auto exact = std::make_unique<std::uint8_t[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), exact.get());
   current.label = std::move(label);
@@ -67,7 +67,7 @@ void run(const input& bytes, std::string label) {
   LLVMFuzzerTestOneInput(current.data, current.size);
 }
 
-/// Makes a mutation: applies one to eight small changes to a random input.
+/// Makes mutations. Each applies one to eight small changes to a random input.
 class mutator {
  public:
   mutator(const std::vector<input>& corpus, std::uint64_t seed)
@@ -85,7 +85,7 @@ class mutator {
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   const input& any_input() { return corpus_[below(corpus_.size())]; }
 
-  // Returns a random range [begin, end) of an input. Short ranges are more likely.
+  // Returns the begin and the end of a random range of an input. Short ranges are more likely.
   std::pair<std::size_t, std::size_t> range_of(const input& bytes) {
     const std::size_t begin = below(bytes.size() + 1);
     const std::size_t longest =
@@ -105,7 +105,7 @@ class mutator {
       case 0:  // one bit
         if (!bytes.empty()) bytes[below(bytes.size())] ^= static_cast<std::uint8_t>(1U << below(8));
         break;
-      case 1:  // a number near a power of two, where sums and products wrap
+      case 1:  // a number near a power of two, so that sums and products overflow
         overwrite(bytes, (std::uint64_t{1} << below(64)) + below(9) - 4, width);
         break;
       case 2:
@@ -122,7 +122,7 @@ class mutator {
         bytes.erase(at(begin), at(end));
         break;
       }
-      default: {  // insert or overwrite with a range of any input
+      default: {  // insert a range of any input, or overwrite bytes with it
         const input& other = any_input();
         const auto [begin, end] = range_of(other);
         const input part(other.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -187,7 +187,8 @@ int main(int argc, char** argv) {
     run(corpus.back(), path.string());
   }
   for (std::uint64_t i = first; i < first + mutations; ++i) {
-    // Seeds and indices of mutations are small, so each pair gives a distinct 64-bit number.
+    // Seeds and indices of mutations are small, so each pair of both gives a distinct 64-bit
+    // number.
     run(mutator(corpus, (seed << 40) + i).make(),
         "--seed " + std::to_string(seed) + " --first " + std::to_string(i) + " --mutate 1");
   }

@@ -20,7 +20,7 @@ namespace {
 using namespace millrace;
 using preprocess::restart_point;
 
-// Returns the text between two restart points, or nothing if the file is refused.
+// Returns the text between two restart points, or std::nullopt if the file is refused.
 std::optional<std::string> read(const preprocess::input_file& file, restart_point from,
                                 std::span<const restart_point> later) try {
   const std::uint64_t size =
@@ -35,7 +35,7 @@ std::optional<std::string> read(const preprocess::input_file& file, restart_poin
 }  // namespace
 
 /// Decompression can begin at each restart point of a file. For any compressed file, the pieces of
-/// text between these points add up to the whole text.
+/// text between its restart points, concatenated, are the whole text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   preprocess::input_file file;

@@ -5,7 +5,7 @@
 #include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
-/// A state that is accepted must stay the same when it is written and read again.
+/// If a state is accepted, writing it and reading it again must not change it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace millrace;
   try {

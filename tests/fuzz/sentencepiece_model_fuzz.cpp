@@ -10,7 +10,7 @@
 #include "sentencepiece/sentencepiece_decoder.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 
-/// If a model is accepted, it can encode and decode. If it is refused, the error offset lies within
+/// If a model is accepted, it can encode and decode. If it is refused, the error offset is within
 /// the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer;

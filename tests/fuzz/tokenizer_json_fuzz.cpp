@@ -8,7 +8,7 @@
 
 #include "hugging_face/tokenizer_file.hpp"
 
-/// Each tokenizer.json is either refused with a library error, or can encode and decode.
+/// Each tokenizer.json is refused with a library error, or can encode and decode.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer;
   detail::tokenizer_file file({reinterpret_cast<const char*>(data), size});

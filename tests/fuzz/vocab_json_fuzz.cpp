@@ -8,8 +8,8 @@
 
 #include "gpt2/vocab_json.hpp"
 
-/// If a file is accepted, its entries are ordered by id and have distinct tokens. If it is refused,
-/// the error offset lies within the file.
+/// If a file is accepted, its entries are sorted by id and their tokens are distinct. If the file
+/// is refused, the error offset is within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   std::unordered_set<std::string> keys;

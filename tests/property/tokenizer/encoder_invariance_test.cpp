@@ -22,8 +22,8 @@
 #include "support/sanitized.hpp"
 #include "support/seed.hpp"
 
-// The encoders of one tokenizer share a cache, and each encoder also has its own cache, whose size
-// is chosen when it is created. The caches must not affect the ids.
+// The encoders of one tokenizer share a cache. Each encoder also has a cache of its own, whose size
+// is set when the encoder is created. Neither cache may affect the ids.
 namespace millrace::test {
 namespace {
 
@@ -46,7 +46,7 @@ tokenizer_options of(std::string type) {
   return options;
 }
 
-/// A tokenizer for each engine, from files that are always available.
+/// One tokenizer per engine, made from files that are always available.
 class families {
  public:
   std::vector<std::pair<std::string, tokenizer_options>> all() const {
@@ -129,7 +129,7 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Encodes words that never recur, of all sizes that the cache tables hold.
+// Encodes words that never repeat. They have all sizes that the tables of the caches hold.
 void meet_new_words(tokenizer::encoder& encoder, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
@@ -153,7 +153,7 @@ TEST(EncodersOfOneTokenizer, NeverTakeMoreThanTheyAreGiven) {
   for (const auto& [name, options] : families.all()) {
     SCOPED_TRACE(name);
     const auto tokenizer = tokenizer::make_tokenizer(options);
-    meet_new_words(*tokenizer->make_encoder(), 1000);  // fills shared and scratch memory
+    meet_new_words(*tokenizer->make_encoder(), 1000);  // fills the shared cache and scratch memory
     std::array<std::size_t, 2> taken{};
     for (const std::size_t budget : {std::size_t{6} << 20, std::size_t{64} << 20}) {
       const std::size_t before = resident_bytes();
