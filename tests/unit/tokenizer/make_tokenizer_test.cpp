@@ -82,8 +82,8 @@ TEST(MakeTokenizer, NamesTheOptionThatIsMissing) {
   EXPECT_EQ(config_fault(options), "--tokenizer-type GPT2BPETokenizer needs --merge-file");
 }
 
-// Options that the type does not take are refused. If an option were ignored, the user would not
-// get the expected vocabulary.
+// An option that the type does not take is refused. If it were ignored, the user would not get the
+// expected vocabulary.
 TEST(MakeTokenizer, RefusesOptionsThatTheTypeDoesNotTake) {
   const std::string prefix = "--tokenizer-type ByteLevelTokenizer does not take ";
   tokenizer_options options;
@@ -120,8 +120,8 @@ TEST(MakeTokenizer, RefusesOptionsThatTheTypeDoesNotTake) {
   expect_refused("--null-tokenizer-pad-id", [](auto& o) { o.null_pad_id = 3; });
 }
 
-// Special tokens are refused if they would not count. Megatron accepts this option but does not use
-// it.
+// Special tokens are refused if they would have no effect. Megatron accepts this option but does
+// not use it.
 TEST(MakeTokenizer, RefusesSpecialTokensWhereTheyWouldNotCount) {
   for (const char* type : {"BertWordPieceCase", "SentencePieceTokenizer"}) {
     tokenizer_options options;

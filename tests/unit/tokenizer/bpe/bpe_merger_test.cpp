@@ -19,7 +19,7 @@ namespace {
 
 using symbols_list = std::vector<std::int32_t>;
 
-// The definition of BPE, which searches all pairs for each merge.
+// Implements the definition of BPE: searches all pairs for each merge.
 symbols_list naive_merge(const std::vector<merge_rule>& rules, symbols_list symbols) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::pair<std::size_t, std::int32_t>> ranks;
   for (std::size_t rank = 0; rank < rules.size(); ++rank) {
@@ -47,8 +47,9 @@ symbols_list merge(bpe_merger& merger, symbols_list symbols) {
   return symbols;
 }
 
-// A random vocabulary over `letters` letters. Every rule joins two existing tokens into a new
-// string. Ranks are in random order, so that merges compete and can become stale.
+// A random vocabulary of tokens made of `letters` different letters. Every rule joins two existing
+// tokens into a new string. Ranks are in random order, so merges compete and heap entries can
+// become stale.
 std::vector<merge_rule> random_rules(std::mt19937_64& random, std::int32_t letters,
                                      std::size_t count) {
   std::vector<std::string> tokens;
@@ -71,7 +72,7 @@ std::vector<merge_rule> random_rules(std::mt19937_64& random, std::int32_t lette
   return rules;
 }
 
-// Merging agrees with the definition of BPE, for lengths below and above the one at which the
+// Merging agrees with the definition of BPE. Tests lengths below and above the length at which the
 // merger switches to another algorithm.
 TEST(BpeMerger, AgreesWithTheDefinitionOnRandomVocabularies) {
   std::mt19937_64 random(test::seed(60));
@@ -108,8 +109,8 @@ TEST(BpeMerger, MergesTheLeftmostOfEqualRanks) {
   EXPECT_EQ(merge(merger, symbols_list(501, 0)), expected);
 }
 
-// A megabyte without a break would take hours if each merge scanned all pairs. The bound is loose,
-// for sanitizers and busy machines; release builds need about 0.1 s.
+// A megabyte without a break would take hours if each merge scanned all pairs. The time limit is
+// loose, for sanitizers and busy machines. Release builds need about 0.1 s.
 TEST(BpeMerger, TakesLittleLongerThanLinearTime) {
   std::vector<merge_rule> rules;
   rules.reserve(16);

@@ -21,15 +21,15 @@ namespace {
 using ids_list = std::vector<std::int32_t>;
 
 ids_list encode(section_encoder& encoder, std::string_view text) {
-  // An allocation of exactly the size of the text, so that ASan detects reads past its end.
+  // Copies the text to an allocation of exactly its size, so that ASan detects reads past the end.
   const std::vector<char> exact(text.begin(), text.end());
   id_buffer ids;
   EXPECT_FALSE(encoder.encode({{exact.data(), exact.size()}}, ids).has_value());
   return {ids.ids().begin(), ids.ids().end()};
 }
 
-// Encodes the splitter's words one at a time. Each is merged by the definition of BPE, or is looked
-// up whole first.
+// Encodes the splitter's words one at a time. A word that is in `wholes` becomes that token. Every
+// other word is merged by the definition of BPE.
 ids_list expected_ids(const test::naive_bpe& naive, const word_splitter& splitter,
                       std::string_view text, const std::map<std::string, std::int32_t>& wholes) {
   ids_list ids;
@@ -56,7 +56,7 @@ const std::vector<std::string>& characters() {
 }
 
 std::string random_text(std::mt19937& random) {
-  const std::size_t first = random() % 4 == 0 ? 7 : 0;  // sometimes no ASCII at all
+  const std::size_t first = random() % 4 == 0 ? 7 : 0;  // sometimes without any ASCII
   std::string text;
   for (std::size_t count = random() % 120; count > 0; --count) {
     const std::size_t range = characters().size() - first;
@@ -87,9 +87,9 @@ byte_bpe_vocabulary vocabulary_of(const test::naive_bpe& naive, bool whole_words
   return {naive.tokens, naive.byte_ids, naive.rules, whole_words_first};
 }
 
-// Ids must not depend on batches, caches, vectors or seams (places where a text is cut without
-// changing its ids). Tests cold and warm caches, with room for a few words or for all, on every
-// instruction set.
+// Ids must not depend on batches, caches, vector instructions or seams. (A seam is a place where a
+// text can be cut without changing its ids.) Tests cold and warm caches, caches for a few words and
+// for all words, and every instruction set.
 TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
   std::mt19937 random(17);
   for (int round = 0; round < 3; ++round) {
@@ -115,8 +115,8 @@ TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
   }
 }
 
-// A token that merging never produces is found only if it is a whole pretoken, not as a fragment of
-// a longer word.
+// A token that merging never produces is found only if it is a whole pretoken. It is not found as a
+// fragment of a longer word.
 TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {
   std::mt19937 random(19);
   test::naive_bpe naive(random, bytes_of_characters(), 300);

@@ -44,8 +44,8 @@ TEST(ByteMerger, GivesWhatMergingGives) {
   }
 }
 
-// Rules that never apply do not mislead the merger. Vocabularies converted from ranks have one rule
-// for every way to split a token into two.
+// Rules that never apply do not mislead the merger. A vocabulary that was converted from ranks has
+// such rules: one rule for every way to split a token in two.
 TEST(ByteMerger, IsNotMisledByRulesThatNeverApply) {
   std::mt19937 random(5);
   const test::naive_bpe naive(random, "ab", 80);
@@ -74,7 +74,7 @@ TEST(ByteMerger, IsNotMisledByRulesThatNeverApply) {
   }
 }
 
-// If ids are not in order of rank, there is no compact table, but the ids are the same.
+// If ids are not in order of rank, the merger has no compact table, but gives the same ids.
 TEST(ByteMerger, TakesIdsInAnyOrder) {
   const std::string a = "a";
   token_table tokens;
@@ -92,8 +92,8 @@ TEST(ByteMerger, TakesIdsInAnyOrder) {
   EXPECT_EQ(merged(merger, "bc"), (ids_list{256}));
 }
 
-// Long words are merged in parts, which must not affect ids, even if tokens cross the border
-// between two parts.
+// Long words are merged in parts. This must not affect ids, even if tokens cross the border between
+// two parts.
 TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
   std::mt19937 random(9);
   for (int round = 0; round < 12; ++round) {
@@ -103,7 +103,7 @@ TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
     ASSERT_TRUE(merges.covers_all_bytes());
     byte_merger merger(merges, best_instruction_set());
     std::string word = random_word(random, alphabet, 500 + random() % 2500);
-    if (round % 5 == 0) {  // any period, not just powers of two
+    if (round % 5 == 0) {  // a period of any size, not just a power of two
       const std::string period = random_word(random, alphabet, 1 + random() % 37);
       for (std::size_t i = 0; i < word.size(); ++i) word[i] = period[i % period.size()];
     }
@@ -116,7 +116,7 @@ TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
   }
 }
 
-// Bytes without a token produce nothing, wherever parts end.
+// Bytes without a token give no ids, no matter where parts end.
 TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
   std::mt19937 random(12);
   for (int round = 0; round < 12; ++round) {
@@ -139,9 +139,9 @@ TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
   }
 }
 
-// The word consists of tokens of 96 letters, and each two adjacent tokens merge, starting from the
-// right. Every part except the whole word therefore has a wrong end, and dropping tokens leads back
-// to the beginning each time.
+// The word consists of tokens of 96 letters. Any two adjacent tokens merge, starting from the
+// right. So every part except the whole word has a wrong end, and each time, dropping tokens leads
+// back to the beginning.
 TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   std::string letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += c;
@@ -181,8 +181,8 @@ TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   EXPECT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), whole);
 }
 
-// Rules without the bytes of their result are skipped. Such a rule may spell a special token, a
-// result that no text merges to.
+// Rules are skipped if their result has no bytes. Such a result can be a special token, to which no
+// text merges.
 TEST(ByteMerger, PassesOverRulesWithoutTheBytesOfTheirResult) {
   std::mt19937 random(29);
   const test::naive_bpe naive(random, "ab", 10);
@@ -194,7 +194,8 @@ TEST(ByteMerger, PassesOverRulesWithoutTheBytesOfTheirResult) {
   EXPECT_EQ(merged(merger, "abab"), naive.encode("abab"));
 }
 
-// Pairs are packed into 40 bits if ids fit. A byte whose id does not fit must not match another.
+// Pairs are packed into 40 bits if the ids fit. If the id of a byte does not fit, it must not match
+// the id of another byte.
 TEST(ByteMerger, KeepsLargeIdsOfBytesApart) {
   token_table tokens;
   std::array<std::int32_t, 256> byte_ids{};
@@ -212,8 +213,9 @@ TEST(ByteMerger, KeepsLargeIdsOfBytesApart) {
   EXPECT_EQ(merged(merger, "dz"), (ids_list{'d', byte_ids['z']}));
 }
 
-// Rules whose parts come after their result are applied. Llama 3 has tokens with lower ranks than
-// their parts: a later merge produces the pair, which then merges at once.
+// Rules apply even if they come before the rules for their parts. In Llama 3, some tokens have
+// lower ranks than their parts. When a later merge produces such a pair of parts, the pair merges
+// at once.
 TEST(ByteMerger, TakesRulesWhosePartsComeAfterTheirResult) {
   token_table tokens;
   std::array<std::int32_t, 256> byte_ids{};

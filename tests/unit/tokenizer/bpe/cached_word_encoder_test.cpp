@@ -19,8 +19,8 @@ namespace {
 
 using ids_list = std::vector<std::int32_t>;
 
-// A model that gives every word different ids. Words of the same size have different numbers of
-// ids, from none to more than any table holds.
+// A model that gives every word different ids. The number of ids varies even among words of the
+// same size, from none to more than any table holds.
 ids_list ids_of(std::string_view word) {
   std::uint32_t hash = 2166136261;
   for (const char c : word) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
@@ -61,7 +61,7 @@ ids_list expected_ids(std::string_view text, const word_splitter& splitter, lead
 
 ids_list encode(cached_word_encoder& words, std::string_view text, const word_splitter& splitter,
                 counting_model& model) {
-  // An allocation of exactly the size of the text, so that ASan detects reads past its end.
+  // Copies the text to an allocation of exactly its size, so that ASan detects reads past the end.
   const std::vector<char> exact(text.begin(), text.end());
   id_buffer ids;
   EXPECT_FALSE(words.encode({exact.data(), exact.size()}, splitter, ids, model).has_value());
@@ -69,7 +69,7 @@ ids_list encode(cached_word_encoder& words, std::string_view text, const word_sp
 }
 
 std::string random_text(std::mt19937_64& random) {
-  // Sizes around those of the keys, with and without a leading space.
+  // Sizes at and near the limits of the keys, with and without a leading space.
   constexpr std::size_t sizes[] = {1, 1, 2, 3, 5, 8, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33, 70};
   std::string text;
   for (auto words = random() % 60; words > 0; --words) {
@@ -120,8 +120,8 @@ TEST(CachedWordEncoder, AsksForEachWordOnce) {
   }
 }
 
-// An encoder does not compute the ids of a word that another encoder has met. Exceptions are the
-// latest words, which may not be shared yet, and words with too many ids for a table.
+// An encoder does not compute the ids of a word that another encoder has met. There are two
+// exceptions: the latest words may not be shared yet, and a word may have too many ids for a table.
 TEST(CachedWordEncoder, AsksForNoWordThatAnotherHasMet) {
   const auto splitter = make_splitter(pattern::bert);
   std::string text;

@@ -26,8 +26,8 @@ TEST(MergeTable, HoldsNoRuleAtAll) {
   EXPECT_EQ(merge_table({}).find(0, 0).rank, merge_table::no_rank);
 }
 
-// If two rules have the same pair, the later rule gives its rank, as in Hugging Face's map of
-// merges.
+// If two rules have the same pair, the pair has the rank of the later rule, as in Hugging Face's
+// map of merges.
 TEST(MergeTable, TakesTheLaterOfTwoRulesForOnePair) {
   const std::vector<merge_rule> rules = {{1, 2, 10}, {3, 4, 11}, {1, 2, 10}};
   EXPECT_EQ(merge_table(rules).find(1, 2).rank, 2U);

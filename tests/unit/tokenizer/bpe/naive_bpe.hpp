@@ -16,15 +16,16 @@
 
 namespace millrace::test {
 
-/// A byte-level vocabulary from random merges, and its encoding by the definition of BPE, one word
-/// at a time. It is slow, but simple enough to be obviously correct.
+/// A byte-level vocabulary of random merges. Encodes by the definition of BPE, one word at a time.
+/// It is slow, but simple enough to be obviously correct.
 struct naive_bpe {
   std::array<std::int32_t, 256> byte_ids{};
   tokenizer::detail::token_table tokens;
   std::vector<tokenizer::detail::merge_rule> rules;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> merges;
 
-  /// Bytes 0..255 have ids 0..255; `merge_count` merges join tokens made of `alphabet`.
+  /// Bytes 0 to 255 have ids 0 to 255. Each of the `merge_count` merges joins two tokens whose
+  /// bytes are in `alphabet`.
   naive_bpe(std::mt19937& random, std::string_view alphabet, int merge_count) {
     for (int byte = 0; byte < 256; ++byte) {
       byte_ids[static_cast<std::size_t>(byte)] = byte;
@@ -39,7 +40,8 @@ struct naive_bpe {
       const std::int32_t right = usable[random() % usable.size()];
       const std::string bytes = std::string(tokens.bytes(left)) + std::string(tokens.bytes(right));
       const auto id = static_cast<std::int32_t>(tokens.end_id());
-      // The pair must be the encoding of its bytes, or merging never produces the token.
+      // The pair must be the encoding of its own bytes. Otherwise, merging would never produce the
+      // token.
       if (bytes.size() > 40 || known.contains(bytes) ||
           encode(bytes) != std::vector<std::int32_t>{left, right}) {
         continue;

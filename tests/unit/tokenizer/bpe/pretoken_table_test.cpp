@@ -34,7 +34,7 @@ void expect_keys_tell_words_apart() {
   const std::string text = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789";
   for (std::size_t size = 0; size <= word_key<Words>::max_bytes; ++size) {
     const std::string word = text.substr(3, size);
-    // The word is inside a text, and then at the end of an allocation.
+    // First, the word is inside a text. Then it is at the end of an allocation.
     EXPECT_EQ(word_key<Words>::of(text.data() + 3, size, text.size() - 3), key_of<Words>(word));
     if (size == 0) continue;
     EXPECT_NE(key_of<Words>(word), key_of<Words>(word.substr(1)));
@@ -49,7 +49,7 @@ TEST(WordKey, TellsWordsApartByBytesAndSize) {
   expect_keys_tell_words_apart<4>();
 }
 
-// A look-up gives what was put in for the word, or nothing. The last entry is always found.
+// A look-up returns the ids that were put in for the word, or null. It always finds the last entry.
 template <std::size_t Words>
 void expect_table_forgets_but_never_lies(unsigned line_bits) {
   pretoken_table<Words> table(line_bits);

@@ -20,7 +20,7 @@ struct listed_word {
   typename Table::ids ids;
 };
 
-// Different words, each with unique ids.
+// Returns different words. Each has its own ids.
 template <class Table>
 std::vector<listed_word<Table>> some_words(std::size_t count) {
   std::vector<listed_word<Table>> words;
@@ -84,7 +84,7 @@ TYPED_TEST(SharedPretokenTable, KeepsWordsWhereTheyAre) {
   EXPECT_EQ(in, 2 * TypeParam::ways);
 }
 
-// At any time, a thread finds only complete words that some thread has added.
+// At any time, a thread finds only complete words that a thread has added.
 TYPED_TEST(SharedPretokenTable, GivesWholeWordsWhileThreadsAddThem) {
   const auto words = some_words<TypeParam>(3000);
   for (const unsigned line_bits : {4U, 12U}) {

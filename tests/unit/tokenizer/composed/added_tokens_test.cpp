@@ -13,7 +13,7 @@ added_token token(const char* content, std::int32_t id) {
   return {content, id};
 }
 
-// All matches as "begin-end:id", searched as a tokenizer does.
+// All matches as "begin-end:id". Searches in the same way as a tokenizer.
 std::string matches(const added_token_finder& finder, std::string_view text) {
   std::string all;
   std::size_t from = 0;
@@ -33,8 +33,8 @@ TEST(AddedTokens, AreFoundLeftmostAndOfThoseTheLongest) {
   EXPECT_EQ(matches(finder, "<<a"), "");
 }
 
-// Single-word tokens match only if no word character touches them. Words consist of \w: letters,
-// marks, digits, connectors.
+// A single-word token matches only if no word character touches it. Word characters are those of
+// \w: letters, marks, digits and connectors.
 TEST(AddedTokens, OfSingleWordsAreTouchedByNone) {
   added_token alone = token("ab", 1);
   alone.single_word = true;
@@ -47,7 +47,7 @@ TEST(AddedTokens, OfSingleWordsAreTouchedByNone) {
             "");
 }
 
-// A match that gives no token is skipped as a whole: nothing inside it is found either.
+// If a match gives no token, it is skipped as a whole, so no token inside it is found.
 TEST(AddedTokens, ThatDoNotCountHideOthers) {
   added_token alone = token("a-b", 1);
   alone.single_word = true;
@@ -73,8 +73,8 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
   EXPECT_EQ(matches(finder, "<r>  <l>"), "0-5:2 5-8:1 ") << "what is taken is not taken twice";
 }
 
-// As in the reference, the search continues right after a token, not after the white space that the
-// token strips.
+// As in the reference, the search resumes directly after a token, not after the white space that
+// the token strips.
 TEST(AddedTokens, MayBeginInWhiteSpaceThatAnotherHasTaken) {
   added_token right = token("<r>", 1);
   right.strips_right = true;

@@ -46,8 +46,8 @@ TEST(ChosenEod, LeavesEverythingElseAlone) {
   EXPECT_NE(chosen->fingerprint(), with_eod(small(), "a")->fingerprint());
 }
 
-// A chosen eod has to be the text of one token. The ids of ByteLevelTokenizer that are not bytes
-// all decode to U+FFFD.
+// A chosen end-of-document token must be the text of exactly one token. In ByteLevelTokenizer, all
+// ids that are not bytes decode to U+FFFD.
 TEST(ChosenEod, HasToBeTheTextOfOneToken) {
   EXPECT_EQ(fault_of("</s>"), "--eod-token '</s>' is not the text of any token");
   tokenizer_options bytes;

@@ -26,7 +26,7 @@ TEST(PairFilter, WithoutWordsFindsNothing) {
   EXPECT_EQ(pair_filter().next("any text at all", 0), 15U);
 }
 
-// Covers blocks of 32, the rest after them, and words of one byte at the very end.
+// Covers blocks of 32 bytes, the remaining bytes after them, and words of one byte at the very end.
 TEST(PairFilter, FindsTheFirstPlaceWhereverItLies) {
   const pair_filter filter({"<|x|>", "!"});
   for (std::size_t before = 0; before < 100; ++before) {

@@ -22,7 +22,8 @@ using wide_ids = std::vector<std::int64_t>;
 
 const std::string end_of_text = "<|endoftext|>";
 
-// Ids: 256 ab, 257 abc, 258 " a" (a space is spelled U+0120), 259 the special token.
+// The ids are: 256 for "ab", 257 for "abc", 258 for " a" (a space is spelled U+0120), and 259 for
+// the special token.
 small_vocabulary usual() {
   return {small_vocabulary::bytes_and({"ab", "abc",
                                        "\u0120"
@@ -35,7 +36,7 @@ TEST(Gpt2Tokenizer, MergesInsidePretokensOnly) {
   const auto gpt2 = usual().load();
   EXPECT_EQ(test::encode(*gpt2, "abc"), ids_list({257}));
   EXPECT_EQ(test::encode(*gpt2, "abcab"), ids_list({257, 256}));
-  EXPECT_EQ(test::encode(*gpt2, "b abc"), ids_list({'b', 32, 257}));  // a b outranks " a"
+  EXPECT_EQ(test::encode(*gpt2, "b abc"), ids_list({'b', 32, 257}));  // a b ranks before " " a
   EXPECT_EQ(test::encode(*gpt2, " ac"), ids_list({258, 'c'}));
   EXPECT_EQ(test::encode(*gpt2, "a1b"), ids_list({'a', '1', 'b'}));
   EXPECT_EQ(test::encode(*gpt2, "\u00E9"), ids_list({0xC3, 0xA9}));
@@ -49,15 +50,15 @@ TEST(Gpt2Tokenizer, FindsTheSpecialTokenInTexts) {
   EXPECT_EQ(test::encode(*gpt2, end_of_text), ids_list({259}));
   EXPECT_EQ(test::encode(*gpt2, "ab" + end_of_text + end_of_text + "c"),
             ids_list({256, 259, 259, 'c'}));
-  // The pattern also treats the special token as the end of its text: the space before the token is
-  // a pretoken, and the space after it belongs to the next one.
+  // For the pattern, the text ends at the special token. So the space before the token is a
+  // pretoken, and the space after the token belongs to the next pretoken.
   EXPECT_EQ(test::encode(*gpt2, " " + end_of_text + " a"), ids_list({32, 259, 258}));
   EXPECT_EQ(test::encode(*gpt2, "<|endoftext|").size(), 12U);
   EXPECT_EQ(test::encode(*gpt2, "<|" + end_of_text), ids_list({'<', '|', 259}));
 }
 
-// The pattern's text ends at a special token. The pattern looks ahead: two spaces at the end of its
-// text are one pretoken, but two pretokens before a letter.
+// For the pattern, the text ends at a special token. The pattern looks ahead: two spaces at the end
+// of the text are one pretoken, but two spaces before a letter are two pretokens.
 TEST(Gpt2Tokenizer, EndsThePatternsTextAtASpecialToken) {
   const auto tokens = small_vocabulary::bytes_and({"\u0120\u0120", end_of_text});
   const auto gpt2 = small_vocabulary(tokens, "\u0120 \u0120\n").load();
@@ -73,9 +74,9 @@ TEST(Gpt2Tokenizer, AddsTheSpecialTokenToVocabulariesWithout) {
   EXPECT_EQ(gpt2->decode(wide_ids{256, 257}), "ab" + end_of_text);
 }
 
-// Gaps between ids count toward the vocabulary size. transformers uses the number of entries as the
-// id of the added token, even if there are gaps. Its vocabulary size ignores gaps, so higher ids
-// might not fit a dtype chosen by that size.
+// Gaps between ids count toward the vocabulary size. If ids have gaps, `transformers` still uses
+// the number of entries as the id of the added token. Its vocabulary size also ignores gaps, so
+// higher ids might not fit in a dtype that is chosen by that size.
 TEST(Gpt2Tokenizer, CountsGapsAsVocabulary) {
   auto tokens = small_vocabulary::bytes();
   tokens.emplace_back("ab", 70000);
@@ -88,7 +89,7 @@ TEST(Gpt2Tokenizer, CountsGapsAsVocabulary) {
 
 TEST(Gpt2Tokenizer, RefusesAnIdForTwoTokens) {
   auto tokens = small_vocabulary::bytes();
-  tokens[0].second = 256;  // 256 entries, none of them the special token, whose id would be 256
+  tokens[0].second = 256;  // 256 entries without the special token, whose id would be 256
   EXPECT_THROW(small_vocabulary(tokens, "#version: 0.2\n").load(), format_error);
 }
 
@@ -101,7 +102,7 @@ TEST(Gpt2Tokenizer, NeedsATokenForEveryByteOfUtf8) {
     kept.emplace_back(end_of_text, 256);
     return small_vocabulary(kept, "#version: 0.2\n");
   };
-  // GPT-NeoX and similar vocabularies omit these bytes, because they do not occur in text.
+  // GPT-NeoX and similar vocabularies omit these bytes, because they never occur in UTF-8.
   EXPECT_EQ(test::encode(*without({0xC0, 0xC1, 0xF5, 0xFF}).load(), "a"), ids_list({'a'}));
   try {
     (void)without({'b'}).load();
@@ -144,8 +145,8 @@ TEST(Gpt2Tokenizer, FollowsTheLaterOfTwoEqualMerges) {
             ids_list({'a', 257}));
 }
 
-// Words are cached. Their ids must not depend on what was encoded before, nor on where in memory
-// the word ends.
+// Words are cached. Their ids must not depend on what was encoded before, or on where in memory the
+// word ends.
 TEST(Gpt2Tokenizer, GivesEqualTextsEqualIds) {
   const auto gpt2 = usual().load();
   const auto warm = gpt2->make_encoder();
@@ -168,7 +169,7 @@ TEST(Gpt2Tokenizer, DecodesToTheText) {
   const std::string text = "abc ab\u00E9\n" + end_of_text + " \U0001F600";
   const auto ids = test::encode(*gpt2, text);
   EXPECT_EQ(gpt2->decode(wide_ids(ids.begin(), ids.end())), text);
-  EXPECT_EQ(gpt2->decode(wide_ids{0xC3}), "\xC3");  // half a character is not changed
+  EXPECT_EQ(gpt2->decode(wide_ids{0xC3}), "\xC3");  // half a character is kept
   EXPECT_EQ(gpt2->decode(wide_ids{-1, 260, std::int64_t{1} << 40}), "\uFFFD\uFFFD\uFFFD");
 }
 

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                        "'\\xe6\\x97\\xa5' has a character outside"}),
     [](const auto& each) { return std::string(each.param.name); });
 
-// Every truncated file is refused, and none is read past its end.
+// Every truncated file is refused, and no file is read past its end.
 TEST(ParseVocabJson, RejectsEveryTruncation) {
   const std::string json = "{\"a\": 1, \"\\u0120b\": 22, \"\u00E9\": 3}";
   ASSERT_EQ(parse_vocab_json(json).size(), 3U);

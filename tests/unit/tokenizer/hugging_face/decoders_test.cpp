@@ -57,7 +57,8 @@ TEST(Decoders, InSequenceAreThatOfLlama) {
   EXPECT_EQ(decoded(json, {"_a", "<0xC3>", "<0xA9>"}), "a\xC3\xA9");
 }
 
-// Decoders of unknown kinds join tokens and are noted. A user who only encodes needs no decoder.
+// A decoder of an unknown kind joins the tokens, and is reported in a note. It is not refused,
+// because a user who only encodes needs no decoder.
 TEST(Decoders, OfUnknownKindsJoinTokensAndAreNoted) {
   for (const auto& [json, reason] : {
            std::pair(R"({"type":"Strange"})", "the decoder 'Strange' is unknown"),

@@ -52,8 +52,8 @@ TEST_F(GrowingTexts, AreRefusedAndTheNextTextIsEncoded) {
   EXPECT_EQ(encode(*encoder, "b b"), (ids_list{2, 2}));
 }
 
-// A text is refused if many sections grow: no section between two added tokens exceeds the limit,
-// but all together do.
+// A text is refused if many of its sections grow. No section between two added tokens exceeds the
+// limit, but all sections together do.
 TEST_F(GrowingTexts, AreRefusedWhereManySectionsGrow) {
   std::string content;
   for (int i = 0; i < 20'000; ++i) content += "a ";

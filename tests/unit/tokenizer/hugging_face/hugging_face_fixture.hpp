@@ -51,7 +51,8 @@ class HuggingFaceTokenizer : public testing::Test {
     test::write_text(folder_ / "tokenizer_config.json", config);
     return make_hugging_face_tokenizer(folder_.path(), options);
   }
-  // Expects that `json` is refused with this message, at the byte where `at` begins.
+  // Expects that `json` is refused with the message `problem`, at the byte where the text `at`
+  // begins.
   void expect_refused(const std::string& json, const std::string& problem, std::string_view at) {
     SCOPED_TRACE(json);
     const std::string where = "(at byte " + std::to_string(json.find(at)) + ")";

@@ -31,8 +31,8 @@ TEST_F(HuggingFaceTokenizer, EncodesAndDecodesBothWays) {
   EXPECT_EQ(t->eod(), std::nullopt);
 }
 
-// As in the reference, an added token gets the next id after the model's tokens, whatever id the
-// file gives.
+// As in the reference, an added token gets the next id after the model's tokens, regardless of its
+// id in the file.
 TEST_F(HuggingFaceTokenizer, GivesAddedTokensTheNextIds) {
   const auto t =
       make(json_of(word_level, std::string(white_space) + R"("added_tokens":[)" + added("<x>") +
@@ -110,8 +110,8 @@ TEST_F(HuggingFaceTokenizer, NamesTheComponentItCannotHonour) {
                  "\"type\":\"Strange\"");
 }
 
-// A byte-level model that lacks bytes is refused. A byte without a token would silently be dropped
-// from texts.
+// A byte-level model that lacks bytes is refused. Otherwise, bytes without a token would be dropped
+// from texts without notice.
 TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
   EXPECT_THAT(
       [&] {
@@ -122,9 +122,9 @@ TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
       ThrowsMessage<format_error>(HasSubstr("no token for byte 0 alone")));
 }
 
-// Tokens that may match a part of the first character are refused. If normalizing turns one
-// character into two and a token matches the first of the two, the reference treats the second one
-// as the start of the text too. We do not.
+// Tokens that may match a part of the first character are refused. Suppose that normalizing turns
+// one character into two, and a token matches the first of these. The reference then treats the
+// second one as the start of the text too, but millrace does not.
 TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   const auto json = [](const std::string& token, const std::string& scheme) {
     return R"({"added_tokens":[)" + token +
@@ -138,8 +138,8 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   (void)make(json(added("f", "normalized"), "always"));
 }
 
-// A replacement of several characters is refused if only the start of a text gets a prefix. If such
-// a replacement changes the start, the reference no longer sees a start there.
+// If only the start of a text gets a prefix, a replacement of several characters is refused. If
+// such a replacement changes the start of a text, the reference no longer recognizes the start.
 TEST_F(HuggingFaceTokenizer, RefusesToReplaceSeveralCharactersAtAStartThatCounts) {
   const auto json = [](const std::string& normalizers, const std::string& scheme) {
     return R"({"normalizer":{"type":"Sequence","normalizers":[)" + normalizers +
@@ -227,7 +227,7 @@ TEST_F(HuggingFaceTokenizer, OfAVocabularyOfBertIsMegatrons) {
               ThrowsMessage<format_error>(HasSubstr("lacks [SEP]")));
 }
 
-// Notes only the regular expressions that PCRE2 matches, because they are slower.
+// Only regular expressions that PCRE2 matches are noted, because they are slower.
 TEST_F(HuggingFaceTokenizer, NotesTheRegularExpressionsThatPcre2Matches) {
   const auto split = [](std::string_view regex) {
     return R"({"pre_tokenizer":{"type":"Split","pattern":{"Regex":")" + std::string(regex) +
@@ -265,7 +265,7 @@ TEST_F(HuggingFaceTokenizer, SaysWhichRegularExpressionGivesUpOnAText) {
   id_buffer ids;
   const auto fault = tokenizer->make_encoder()->encode("b<x>" + std::string(300, 'a') + "bc", ids);
   ASSERT_TRUE(fault);
-  EXPECT_EQ(fault->offset_bytes, 4U);  // within the section
+  EXPECT_EQ(fault->offset_bytes, 4U);  // offset within the section
   EXPECT_EQ(fault->what,
             "the regular expression '(?:a?a)+c' gives up at byte 0 of a piece of 302: there are "
             "too many ways to match it");

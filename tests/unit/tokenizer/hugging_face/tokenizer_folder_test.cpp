@@ -39,8 +39,8 @@ TEST_F(TokenizerFolder, AddsTheTokensOfItsFolder) {
   EXPECT_EQ(encode(*t, "a <x><y><z>"), (ids_list{1, 4, 3, 5}));
 }
 
-// Without "added_tokens_decoder", the names in the map override those in the config, and null
-// removes a name. With it, the map is ignored.
+// If the config has no "added_tokens_decoder", the names in the map override those in the config,
+// and a null removes a name. If the config has it, the map is ignored.
 TEST_F(TokenizerFolder, TakesTheNamesOfTheSpecialTokensMap) {
   const std::string json = json_of(word_level, white_space);
   const auto map = [&](std::string_view text) {
@@ -179,7 +179,7 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
     EXPECT_EQ(encode(*make_folder(plain, config + names, {.include_special_tokens = false}), "b"),
               ids_list{2});
   }
-  // With these configs, other names refer to the same tokens.
+  // With these configs, other names refer to the tokens of the template.
   const std::string xlm = R"({"tokenizer_class":"XLMRobertaTokenizer","unk_token":null,)"
                           R"("pad_token":null,"mask_token":null,"cls_token":"b","sep_token":"a")";
   EXPECT_EQ(encode(*make_folder(json, xlm + R"(,"bos_token":"a","eos_token":"b"})"), "b"),
@@ -193,8 +193,8 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
               ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
 }
 
-// The tokenizer's class is taken from the model's config.json. The tokenizer config in GPT-2's own
-// folder names no tokens and no class.
+// The class of the tokenizer is taken from the model's config.json. The tokenizer config in GPT-2's
+// own folder names neither tokens nor a class.
 TEST_F(TokenizerFolder, TakesTheClassOfTheModel) {
   const std::string json =
       json_of(word_level, R"("added_tokens":[)" + added("<|endoftext|>", "special") + "]," +
@@ -210,7 +210,7 @@ TEST_F(TokenizerFolder, TakesTheClassOfTheModel) {
   EXPECT_NE(make_folder(json, config)->fingerprint(), none->fingerprint());
   EXPECT_EQ(eod_of(R"({"model_type":"bert","tokenizer_class":"GPT2Tokenizer"})"), 3);
   EXPECT_EQ(eod_of(R"({"vocab_size":3})"), std::nullopt);
-  // The class in the tokenizer's own config takes precedence.
+  // The class in the tokenizer config takes precedence over the class in config.json.
   EXPECT_EQ(make_folder(json, R"({"tokenizer_class":"PreTrainedTokenizerFast"})")->eod(),
             std::nullopt);
   for (const char* type : {"llama", "my_model"}) {
@@ -303,8 +303,8 @@ TEST_F(TokenizerFolder, RefusesFlagsThatDependOnTheVersion) {
                   HasSubstr("tokenizer.json: "), HasSubstr("the token '<old>' is there twice"))));
 }
 
-// The config as transformers saves it: the length is 10^30 if unknown, and extra tokens have no
-// names.
+// A config as `transformers` saves it. The length is 10^30 if it is unknown, and the extra tokens
+// have no names.
 TEST_F(TokenizerFolder, TakesWhatTransformersSaves) {
   const std::string json = json_of(word_level, white_space);
   const std::string saved =
@@ -336,8 +336,8 @@ TEST_F(TokenizerFolder, RefusesANormalizerThatTheClassWouldChange) {
   }
 }
 
-// A prefix space that the config does not contain is refused. Without this entry, release 4 of
-// transformers uses false. Release 5 uses the file's value for some classes.
+// A prefix space is refused if the config has no entry for it. Without this entry, release 4 of
+// `transformers` uses false. Release 5 uses the value in tokenizer.json for some classes.
 TEST_F(TokenizerFolder, RefusesAPrefixSpaceThatTheConfigDoesNotHave) {
   const auto json = [](const char* prefix) {
     return R"({"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,"use_regex":true,)"

@@ -60,7 +60,7 @@ TEST(JsonEnd, IsTheFirstByteThatCannotBeThere) {
   EXPECT_EQ(json_end(""), 0U);
 }
 
-// In a truncated copy, the error is at the end, where more was expected.
+// In a truncated copy, the error is at the end, because more text is expected there.
 TEST(JsonEnd, IsTheSizeOfEveryTruncation) {
   const std::string json = R"([{"rank": 0, "token_bytes": "AA==", "token_str": "\u0000"}, [-1.5]])";
   for (std::size_t size = 0; size < json.size(); ++size) {

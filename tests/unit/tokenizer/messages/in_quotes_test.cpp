@@ -8,7 +8,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Messages are one line of ASCII, whatever bytes the file contains.
+// A message is one line of ASCII, no matter which bytes the file contains.
 TEST(InQuotes, ShowsAnyBytesOnOneLineOfAscii) {
   EXPECT_EQ(in_quotes("a b"), "'a b'");
   EXPECT_EQ(in_quotes(""), "''");

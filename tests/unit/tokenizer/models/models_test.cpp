@@ -84,8 +84,8 @@ TEST(CharacterBpe, MakesUnknownTokensOneOrMany) {
             (ids_list{0, 1, 0}));
 }
 
-// As in the reference, the id of an unknown character is added only before the next known
-// character. Ids of bytes in between come first.
+// As in the reference, the id of an unknown character is added just before the next known
+// character. The ids of bytes between these two characters come first.
 TEST(CharacterBpe, FallsBackToBytesIfAllOfThemAreThere) {
   character_bpe_options options;
   options.unknown = 0;
@@ -118,7 +118,7 @@ TEST(Unigram, TakesTheHighestSum) {
   EXPECT_EQ(encode(*model, "axxa"), (ids_list{1, 0, 1})) << "neighbours that are unknown are one";
 }
 
-// Of equal sums, the first one found wins: the one whose cut begins earlier.
+// If two sums are equal, the one found first wins. Its piece begins earlier.
 TEST(Unigram, KeepsTheFirstOfEqualSums) {
   const auto model = make_unigram({{"?", 0}, {"a", -1}, {"ab", -2}, {"b", -1}}, 0, false);
   EXPECT_EQ(encode(*model, "ab"), ids_list{2});
@@ -132,7 +132,7 @@ TEST(Unigram, SpellsUnknownTextInBytesIfAllAreThere) {
   EXPECT_EQ(encode(*make_unigram(pieces, std::nullopt, false), "x"), ids_list{-1});
 }
 
-// A million characters without a break: neither time nor stack may be quadratic.
+// A million characters without a break. Time and stack size must not be quadratic.
 TEST(Models, TakeAMillionCharactersInOneWord) {
   const std::string word(1000000, 'a');
   EXPECT_EQ(encode(*make_character_bpe(vocabulary_of({"a", "aa"}), {{0, 0, 1}}, {}), word).size(),

@@ -15,8 +15,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Calls the table with only those bytes allocated that it may read after the text, so that ASan
-// detects further reads.
+// Calls the table with a copy of the text in an allocation that also has the bytes that the table
+// may read after the text, but no others. So ASan detects all further reads.
 piece_table::match longest(const piece_table& table, std::string_view text, bool continues,
                            char behind) {
   std::vector<char> exact(text.begin(), text.end());
@@ -53,7 +53,7 @@ TEST(PieceTable, KeepsZerosApart) {
 TEST(PieceTable, AgreesWithAMapOnRandomPieces) {
   std::mt19937_64 random(test::seed(81));
   for (int round = 0; round < 60; ++round) {
-    // Few characters give many pieces with common prefixes; all bytes give hash collisions.
+    // With few characters, many pieces have common prefixes. With all bytes, hashes collide.
     const std::size_t letters = round % 3 == 0 ? 256 : 2 + random() % 3;
     const auto text_of = [&](std::size_t most) {
       std::string text;

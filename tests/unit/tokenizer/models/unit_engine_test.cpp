@@ -57,7 +57,7 @@ std::unique_ptr<const section_engine> engine(const bert_steps* steps, engine_tun
 }
 
 ids_list encode(section_encoder& encoder, std::string_view text) {
-  // An allocation of exactly the size of the text, so that ASan detects reads past its end.
+  // Copies the text to an allocation of exactly its size, so that ASan detects reads past the end.
   const std::vector<char> exact(text.begin(), text.end());
   id_buffer ids;
   EXPECT_FALSE(encoder.encode({{exact.data(), exact.size()}}, ids).has_value());
@@ -76,7 +76,7 @@ std::string random_text(std::mt19937_64& random) {
   return text;
 }
 
-// Compares with running the passes in order, each over the whole text.
+// The result equals that of running the steps one after another, each over the whole text.
 TEST(UnitEngine, GivesWhatItsPartsDoOneAfterAnother) {
   const auto passes = make_piecewise_engine(words(), model());
   const auto slow = passes->make_encoder(std::size_t{1} << 20);
@@ -106,7 +106,7 @@ TEST(UnitEngine, GivesWhatItsPartsDoOneAfterAnother) {
   }
 }
 
-// The limit counts characters of the normalized word, not the bytes of the unit.
+// The limit counts the characters of the normalized word, not the bytes of the raw unit.
 TEST(UnitEngine, CountsTheCharactersOfTheNormalizedWord) {
   const bert_steps steps;
   const auto fused = engine(&steps);

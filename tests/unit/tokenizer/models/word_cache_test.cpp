@@ -14,7 +14,7 @@ namespace {
 
 using ids_list = std::vector<std::int32_t>;
 
-// With more words than there is room for, the cache forgets some but never confuses them.
+// With more words than it has room for, the cache forgets some words but never confuses them.
 void expect_back_or_nothing(std::size_t cache_bytes, std::size_t least_known) {
   word_cache cache(cache_bytes);
   EXPECT_LE(cache.size_bytes(), std::max(cache_bytes, std::size_t{9} << 10));

@@ -33,7 +33,7 @@ std::size_t size_of(const normalizer& normal, std::string_view text) {
   return normal.normalize(text, buffer).size();
 }
 
-// Bytes that a normalizer allocates, whether it returns or throws.
+// Returns how many bytes a normalizer has allocated when it returns or throws.
 std::size_t memory_of(const normalizer& normal, std::string_view text) {
   std::string buffer;
   try {
@@ -56,7 +56,7 @@ TEST(GrowthLimit, NamesTheStepTheSizesAndTheRule) {
                               HasSubstr("of a text of 6 bytes"), HasSubstr("32 times its size"))));
 }
 
-// 2^40 bytes would not fit into memory, so the step that exceeds the limit must stop midway.
+// 2^40 bytes would not fit in memory, so the step that exceeds the limit must stop before its end.
 TEST(GrowthLimit, EndsAStepBeforeItHasFilledTheMemory) {
   EXPECT_LT(memory_of(*doubling(40), "a"), std::size_t{4} << 20);
   const std::string content(1000, 'b');
@@ -65,7 +65,7 @@ TEST(GrowthLimit, EndsAStepBeforeItHasFilledTheMemory) {
       << "one step alone would make 100 MB";
 }
 
-// Every step that can lengthen a text stops midway when it exceeds the limit.
+// Every step that can lengthen a text stops as soon as it exceeds the limit.
 TEST(GrowthLimit, HoldsForEveryStepThatGrows) {
   std::vector<std::pair<const char*, normalizer_pointer>> steps;
   steps.emplace_back("ByteLevel", make_byte_level_normalizer());
@@ -89,7 +89,7 @@ TEST(GrowthLimit, HoldsForEveryStepThatGrows) {
 }
 
 TEST(GrowthLimit, CountsWhatIsThereAndNotWhatWasBefore) {
-  // The buffer of a long text does not count toward the limit of the next, short one.
+  // The buffer of a long text does not count toward the limit of the next text, which is short.
   std::string buffer(std::size_t{8} << 20, 'x');
   EXPECT_EQ(make_normal_form(normal_form::nfc)->normalize("e\u0301", buffer), "\u00E9");
   buffer.assign(std::size_t{8} << 20, 'x');

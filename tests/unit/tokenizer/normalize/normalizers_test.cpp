@@ -30,7 +30,7 @@ TEST(NormalForms, OrderMarksByTheirClassAndKeepEqualOnes) {
   EXPECT_EQ(of(make_normal_form(normal_form::nfd), "a\u0301\u0300\u0323"), "a\u0323\u0301\u0300");
   std::string marks;
   std::string below;
-  for (int i = 0; i < 40; ++i) {  // more than the simple sort handles
+  for (int i = 0; i < 40; ++i) {  // more marks than the simple sort handles
     marks += "\u0301\u0323";
     below += "\u0323";
   }
@@ -38,7 +38,7 @@ TEST(NormalForms, OrderMarksByTheirClassAndKeepEqualOnes) {
   EXPECT_TRUE(found.starts_with("a" + below + "\u0301"));
 }
 
-// Marks that were added after Unicode 9.0 are unknown, so they are not reordered or composed.
+// Marks that were added after Unicode 9.0 are unknown, so they are neither reordered nor composed.
 TEST(NormalForms, AreThoseOfUnicode9) {
   EXPECT_EQ(of(make_normal_form(normal_form::nfc), "a\u0301\u1DF6"), "\u00E1\u1DF6");
   EXPECT_EQ(of(make_normal_form(normal_form::nfd), "a\u1DF6\u0323"), "a\u1DF6\u0323");
@@ -56,15 +56,15 @@ TEST(NormalForms, ReturnTheTextItselfWhereItIsInTheForm) {
   }
 }
 
-// The scan skips characters by their first byte, so it must not skip a first byte with which any
-// character begins that is not stable in NFC.
+// The scan skips characters by their bytes. It must not skip any character that is not stable in
+// NFC.
 TEST(NormalForms, ChangeWhatTheScanMustNotPassOver) {
   const auto nfc = make_normal_form(normal_form::nfc);
   std::size_t changing = 0;
   for (std::uint32_t point = 0x80; point < 0x110000; ++point) {
     if (point >= 0xD800 && point < 0xE000) continue;
     if (stable_blocks[stable_block_of[point / 128] * 128U + point % 128] & 1) continue;
-    std::string letter = "e";  // an acute accent follows, so that the order matters
+    std::string letter = "e";  // an accent is appended, so that order matters
     append_code_point(letter, point);
     const std::string alone = of(nfc, letter + "\u0301");
     const std::string padded =
@@ -117,7 +117,7 @@ TEST(Prepend, LeavesTheEmptyTextAlone) {
   EXPECT_EQ(of(make_prepend("_"), ""), "");
 }
 
-// All ways in which a text can move through the two buffers of a sequence.
+// Tests all ways in which a text can move through the two buffers of a sequence.
 TEST(Sequence, KeepsTheTextThroughAnyMixOfSteps) {
   for (unsigned mix = 0; mix < 81; ++mix) {
     std::vector<normalizer_pointer> steps;

@@ -38,13 +38,13 @@ TEST(Precompiled, LooksUpShortClustersWhole) {
             "x\u00E9"
             "e\u0302");
   EXPECT_EQ(of({{"\r\n", " "}}, "a\r\nb\r\r\nc\n"), "a b\r c\n");
-  // In a longer cluster, each character is looked up on its own.
+  // In a longer cluster, each character is looked up by itself.
   EXPECT_EQ(of({{"e\u0301", "\u00E9"}, {"\u0301", "'"}}, "e\u0301\u0302 e\u0301\u0302\u0302"),
             "\u00E9 e'\u0302\u0302");
 }
 
-// The shortest rule of a cluster applies and replaces the whole cluster. This loses text, but it is
-// what the reference does.
+// The shortest rule that matches the beginning of a cluster replaces the whole cluster. This loses
+// text, but the reference does the same.
 TEST(Precompiled, ReplacesAShortClusterByTheRuleForItsBeginning) {
   EXPECT_EQ(of({{"E", "e"}}, "E\u0301"), "e");
   EXPECT_EQ(of({{"E", "e"}, {"E\u0301", "\u00E9"}}, "E\u0301"), "e");
@@ -59,7 +59,7 @@ TEST(Precompiled, FindsClustersBehindPlainText) {
                "abe\u0301abe\u0301"),
             "\u4E2D"
             "ab1ab1");
-  // A consonant after a linker continues the cluster, unless there is a letter between them.
+  // A consonant after a linker continues the cluster, unless a letter is between them.
   EXPECT_EQ(of({{"\u0915", "k"}}, "\u0915\u094D\u0915\u0301"), "k\u094Dk\u0301");
   EXPECT_EQ(of({{"\u0915", "k"}}, "\u0915\u094Dab\u0915\u0301"),
             "k\u094D"

@@ -18,7 +18,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// The pieces of `text` from a Split that isolates the matches of `pattern`, found by engine `how`.
+// The pieces of `text` after a Split that isolates the matches of `pattern`. `how` selects the
+// engine.
 std::vector<std::string> cuts_by(pcre2_pattern::engine how, std::string_view pattern,
                                  std::string_view text) {
   const regex compiled(pattern, how);
@@ -107,7 +108,8 @@ TEST_F(Regex, RepeatsGreedilyLazilyAndForGood) {
   EXPECT_THAT(cuts("(?:a|b*)*c", "abbac"), ElementsAre("abbac"));
 }
 
-// Both texts are split correctly. PCRE2 10.42 with its default optimizations gets both wrong.
+// Both texts must be split correctly. With its default optimizations, PCRE2 10.42 splits both
+// wrongly.
 TEST_F(Regex, FindsWhatOptimizationsMiss) {
   EXPECT_THAT(cuts("(?>[ab]+?[^a]){2}", "ab-ab"), ElementsAre("a", "b-ab"));
   EXPECT_THAT(cuts("[^x]?(?:x(?:ac)?)?+[^y]{2,}", "aby"), ElementsAre("ab", "y"));
@@ -133,7 +135,7 @@ TEST_F(Regex, GivesUpOnAnExponentialSearchWithASentence) {
   }
 }
 
-// The engine keeps a choice for each character, which takes more than its initial memory.
+// The engine remembers a choice for each character, which takes more than its initial memory.
 TEST_F(Regex, TakesMebibytesInOneMatch) {
   const std::string text(std::size_t{2} << 20, 'a');
   const auto fastest = pcre2_pattern::engine::fastest;

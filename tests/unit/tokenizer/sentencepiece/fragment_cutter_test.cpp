@@ -20,7 +20,7 @@ struct cutter_of {
                      instruction_set set = best_instruction_set())
       : seams(pieces), cutter(seams, characters, joins_spaces, set) {}
 
-  // Uses a copy of exactly the size of the text, so that ASan detects reads past its end.
+  // Copies the text to an allocation of exactly its size, so that ASan detects reads past the end.
   list operator()(std::string_view given, std::size_t batch = 5) const {
     const std::vector<char> exact(given.begin(), given.end());
     const std::string_view text(exact.data(), exact.size());
@@ -42,7 +42,7 @@ struct cutter_of {
   fragment_cutter cutter;
 };
 
-// Pieces of a model. Models that are trained without pieces that mix scripts have similar ones.
+// Pieces of a model. Models that are trained without pieces of mixed scripts have similar pieces.
 const std::vector<std::string_view> cut_words = {
     "ab", "ba", " a", " b", "  ", "00", "01", "10", "11", "),", ").", "#a", "\xD0\xB6\xD0\xB7"};
 
@@ -50,8 +50,8 @@ TEST(FragmentCutter, CutsWhereWordsEnd) {
   const cutter_of cut(cut_words);
   EXPECT_EQ(cut(""), list{});
   EXPECT_EQ(cut("ab  ba01 a),b"), (list{"ab", "  ba", "01", " a", "),", "b"}));
-  EXPECT_EQ(cut("#ab"), (list{"#ab"}));                    // a piece spans it
-  EXPECT_EQ(cut("a\n\nb"), (list{"a", "\n", "\n", "b"}));  // "\n" is always an id of its own
+  EXPECT_EQ(cut("#ab"), (list{"#ab"}));                    // a piece spans this
+  EXPECT_EQ(cut("a\n\nb"), (list{"a", "\n", "\n", "b"}));  // "\n" always has its own id
   EXPECT_EQ(cut("\xD0\xB6\xD0\xB6 \xD0\xB6."), (list{"\xD0\xB6\xD0\xB6", " \xD0\xB6", "."}));
   EXPECT_EQ(cut("\xE4\xB8\x80\xE4\xB8\x81"), (list{"\xE4\xB8\x80", "\xE4\xB8\x81"}));
 }
@@ -64,12 +64,12 @@ TEST(FragmentCutter, LeavesTheLastOfSeveralSpacesToAWord) {
   const std::vector<std::string_view> some = {"ab", " a"};
   EXPECT_EQ(cutter_of(some, true)("a    ab b"), (list{"a", "   ", " ab", " b"}));
   EXPECT_EQ(cutter_of(some, false)("a    ab b"), (list{"a", "    ab", " b"}));
-  // The last space may be in one piece with what precedes it.
+  // The last space of a run may be in one piece with the character before the run.
   const std::vector<std::string_view> behind = {"ab", "a "};
   EXPECT_EQ(cutter_of(behind, true)("a    ab b"), (list{"a    ab", " b"}));
 }
 
-// Windows, batches and vectors must not affect cuts.
+// Windows, batches and vector instructions must not affect cuts.
 TEST(FragmentCutter, IsTheSameOnEveryInstructionSet) {
   const std::vector<std::string_view> letters = {"a",
                                                  "b",

@@ -41,12 +41,12 @@ inline std::string unknown_piece() {
   return piece("<unk>", 0, tokenizer::detail::piece_type::unknown);
 }
 
-/// A trainer message: model type 1 (unigram) or 2 (BPE), and any further fields.
+/// A trainer message with model type 1 (unigram) or 2 (BPE), and with any further fields.
 inline std::string trainer(unsigned type, std::string_view fields = {}) {
   return bytes_field(2, number_field(3, type) + std::string(fields));
 }
 
-/// A normalizer message that changes only the form of spaces, and any further fields.
+/// A normalizer message that changes only the form of spaces, with any further fields.
 inline std::string plain_normalizer(std::string_view fields = {}) {
   return bytes_field(3, number_field(3, 0) + number_field(4, 0) + std::string(fields));
 }

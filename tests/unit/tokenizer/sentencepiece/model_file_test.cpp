@@ -99,8 +99,8 @@ TEST(ParseSentencePieceModel, RefusesWhatItCannotHonour) {
               HasSubstr("piece type 7"));
 }
 
-// A control piece may spell a normal one in unigram models. Except in BPE models, control pieces
-// have their own namespace.
+// In a unigram model, a control piece may have the same text as a normal piece. Control pieces have
+// a namespace of their own, except in BPE models.
 TEST(ParseSentencePieceModel, AControlPieceMaySpellANormalOneInUnigramModels) {
   const std::string pieces = unknown_piece() + piece("a") + piece("a", 0, piece_type::control);
   EXPECT_EQ(refusal(pieces + trainer(1)), "accepted");

@@ -25,7 +25,8 @@ std::vector<std::int32_t> merged(const std::vector<text_piece>& pieces, std::str
   return ids;
 }
 
-// The definition: merges the adjacent pieces whose concatenation scores best, first on ties.
+// Implements the definition: merges the adjacent pieces whose joined text has the highest score,
+// the leftmost on ties.
 std::vector<std::int32_t> naive(const std::vector<text_piece>& pieces, std::string_view text) {
   const auto find = [&](const std::string& wanted) -> const text_piece* {
     for (const text_piece& p : pieces) {
@@ -74,14 +75,14 @@ TEST(PieceMerger, GivesWhatItsDefinitionGives) {
       pieces.push_back({text, id, -static_cast<float>(below(6)), piece_type::normal});
     }
     for (int i = 0; i < 20; ++i) {
-      const std::string text = word(i < 10 ? 12 : 80);  // both algorithms
+      const std::string text = word(i < 10 ? 12 : 80);  // sizes for both algorithms
       EXPECT_EQ(merged(pieces, text), naive(pieces, text)) << text;
     }
   }
 }
 
-// Parts of a text may end anywhere. Tests pieces that depend on much later text, pieces longer than
-// a part, characters that are in no piece, and many pieces of equal score.
+// The parts of a text may end anywhere. Tests pieces that depend on text far to the right, pieces
+// longer than a part, characters that are in no piece, and many pieces of equal score.
 TEST(PieceMerger, GivesItForTextsInPartsAsWell) {
   std::mt19937 random(2);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
@@ -130,7 +131,7 @@ TEST(PieceMerger, TakesUnusedPiecesApart) {
   EXPECT_EQ(merged(pieces, "abab"), (std::vector<std::int32_t>{4}));
 }
 
-// A run of one character, where every second pair merges at each of 20 levels.
+// A run of one character. At each level, every second pair merges.
 TEST(PieceMerger, AMillionOfOneCharacterTakesNoLongerThanItShould) {
   std::vector<text_piece> pieces;
   std::string text = "a";

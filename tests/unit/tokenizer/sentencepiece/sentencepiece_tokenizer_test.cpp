@@ -39,7 +39,7 @@ TEST_F(SentencePieceTokenizer, UnknownCharactersInARunAreOneId) {
   for (const unsigned type : {1U, 2U}) {
     const auto t = load(pieces_ + trainer(type) + plain_normalizer());
     EXPECT_EQ(encode(*t, "xya\xE4\xB8\x80z"), (ids_list{0, 1, 0}));
-    EXPECT_EQ(encode(*t, std::string(100, 'x')), (ids_list{0}));  // across fragments, too
+    EXPECT_EQ(encode(*t, std::string(100, 'x')), (ids_list{0}));  // also across fragments
     EXPECT_EQ(encode(*t, "x\ny"), (ids_list{0}));
     EXPECT_EQ(encode(*t, "a a"), (ids_list{1, 3}));
     EXPECT_EQ(encode(*t,
@@ -57,7 +57,7 @@ TEST_F(SentencePieceTokenizer, IdsDoNotDependOnWhatWasEncodedBefore) {
   EXPECT_EQ(encode(*encoder, "xa"), (ids_list{0, 1}));
 }
 
-// Runs of spaces become one space. U+2581 at the end of a text is dropped like a space.
+// Runs of spaces become one space. U+2581 at the end of a text is dropped, as a space is.
 TEST_F(SentencePieceTokenizer, SpacesGoWhereTheReferenceDropsThem) {
   const std::string joining = bytes_field(3, number_field(3, 0) + number_field(4, 1));
   for (const unsigned type : {1U, 2U}) {
@@ -71,7 +71,7 @@ TEST_F(SentencePieceTokenizer, SpacesGoWhereTheReferenceDropsThem) {
   }
 }
 
-// A piece may end with the space that remains of a run.
+// A piece may end with the space that a run of spaces becomes.
 TEST_F(SentencePieceTokenizer, APieceMayEndInTheSpaceOfARun) {
   const std::string joining = bytes_field(3, number_field(3, 0) + number_field(4, 1));
   const std::string behind = piece("a\xE2\x96\x81", -0.5F);
@@ -81,15 +81,15 @@ TEST_F(SentencePieceTokenizer, APieceMayEndInTheSpaceOfARun) {
   }
 }
 
-// In pieces, the letter b is adjacent only to characters outside ASCII.
+// In the pieces, all neighbors of the letter b are outside ASCII.
 TEST_F(SentencePieceTokenizer, LettersMayHaveNeighboursOfOtherScriptsAlone) {
   const auto t = load(pieces_ + piece("\xC3\xA9", -4) + piece("b\xC3\xA9", -3) + piece("b", -5) +
                       trainer(2) + plain_normalizer());
   EXPECT_EQ(encode(*t, "a b\xC3\xA9"), (ids_list{1, 2, 5}));
 }
 
-// A long text gives the same ids the second time. The sums of its scores exceed the threshold above
-// which cached paths do not apply.
+// A long text gives the same ids the second time. The sums of its scores exceed the limit up to
+// which cached paths apply.
 TEST_F(SentencePieceTokenizer, LongTextsAreTheSameTwice) {
   const auto t = load(unknown_piece() + piece("a", -3) + piece("aa", -6) + piece("b", -2000) +
                       piece("ab", -2003.001F) + trainer(1) + plain_normalizer());
@@ -115,7 +115,7 @@ TEST_F(SentencePieceTokenizer, EndsDocumentsWithTheTokenThatIsNamed) {
   EXPECT_EQ(encode(*load(file, {.eod_token = "</s>"}), "a"), encode(*load(file), "a"));
   EXPECT_THAT([&] { (void)load(file, {.eod_token = "<pad>"}); },
               ThrowsMessage<config_error>(HasSubstr("'<pad>' is not the text of any token")));
-  // A piece that occurs in texts is named by its text.
+  // If the end-of-document token is a piece that occurs in texts, the option gives its text.
   const std::string word = file + piece("end");
   EXPECT_EQ(load(word, {.eod_token = "end"})->eod(), 6);
 }
@@ -176,8 +176,8 @@ TEST_F(SentencePieceTokenizer, DecodesAsTheReference) {
   EXPECT_EQ(t->decode(std::vector<std::int64_t>{1, 99, -1}), "a\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-// A rule may replace each letter with a hundred kilobytes. No single replacement exceeds the limit
-// of the text, but all together do.
+// A rule may replace a letter with a hundred kilobytes. No single replacement exceeds the limit of
+// the text, but all replacements together do.
 TEST_F(SentencePieceTokenizer, RefusesATextThatItsRulesMakeTooLong) {
   std::string much;
   while (much.size() < 100'000) much += "ab";

@@ -46,7 +46,7 @@ TEST(TextNormalizer, ReplacesWhatIsNoUtf8) {
             "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-// A charsmap of 256 units whose root has no children, and one replacement.
+// A charsmap with 256 units, whose root has no children, and with one replacement.
 std::string empty_charsmap() {
   std::string blob("\x00\x04\x00\x00", 4);
   blob += std::string(1024, '\0');
@@ -68,7 +68,7 @@ TEST(Charsmap, IsCheckedBeforeItIsWalked) {
   EXPECT_THROW(charsmap(far, 0), format_error);
   std::string value = good;
   value[4 + 4 * 7 + 3] = static_cast<char>(0x80);
-  value[4 + 4 * 7] = 2;  // unit 7 is a value after the last replacement
+  value[4 + 4 * 7] = 2;  // unit 7: a value past the last replacement
   EXPECT_THROW(charsmap(value, 0), format_error);
 }
 

@@ -16,8 +16,8 @@ std::vector<std::int32_t> ids_of(std::span<const path_piece> path) {
   return ids;
 }
 
-// The contract of settle(): if the score before a text is within the returned limit, rounding
-// cannot change the path, and adding up the path's scores gives the same sum as the search.
+// Tests the contract of settle(). If the score before a text is within the returned limit, rounding
+// cannot change the path. Adding up the scores of that path then gives the same sum as the search.
 TEST(UnigramLattice, PathsHoldUpToTheirLimits) {
   std::mt19937 random(1);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
@@ -26,7 +26,7 @@ TEST(UnigramLattice, PathsHoldUpToTheirLimits) {
   for (int round = 0; round < 3000; ++round) {
     std::vector<text_piece> pieces = {{"a", 1, -2.1F, piece_type::normal},
                                       {"b", 2, -3.3F, piece_type::normal}};
-    for (const char* text : {"ab", "ba", "aab", "abb"}) {  // slightly off the sum of its parts
+    for (const char* text : {"ab", "ba", "aab", "abb"}) {  // scores close to sums of parts
       float score = std::ldexp(static_cast<float>(below(64)) - 32.0F, -16);
       for (const char* c = text; *c != 0; ++c) score += pieces[*c == 'a' ? 0 : 1].score;
       pieces.push_back(
@@ -54,8 +54,8 @@ TEST(UnigramLattice, PathsHoldUpToTheirLimits) {
       ASSERT_EQ(sum, score);
     }
   }
-  EXPECT_GT(held, 1000U);           // otherwise nothing was tested
-  EXPECT_GT(changed_beyond, 100U);  // otherwise limits were not needed
+  EXPECT_GT(held, 1000U);           // otherwise, nothing was tested
+  EXPECT_GT(changed_beyond, 100U);  // otherwise, no limit was needed
 }
 
 TEST(UnigramLattice, OfEqualPathsNoneIsSettled) {
@@ -65,7 +65,8 @@ TEST(UnigramLattice, OfEqualPathsNoneIsSettled) {
   unigram_lattice lattice(model);
   EXPECT_LT(lattice.settle("aa").limit, 0);
   float score = 0;
-  // The path whose piece begins earlier is found first, and an equal one does not replace it.
+  // The path whose piece begins earlier is found first. A path with an equal score does not replace
+  // it.
   EXPECT_EQ(ids_of(lattice.best_path("aa", score)), (std::vector<std::int32_t>{2}));
 }
 

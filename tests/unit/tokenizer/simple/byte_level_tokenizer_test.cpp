@@ -19,7 +19,7 @@ TEST(ByteLevelTokenizer, GivesTheBytes) {
   EXPECT_EQ(bytes.eod(), 0);
 }
 
-// Lengths below and above every vector width, each in its own allocation.
+// Tests lengths below and above every vector width. Each text has its own allocation.
 TEST(ByteLevelTokenizer, WidensEveryByteAtEveryLength) {
   const byte_level_tokenizer bytes;
   for (std::size_t size = 0; size < 300; ++size) {

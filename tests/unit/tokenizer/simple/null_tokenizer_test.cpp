@@ -24,7 +24,7 @@ TEST(NullTokenizer, ReadsIdsWithSingleSpacesBetween) {
   EXPECT_EQ(null.eod(), 999);
 }
 
-// Numbers are read as by Python's int() (3.11), which gave the expected results.
+// Numbers are read as Python's int() does. The expected results are from Python 3.11.
 TEST(NullTokenizer, ReadsANumberAsPythonDoes) {
   const null_tokenizer null(1000);
   const std::vector<std::pair<std::string, std::int32_t>> cases = {
@@ -73,14 +73,15 @@ TEST(NullTokenizer, SaysWhichPieceIsAtFault) {
     id_buffer ids;
     return encoder->encode(text, ids).value_or(encode_fault{});
   };
-  EXPECT_EQ(fault_of("1  2").offset_bytes, 2U);  // there is an empty piece between two spaces
+  EXPECT_EQ(fault_of("1  2").offset_bytes, 2U);  // between the two spaces is an empty piece
   EXPECT_THAT(fault_of("1  2").what, testing::HasSubstr("expected an integer, found ''"));
   EXPECT_EQ(fault_of("1 2 ").offset_bytes, 4U);
   EXPECT_EQ(fault_of("1 x 2").offset_bytes, 2U);
   EXPECT_THAT(fault_of("1 1000").what,
               testing::HasSubstr("id '1000' is outside the vocabulary, 0..999"));
   EXPECT_THAT(fault_of("-1").what, testing::HasSubstr("outside the vocabulary"));
-  // Far beyond 64 bits: too large, and must not wrap around to a small number.
+  // These numbers need more than 64 bits. They are too large, and must not wrap around to small
+  // numbers.
   EXPECT_THAT(fault_of("18446744073709551617").what, testing::HasSubstr("outside the vocabulary"));
   EXPECT_THAT(fault_of("-18446744073709551617").what, testing::HasSubstr("outside the vocab"));
 }

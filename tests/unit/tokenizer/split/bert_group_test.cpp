@@ -29,10 +29,10 @@ TEST(BertGroup, FollowsItsRulesCaseByCase) {
       {"it's", {"it", "'", "s"}},
       {" (a)", {" (", "a", ")"}},
       {"!!", {"!", "!"}},
-      {"a  b", {"a", " ", " b"}},    // the last space goes with what follows
-      {"a \tb", {"a", " \t", "b"}},  // only U+0020 does
+      {"a  b", {"a", " ", " b"}},    // the last space belongs to the next unit
+      {"a \tb", {"a", " \t", "b"}},  // only U+0020 belongs to the next unit
       {"a\n\n  b", {"a", "\n\n ", " b"}},
-      {"a  ", {"a", "  "}},  // at the end, nothing follows
+      {"a  ", {"a", "  "}},  // at the end, no unit follows
       {" ", {" "}},
       {"a\x01"
        "b\x7F",
@@ -41,7 +41,7 @@ TEST(BertGroup, FollowsItsRulesCaseByCase) {
       {"a\vb\u0085"
        "c",
        {"a\vb\u0085"
-        "c"}},  // these count as controls, not as white space
+        "c"}},  // these are controls here, not white space
       {"a\u00A0b\u3000"
        "c",
        {"a", "\u00A0", "b", "\u3000", "c"}},
@@ -49,7 +49,7 @@ TEST(BertGroup, FollowsItsRulesCaseByCase) {
       {"a\u037E"
        "b",
        {"a\u037E"
-        "b"}},  // it decomposes, so the normalizer must see it
+        "b"}},  // U+037E decomposes, so the normalizer must see it
       {"!\u0301 \u0301", {"!", "\u0301", " \u0301"}},
       {"e\u0301\u0323 x", {"e\u0301\u0323", " x"}},
   };
@@ -69,8 +69,8 @@ TEST(BertGroup, CutsIdeographsOutWhereTheNormalizerDoes) {
             (strings{"a", "\u4E2D", "\u6587", "\u304B", " \U00020000", "b"}));
 }
 
-// The purpose of units: normalizer and pre-tokenizer give the same words for a whole text as for
-// each of its units, with or without the space before them.
+// The purpose of units: the normalizer and the pre-tokenizer give the same words for a whole text
+// as for its units, one at a time. A space before a unit makes no difference.
 class Independence : public testing::TestWithParam<int> {
  public:
   static constexpr int bert_settings = 16;
@@ -102,7 +102,7 @@ class Independence : public testing::TestWithParam<int> {
                                  .strip_accents = (bits & 4) != 0,
                                  .lowercase = (bits & 8) != 0});
   }
-  // Normalizers that look no further than the next white space.
+  // Normalizers that do not look beyond the next white space.
   static normalizer_pointer other_normalizer(int number) {
     constexpr normal_form forms[] = {normal_form::nfc, normal_form::nfd, normal_form::nfkc,
                                      normal_form::nfkd};
@@ -171,14 +171,14 @@ TEST_P(Independence, HoldsForEveryCodePoint) {
                               "\u0323", "\u4E2D", "\x01", "\u0315", ""};
   std::string text;
   for (std::uint32_t point = 0; point < 0x110000; ++point) {
-    if (point >= 0xD800 && point < 0xE000) continue;  // surrogates are no text
+    if (point >= 0xD800 && point < 0xE000) continue;  // surrogates are not text
     append_code_point(text, point);
     text += neighbours[random() % neighbours.size()];
     if (point % 256 == 255) {
       expect_independent(text);
       text.clear();
     }
-    if (point == 0x3FFFF) point = 0xDFFFF;  // planes of nothing
+    if (point == 0x3FFFF) point = 0xDFFFF;  // skip planes without characters
   }
 }
 

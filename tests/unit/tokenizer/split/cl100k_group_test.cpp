@@ -23,10 +23,10 @@ TEST(Cl100kGroup, FollowsThePatternCaseByCase) {
                     {"'LLama", {"'LL", "ama"}},
                     {"we'll've", {"we", "'ll", "'ve"}},
                     {"x'\u017Fy", {"x", "'\u017F", "y"}},  // long s folds to s
-                    {"x'\u212Ay", {"x", "'\u212Ay"}},      // the Kelvin sign folds to none here
-                    {" 's", {" '", "s"}},                  // the space has taken the apostrophe
-                    {"!'s", {"!'", "s"}},                  // so has a run of punctuation
-                    {"'x", {"'x"}},                        // not a contraction: a prefix
+                    {"x'\u212Ay", {"x", "'\u212Ay"}},      // the Kelvin sign is not a contraction
+                    {" 's", {" '", "s"}},                  // the apostrophe belongs to the space
+                    {"!'s", {"!'", "s"}},  // the apostrophe belongs to the punctuation
+                    {"'x", {"'x"}},        // a prefix, not a contraction
                     {"(a !a", {"(a", " !", "a"}},
                     {"!!a", {"!!", "a"}},
                     {"\ta\t\ta", {"\ta", "\t", "\ta"}},
@@ -55,7 +55,7 @@ TEST(Cl100kGroup, CutsWhiteSpaceBehindItsLastNewline) {
                 });
 }
 
-// Only tiktoken's GPT-4 pattern has `\s++$`, which matches only at the end of a text.
+// Only tiktoken's pattern for GPT-4 has `\s++$`, which matches only at the end of a text.
 TEST(Cl100kGroup, TellsTheTwoEndsOfATextApart) {
   expect_pieces(pattern::cl100k,
                 {{"\n ", {"\n "}}, {"a!\n \n ", {"a", "!\n", " \n "}}, {"\n a", {"\n", " a"}}});

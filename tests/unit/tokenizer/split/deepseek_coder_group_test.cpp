@@ -34,7 +34,7 @@ TEST(DeepseekCoderGroup, CutsWordsAtTheRangesOfTheFourthSplit) {
                       {
                           {"ab\u4E2D\u6587cd", {"ab", "\u4E2D\u6587", "cd"}},
                           {" \u4E2D", {" ", "\u4E2D"}},
-                          {"\u3000\u4E2D", {"\u3000\u4E2D"}},  // the space is in the ranges, too
+                          {"\u3000\u4E2D", {"\u3000\u4E2D"}},  // this space is in the ranges too
                           {"\u4E2D\u3002\u4E2D", {"\u4E2D", "\u3002", "\u4E2D"}},
                           {"a\u2014b \u2026", {"a", "\u2014", "b", " ", "\u2026"}},
                           {"\u9FA5\u9FA6", {"\u9FA5", "\u9FA6"}},

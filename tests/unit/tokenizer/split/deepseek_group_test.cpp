@@ -40,9 +40,9 @@ TEST(DeepseekGroup, SeesTheEndOfATextWhereAnEarlierSplitHasCut) {
       {"  \u4E2D", {"  ", "\u4E2D"}},
       {"12345", {"123", "45"}},
       {"a\u4E2D\u3042b", {"a", "\u4E2D\u3042", "b"}},
-      {"\u9FA5\u9FA6", {"\u9FA5", "\u9FA6"}},  // Han outside the range counts as other letters
+      {"\u9FA5\u9FA6", {"\u9FA5", "\u9FA6"}},  // Han outside the range is like any other letter
       {"\u3042\u30FB\u3042", {"\u3042", "\u30FB", "\u3042"}},
-      {"\u30FB\u3002", {"\u30FB", "\u3002"}},  // punctuation on the two sides of a cut
+      {"\u30FB\u3002", {"\u30FB", "\u3002"}},  // punctuation on both sides of a cut
       {"\u30FB\n", {"\u30FB", "\n"}},
   });
 }
@@ -54,7 +54,7 @@ TEST(DeepseekGroup, KeepsWhatNoAlternativeTakesInOnePiece) {
        "b",
        {"a", "\x01",
         "\x02"
-        "b"}},  // the last one is a prefix
+        "b"}},  // the last control is a prefix
       {"\x01 \x01", {"\x01", " ", "\x01"}},
       {"\u3040\u3040\u3042\u3040", {"\u3040", "\u3040\u3042", "\u3040"}},
       {"\u3040\x01", {"\u3040", "\x01"}},

@@ -23,8 +23,9 @@ TEST(O200kGroup, CutsWordsWhereTheCaseChanges) {
                 });
 }
 
-// A character that counts as both upper and lower case joins what precedes it. At the end of a run
-// of capitals, the word backtracks to its last character of this kind.
+// A caseless character counts as both upper and lower case, and joins the characters before it. If
+// a run of capitals follows it, the word gives back these capitals and ends after the caseless
+// character.
 TEST(O200kGroup, PutsCaselessLettersWithEitherCase) {
   expect_pieces(pattern::o200k,
                 {
@@ -43,8 +44,8 @@ TEST(O200kGroup, KeepsAContractionWithItsWord) {
   expect_pieces(pattern::o200k, {
                                     {"don't", {"don't"}},
                                     {"DON'Tx", {"DON'T", "x"}},
-                                    {"we'll've", {"we'll", "'ve"}},      // one for each word
-                                    {"we'll've'd", {"we'll", "'ve'd"}},  // which is a word itself
+                                    {"we'll've", {"we'll", "'ve"}},      // one contraction per word
+                                    {"we'll've'd", {"we'll", "'ve'd"}},  // 've'd is a word itself
                                     {"'s's", {"'s's"}},
                                     {"a'\u017Fb", {"a'\u017F", "b"}},
                                     {"1's", {"1", "'s"}},
@@ -69,7 +70,7 @@ TEST(O200kGroup, DiffersByItsRules) {
                 {{"don't", {"don", "'t"}}, {"123", {"1", "2", "3"}}, {"!\n/x", {"!\n/", "x"}}});
   expect_pieces(pattern::kimi, {{"a\u4E2DB", {"a", "\u4E2D", "B"}},
                                 {"\u4E2D\u3005\u3007x's", {"\u4E2D\u3005\u3007", "x's"}},
-                                {"1\u3007", {"1\u3007"}},  // a number if a number has begun
+                                {"1\u3007", {"1\u3007"}},  // a number, because a number precedes it
                                 {"\u4E2D's't", {"\u4E2D", "'s't"}},
                                 {"\u3042\u4E2D", {"\u3042", "\u4E2D"}},
                                 {" \u4E2D", {" ", "\u4E2D"}},

@@ -36,27 +36,27 @@ TEST(R50kGroup, FollowsThePatternCaseByCase) {
       {"IT'S", {"IT", "'", "S"}},  // lower case only
       {"we'll've", {"we", "'ll", "'ve"}},
       {"'r 'l", {"'", "r", " '", "l"}},  // half a contraction is not one
-      {" 's", {" '", "s"}},              // the space has taken the apostrophe
-      {"!'s", {"!'", "s"}},              // so has a run of punctuation
+      {" 's", {" '", "s"}},              // the apostrophe belongs to the space
+      {"!'s", {"!'", "s"}},              // the apostrophe belongs to the punctuation
       {"a1b2", {"a", "1", "b", "2"}},
       {" 12 ab", {" 12", " ab"}},
-      {"a  b", {"a", " ", " b"}},        // the last space goes with the word
-      {"a \tb", {"a", " ", "\t", "b"}},  // only U+0020 does
+      {"a  b", {"a", " ", " b"}},        // the last space belongs to the word
+      {"a \tb", {"a", " ", "\t", "b"}},  // only U+0020 belongs to the word
       {"a \n b", {"a", " \n", " b"}},
-      {"a  ", {"a", "  "}},  // at the end a run stays whole
+      {"a  ", {"a", "  "}},  // at the end, a run stays whole
       {"a \n", {"a", " \n"}},
       {" ", {" "}},
       {"\u00A0a", {"\u00A0", "a"}},
       {"a\u3000\u3000b", {"a", "\u3000", "\u3000", "b"}},
-      {"a\u200Bb", {"a", "\u200B", "b"}},  // zero width space is punctuation, not space
-      {"e\u0301t", {"e", "\u0301", "t"}},  // so are marks
+      {"a\u200Bb", {"a", "\u200B", "b"}},  // the zero width space counts as punctuation
+      {"e\u0301t", {"e", "\u0301", "t"}},  // marks count as punctuation
       {"\u65E5\u672C 2024", {"\u65E5\u672C", " 2024"}},
       {" \u00BD\u2167!", {" \u00BD\u2167", "!"}},
   };
   for (const auto& [text, parts] : cases) EXPECT_EQ(split(text), parts) << text;
 }
 
-// The pattern as a backtracking engine would match it, one character at a time and without merging
+// Matches the pattern as a backtracking engine would: one character at a time, without merging
 // cases.
 class naive_pattern {
  public:
@@ -108,7 +108,7 @@ class naive_pattern {
       }
     }
     const std::size_t spaces = run(at, char_class::space);
-    for (std::size_t size = spaces; size > 0; --size) {  // \s+(?!\S) backtracks one at a time
+    for (std::size_t size = spaces; size > 0; --size) {  // \s+(?!\S) gives back one by one
       const bool followed = at + size < points_.size() && !is(at + size, char_class::space);
       if (!followed) return size;
     }
@@ -169,7 +169,8 @@ TEST(R50kGroup, AgreesWithTheNaivePatternOnRandomTexts) {
   }
 }
 
-// For the pattern, the text ends before each number, so white space before a number is not split.
+// For the pattern, the text ends before each number. So white space before a number is one
+// pretoken.
 TEST(R50kGroup, CutsNumbersOutFirstForStarCoder) {
   const auto splitter = make_splitter(pattern::starcoder);
   const std::vector<std::pair<std::string, strings>> cases = {
@@ -183,8 +184,8 @@ TEST(R50kGroup, CutsNumbersOutFirstForStarCoder) {
   for (const auto& [text, parts] : cases) EXPECT_EQ(test::pieces(*splitter, text), parts) << text;
 }
 
-// Everything that matches \p{N} in the pattern is also a number for Digits, so characters between
-// numbers match the other alternatives.
+// Every character that matches \p{N} in the pattern is also a number for Digits. So only the other
+// alternatives of the pattern match text between numbers.
 TEST(R50kGroup, CutsOutAllThatDigitsDoes) {
   const code_point_set digits(reference_set::numeric);
   const auto splitter = make_splitter(pattern::digits_r50k);

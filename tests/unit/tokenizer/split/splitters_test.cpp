@@ -36,7 +36,7 @@ TEST(PatternOfRegex, TakesTheExactTextAlone) {
   EXPECT_EQ(pattern_of_regex(""), std::nullopt);
 }
 
-// `{1,3}+` is possessive in Rust, but a repetition in Oniguruma, where it matches any number of
+// In Rust, `{1,3}+` is possessive. In Oniguruma, it repeats the repeat, so it matches any number of
 // digits.
 TEST(PatternOfRegex, KnowsThatTheEnginesDisagree) {
   EXPECT_EQ(pattern_of_regex(tiktoken_cl100k_regex, regex_dialect::rust), pattern::cl100k);

@@ -25,7 +25,7 @@ constexpr std::array patterns = {
     pattern::bert,           pattern::bert_chinese, pattern::white_space, pattern::seed_coder,
     pattern::deepseek_coder, pattern::bloom};
 
-// Some characters of each kind that a pattern distinguishes.
+// At least one character of each kind that a pattern distinguishes.
 const test::strings characters = {
     "a",      "s",      "t",          "r",          "e",          "v",
     "l",      "S",      "L",          "B",          "'",          "'",
@@ -51,11 +51,12 @@ std::vector<instruction_set> wider_sets() {
   return sets;
 }
 
-// Every splitter must find what the portable one finds, for any number of ends per call.
+// Every splitter must find the same ends as the portable splitter, for any number of ends per call.
 class WindowedSplitters : public testing::TestWithParam<pattern> {
  protected:
   void expect_same(std::string_view text, std::size_t batch = 256) const {
-    // An allocation of exactly the size of the text, so that ASan detects reads past its end.
+    // Copies the text to an allocation of exactly its size, so that ASan detects reads past the
+    // end.
     const auto copy = std::make_unique<char[]>(text.size());
     if (!text.empty()) std::memcpy(copy.get(), text.data(), text.size());
     const std::string_view section(copy.get(), text.size());
@@ -86,7 +87,8 @@ std::string random_text(std::mt19937_64& random, const test::strings& from, std:
 TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
   std::mt19937_64 random(test::seed(60));
   for (int i = 0; i < 10000; ++i) {
-    // All characters or just a few, so that rules for three in a row are tested too.
+    // Use all characters or just a few. Few characters give runs of three equal ones, for the rules
+    // about them.
     test::strings some;
     for (auto left = random() % 7 + 1; left > 0; --left) {
       some.push_back(characters[random() % characters.size()]);
@@ -97,8 +99,8 @@ TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
   }
 }
 
-// Tests the same words at each offset in the 64 bytes of a window, and with the text ending at
-// each.
+// Tests the same words at each offset in the 64 bytes of a window. Also tests texts that end at
+// each offset.
 TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
   std::mt19937_64 random(test::seed(61));
   for (int i = 0; i < 12; ++i) {
@@ -114,8 +116,8 @@ TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
   }
 }
 
-// A pretoken that ends at the edge of a window must be cut there, and one that continues into the
-// next window must not.
+// If a pretoken ends at the edge of a window, it must be cut there. If it continues in the next
+// window, it must not be cut.
 TEST_P(WindowedSplitters, EndContractionsAndPrefixesAtTheEdgesOfWindows) {
   for (const char* pad : {"x", "1", "\u4E2D"}) {
     for (const char* edge : {"'s", "'ll", "'LL", "'re", "'\u017F", "'l", ".a", ".ab", " Ab", "B"}) {
@@ -145,7 +147,7 @@ TEST_P(WindowedSplitters, FollowRunsOverTheEdgesOfWindows) {
   }
 }
 
-// Words that span many windows, with every state of a word at the edges of windows.
+// Tests words that span many windows, so that a window ends in every state of a word.
 TEST_P(WindowedSplitters, GoOnInsideLongWords) {
   std::mt19937_64 random(test::seed(62));
   const std::vector<test::strings> letters = {{"a", "b"},
@@ -196,8 +198,8 @@ TEST_P(WindowedSplitters, KnowEveryCodePoint) {
   }
 }
 
-// Callers must pass UTF-8. For anything else, pretokens still cover all bytes, and nothing is read
-// past the end.
+// Callers must pass valid UTF-8. For other texts, the pretokens must still cover all bytes, and
+// nothing may be read past the end.
 TEST(Splitters, CoverTextsThatAreNotUtf8) {
   std::mt19937_64 random(test::seed(63));
   for (const pattern pattern : patterns) {

@@ -30,7 +30,7 @@ TEST(Charsmap, FindsTheLongestRuleAndTheShortest) {
   EXPECT_FALSE(charsmap().find_shortest("a"));
 }
 
-// In a double array, a zero byte leads from a node to the value of that node.
+// In a double array, the byte 0 leads from a node to its value.
 TEST(Charsmap, FindsNothingBeyondAZeroByte) {
   const charsmap rules(charsmap_of({{"ab", "1"}}), 0);
   EXPECT_FALSE(rules.find_shortest(std::string("\0ab", 3)));
@@ -66,7 +66,7 @@ TEST(Charsmap, SaysWhatIsWrongWithABlob) {
   broken[trie_end] = '\xFF';
   EXPECT_EQ(complaint(broken), "a charsmap with a replacement that is not UTF-8 (at byte " +
                                    std::to_string(100 + trie_end) + ")");
-  // The leaf is at the beginning of the third block of units.
+  // The leaf is the first unit of the third block.
   EXPECT_EQ(complaint(with_unit(good, 512, 1U << 31 | 1)),
             "a charsmap with a replacement that begins inside a character (at byte 2152)");
   EXPECT_EQ(complaint(with_unit(good, 512, 1U << 31 | 3)),

@@ -64,7 +64,7 @@ TEST(ParseRankFile, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(ParseRankFile, RefusesTokensThatNoVocabularyHas) {
-  const std::string longest(4 * 1365 + 4, 'Y');  // 4098 bytes
+  const std::string longest(4 * 1365 + 4, 'Y');  // base64 of 4098 bytes
   EXPECT_EQ(file_fault(longest + " 0\n"),
             "line 1: a token of 4098 bytes, expected at most 4096 (at byte 0)");
 }

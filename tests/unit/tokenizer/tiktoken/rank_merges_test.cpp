@@ -13,8 +13,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// The definition of tiktoken: of all adjacent pieces whose bytes together are a token, those of
-// lowest rank merge, the leftmost on ties.
+// Implements the definition of tiktoken: of all adjacent pairs of pieces whose joined bytes are a
+// token, the pair with the lowest rank merges, the leftmost on ties.
 std::vector<std::int32_t> naive(const ranked_tokens& tokens, std::string_view word) {
   std::vector<std::string> pieces;
   for (const char c : word) pieces.emplace_back(1, c);
@@ -65,7 +65,7 @@ TEST(MergesOfRanked, AreTheTwoPartsOfEachToken) {
   add(tokens, {"bc", "ab", "abc"});
   const auto rules = merges_of_ranked(tokens, tokens.byte_ids(0));
   ASSERT_EQ(rules.size(), 3U);
-  // Not ab and c: in "abc", b merges with c first.
+  // The parts of "abc" are "a" and "bc", because "bc" has a lower rank than "ab" and merges first.
   EXPECT_EQ(rules[2].left, 'a');
   EXPECT_EQ(rules[2].right, 256);
   EXPECT_EQ(rules[2].result, 258);
@@ -74,12 +74,12 @@ TEST(MergesOfRanked, AreTheTwoPartsOfEachToken) {
 TEST(MergesOfRanked, HaveNoneForWhatMergingNeverMakes) {
   ranked_tokens tokens;
   add_bytes(tokens);
-  add(tokens, {"bc", "ab", "abcd"});  // a, bc, d
+  add(tokens, {"bc", "ab", "abcd"});  // "abcd" merges to a, bc and d
   EXPECT_EQ(merges_of_ranked(tokens, tokens.byte_ids(0)).size(), 2U);
   EXPECT_EQ(with_rules(tokens, "abcd"), naive(tokens, "abcd"));
 }
 
-// A part may have a higher rank than the whole. Merging still produces the whole.
+// A part may have a higher rank than the whole token. Merging still produces the whole token.
 TEST(MergesOfRanked, HaveThoseOfWholesThatComeBeforeTheirParts) {
   ranked_tokens tokens;
   add_bytes(tokens);
@@ -88,7 +88,7 @@ TEST(MergesOfRanked, HaveThoseOfWholesThatComeBeforeTheirParts) {
   EXPECT_EQ(with_rules(tokens, "xabcd"), (std::vector<std::int32_t>{'x', 258}));
 }
 
-// Merging by rules gives the same ids as merging by bytes, for ranks in any order, even in orders
+// Merging by rules gives the same ids as merging by bytes. Ranks may be in any order, even in one
 // that training never produces.
 TEST(MergesOfRanked, GiveWhatMergingByBytesGives) {
   const auto seed = test::seed(1);

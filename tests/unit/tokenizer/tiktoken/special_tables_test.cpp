@@ -50,7 +50,7 @@ TEST(SpecialTables, HaveTheIdsOfTiktoken) {
 
 TEST(SpecialTables, HaveTheIdsOfHarmony) {
   const special_table table = special_table_of("o200k_harmony");
-  EXPECT_EQ(table.tokens.size(), 1090U + 1U);  // 199998 to 201087, one of them twice
+  EXPECT_EQ(table.tokens.size(), 1090U + 1U);  // 199998 to 201087, with one id for two tokens
   EXPECT_EQ(id_in(table, "<|startoftext|>"), 199998);
   EXPECT_EQ(id_in(table, "<|return|>"), 200002);
   EXPECT_EQ(id_in(table, "<|channel|>"), 200005);

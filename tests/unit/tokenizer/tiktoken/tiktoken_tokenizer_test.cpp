@@ -20,7 +20,7 @@ using test::encode;
 using test::rank_vocabulary;
 using ids_list = std::vector<std::int32_t>;
 
-/// The file of a vocabulary, and its options, which a test may change.
+/// Writes the file of a vocabulary and returns its options, which a test may change.
 class TiktokenTokenizer : public testing::Test {
  protected:
   tokenizer_options rank_options(const std::vector<std::string>& more) {
@@ -147,8 +147,8 @@ TEST_F(TiktokenTokenizer, SaysWhichOptionsDoNotGoWithRanks) {
             "--tiktoken-num-special-tokens, only with a .vocab.json");
 }
 
-// A file is refused if it is not the one that its pattern is named after. With the special tokens
-// of another vocabulary, ids would silently be wrong.
+// If the pattern names a public vocabulary, a file of another vocabulary is refused. With the
+// special tokens of the wrong vocabulary, ids would be wrong without notice.
 TEST_F(TiktokenTokenizer, RefusesAFileThatIsNotTheOneItsPatternIsNamedAfter) {
   auto options = rank_options({"ab"});
   options.special_tokens.clear();
@@ -236,7 +236,7 @@ TEST_F(TiktokenTokenizer, HasAFingerprintOfEverythingThatDecidesIds) {
 
   auto same = ranks;
   same.tiktoken_pattern = "r50k_base";
-  same.in_text = special_tokens_in_text::encode_as_text;  // which is the default behavior
+  same.in_text = special_tokens_in_text::encode_as_text;  // this is the default behavior
   EXPECT_EQ(make_tiktoken_tokenizer(same)->fingerprint(),
             make_tiktoken_tokenizer(ranks)->fingerprint());
 }

@@ -13,7 +13,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Counts for Unicode 17.0, which has 26 more marks and one more conjunct linker than 16.0.
+// The counts are those of Unicode 17.0, which has 26 more marks and one more conjunct linker than
+// 16.0.
 TEST(GraphemeClass, CountsTheCodePointsOfVersion17) {
   std::array<int, 16> kinds{};
   int pictographs = 0;
@@ -47,7 +48,7 @@ TEST(GraphemeClass, KnowsNothingOfWhatIsNoCodePoint) {
   EXPECT_EQ(grapheme_class_of(0xFFFFFFFF).bits, 0);
 }
 
-// `text` with a bar before each cluster except the first.
+// Returns `text` with a bar before each cluster except the first.
 std::string clusters(std::string_view text) {
   std::string out;
   grapheme_boundaries boundaries;
@@ -109,7 +110,7 @@ TEST(GraphemeBoundaries, KeepIndicConjuncts) {
   EXPECT_EQ(clusters("\u0915\u093C\u0937"), "\u0915\u093C|\u0937");
   EXPECT_EQ(clusters("\u0915\u094D\u200C\u0937"), "\u0915\u094D\u200C|\u0937");
   EXPECT_EQ(clusters("a\u094D\u0937"), "a\u094D|\u0937");
-  EXPECT_EQ(clusters("\u0C95\u0CCD\u0C95"), "\u0C95\u0CCD|\u0C95");  // Kannada has none
+  EXPECT_EQ(clusters("\u0C95\u0CCD\u0C95"), "\u0C95\u0CCD|\u0C95");  // not in Kannada
 }
 
 }  // namespace

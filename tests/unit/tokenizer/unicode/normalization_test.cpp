@@ -11,9 +11,9 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Text that does not change is skipped many bytes at a time. Any character, between others of one,
-// two or three bytes and at any offset within a step, must give the same output as in a text that
-// is too short for steps.
+// Text that does not change is skipped many bytes at a time. Here, every character is put between
+// characters of one, two or three bytes, at any offset within a step. The output must be the same
+// as for a text that is too short for steps.
 TEST(Normalization, SeesEveryCharacterInALongText) {
   const std::string stable[] = {"a", "\u0436", "\u304B", "\u6F22", "\u2014", "\uFF21"};
   std::string buffer;

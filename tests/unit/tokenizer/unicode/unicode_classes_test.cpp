@@ -10,8 +10,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// The counts for all of Unicode 16.0, from its character database. A table of another version, or
-// reading the table off by one block, gives other counts.
+// The counts are those of the database of Unicode 16.0. A table of another version, or a table that
+// is read off by one block, gives other counts.
 TEST(UnicodeClasses, CountTheCodePointsOfVersion16) {
   ASSERT_STREQ(unicode_version, "16.0.0");
   std::map<char_class, int> counts;
@@ -68,7 +68,7 @@ TEST(DecimalValue, IsThatOfTheDigitInAnyScript) {
   EXPECT_EQ(decimal_value(0xB2), -1);  // a superscript is a number, not a decimal digit
 }
 
-// The counts of each flag are those of Unicode 16.0. Han is the property Script, whatever the
+// The counts of each flag are those of Unicode 16.0. Han is the property Script, regardless of the
 // category of the character.
 TEST(UnicodeClasses, FlagWhatThePatternsAskFor) {
   std::map<std::string, int> counts;

@@ -21,8 +21,8 @@ TEST(CodePointAt, ReadsTheEdgesOfEveryLength) {
   }
 }
 
-// Missing bytes must not be read. Each text is its own allocation, so that ASan detects a read past
-// its end.
+// Bytes that are missing must not be read. Each text has its own allocation, so that ASan detects
+// reads past its end.
 TEST(CodePointAt, StaysInsideWhatIsNotUtf8) {
   for (int lead = 0x80; lead < 0x100; ++lead) {
     for (std::size_t size = 1; size < 5; ++size) {
