@@ -5,9 +5,9 @@
 //
 //   bench_first_batch instant|megatron FOLDER|- SEQ_LENGTH ROWS TRAIN_SAMPLES PREFIX...
 //
-// The prefixes are blended with equal weights. `megatron` builds its indices in memory (-), or uses
-// the indices that `inspect_dataset prepare-cache` wrote to FOLDER for the tokenizer description
-// {}.
+// The prefixes are blended with equal weights. For `megatron`, FOLDER holds the indices that
+// `inspect_dataset prepare-cache` wrote for the tokenizer description {}. If FOLDER is `-`, the
+// indices are built in memory.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodes a file that consists of one JSON line. The line can be larger than memory. Prints a line
-// of JSON.
+// Encodes a file that consists of one line of JSON, which may be larger than memory. Prints one
+// line of JSON.
 //
 //   bench_giant_line FILE KEY WORKERS <the tokenizer flags of preprocess_data>
 //

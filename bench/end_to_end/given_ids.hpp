@@ -21,17 +21,19 @@
 
 namespace millrace::bench {
 
-/// A stand-in for a real tokenizer: looks up the ids of a text in a dataset that the real tokenizer
-/// made from the same file. A run with the stand-in does everything except tokenizing.
+/// A stand-in for a real tokenizer. It looks up the ids of a text in a dataset that the real
+/// tokenizer made from the same file. So a run with the stand-in does everything except tokenizing.
 ///
-/// A lookup also takes time, but less than tokenizing. `seconds()` returns the total time of
-/// lookups over all threads, so that the caller can subtract it.
+/// A look-up also takes time, but less than tokenizing. `seconds()` returns the total time of
+/// look-ups in all threads, so that the caller can subtract it.
 class given_ids final : public tokenizer::tokenizer {
  public:
-  /// @param prefix  dataset, made without `--append-eod`
-  /// @param input   the JSON lines of the dataset, each with one string under the key "text"
-  /// @throws config_error  the file cannot be read, or has more or fewer lines than the dataset has
-  ///                       documents
+  /// @param prefix  dataset that was made without `--append-eod`
+  /// @param input   the JSON lines that the dataset was made from; each has one string, with the
+  /// key
+  ///                "text"
+  /// @throws config_error  the file cannot be read, or its number of lines is not the number of
+  ///                       documents in the dataset
   given_ids(const std::filesystem::path& prefix, const std::filesystem::path& input)
       : dataset_(prefix) {
     std::ifstream lines(input);
@@ -52,7 +54,7 @@ class given_ids final : public tokenizer::tokenizer {
   std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
-  /// A vocabulary size for which a run chooses the dtype of the dataset.
+  /// A vocabulary size with which a run chooses the dtype that the dataset already has.
   std::int64_t vocab_size() const noexcept override {
     return dataset_.type() == formats::dtype::uint16 ? 512 : 1 << 20;
   }
@@ -86,8 +88,7 @@ class given_ids final : public tokenizer::tokenizer {
     const given_ids& given_;
   };
 
-  // Hashes the whole text, because texts may have equal beginnings. The 64-bit hash serves as the
-  // key.
+  // Hashes the whole text, because texts may begin alike. The 64-bit hash serves as the key.
   static std::size_t key_of(std::string_view text) { return std::hash<std::string_view>()(text); }
 
   dataset::indexed_dataset dataset_;

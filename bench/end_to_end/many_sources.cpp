@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Measures what a rank with thousands of sources needs: open files, memory mappings, threads,
-/// seconds, memory. The loader serves a blend of all sources with equal weights, 8 rows of 4,096
-/// tokens per batch, with its default checks. Each printed row comes from a separate process. The
-/// datasets, each with 1 MiB of tokens and a `.sum` file, are created in FOLDER and removed
-/// afterwards. So they are in the page cache.
+/// seconds and memory. The loader serves a blend of all sources with equal weights, 8 rows of 4,096
+/// tokens per batch, with its default checks. A separate process produces each printed row. The
+/// program creates the datasets in FOLDER, each with 1 MiB of tokens and a `.sum` file, and removes
+/// them afterwards. So they are in the page cache.
 ///
 /// usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]
 #include <sys/wait.h>
@@ -49,7 +49,7 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Creates a dataset of documents of 640 tokens.
+/// Creates a dataset of documents with 640 tokens each.
 void make_dataset(const std::filesystem::path& prefix, std::size_t number) {
   constexpr std::size_t documents = (std::size_t{1} << 20) / (640 * sizeof(std::uint16_t));
   test::documents_of<std::uint16_t> all(documents, {std::vector<std::uint16_t>(640)});
@@ -88,7 +88,7 @@ dataset::megatron_run megatron(const prefixes& all, std::int64_t samples) {
       *plan[0], {.sequence_length = seq_len, .part = dataset::split_part::train}, data.split);
 }
 
-/// Serves as many rows as there are sources, one row per source, and then `rows` more.
+/// Serves one row per source, and then `rows` more.
 template <class Open>
 void serve(const char* order, const Open& open, const prefixes& all, const std::string& reader,
            std::int64_t rows) {
@@ -128,7 +128,7 @@ void serve(const char* order, const Open& open, const prefixes& all, const std::
       static_cast<double>(bench::status_of("VmPTE") - tables_before) / 1024);
 }
 
-/// Runs `work` in a child process, so that each measurement starts in a fresh process.
+/// Runs `work` in a child process, so that each measurement has a fresh process.
 template <class Work>
 void in_child(const Work& work) {
   (void)std::fflush(stdout);

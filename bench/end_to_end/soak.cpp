@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tests whether the resource use of a loader grows over time. It serves a shuffled blend of all
-/// PREFIXes for SECONDS as fast as it can, with its default checks and telemetry, and reloads its
-/// state every minute. Prints a row per minute. The exit status is 1 if, in the second half of the
-/// time, descriptors, memory mappings or threads grew by more than 1 %, or private memory by more
-/// than 1 % and 4 MiB. The first half does not count, because the heap settles only after a dozen
-/// reloads.
+/// Tests whether a loader uses more and more resources over time. It serves a shuffled blend of all
+/// PREFIXes for SECONDS as fast as it can, with its default checks and telemetry. It reloads its
+/// state every minute, and prints one row per minute. The exit status is 1 if resource use grew too
+/// much in the second half of the time. For descriptors, memory mappings and threads, the limit is
+/// 1 %. For private memory, it is 1 % or 4 MiB, whichever is larger. The first half does not count,
+/// because the heap settles only after a dozen reloads.
 ///
 /// usage: bench_soak SECONDS PREFIX [PREFIX...]
 #include <algorithm>
@@ -53,8 +53,8 @@ dataset::instant_run blend_of(const std::vector<std::string>& prefixes) {
   return dataset::instant_run(sources, options);
 }
 
-/// Serves until `end`. Returns the number of batches. Adds some ids to `sum`, so that every batch
-/// is read.
+/// Serves batches until `end`. Returns their number. Reads every batch by adding some of its ids to
+/// `sum`.
 std::int64_t serve(loader::batch_loader& loader, clock::time_point end, std::int64_t& sum) {
   std::int64_t batches = 0;
   while (clock::now() < end) {
@@ -85,7 +85,7 @@ int main(int argc, char** argv) try {
   const auto half_time = clock::now() + all / 2;
   const auto end = clock::now() + all;
   std::int64_t sum = 0;
-  std::optional<figures> early;  // at half time
+  std::optional<figures> early;  // figures after half of the time
   std::puts("| batches/s | p99 wait, us | own memory, MB | descriptors | maps | threads |");
   std::puts("| --- | --- | --- | --- | --- | --- |");
   while (clock::now() < end) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Measures greedy blending with the same log-normal weights in three ways: Megatron's plain loop
-// over all datasets, millrace's loop over blocks of samples, and the loop over blocks without
-// AVX-512. Checks that all three write the same blend.
+// over all datasets, millrace's loop over blocks of samples, and millrace's loop without AVX-512.
+// Checks that all three give the same blend.
 //
 //   blend_bench --benchmark_filter=/200/1000000
 //   blend_bench --benchmark_filter=/200/100000000
 //
-// Times are CPU time of one thread. Compare `per_sample`.
+// Times are the CPU time of one thread. Compare `per_sample`.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ std::vector<double> weights_of(std::int64_t datasets) {
   return normalize(weights);
 }
 
-/// Exits unless all blends of a shape are equal.
+/// Exits unless all blends with the same number of datasets and samples are equal.
 void check(const benchmark::State& state, const test::blend_columns& columns) {
   static std::map<std::pair<std::int64_t, std::int64_t>, test::blend_columns> firsts;
   const auto [first, is_new] = firsts.try_emplace({state.range(0), state.range(1)}, columns);
@@ -75,7 +75,7 @@ void greedy_blend_plain_kernel(benchmark::State& state) {
   });
 }
 
-// [datasets, samples]
+// Arguments: number of datasets, number of samples.
 void shapes(benchmark::internal::Benchmark* bench) {
   for (const std::int64_t datasets : {8, 50, 200, 2000}) bench->Args({datasets, 1000000});
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of filling the fields of a sample, in ns per token: tokens, labels, loss mask
-// and positions, from a text of 4,096 tokens. `fill_roof` fills as many bytes with memset, as a
+// Measures the time to fill the fields of a sample (tokens, labels, loss mask and positions) from a
+// text of 4,096 tokens, in ns per token. `fill_roof` fills as many bytes with memset. This is a
 // lower bound of the time.
 //
 //   fields_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //
-// Arguments: 1 if the three options that depend on token values are on, otherwise 0; average number
-// of tokens per eod.
+// Arguments: 1 if the three options that depend on token values are on, otherwise 0; then the
+// average number of tokens per eod.
 #include <cstdint>
 #include <cstring>
 #include <random>

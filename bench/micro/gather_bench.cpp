@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of gathering windows (the byte ranges of rows) of a cached file into the slots
-// of a ring (a few reused buffers, one per batch). The readers gather in random order. The upper
-// bound (the "roof") is one thread that copies the same windows in file order with memcpy, from a
-// memory mapping into the same ring.
+// Measures the cost of gathering windows of a cached file into the slots of a ring. (A window is
+// the byte range of a row. A ring has a few buffers, one per batch, which are reused.) The readers
+// gather in random order. The upper bound of the speed (the "roof") is one thread that uses memcpy
+// to copy the same windows in file order, from a memory mapping into the same ring.
 //
 //   gather_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
@@ -35,7 +35,7 @@ namespace {
 constexpr std::size_t file_bytes = std::size_t{1} << 30;  // larger than most caches
 constexpr std::size_t slots = 8;
 
-/// A file in the temporary folder, in the page cache.
+/// A file in the temporary folder that is in the page cache.
 const data_file& warm_file() {
   static const test::temp_folder folder;
   static const data_file file = [] {
@@ -48,7 +48,7 @@ const data_file& warm_file() {
   return file;
 }
 
-/// Slots in one block of touched memory, like a ring of batches.
+/// The slots of a ring, in one block of memory whose pages have all been touched.
 class ring {
  public:
   explicit ring(std::size_t slot_bytes) : slot_bytes_(slot_bytes), memory_(slot_bytes * slots) {
@@ -97,7 +97,7 @@ void memcpy_in_file_order(benchmark::State& state) {
   report(state, s);
 }
 
-/// A reader that has read the whole file, so no page faults fall into the measurement.
+/// A reader that has already read the whole file, so no page faults occur during the measurement.
 template <class Reader>
 Reader& warm_reader(int threads) {
   static std::map<int, Reader> readers;
@@ -137,7 +137,7 @@ void gather_at_random(benchmark::State& state) {
   report(state, s);
 }
 
-// [rows, bytes of a row]
+// Arguments: number of rows, bytes per row.
 void shapes(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 8192})->Args({256, 8192})->ArgNames({"rows", "bytes"})->UseRealTime();
 }

@@ -8,10 +8,10 @@
 //
 //   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// Creates a sparse dataset in /dev/shm or $MILLRACE_BENCH_FOLDER: 10^7 documents (a 200 MB index)
-// or $MILLRACE_BENCH_DOCUMENTS, of 700 tokens on average. $MILLRACE_BENCH_PREFIX names an existing
-// dataset instead. Compare CPU time. end_to_end/first_sample measures the first sample of 10^9
-// documents, in new processes.
+// Creates a sparse dataset in /dev/shm or $MILLRACE_BENCH_FOLDER. It has 10^7 documents (a 200 MB
+// index), or $MILLRACE_BENCH_DOCUMENTS documents, of 700 tokens on average. If
+// $MILLRACE_BENCH_PREFIX names an existing dataset, that dataset is used instead. Compare CPU time.
+// end_to_end/first_sample measures the first sample of 10^9 documents, in new processes.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::int64_t seq_len = 4096;
 
-/// Returns random positions, drawn before timing starts.
+/// Returns random positions, so that they need not be drawn during timing.
 std::vector<std::int64_t> random_below(std::int64_t limit) {
   std::mt19937_64 random(1);
   std::vector<std::int64_t> out(1 << 14);
@@ -41,7 +41,7 @@ std::vector<std::int64_t> random_below(std::int64_t limit) {
   return out;
 }
 
-// The argument is the number of windows. Just above a power of two is the worst case.
+// The argument is the number of windows. A number just above a power of two is the worst case.
 void position_to_window(benchmark::State& state) {
   const std::int64_t count = state.range(0);
   const window_order order("web", count * seq_len + 77, seq_len, 1234);
@@ -49,7 +49,7 @@ void position_to_window(benchmark::State& state) {
   std::size_t i = 0;
   std::int64_t sum = 0;
   for (auto _ : state) {
-    // Each lookup depends on the one before, so that no two overlap.
+    // Each look-up depends on the result of the one before it, so look-ups do not overlap.
     sum += order.at(positions[i++ & 0x3fff] + (sum & 1)).window;
   }
   benchmark::DoNotOptimize(sum);
@@ -72,7 +72,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(position_to_window)->Apply(sizes);
 BENCHMARK(window_to_position)->Apply(sizes);
 
-// @param smallest  the largest weight divided by the smallest
+// @param smallest  the ratio of the largest weight to the smallest
 instant_order blend_of(std::int64_t sources, std::int64_t smallest) {
   std::vector<instant_source> all;
   schedule_segment segment;
@@ -122,7 +122,7 @@ std::int64_t document_count() {
   return given != nullptr ? std::strtoll(given, nullptr, 10) : 10'000'000;
 }
 
-/// Returns a dataset with a complete index and a sparse `.bin` file without data.
+/// Returns a dataset with a complete index and a sparse `.bin` file, which contains no data.
 const std::filesystem::path& large_dataset() {
   const char* folder = std::getenv("MILLRACE_BENCH_FOLDER");
   static const test::temp_folder home(folder != nullptr ? std::filesystem::path(folder)

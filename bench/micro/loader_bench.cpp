@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of a batch: batch_loader over a dataset in the page cache, in the order
-// `instant`. The upper bound (the "roof") is one thread that copies the same windows in file order
-// into as many buffers.
+// Measures the cost of a batch: a batch_loader serves a dataset that is in the page cache, in the
+// order `instant`. The upper bound of the speed (the "roof") is one thread that copies the same
+// windows in file order into as many buffers.
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// `text` batches hold only ids of the source dtype, 2 bytes per uint16 token. `int64` batches also
-// hold int64 tokens and labels.
-// `threads` is the number of filling threads. "Time" is the time of the caller; "CPU" is the CPU
-// time of all threads of the process. On a busy machine, compare CPU.
+// Batches of `text` hold only ids of the source dtype, 2 bytes per uint16 token. Batches of `int64`
+// also hold int64 tokens and labels.
+// `threads` is the number of filling threads. "Time" is the time of the caller, and "CPU" is the
+// CPU time of all threads of the process. On a busy machine, compare CPU.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,8 @@ namespace {
 
 constexpr std::size_t dataset_bytes = std::size_t{64} << 20;
 
-/// 64 MiB of random ids below 32,000. They are read once, so that they are in the page cache.
+/// A dataset of 64 MiB of random ids below 32,000. It is read once, so that it is in the page
+/// cache.
 template <class T>
 const dataset::indexed_dataset& warm_dataset() {
   static const test::temp_folder folder;
@@ -54,7 +55,7 @@ const dataset::indexed_dataset& warm_dataset() {
   return data;
 }
 
-/// A run without a last epoch, so that no benchmark reaches its end.
+/// A run whose epochs have no end, so that no benchmark reaches the end of the run.
 dataset::instant_run run_over(const dataset::indexed_dataset& data, std::int64_t seq_len) {
   dataset::instant_options options;
   options.seq_len = seq_len;
@@ -81,7 +82,7 @@ void serve(benchmark::State& state, const host_fields& fields, std::int64_t byte
   for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) /
                                   static_cast<std::size_t>(state.range(0) * state.range(1));
        ++i) {
-    (void)loader.next();  // serves two epochs, so that one-time checks are over
+    (void)loader.next();  // serve two epochs, so that one-time checks are over
   }
   for (auto _ : state) {
     const auto batch = loader.next();
@@ -123,7 +124,7 @@ void text_roof(benchmark::State& state) {
   report(state, sizeof(T));
 }
 
-/// Copies as many bytes as the tokens and labels have, from the file into as many buffers.
+/// Copies as many bytes as a batch has for tokens and labels, from the file into as many buffers.
 template <class T>
 void int64_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();
@@ -142,8 +143,8 @@ void int64_roof(benchmark::State& state) {
   report(state, 16);
 }
 
-/// Fills one batch, from sampler to slot, on the thread of the caller. Without a ring and a second
-/// thread, CPU time equals wall time.
+/// Fills one batch, from sampler to slot, on the thread of the caller. Without a ring and without a
+/// second thread, CPU time equals wall time.
 template <class T>
 void fill_one(benchmark::State& state) {
   const auto& data = warm_dataset<T>();
@@ -155,8 +156,8 @@ void fill_one(benchmark::State& state) {
   const std::vector<data_file> files = detail::files_of(sources);
   const std::vector<formats::dtype> types = detail::types_of(sources);
   const slot_layout layout(options.batch_size, run.seq_len(), true, detail::width_of(types));
-  // A loader's ring reuses the slot that was released last. So if the caller is faster than the
-  // filling thread, only this number of slots is in use.
+  // The ring of a loader reuses the slot that was released last. So if the caller is faster than
+  // the filling thread, the loader uses only this number of slots.
   constexpr std::size_t slot_count = 2;
   std::vector<detail::batch_slot> slots;
   const auto texts = plain_memory(slot_count, layout.capacity_bytes());
@@ -187,7 +188,7 @@ void fill_one(benchmark::State& state) {
   report(state, options.fields.any() ? 16 : sizeof(T));
 }
 
-// [batch_size, seq_len], threads
+// Arguments: batch size, sequence length, number of threads.
 void shapes(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 4096, 1})
       ->Args({8, 4096, 2})
@@ -199,7 +200,7 @@ void shapes(benchmark::internal::Benchmark* bench) {
 void one_thread(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 4096, 1})->Args({4, 1024, 1})->ArgNames({"batch", "seq", "threads"});
 }
-// Third argument: 1 is text alone, 2 adds int64 tokens and labels.
+// The third argument is 1 for text only, and 2 for text with int64 tokens and labels.
 void alone(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 4096, 1})->Args({8, 4096, 2})->ArgNames({"batch", "seq", "fields"});
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the seconds and the padding of packing 100 million documents with synthetic lengths
-// (lognormal, median 400 tokens, mean about 820, at most 2^20) into rows of 4,096 and of 32,768
-// tokens.
+// Measures the seconds and the padding of packing 100 million documents into rows of 4,096 tokens
+// and of 32,768 tokens. The documents have synthetic lengths (log-normal, median 400 tokens, mean
+// about 820, at most 2^20).
 //
-//   packing_bench --benchmark_filter=lengths     best fit in blocks and plain best fit
-//   packing_bench --benchmark_filter=random_row  looks up a random row, which packs its block; once
-//                                                with a memory-mapped index, and once with reads,
-//                                                as on a file system that does not allow mmap
+//   packing_bench --benchmark_filter=lengths     best fit in blocks, and plain best fit
+//   packing_bench --benchmark_filter=random_row  looks up a random row and packs its block: first
+//                                                with a memory-mapped index, then with reads, as
+//                                                on a file system that does not allow mmap
 //
-// Everything runs on one thread. The blocks could be divided among threads, because each block of
-// documents is packed on its own. The plain best fit could not be divided.
+// Everything runs on one thread. Best fit in blocks could use several threads, because each block
+// of documents is packed separately. Plain best fit could not.
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -66,7 +66,7 @@ void lengths_in_blocks(benchmark::State& state) {
 }
 
 /// The best-fit algorithm of textbooks: puts each document, in stored order, into the fullest row
-/// that has room for it.
+/// that has room for the document.
 void lengths_plain_best_fit(benchmark::State& state) {
   const std::int64_t seq_len = state.range(0);
   std::int64_t rows = 0;

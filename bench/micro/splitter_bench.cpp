@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how fast texts are split into pretokens (the pieces that are encoded separately): each
-// pattern with each instruction set of this machine, on four kinds of synthetic text, or on the
-// file that MILLRACE_BENCH_TEXT names.
+// Measures how fast texts are split into pretokens, which are the pieces that are encoded
+// separately. Measures each pattern with each instruction set of this machine, on four kinds of
+// synthetic text. If MILLRACE_BENCH_TEXT names a file, its text is used instead.
 //
 //   splitter_bench --benchmark_filter='llama3/.*/english'
 //
-// The ends of pretokens go to an array of 256 entries, as in the encoders; nothing reads them.
-// "regex" runs two of the patterns with PCRE2, as millrace does for a pattern in a tokenizer.json
+// The ends of pretokens go to an array of 256 entries, as in the encoders, but nothing reads them.
+// "regex" runs two of the patterns with PCRE2. millrace does this for a pattern in a tokenizer.json
 // for which it has no specialized splitter.
 #include <algorithm>
 #include <array>
@@ -32,12 +32,12 @@ namespace {
 
 constexpr std::size_t text_bytes = std::size_t{4} << 20;
 
-/// A synthetic language: its letters, the lengths of its words, and what separates them.
+/// A synthetic language: its letters, the lengths of its words, and the texts between words.
 struct language {
   std::vector<std::string> letters;
   std::uint64_t shortest_word;
   std::uint64_t longest_word;
-  std::vector<std::string> between;  ///< drawn uniformly; a common one is listed several times
+  std::vector<std::string> between;  ///< drawn uniformly; a frequent text is listed several times
   bool capitals;                     ///< if true, one word in eight begins with the last letter
 };
 
@@ -145,7 +145,8 @@ void cut(benchmark::State& state, pattern pattern, instruction_set set, const st
       static_cast<double>(text.size()) / static_cast<double>(number);
 }
 
-// Splits as millrace does for an unknown pattern in a tokenizer.json, with the behavior Isolated.
+// Splits as millrace does for an unknown pattern of a tokenizer.json that has the behavior
+// Isolated.
 void cut_by_regex(benchmark::State& state, std::string_view pattern, const std::string& text) {
   const auto stage = make_regex_stage(pattern, split_behavior::isolated, false);
   stage_scratch scratch;

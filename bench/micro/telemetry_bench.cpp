@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of telemetry per micro-batch: all events of producer and caller, with and
-// without clock readings, with and without a trace. The goal is under 150 ns, 1 % of 15 us.
+// Measures the cost of telemetry per micro-batch: all events of the producer and the caller, with
+// and without clock readings, and with and without a trace. The goal is less than 150 ns, 1 % of 15
+// us.
 //
 //   telemetry_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 #include <sys/resource.h>
@@ -18,8 +19,8 @@ namespace {
 
 constexpr std::int64_t rows = 8;
 
-/// Makes the same telemetry calls as a loader does for a micro-batch, with or without its clock
-/// readings.
+/// Makes the same telemetry calls as a loader does for a micro-batch. Reads the clock only if
+/// `Clock` is true.
 template <bool Clock>
 void tell(benchmark::State& state) {
   telemetry t({.slots = 4,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of verification: `data_verifier` checks windows (samples) of 4,096 tokens in
-// random order. The file has a `.sum` and is in the page cache. Every window comes once per epoch.
+// Measures the cost of verification. `data_verifier` checks windows (samples) of 4,096 tokens in
+// random order, each once per epoch. The file has a `.sum` and is in the page cache.
 //
 //   verify_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //
-// per_token is CPU time of the only thread. The lower bound of a first epoch (its "roof") is the
-// time for CRC-32C of the same bytes in memory.
+// `per_token` is CPU time. There is only one thread. The lower bound of the time for a first epoch
+// (its "roof") is the time for the CRC-32C of the same bytes in memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ const test::summed_dataset<T>& warm_dataset() {
   return data;
 }
 
-/// All windows, each with the bytes that a reader would have gathered.
+/// All windows, together with the bytes that a reader would have gathered for each.
 template <class T>
 std::vector<read_request> windows(std::vector<std::byte>& bytes) {
   const auto& tokens = warm_dataset<T>().tokens();
@@ -60,7 +60,8 @@ verify_options options_of(const benchmark::State& state) {
   return {.vocab_size = state.range(0), .scrub_bytes_per_second = 0};
 }
 
-/// Arguments: vocab_size, or 0 for checksums alone; 1 if a reader has mapped the file, else 0.
+/// Arguments: vocab_size, or 0 to check only checksums; then 1 if a reader has mapped the file,
+/// otherwise 0.
 template <class T>
 void first_epoch(benchmark::State& state) {
   std::vector<std::byte> bytes;
@@ -105,8 +106,8 @@ void crc_roof(benchmark::State& state) {
   count_tokens(state, bytes.size() / sizeof(T) / seq_len);
 }
 
-/// Checks the ids of a window that is in the CPU's L1 or L2 cache. This is the cost of a sample
-/// from an unchecked block.
+/// Checks the ids of a window that is in the L1 or L2 cache of the CPU. A sample costs this much if
+/// its block has not been checked.
 template <class T>
 void token_range(benchmark::State& state) {
   const auto tokens = std::span(warm_dataset<T>().tokens()).first(seq_len);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of serving micro-batches with millrace, for bench/peers/loader. Prints one JSON
-// line.
+// Measures the cost of serving micro-batches with millrace, for bench/peers/loader. Prints one line
+// of JSON.
 //
 //   bench_batches instant|megatron PREFIX SEQ_LEN BATCH BATCHES
 //
-// The batches have int64 tokens and labels on the host. There is one filling thread. Times exclude
-// the first batch.
+// The batches have int64 tokens and labels in host memory. One thread fills them. Times exclude the
+// first batch.
 #include <sys/resource.h>
 
 #include <chrono>

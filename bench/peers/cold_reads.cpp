@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reads random windows of a file that is not in the page cache, with one method, for
-/// bench/peers/cold_reads. Prints one JSON line. One thread reads batches of windows into reused
-/// memory and sums their bytes, since a consumer would also touch them. After timing has stopped,
-/// the sum is compared with the sum of what pread(2) reads.
+/// bench/peers/cold_reads. Prints one line of JSON. One thread reads batches of windows into reused
+/// memory and adds up their bytes, because a consumer would also touch them. After timing has
+/// stopped, the program compares the sum with the sum of the bytes that pread(2) reads.
 ///
 /// usage: bench_cold_reads FILE WAY [NAME=NUMBER ...]
-///   WAY      memmap (a plain memory mapping with the kernel's read-ahead, like numpy.memmap),
-///            libaio, one of millrace's readers (mmap, mmap_random, pread, io_uring), or evict,
-///            which reads nothing
+///   WAY      memmap: a plain memory mapping with the kernel's read-ahead, like numpy.memmap
+///            libaio
+///            mmap, mmap_random, pread or io_uring: one of millrace's readers
+///            evict: reads nothing
 ///   windows=2000 bytes=8192 batch=8 ahead=192 depth=64 seed=1 align=2
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -75,7 +76,7 @@ std::uint64_t sum_of(const std::byte* bytes, std::size_t size) {
 }
 
 /// Drops the file from the page cache.
-/// @return the share of the file that stays in memory; -1 if unknown
+/// @return the share of the file that stays in memory, or -1 if it is unknown
 double evict(const std::filesystem::path& path) {
   const io::unique_fd fd = io::open_read_only(path);
   const std::uint64_t size = io::regular_file_size(fd, path);
@@ -130,7 +131,7 @@ result by_libaio(const setting& s, const std::vector<loader::file_range>& window
   return r;
 }
 
-// Reads with a reader of millrace. Each window is announced `ahead` windows before it is gathered.
+// Reads with one of millrace's readers. Announces each window `ahead` windows before gathering it.
 result by_reader(const setting& s, const std::vector<loader::file_range>& windows,
                  loader::range_reader& reader) {
   const std::size_t batch = s["batch"];

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times one tokenizer on the texts of a JSON-lines file in memory. Prints one JSON line.
+// Times one tokenizer on the texts of a JSON-lines file that is held in memory. Prints one line of
+// JSON.
 //
 //   encode_corpus FILE PASSES THREADS <the tokenizer flags of preprocess_data>
 //
-// In the first pass the encoders know only the vocabulary; later passes repeat the same texts.
-// "md5" covers the ids of all texts as little-endian uint32. All memory is touched before timing
-// starts, because on a virtual machine a new page costs more than encoding the text on it.
+// In the first pass, the encoders know only the vocabulary. Later passes repeat the same texts.
+// "md5" covers the ids of all texts as little-endian uint32. The program touches all memory before
+// timing starts, because on a virtual machine, a new page takes longer than encoding the text on
+// it.
 #include <time.h>
 
 #include <algorithm>
@@ -60,7 +62,8 @@ corpus read_corpus(const char* path) {
   return all;
 }
 
-// The share of one thread: consecutive documents. All shares have about the same number of bytes.
+// The share of one thread, which consists of consecutive documents. All shares have about the same
+// number of bytes.
 struct share {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -94,7 +97,7 @@ std::vector<share> shares_of(const corpus& all, std::size_t threads,
 
 struct pass_time {
   double wall;
-  double cpu;  // CPU time of all threads; a busy machine distorts it less
+  double cpu;  // of all threads; a busy machine distorts it less
 };
 
 double cpu_now() {

@@ -21,17 +21,17 @@
 
 namespace millrace::bench {
 
-/// Reads like DeepSpeed's DeepNVMe (csrc/aio/common, `do_aio_operation_overlap`): libaio with
-/// O_DIRECT fills its queue, waits for at least one result, and fills the queue again. This is a
-/// reimplementation that also checks results.
+/// Reads like DeepSpeed's DeepNVMe (csrc/aio/common, `do_aio_operation_overlap`). It uses libaio
+/// with O_DIRECT: fills the queue, waits for at least one result, and fills the queue again. This
+/// is a reimplementation that also checks results.
 ///
-/// It has one advantage over millrace's readers: all windows are one stream, so the queue never
-/// runs empty at the end of a batch.
+/// It has one advantage over millrace's readers. It treats all windows as one stream, so the queue
+/// never runs empty at the end of a batch.
 class libaio_reader {
  public:
   static constexpr std::size_t alignment = 512;
 
-  /// @param most_bytes  upper bound of a window's size
+  /// @param most_bytes  maximum size of a window in bytes
   libaio_reader(const std::filesystem::path& path, std::size_t depth, std::size_t most_bytes)
       : path_(path),
         fd_(io::open_read_only(path, O_DIRECT)),
@@ -48,7 +48,7 @@ class libaio_reader {
   libaio_reader& operator=(const libaio_reader&) = delete;
   ~libaio_reader() { (void)::io_destroy(context_); }
 
-  /// Calls done(i, bytes) for each window, in order of completion.
+  /// Calls done(i, bytes) for each window, in the order in which the reads complete.
   template <class Done>
   void read(std::span<const loader::file_range> windows, const Done& done) {
     std::vector<std::size_t> free;

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 
-# On a virtual machine, a new page costs more than encoding the text on it. So malloc gets its
+# On a virtual machine, a new page takes longer than encoding the text on it. So malloc gets its
 # memory before timing starts, and never returns it.
 HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 HEAP_BYTES = 3 << 30

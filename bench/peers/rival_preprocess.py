@@ -124,7 +124,8 @@ def peak_bytes():
 
 def main():
     engine, model, path, prefix, workers = sys.argv[1:6]
-    # One thread per process of the pool, as Megatron's users set it. gigatoken's threads come from Rayon.
+    # The pool has one thread per process, as Megatron's users set it. gigatoken uses threads of
+    # Rayon.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["RAYON_NUM_THREADS"] = workers
     eod = id_of(model, sys.argv[6]) if len(sys.argv) > 6 else None

@@ -9,7 +9,7 @@
 /// Reads the resource use of this process from /proc/self.
 namespace millrace::bench {
 
-/// Returns a value of /proc/self/status, in kilobytes or as a count, or 0 if it is missing.
+/// Returns a value of /proc/self/status: kilobytes, or a count. Returns 0 if the value is missing.
 inline long status_of(const std::string& name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);) {
@@ -18,7 +18,7 @@ inline long status_of(const std::string& name) {
   return 0;
 }
 
-/// Resident memory in kilobytes, without file pages.
+/// Resident memory in kilobytes, without pages of files.
 inline long own_kilobytes() {
   return status_of("VmRSS") - status_of("RssFile");
 }
