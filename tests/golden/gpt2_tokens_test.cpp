@@ -31,7 +31,7 @@ std::unique_ptr<tokenizer::tokenizer> gpt2_in(const std::filesystem::path& folde
   return tokenizer::make_tokenizer(options);
 }
 
-// Encodes a text and decodes its ids.
+// Expects the ids of a text, and expects that decoding them gives the text.
 void expect_ids(const tokenizer::tokenizer& tokenizer, tokenizer::encoder& encoder,
                 std::string_view text, const ids_list& expected) {
   EXPECT_EQ(encode(encoder, text), expected);
@@ -49,7 +49,7 @@ std::string with_newlines(std::string_view text) {  // in these cases, "\n" mean
   return result;
 }
 
-// The vocabulary of this project, for cases that run everywhere.
+// Uses this project's own vocabulary, so these cases run everywhere.
 TEST(Gpt2Tokens, OfTheTinyVocabularyAreThoseOfTheReference) {
   const auto tokenizer = gpt2_in(golden("tiny_bpe"));
   const auto encoder = tokenizer->make_encoder();
@@ -94,8 +94,8 @@ TEST_F(Gpt2TokensShared, OfSmallCasesAreThoseOfTheReference) {
   ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SCOPED_TRACE(texts[i]);
-    // The harness of the reference turned "\s" at the end of this line into a space before encoding
-    // it.
+    // For this line, the test program of the reference turned "\s" at the end into a space before
+    // encoding.
     std::string text = with_newlines(texts[i]);
     if (text.ends_with("\\s")) {
       text.resize(text.size() - 2);
@@ -130,7 +130,7 @@ TEST_F(Gpt2TokensShared, OfLlamaCppCasesAreThoseOfTheReference) {
   }
 }
 
-// 80 MB of books, code, texts in 500 languages, and all Unicode code points.
+// 80 MB of books, code and texts in 500 languages, and all Unicode code points.
 class Gpt2TokensOfCorpus : public Gpt2TokensShared,
                            public testing::WithParamInterface<const char*> {};
 

@@ -20,7 +20,7 @@ namespace {
 
 using ids_list = std::vector<std::int32_t>;
 
-// Loads a vocabulary of the shared folder. This project may not distribute these vocabularies.
+// Loads a vocabulary from the shared folder. This project may not distribute these vocabularies.
 std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const std::filesystem::path& file) {
   return tokenizer::detail::make_hugging_face_tokenizer(file, {.include_special_tokens = false});
 }
@@ -32,7 +32,7 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-// 80 MB of books, code, texts in 500 languages, and all Unicode code points, for each real
+// 80 MB of books, code and texts in 500 languages, and all Unicode code points, with each real
 // tokenizer.
 class HuggingFaceTokensOfCorpus
     : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
       return replaced(std::string(std::get<0>(each.param)) + std::get<1>(each.param), "_", "");
     });
 
-// Small test cases of other projects: lines, and one file with unusual characters.
+// Small test cases from other projects: single lines, and one file with unusual characters.
 struct small_cases {
   const char* name;    // folder of the tokenizer
   const char* suffix;  // suffix of the files with the expected ids
@@ -76,8 +76,8 @@ TEST_P(HuggingFaceTokensOfSmallCases, AreThoseOfTheReference) {
   ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SCOPED_TRACE(texts[i]);
-    // The harness of the reference turned "\s" at the end of a line into a space before encoding
-    // it.
+    // The test program of the reference turned "\s" at the end of a line into a space before
+    // encoding.
     std::string text = replaced(texts[i], "\\n", "\n");
     if (text.ends_with("\\s")) text = text.substr(0, text.size() - 2) + " ";
     EXPECT_EQ(encode(*encoder, text), numbers_in(expected[i]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads files that Megatron wrote. golden/megatron/manifest.json lists their contents.
+// Reads files that Megatron wrote. Their contents are listed in golden/megatron/manifest.json.
 #include <millrace/dataset/indexed_dataset.hpp>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace dom = simdjson::dom;
 
 constexpr open_options full = {.check = check_level::full};
 
-/// The datasets of the manifest. `for_each(f)` calls f(prefix, entry) for each.
+/// The datasets of the manifest. `for_each(f)` calls f(prefix, entry) for each dataset.
 class manifest {
  public:
   manifest() : text_(test::read_text(test::golden("megatron/manifest.json"))) {}
@@ -40,7 +40,7 @@ class manifest {
   dom::parser parser_;
 };
 
-/// Compares the numbers `at(0)`, `at(1)`, ... with an array of the manifest.
+/// Compares the numbers that `at` returns for 0 to `count` - 1 with an array of the manifest.
 template <class At>
 void expect_array(dom::array expected, std::int64_t count, const At& at) {
   ASSERT_EQ(static_cast<std::int64_t>(expected.size()), count);
@@ -82,7 +82,7 @@ TEST(MegatronsDatasets, HaveTheirTokensReadBack) {
     std::int64_t sequence = 0;
     for (const dom::array document : documents) {
       for (const dom::array written : document) {
-        // In a multimodal dataset, each sequence of the manifest is a pair (tokens, mode).
+        // In a multimodal dataset, the manifest lists each sequence as a pair (tokens, mode).
         const dom::array tokens = data.is_multimodal() ? dom::array(written.at(0)) : written;
         const token_view found = data.sequence(sequence++);
         expect_array(tokens, found.size(), [&](std::int64_t i) { return found[i]; });

@@ -57,7 +57,7 @@ TEST_P(LoadMemory, IsASmallMultipleOfTheFile) {
   const auto tokenizer = tokenizer::make_tokenizer(options);
   const std::size_t taken = std::max(bytes_of("VmHWM:"), before) - before;
   constexpr std::size_t times = 10;
-  constexpr std::size_t tables = std::size_t{4} << 20;  // for character tables and fixed costs
+  constexpr std::size_t tables = std::size_t{4} << 20;  // for tables of characters and fixed costs
   EXPECT_LE(taken, times * std::filesystem::file_size(options.model) + tables);
   RecordProperty("bytes", std::to_string(taken));
 }

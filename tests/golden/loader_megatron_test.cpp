@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that the loader serves the samples of megatron-core in Megatron's order.
+// Tests that in Megatron's order, the loader serves the samples of megatron-core.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cstddef>
@@ -25,7 +25,8 @@ using tokens = std::vector<std::int64_t>;
 
 namespace dom = simdjson::dom;
 
-/// Compares row 0 of the batch with a sample. The keys are the field names of Megatron.
+/// Compares row 0 of the batch with a sample. The keys of `expected` are Megatron's names of
+/// fields.
 void expect_sample(const batch& batch, dom::element expected, const std::string& which) {
   SCOPED_TRACE(which);
   EXPECT_EQ(tokens(batch.tokens().begin(), batch.tokens().end()),
@@ -49,7 +50,7 @@ loader_options megatron_options() {
   return options;
 }
 
-// Tests a whole Megatron run: the loader builds the order itself and must serve the samples of
+// Tests a whole run of Megatron. The loader builds the order itself, and must serve the samples of
 // GPTDataset, including a partial last sample.
 TEST(LoaderOfMegatronsRuns, ServesTheSamplesThatMegatronServed) {
   if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that the loader serves the tokens of the `.bin` for whole datasets.
+// Tests with whole datasets that the loader serves the tokens of the `.bin`.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using tokens = std::vector<std::int64_t>;
 
-/// Reads the ids of the `.bin` without the code of the library.
+/// Reads the ids of the `.bin` without using the library.
 template <class T>
 tokens read_bin(std::filesystem::path prefix) {
   const std::vector<std::byte> bytes = test::read_bytes(prefix += ".bin");
@@ -35,7 +35,7 @@ tokens read_bin(std::filesystem::path prefix) {
 }
 
 /// Returns all tokens that the ranks serve, in the order of samples. Checks that the labels are the
-/// tokens shifted by one.
+/// tokens shifted by one position.
 tokens stream(const dataset::indexed_dataset& data, loader_options options, const tokens& bin) {
   tokens all;
   std::vector<tokens> rows;
@@ -76,7 +76,7 @@ using Integers = testing::Types<std::uint8_t, std::int8_t, std::int16_t, std::ui
                                 std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(LoaderGolden, Integers);
 
-// Megatron wrote these files. They contain the smallest and largest value of each type.
+// Megatron wrote these files. They contain the smallest and the largest value of each type.
 TYPED_TEST(LoaderGolden, StreamsWhatMegatronWrote) {
   const auto name = std::string(formats::name(formats::dtype_of<TypeParam>()));
   const auto prefix = test::golden("megatron/all_dtypes") / name;
@@ -96,7 +96,7 @@ TYPED_TEST(LoaderGolden, StreamsWhatMegatronWrote) {
   expect_bin(prefix, bin, {.batch_size = 2, .seq_len = 1, .world_size = 2});
 }
 
-// Tests the whole pipeline: the sample corpus, its bytes as tokens, and the batches.
+// Tests the whole pipeline: from the sample corpus, whose bytes become tokens, to the batches.
 TEST(LoaderOfTheSample, StreamsWhatPreprocessDataWrote) {
   const test::temp_folder folder;
   const auto tokenizer = tokenizer::make_tokenizer({});

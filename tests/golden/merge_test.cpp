@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Megatron's add_index merged the parts that the manifest lists. This test copies them to names
-// that sort in the same order.
+// The manifest lists merges by Megatron's add_index. This test copies the parts of each merge to
+// names that sort in the same order as the parts.
 TEST(MergeGolden, GivesMegatronsBytes) {
   simdjson::dom::parser parser;
   const simdjson::dom::object manifest =
@@ -50,7 +50,7 @@ TEST(MergeGolden, GivesMegatronsBytes) {
   EXPECT_EQ(merges, 3);
 }
 
-// Megatron's development branch merged two datasets with an empty one between them.
+// Megatron's development branch merged two datasets that have an empty dataset between them.
 TEST(MergeGolden, GivesTheBytesOfTheDevelopmentBranch) {
   if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
   const test::megatron_golden golden;

@@ -13,7 +13,7 @@
 namespace millrace::formats {
 namespace {
 
-// Every .idx that Megatron wrote must be valid and fit its .bin. Encoding its contents again must
+// Every .idx that Megatron wrote must be valid and match its .bin. Encoding its contents again must
 // give the same bytes.
 TEST(MmidxGolden, EveryFileIsVerifiedAndEncodedAlike) {
   std::size_t files = 0;
@@ -33,7 +33,7 @@ TEST(MmidxGolden, EveryFileIsVerifiedAndEncodedAlike) {
   EXPECT_GE(files, 13U);
 }
 
-// The contents of these files are listed here, not read by the library.
+// The contents of these files are listed here, so the library does not read them.
 TEST(MmidxGolden, KnownContentsGiveMegatronsBytes) {
   struct dataset {
     const char* name;

@@ -27,8 +27,8 @@ std::unique_ptr<tokenizer::tokenizer> tokenizer_named(std::string_view name) {
   throw std::runtime_error("no tokenizer is named " + std::string(name));
 }
 
-// Runs `check(options, prefix)` with several numbers of workers and block sizes. They must not
-// change a single byte of the output.
+// Runs `check(options, prefix)` with several numbers of workers and several block sizes. Neither
+// may change a single byte of the output.
 template <class Check>
 void for_each_way(bool append_eod, const Check& check) {
   for (const int workers : {1, 2, 7}) {
@@ -45,7 +45,8 @@ void for_each_way(bool append_eod, const Check& check) {
   }
 }
 
-// Compares the output with what Megatron's builder wrote for the same lines and the same tokenizer.
+// Compares the output with the files that Megatron's builder wrote for the same lines and the same
+// tokenizer.
 TEST(PreprocessGolden, GivesMegatronsBytes) {
   simdjson::dom::parser parser;
   const simdjson::dom::object manifest =
@@ -71,7 +72,7 @@ TEST(PreprocessGolden, GivesMegatronsBytes) {
   EXPECT_EQ(runs, 3);
 }
 
-// Compares checksums of the outputs for the corpus of the quickstart, with two tokenizers.
+// Compares checksums of the output for the corpus of the quickstart, with two tokenizers.
 TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
   simdjson::dom::parser parser;
   const simdjson::dom::object sums =
@@ -99,8 +100,8 @@ TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
   EXPECT_EQ(runs, 4);
 }
 
-// Megatron's program with `--partitions 2` writes five lines in the order 0, 2, 4, 1, 3. One of the
-// lines holds three texts.
+// With `--partitions 2`, Megatron's program writes five lines in the order 0, 2, 4, 1, 3. One of
+// the lines holds three texts.
 TEST(PreprocessGolden, GivesMegatronsOrderOfPartitions) {
   const test::temp_folder folder;
   const std::string path = (folder / "in.jsonl").string();

@@ -30,7 +30,7 @@ std::unique_ptr<tokenizer::tokenizer> model_at(const std::filesystem::path& file
   return tokenizer::make_tokenizer(options);
 }
 
-// Replaces lone surrogates, which are not valid text, by U+FFFD in a line of a corpus.
+// Replaces lone surrogates in a line of a corpus with U+FFFD, because they are not valid text.
 std::string with_lone_surrogates_replaced(std::string line) {
   const auto hex = [&](std::size_t at) {
     return line.compare(at, 2, "\\u") == 0 ? std::stoul(line.substr(at + 2, 4), nullptr, 16) : 0UL;
@@ -95,8 +95,8 @@ constexpr shared_model shared_models[] = {
     {"sp_test_ja", "tokenizers/sp_test/test_ja_model.model", 8000},
 };
 
-// 300,000 control characters, each in a separate fragment because of the spaces before it. The
-// normalization drops them. An algorithm of quadratic time would take an hour here.
+// The text has 300,000 control characters. Each is in a fragment of its own, because spaces precede
+// it, and normalization drops it. Here, an algorithm that takes quadratic time would need an hour.
 TEST(SentencePieceShared, NothingComesOfManyFragmentsAtTheBegin) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
@@ -116,7 +116,8 @@ TEST(SentencePieceShared, VocabulariesAreThoseOfTheModels) {
   EXPECT_EQ(model_at(shared / shared_models[0].file)->eod(), 2);
 }
 
-// Parameters: the name of a model, which is part of the names of its case files, and its path.
+// Parameters: the name of a model, as used in the names of its case files, and the path of the
+// model.
 class SentencePieceOfCases : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(SentencePieceOfCases, IdsAreThoseOfTheReference) {
@@ -139,8 +140,8 @@ TEST_P(SentencePieceOfCases, IdsAreThoseOfTheReference) {
       text += escaped ? '\n' : texts[i][at];
       at += escaped;
     }
-    // The harness of the reference turned "\s" at the end of a line into a space before encoding
-    // it.
+    // The test program of the reference turned "\s" at the end of a line into a space before
+    // encoding.
     if (text.ends_with("\\s")) text.replace(text.size() - 2, 2, " ");
     EXPECT_EQ(encode(*engine, text), numbers_in(expected[i]));
   }
@@ -181,7 +182,7 @@ TEST(SentencePieceShared, IdsOfLlamaCppCasesAreThoseOfTheReference) {
   }
 }
 
-// 80 MB of books, code, texts in 500 languages, and all Unicode code points.
+// 80 MB of books, code and texts in 500 languages, and all Unicode code points.
 class SentencePieceOfCorpus : public testing::TestWithParam<std::tuple<shared_model, const char*>> {
 };
 

@@ -19,7 +19,7 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// Tests that texts encoded in parts give the same ids, for all families of tokenizers.
+// Tests for all families of tokenizers that encoding a text in parts gives the same ids.
 namespace millrace::test {
 namespace {
 
@@ -73,9 +73,9 @@ TEST(TextParts, OfTinySentencePieceModels) {
   expect_parts_give_the_whole(bpe, 4000);
   bpe.in_text = tokenizer::special_tokens_in_text::allow;
   expect_parts_give_the_whole(bpe, 2000);
-  // Texts for these models are never cut, because a part does not show how it would be normalized.
-  // In `unigram`, normalization may affect the user-defined symbols; in `suffix`, it changes the
-  // end of the text.
+  // Texts for these models are never cut, because normalizing a part alone could give another
+  // result. In `unigram`, normalization may affect the user-defined symbols. In `suffix`, it
+  // changes the end of the text.
   for (const char* name : {"unigram", "suffix"}) {
     SCOPED_TRACE(name);
     expect_parts_give_the_whole(

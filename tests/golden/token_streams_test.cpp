@@ -19,8 +19,9 @@
 #include "support/encode.hpp"
 #include "support/paths.hpp"
 
-// Compares the ids that the flags of preprocess_data give with those of reference tokenizers. Most
-// tests need the shared folder, since this project may not distribute real vocabularies.
+// Compares ids with those of reference tokenizers. The ids are those that preprocess_data would
+// give with the same flags. Most tests need the shared folder, because this project may not
+// distribute real vocabularies.
 namespace millrace::test {
 namespace {
 
@@ -59,7 +60,7 @@ constexpr vocabulary llama3 = {"llama3", "TikTokenizer", "llama3/llama3.tiktoken
                                "llama3", 128256,         128001};
 constexpr vocabulary tekken = {"tekken", "TikTokenizer", "tekken/tekken.vocab.json", "", 131072, 2};
 
-// Tests the vocabularies of this project, with cases that run everywhere.
+// Tests the vocabularies of this project. These cases run everywhere.
 void expect_cases(const tokenizer_options& options, std::string_view file) {
   const auto tokenizer = make_tokenizer(options);
   const auto encoder = tokenizer->make_encoder();
@@ -138,7 +139,7 @@ constexpr vocabulary hugging_face(std::string_view name, std::string_view model,
   return {name, "HuggingFaceTokenizer", model, "", size, eod};
 }
 
-// One corpus for each tokenizer is enough here, since other golden tests cover these loaders.
+// One corpus per tokenizer is enough here, because other golden tests cover these loaders.
 INSTANTIATE_TEST_SUITE_P(
     OfTokenizerJson, TokenStreamOfCorpus,
     testing::Combine(
@@ -179,7 +180,7 @@ struct cases {
   std::vector<ids_list> ids;
 };
 
-ids_list numbers_in(std::string text) {  // any other characters separate them
+ids_list numbers_in(std::string text) {  // all other characters separate numbers
   std::ranges::replace_if(
       text, [](char c) { return c < '0' || c > '9'; }, ' ');
   ids_list ids;
@@ -199,8 +200,8 @@ std::vector<std::string> split(const std::string& text, std::string_view separat
   return parts;
 }
 
-// In these cases, "\n" means a newline. The harness of the reference turned "\s" at the end of a
-// line into a space.
+// In these cases, "\n" means a newline. The test program of the reference turned "\s" at the end of
+// a line into a space.
 cases kitoken_cases(const std::filesystem::path& shared, const std::string& small,
                     const std::string& whole) {
   const auto folder = shared / "golden/tokenizer_cases/kitoken";
@@ -253,8 +254,8 @@ TEST_F(TokenStreams, OfKitokenCasesAreThoseOfTheReference) {
   }
 }
 
-// In Mistral's and Megatron's tokenizers, an id is the rank plus 1000, since 1000 special tokens
-// come first. Mistral encodes special tokens in texts as normal text.
+// In Mistral's and Megatron's tokenizers, 1000 special tokens come first, so an id is the rank plus
+// 1000. Mistral encodes special tokens in texts as normal text.
 TEST_F(TokenStreams, OfTekkenCasesAreThoseOfMistral) {
   tokenizer_options options = tekken.options(shared_);
   options.in_text = special_tokens_in_text::encode_as_text;

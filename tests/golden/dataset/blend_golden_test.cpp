@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares blends with those of megatron-core's helpers: `blend` of megatron_golden.json.
+// Compares blends with those of megatron-core's helpers, the entry `blend` of megatron_golden.json.
 #include <cstdint>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares whole blends with Megatron's, from the words of --data-path to the cache files and the
-// tokens of the first samples: `blended` of megatron_golden.json.
+// Compares whole blends with Megatron's, the entry `blended` of megatron_golden.json. Covers all
+// steps from the words of --data-path to the cache files and the tokens of the first samples.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,7 +36,7 @@ std::optional<std::int64_t> number_or_null(dom::element element) {
   return std::int64_t{element};
 }
 
-/// Returns the blend as the words of a command line.
+/// Returns the blend as a list of command-line words.
 std::vector<std::string> words_of(dom::element blend) {
   std::vector<std::string> words;
   for (std::size_t d = 0; d < dom::array(blend.at(0)).size(); ++d) {
@@ -79,7 +79,8 @@ std::vector<double> reals(dom::element array) {
   return out;
 }
 
-/// Builds the run that a loader would serve, and compares its first three samples with `first`.
+/// Builds the run that a loader would serve. Compares the first three samples of the run with
+/// `first`.
 void expect_first_samples(const part_plan& plan, split_part part, const std::string& split,
                           dom::element first) {
   const auto run = megatron_run::build(plan, {.sequence_length = 8, .part = part}, split);

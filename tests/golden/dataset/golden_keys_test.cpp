@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that every key of megatron_golden.json is read. Lists the keys that each test reads.
+// Tests that every key of megatron_golden.json is read by a test. Lists the keys that each test
+// reads.
 #include <functional>
 #include <map>
 #include <set>
@@ -17,7 +18,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-/// The keys that each test file reads, as paths with `*` for a part or a seed.
+/// The keys that each test file reads, as paths. In a path, `*` stands for a part or a seed.
 const std::map<std::string, std::vector<std::string>> readers = {
     {"blend_golden_test.cpp",
      {"blend[].dataset_index", "blend[].dataset_sample_index", "blend[].exhaustive",
@@ -54,7 +55,8 @@ const std::map<std::string, std::vector<std::string>> readers = {
       "gpt[].splits.*.sample0_attention_mask_rows"}},
 };
 
-/// Keys of data that millrace does not produce: samples of sentences (BERT, T5), and --mock-data.
+/// Keys of data that millrace does not produce: samples of sentences (for BERT and T5), and the
+/// data of --mock-data.
 const std::set<std::string, std::less<>> without_reader = {"build_mapping", "mock_gpt"};
 
 bool is_list_of_objects(dom::element element) {
@@ -93,8 +95,9 @@ TEST(MegatronsGoldens, AreReadToTheLastKey) {
     const std::string text = test::read_text(test::golden("dataset") / file);
     for (const std::string& path : paths) {
       read.insert(path);
-      // The test file must contain the key itself, or the top-level key if a helper, such as
-      // megatron_golden::write_files, reads the rest of the path.
+      // The test file must contain the key itself. If a helper, such as
+      // megatron_golden::write_files, reads the rest of the path, the test file must contain the
+      // top-level key.
       const std::string key = path.substr(path.find_last_of('.') + 1);
       const std::string top = path.substr(0, path.find_first_of("[."));
       EXPECT_TRUE(text.find('"' + key + '"') != std::string::npos ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the cache folders of Megatron's GPTDatasets again, as `inspect_dataset prepare-cache`
-// does, and compares file names, types and split bounds: `gpt` of megatron_golden.json.
+// does. Compares file names, types and split bounds with the entry `gpt` of megatron_golden.json.
 #include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
 
 #include <algorithm>
@@ -36,8 +36,8 @@ std::string bytes_of(const std::vector<std::int64_t>& numbers) {
   return bytes;
 }
 
-/// Returns a file as numpy.save writes it: version 1.0, with a header that is padded with spaces to
-/// a multiple of 64 bytes.
+/// Returns a file as numpy.save writes it: version 1.0, with spaces that pad the header to a
+/// multiple of 64 bytes.
 std::string npy_of(std::string_view dtype, const std::string& shape,
                    const std::vector<std::int64_t>& numbers) {
   const char* descr = dtype == "int32" ? "<i4" : dtype == "uint32" ? "<u4" : "<i8";
@@ -110,7 +110,7 @@ TEST(MegatronsCaches, AreMadeFileByFile) {
     SCOPED_TRACE(std::string(std::string_view(config["name"])));
     const test::temp_folder folder;
     test::megatron_golden::write_corpora(folder.path());
-    const test::inside here(folder.path());  // file names depend on the paths as given
+    const test::inside here(folder.path());  // file names depend on the spelling of paths
     expect_bounds(split_matrix{std::string_view(config["split"])}, config["split_matrix"]);
     for (const split_part part : split_parts) {
       dom::element expected;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rebuilds the indices of Megatron's GPTDataset, and compares them, their descriptions and their
-// file names with Megatron's: `gpt` of megatron_golden.json.
+// Builds the indices of Megatron's GPTDataset again. Compares them, their descriptions and their
+// file names with the entry `gpt` of megatron_golden.json.
 #include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
 #include <cstdint>
@@ -33,13 +33,13 @@ std::vector<std::int64_t> wide_of(const Variant& array) {
   return std::visit([](const auto& one) { return wide(one.numbers()); }, array);
 }
 
-/// Returns a boolean of a case. A missing value is true.
+/// Returns a boolean value of a case. If the value is missing, returns true.
 bool flag(dom::object config, std::string_view name) {
   bool value = true;
   return config[name].get(value) == simdjson::SUCCESS ? value : true;
 }
 
-/// Returns the tokenizer entry of a description.
+/// Returns the entry "tokenizer" of a description.
 std::string tokenizer_of(std::string_view description) {
   dom::parser parser;
   const dom::element parsed = parser.parse(simdjson::padded_string(description));

@@ -17,8 +17,8 @@
 
 namespace millrace::test {
 
-/// golden/megatron_golden.json in the shared folder: the results of Megatron-LM for small corpora.
-/// tests/golden/README.md describes how it was made.
+/// The file golden/megatron_golden.json in the shared folder, which has Megatron-LM's results for
+/// small corpora. tests/golden/README.md describes how this file was made.
 class megatron_golden {
  public:
   /// @pre !shared_folder().empty()
@@ -29,15 +29,15 @@ class megatron_golden {
   simdjson::dom::element operator[](std::string_view key) const { return all_[key]; }
   simdjson::dom::element all() const { return all_; }
 
-  /// Writes PREFIX.idx and PREFIX.bin from an entry, which holds them in hexadecimal.
+  /// Writes PREFIX.idx and PREFIX.bin. The entry `key` holds both files in hexadecimal.
   void write_files(std::string_view key, const std::filesystem::path& prefix) const {
     const simdjson::dom::element each = all_[key];
     write_text(suffixed(prefix, ".idx"), bytes_of(std::string_view(each["idx"])));
     write_text(suffixed(prefix, ".bin"), bytes_of(std::string_view(each["bin"])));
   }
 
-  /// Writes the two corpora of the golden data, `corpus` and `corpus2`. Each sequence counts up and
-  /// ends in 999.
+  /// Writes `corpus` and `corpus2`, the two corpora of the golden data. The tokens of each sequence
+  /// count up and end with 999.
   static void write_corpora(const std::filesystem::path& folder) {
     write_corpus(folder / "corpus", 24, 37, 7, 23);
     write_corpus(folder / "corpus2", 18, 53, 5, 17);
@@ -74,7 +74,7 @@ class megatron_golden {
   simdjson::dom::element all_;
 };
 
-/// Returns the numbers of an array of any depth, flattened.
+/// Returns all numbers of an array of any depth, in one list.
 inline std::vector<std::int64_t> numbers(simdjson::dom::element element) {
   std::vector<std::int64_t> out;
   if (element.is_array()) {
@@ -87,7 +87,7 @@ inline std::vector<std::int64_t> numbers(simdjson::dom::element element) {
   return out;
 }
 
-/// Changes the working folder until the end of the scope, for tests that need short relative paths.
+/// Changes the working folder until the end of the scope. For tests that need short relative paths.
 class inside {
  public:
   explicit inside(const std::filesystem::path& folder) : before_(std::filesystem::current_path()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares random numbers and shuffles with those of numpy's RandomState: `randomstate` of
-// megatron_golden.json.
+// Compares random numbers and shuffles with those of numpy's RandomState, the entry `randomstate`
+// of megatron_golden.json.
 #include <millrace/dataset/detail/megatron/numpy_random.hpp>
 
 #include <cstddef>
@@ -39,7 +39,7 @@ TEST(RandomStateGolden, ShufflesAsNumpyDoes) {
     SCOPED_TRACE(std::string(text));
     const auto seed = static_cast<std::uint32_t>(std::stoul(std::string(text)));
 
-    numpy_random random(seed);  // both shuffles use this generator, one after the other
+    numpy_random random(seed);  // both shuffles use this generator, in order
     std::size_t size = 10;
     for (const dom::element shuffle : dom::array(expected["first_two_shuffles"])) {
       EXPECT_EQ(shuffled(random, size), test::numbers(shuffle));

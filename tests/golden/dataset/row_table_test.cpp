@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares tables of rows byte by byte with those of golden/sidecars/generate.py, a program that
-// follows formats/spec/rows.md.
+// Compares tables of rows byte by byte with the tables that golden/sidecars/generate.py wrote. That
+// program follows formats/spec/rows.md.
 #include <millrace/dataset/detail/packing/row_table.hpp>
 
 #include <filesystem>

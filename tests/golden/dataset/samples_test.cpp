@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares samples with Megatron's: samples of its own datasets, and of texts with every
-// combination of options.
+// Compares samples with Megatron's: samples of Megatron's own datasets, and samples of texts with
+// every combination of options.
 #include <simdjson.h>
 
 #include <cstdint>
@@ -70,7 +70,7 @@ TEST(GoldenSamples, AreMegatronsUnderEveryOption) {
     ids text = ids_of(c["text"]);
     const auto real = static_cast<std::int64_t>(text.size());
     const std::int64_t seq_len = c["seq_len"].get_int64();
-    // The ids after the text do not matter, since `real` marks them as padding.
+    // The ids after the text do not matter, because `real` marks them as padding.
     text.resize(static_cast<std::size_t>(seq_len + (options.extra_token ? 1 : 0)), 9);
     expect_fields(test::filled_fields(text, real, options), c);
     std::fill(text.begin() + static_cast<std::ptrdiff_t>(real), text.end(), options.pad);
@@ -83,7 +83,8 @@ TEST(GoldenSamples, AreMegatronsUnderEveryOption) {
   EXPECT_EQ(cases, 128);
 }
 
-/// Writes the corpus of the golden datasets: 24 documents of one sequence, each with its eod.
+/// Writes the corpus of the golden datasets. It has 24 documents of one sequence, each with an eod
+/// at its end.
 constexpr std::int64_t eod = 999;
 void write_corpus(const std::filesystem::path& prefix) {
   test::documents_of<std::uint16_t> documents;
@@ -99,7 +100,7 @@ void write_corpus(const std::filesystem::path& prefix) {
   test::write_dataset<std::uint16_t>(prefix, documents);
 }
 
-/// Computes the pieces of a sample from Megatron's two tables.
+/// Computes the pieces of a sample from Megatron's document index and sample index.
 std::vector<piece> pieces_of(const indexed_dataset& data, dom::element split, std::int64_t sample,
                              std::int64_t extra) {
   const ids documents = ids_of(split["document_index"]);
@@ -154,7 +155,7 @@ TEST(GoldenSamples, AreThoseOfMegatronsDatasets) {
         if (which[0] != 's') continue;
         const dom::element rows = split["sample0_attention_mask_rows"];
         expect_mask(test::attention_mask::by_eod<std::int64_t>(found.tokens, eod), rows);
-        // In this corpus, each document ends with an eod and contains no other eod. So the document
+        // In this corpus, each document ends with an eod and has no other eod. So the document
         // boundaries of the index give the same mask.
         std::vector<std::int32_t> cu_seqlens(static_cast<std::size_t>(seq_len) + 1);
         (void)fill_cu_seqlens(pieces, seq_len, extra, cu_seqlens);

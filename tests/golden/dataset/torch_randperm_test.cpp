@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares permutations with those of torch.randperm: tests/golden/dataset/torch.
+// Compares permutations with those of torch.randperm, which are in tests/golden/dataset/torch.
 #include <millrace/dataset/detail/megatron/torch_random.hpp>
 
 #include <cstddef>

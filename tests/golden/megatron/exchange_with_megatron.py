@@ -80,8 +80,8 @@ def ours_to_them(args, folder):
                     other = pathlib.Path(f"{theirs}{suffix}").read_bytes()
                     expect_equal(f"{source.name} {tokenizer} {eod} {suffix}", one, other)
                 expect_both_readers_agree(args, f"{ours}_text_document")
-    # The parts have several tokenizers, so nothing can be trained on the result. merge_datasets
-    # merges them only without their .meta.
+    # The parts were made with several tokenizers, so no model can be trained on the merged result.
+    # merge_datasets merges such parts only without their .meta.
     for meta in (folder / "parts").glob("*.meta"):
         meta.unlink()
     run(args.programs / "merge_datasets", "--input", folder / "parts",

@@ -3,8 +3,8 @@
 
 THREE = [[[1, 2, 3]], [], [[4, 5], [6, 7, 999]]]
 
-# name: (dtype, multimodal, documents). A document is a list of sequences; in a multimodal dataset,
-# each is a pair (tokens, mode).
+# The format is NAME: (dtype, multimodal, documents). A document is a list of sequences. In a
+# multimodal dataset, each sequence is a pair (tokens, mode).
 CASES = {
     "idx_uint16_3docs": ("uint16", False, THREE),
     "idx_int32": ("int32", False, [[[1, 2, 70000]]]),
@@ -12,7 +12,8 @@ CASES = {
     "idx_empty": ("uint16", False, []),
 }
 
-# The dtypes and the ends of their ranges. For floats: the largest range of exact whole numbers.
+# The dtypes with the ends of their ranges. For floats, this is the largest range in which all whole
+# numbers are exact.
 RANGES = {
     "uint8": (0, 255),
     "int8": (-128, 127),
@@ -24,14 +25,14 @@ RANGES = {
     "uint16": (0, 65535),
 }
 
-# name: (dtype, multimodal, parts in order)
+# The format is NAME: (dtype, multimodal, parts in order).
 MERGES = {
     "merge_a_e_a": ("uint16", False, ["idx_uint16_3docs", "idx_empty", "idx_uint16_3docs"]),
     "merge_e_a": ("uint16", False, ["idx_empty", "idx_uint16_3docs"]),
     "merge_mm": ("int32", True, ["idx_mm", "idx_mm"]),
 }
 
-# name: (input, tokenizer, append_eod)
+# The format is NAME: (input, tokenizer, append_eod).
 RUNS = {
     "preprocess_null": ("preprocess_null.jsonl", "null:1000", True),
     "preprocess_lines": ("preprocess_lines.jsonl", "byte", False),

@@ -49,8 +49,8 @@ def read_dataset(prefix, multimodal=False):
     # NumPy cannot map an empty .bin, but Megatron's file reader can read it.
     mmap = os.path.getsize(prefix + ".bin") > 0
     dataset = load().IndexedDataset(prefix, multimodal=multimodal, mmap=mmap)
-    # Does not use the property of the dataset, because it asserts the truth value of an array,
-    # which NumPy refuses.
+    # Does not use the dataset's property, because it needs the truth value of an array, which NumPy
+    # refuses to give.
     modes = dataset.index.sequence_modes.tolist() if multimodal else None
     sequences = (dataset.get(i) for i in range(len(dataset)))
     return facts(

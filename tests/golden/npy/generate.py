@@ -21,12 +21,12 @@ from numpy.lib import format as npy_format
 HERE = pathlib.Path(__file__).resolve().parent
 DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
 SHAPES = [(), (3,), (3, 2)]
-# numpy pads the header with 1 to 64 spaces to a multiple of 64. The shapes with 14 sizes leave 2, 1
-# and 64 spaces.
+# numpy pads the header with 1 to 64 spaces, to a multiple of 64 bytes. The headers of the shapes
+# with 14 sizes get 2 spaces, 1 space and 64 spaces.
 MORE_SHAPES = [(0,), (1,), (0, 2), (2, 3, 4), (10**12, 0), (0, 12345678901), (1,) * 32,
                (0,) + (1,) * 13, (0, 10) + (1,) * 12, (0, 100) + (1,) * 12, (0,) + (1,) * 63]
 HEADERS = [
-    # Headers as numpy writes them, and as other programs do.
+    # Headers as numpy and other programs write them.
     ("same", "{'descr': '<i4', 'fortran_order': False, 'shape': (3, 2), }"),
     ("same", "{'descr': '<i4', 'fortran_order': False, 'shape': (3, 2)}"),
     ("same", "{'shape': (3, 2), 'descr': '<i4', 'fortran_order': False}"),
@@ -43,7 +43,7 @@ HEADERS = [
     ("same", "{'descr': '|b1', 'fortran_order': False, 'shape': (5,)}"),
     ("same", "{'descr': '<i8', 'fortran_order': True, 'shape': (5,)}"),
     ("same", "{'descr': '<i8', 'fortran_order': True, 'shape': ()}"),
-    # Valid, but only numpy reads them.
+    # Valid headers that only numpy reads.
     ("refused", "{'descr': '<i8', 'fortran_order': True, 'shape': (5, 2)}"),
     ("refused", "{'descr': '>i4', 'fortran_order': False, 'shape': (5,)}"),
     ("refused", "{'descr': '|O', 'fortran_order': False, 'shape': (5,)}"),
@@ -63,7 +63,7 @@ HEADERS = [
     ("refused", "{'descr': '<i4', 'descr': '<i8', 'fortran_order': False, 'shape': (5,)}"),
     ("refused", "{'descr': '<i4', 'fortran_order': False, 'shape': (9223372036854775808,)}"),
     ("refused", "{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}"),
-    # Invalid.
+    # Invalid headers.
     ("refused", ""),
     ("refused", "{}"),
     ("refused", "{,}"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the rows of fixed cases with the rows that the loader served when the cases were drawn
-// (generated at random). So a later version cannot serve other rows unnoticed.
+// Serves fixed cases, which were once generated at random. Compares the rows with those that the
+// loader served at that time. So no later version can serve other rows unnoticed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace {
 using test::case_batch;
 using test::case_row;
 
-/// Computes the CRC-32C of numbers as little-endian int64.
+/// Computes the CRC-32C of numbers in the form of little-endian int64.
 class number_crc {
  public:
   template <class Number>
@@ -60,8 +60,8 @@ served_ranks serve_all(const test::served_case& c) {
   return ranks;
 }
 
-/// Returns for each rank: the number of micro-batches, the number of rows, and checksums of ids, of
-/// places and of fields.
+/// Returns one entry per rank: the number of micro-batches, the number of rows, and checksums of
+/// ids, of places and of fields.
 std::string summary_of(const served_ranks& ranks) {
   std::string text;
   for (const auto& batches : ranks) {
@@ -91,8 +91,8 @@ std::string summary_of(const served_ranks& ranks) {
   return text;
 }
 
-/// Returns one line for each row: rank, step, micro-batch, row, sample, position and source, then
-/// its ids.
+/// Returns one line per row: rank, step, micro-batch, row, sample, position, source, and then the
+/// ids.
 std::vector<std::string> rows_of(const served_ranks& ranks) {
   std::vector<std::string> lines;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -123,7 +123,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 
 constexpr const char* separator = " => ";
 
-/// Draws cases and writes both files, if MILLRACE_DRAW_SERVED=FOLDER is set.
+/// If MILLRACE_DRAW_SERVED=FOLDER is set, generates cases at random and writes both files.
 void draw_files(const std::filesystem::path& folder) {
   std::string cases =
       "# Cases that were drawn once, and what the loader served. tests/golden/README.md says how "

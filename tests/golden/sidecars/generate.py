@@ -34,9 +34,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 MEGATRON = HERE.parent / "megatron"
 TOP = (1 << 63) - 1
 NAME = "preprocess_lines.jsonl"
-# The text offsets at which the tasks begin, by number of tasks. The input is the same file twice,
-# one copy after the other. The line at 86 comes after a lone CR. Two equal offsets give a task
-# without input.
+# The text offsets where the tasks begin, by number of tasks. The input is two copies of the same
+# file, one after the other. The line at offset 86 comes after a lone CR. If two offsets are equal,
+# one task has no input.
 CUTS = {2: [0, 741], 3: [0, 86, 840], 6: [0, 86, 86, 741, 1404, 1437]}
 KINDS = ["invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type",
          "not_encodable"]

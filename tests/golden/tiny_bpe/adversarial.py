@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strings at which byte-level BPE tokenizers have gone wrong; generate.py imports this module."""
 
-# Every code point with the property White_Space, then similar ones without it.
+# All code points with the property White_Space. Then similar code points without it.
 SPACES = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -56,8 +56,8 @@ CASES = [
     "K Å Ω (\u212a \u212b \u2126)", "ʰʱ", "ªº", "Ꭰꭰ", "Ა ა", "\u1e9e's", "Ⓐⓐ", "\u0149", "ŉ'S",
 ]
 
-# Unassigned and private-use code points, non-characters, format characters, letters and symbols
-# outside the first plane.
+# Unassigned code points, private-use code points, non-characters, format characters, and letters
+# and symbols outside the first plane.
 RARE = [
     "\u0378", "a\u0378b", " \u0378", "\u0379\u0379", "\U000e0fff", "\uffff", "\ufffe", "\ufdd0",
     "\U0010ffff", "\ue000", "\uf8ff x", "\U000f0000", "\U0010fffd\U0010fffd", "\u00ad",

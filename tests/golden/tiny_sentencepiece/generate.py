@@ -19,22 +19,24 @@ sys.path.insert(0, str(HERE.parent / "tiny_bpe"))
 import adversarial  # noqa: E402
 
 CORPUS = HERE.parents[2] / "scripts" / "sample" / "corpus.jsonl"
-# A few of the NFKC and white space rules. The whole table would take 200 KB.
+# A few of the NFKC rules and the white space rules. All rules together would take 200 KB.
 RULES = [
     ("09", "20"), ("A0", "20"), ("3000", "20"), ("200B", ""), ("41 300", "C0"), ("65 301", "E9"),
     ("FF21", "41"), ("FB01", "66 69"), ("304B 3099", "304C"), ("2581", "20"), ("2026", "2E 2E 2E"),
 ]
 COMMON = dict(num_threads=1, minloglevel=2, hard_vocab_limit=False)
 MODELS = {
-    # Like Llama-2: unknown characters become bytes, characters are not normalized, a dummy space
-    # comes first.
+    # Like Llama-2: unknown characters become bytes, characters are not normalized, and a dummy
+    # space comes first.
     "bpe": dict(model_type="bpe", vocab_size=1100, byte_fallback=True, remove_extra_whitespaces=False,
                 normalization_rule_name="identity", allow_whitespace_only_pieces=True,
                 split_digits=True, character_coverage=0.98),
-    # Like T5: text is normalized, spaces are collapsed, each unknown character becomes one id.
+    # Like T5: text is normalized, runs of spaces become one space, and each unknown character
+    # becomes one id.
     "unigram": dict(model_type="unigram", vocab_size=900, character_coverage=0.98,
                     user_defined_symbols=["<x>", "New York"], pad_id=3),
-    # The other options: spaces after words, pieces that contain spaces, no end-of-sentence piece.
+    # The remaining options: spaces after words, pieces that contain spaces, and no end-of-sentence
+    # piece.
     "suffix": dict(model_type="bpe", vocab_size=700, treat_whitespace_as_suffix=True,
                    split_by_whitespace=False, normalization_rule_name="identity", eos_id=-1,
                    user_defined_symbols=["\t", "the\u2581"], character_coverage=0.98),
