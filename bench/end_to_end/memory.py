@@ -48,13 +48,13 @@ def lines_of(text, size):
 
 
 def short_lines(_, size):
-    """Lines of 40 bytes: they would show any memory that is kept per document."""
+    """Lines of 40 bytes. With so many lines, memory that is kept per document would be visible."""
     for first in range(0, size // 40, PIECE // 40):
         yield b"".join(b'{"text": "%-27d"}\n' % i for i in range(first, min(first + PIECE // 40, size // 40)))
 
 
 def one_line_of(text, size):
-    """The texts of `lines_of` as one JSON line."""
+    """The texts of `lines_of`, joined to one JSON line."""
     yield b'{"text": "'
     for piece in lines_of(text, size):
         texts = (json.loads(line)["text"] for line in piece.splitlines())
@@ -110,7 +110,7 @@ def measured(command, pieces=None):
 
 
 def inputs(options, folder):
-    """Name, pieces, and how the program gets them: as a file, packed, or through a pipe."""
+    """Name, pieces, and how the program gets them: as a file, compressed, or through a pipe."""
     text, scaled = options.text[0], lambda size: int(size * options.scale)
     enough = shutil.disk_usage(folder).free > 2.2 * scaled(20_000_000_000)
     large = "file" if enough and not options.pipe else "pipe"

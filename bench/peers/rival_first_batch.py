@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""megatron-core's way to the first rows of a run, for bench/end_to_end/time_to_first_batch.
+"""Gathers the first rows of a run with megatron-core, for bench/end_to_end/time_to_first_batch.
 
 usage: rival_first_batch.py FOLDER SEQUENCE_LENGTH ROWS TRAIN_SAMPLES PREFIX...
 

@@ -39,7 +39,7 @@ class writer:
         self.tokens = 0
 
     def add(self, ids):
-        """Appends ids, given as an array of 32 bits or as a list."""
+        """Appends ids, given as an array of 32-bit numbers or as a list."""
         numpy = self.numpy
         if isinstance(ids, numpy.ndarray) and self.dtype is numpy.int32:
             array = ids.view(numpy.int32)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has Megatron read what we write, and us read what Megatron writes.
+"""Tests that Megatron can read what we write, and that we can read what Megatron writes.
 
 usage: exchange_with_megatron.py --programs DIR --driver READ_DATASET [--seed N] [--count K]
 
-Theirs to us: K random datasets by Megatron's builder must look the same to our reader. Ours to them:
-the sample corpus and the golden lines, through preprocess_data with each tokenizer, with and without
---append-eod, must equal, byte for byte, what Megatron's builder makes of reference_preprocess.py,
-and look the same to both readers; so must their merge. Exits 77 where megatron-core is missing.
+Theirs to us: our reader must find the contents of K random datasets that Megatron's builder writes.
+Ours to them: preprocess_data converts the sample corpus and the golden lines with each tokenizer, with
+and without --append-eod. Its output must equal, byte for byte, that of reference_preprocess.py with
+Megatron's builder, and both readers must find the same contents. The same holds for the merged
+datasets. Exits with 77 if megatron-core is missing.
 """
 
 import argparse

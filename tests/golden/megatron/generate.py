@@ -3,9 +3,9 @@
 
 usage: generate.py [--check]
 
-With --check, writes nothing, compares every file byte for byte with what is made now, and exits 1
-on a difference. Needs megatron-core and tokenizers; exits 77 where megatron-core is not installed.
-The inputs (preprocess_*.jsonl, the sample corpus, ../tiny_bpe) are made elsewhere and only read.
+With --check, writes nothing. Compares every file byte for byte with the file that it would write now,
+and exits with 1 if they differ. Needs megatron-core and tokenizers; exits with 77 if megatron-core is
+not installed. Only reads the inputs (preprocess_*.jsonl, the sample corpus, ../tiny_bpe).
 """
 
 import argparse
@@ -37,7 +37,7 @@ def write_cases(folder, manifest):
 
 
 def write_merges(folder, manifest):
-    """What merge_datasets does: one add_index after another."""
+    """Merges as merge_datasets does: one add_index per part."""
     import numpy
 
     for name, (dtype, multimodal, parts) in golden_cases.MERGES.items():
@@ -76,7 +76,7 @@ def write_runs(folder, manifest):
 
 
 def write_sample_sums(folder):
-    """The sample corpus is too large to keep tokenized; its sums are not."""
+    """Writes only checksums, because the tokenized sample corpus is too large to keep."""
     tiny = f"gpt2:{TINY_BPE / 'vocab.json'},{TINY_BPE / 'merges.txt'}"
     sums = {}
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the files of this folder hold; generate.py writes them."""
+"""The contents of the files in this folder, which generate.py writes."""
 
 THREE = [[[1, 2, 3]], [], [[4, 5], [6, 7, 999]]]
 
@@ -41,6 +41,6 @@ RUNS = {
 
 
 def dtype_case(dtype):
-    """Empty documents first, in the middle and last, an empty sequence, both ends of the range."""
+    """Empty documents at both ends and in the middle, an empty sequence, both ends of the range."""
     low, high = RANGES[dtype]
     return dtype, False, [[], [[1, 2, 3]], [], [[low, 0, high], [], [100]], [[7]], []]

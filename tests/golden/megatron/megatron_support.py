@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of this folder share: megatron-core's module, a reader and a writer on it."""
+"""Code that the scripts of this folder share: loads megatron-core's module, reads and writes with it."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ SKIPPED = 77  # the exit code that ctest takes for "skipped"
 
 
 def load():
-    """megatron.core.datasets.indexed_dataset, or exit 77 where megatron-core is not installed."""
+    """Imports megatron.core.datasets.indexed_dataset. Exits with 77 if it is not installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -63,7 +63,7 @@ def read_dataset(prefix, multimodal=False):
 
 
 def facts(dtype, lengths, document_indices, md5, modes=None):
-    """The record by which two readers are compared."""
+    """The record that is compared between two readers."""
     record = {
         "dtype": dtype,
         "lengths": lengths,
@@ -76,7 +76,7 @@ def facts(dtype, lengths, document_indices, md5, modes=None):
 
 
 def tokens_md5(sequences):
-    """MD5 over all tokens in order, each as a little-endian int64 (floats are cut to integers)."""
+    """MD5 over all tokens in order, each as a little-endian int64 (floats are truncated to integers)."""
     import numpy
 
     md5 = hashlib.md5()

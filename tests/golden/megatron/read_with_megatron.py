@@ -4,7 +4,7 @@
 usage: read_with_megatron.py PREFIX [--multimodal]
 
 Keys: dtype, lengths, document_indices, tokens_md5 (MD5 over all tokens in order, each as a
-little-endian int64) and, with --multimodal, modes. Exits 77 where megatron-core is not installed.
+little-endian int64) and, with --multimodal, modes. Exits with 77 if megatron-core is not installed.
 """
 
 import argparse

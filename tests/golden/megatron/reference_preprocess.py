@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON lines to .bin/.idx, slowly: what Megatron's preprocess_data does, on Megatron's own builder.
+"""Converts JSON lines to .bin and .idx as Megatron's preprocess_data does, with Megatron's builder.
 
 usage: reference_preprocess.py --input FILE [--key text ...] [--append-eod]
            --tokenizer byte|null:V|gpt2:VOCAB,MERGES --output-prefix P
 
 Writes P_<key>_document.bin and .idx for each key. Tokenizers:
   byte               UTF-8 bytes, vocabulary 512, eod 0
-  null:V             integers divided by single spaces, vocabulary V, eod V-1
+  null:V             integers separated by single spaces, vocabulary V, eod V-1
   gpt2:VOCAB,MERGES  byte-level BPE from a vocab.json and a merges.txt; <|endoftext|> in the text
                      is one id, and is the eod
-Bad input ends in a Python exception. Exits 77 where megatron-core is not installed.
+Bad input raises a Python exception. Exits with 77 if megatron-core is not installed.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def make_tokenizer(spec):
 
 
 def encode_document(value, tokenizer, eod):
-    """The tokens of one document and the lengths of its sequences; `eod` is None for none."""
+    """The tokens of one document and the lengths of its sequences. If `eod` is None, adds no eod."""
     tokens, lengths = [], []
     for sentence in value if isinstance(value, list) else [value]:
         ids = tokenizer.encode(sentence)
@@ -77,7 +77,7 @@ def encode_document(value, tokenizer, eod):
 
 
 def preprocess(path, keys, tokenizer, append_eod, output_prefix):
-    """Writes one dataset a key and returns, by key, its counts."""
+    """Writes one dataset per key. Returns a dictionary of counts by key."""
     indexed_dataset = megatron_support.load()
     dtype = indexed_dataset.DType.optimal_dtype(tokenizer.vocab_size)
     eod = tokenizer.eod if append_eod else None

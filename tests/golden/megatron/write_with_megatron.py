@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes random datasets with Megatron's own IndexedDatasetBuilder, each with the answer beside it.
+"""Writes random datasets with Megatron's own IndexedDatasetBuilder, each with its contents as JSON.
 
 usage: write_with_megatron.py OUTDIR --seed N --count K
 
-Dataset i is OUTDIR/random_<i>.bin and .idx; OUTDIR/random_<i>.json holds what a reader must find:
-the keys that read_with_megatron.py prints, and "multimodal". Equal seeds give equal files. Exits 77
-where megatron-core is not installed.
+Dataset i is OUTDIR/random_<i>.bin and .idx; OUTDIR/random_<i>.json has what a reader must find:
+the keys that read_with_megatron.py prints, and "multimodal". Equal seeds give equal files. Exits with
+77 if megatron-core is not installed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ LARGEST = {"uint16": 65535, "int32": 2**31 - 1}
 
 
 def random_document(rng, dtype, multimodal):
-    """A list of 0 to 6 sequences: one in six documents is empty, a sequence may be empty too."""
+    """A list of 0 to 6 sequences. One in six documents is empty, and a sequence may be empty."""
     if rng.random() < 1 / 6:
         return []
     document = []

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the files of this folder with numpy itself (made with numpy 2.4.6).
 
-    generate.py           writes them anew
+    generate.py           writes the files again
     generate.py --check   fails if numpy would now write other bytes
 
-NAME.npy     what numpy.save makes of an array, named by dtype and shape. Element k holds
-             (k + 1) * 0x9E3779B97F4A7C15, cut to its width; floats (k - 2) * 1.5; bools k odd.
-headers.tsv  header texts, one a line: numpy's verdict on it (descr, order, shape; or refused), ours
-             ("same", or "refused" for what is left to numpy, or is not), and the text.
+NAME.npy     the file that numpy.save writes for an array. NAME has its dtype and shape. Element k is
+             (k + 1) * 0x9E3779B97F4A7C15, truncated to its width; for floats, (k - 2) * 1.5; for
+             bools, whether k is odd.
+headers.tsv  one header text per line, in three columns: numpy's verdict (descr, order and shape, or
+             "refused"), our verdict ("same" or "refused"), and the text. We also refuse headers that
+             only numpy supports.
 """
 import io
 import pathlib

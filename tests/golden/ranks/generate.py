@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes layouts.json: ranks and slices by megatron-core 0.16.1.
+"""Writes layouts.json, which has ranks and slices that megatron-core 0.16.1 gives.
 
 usage: generate.py [--check]
 
---check writes nothing and exits 1 on a difference. Exits 77 where megatron-core is missing.
+With --check, writes nothing, and exits with 1 if the file differs. Exits with 77 if megatron-core is
+missing.
 """
 import json
 import pathlib

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the files of this folder, by `sidecar_formats.py`, which knows only the specification.
+"""Writes the files of this folder with `sidecar_formats.py`, which follows only the specification.
 
-    generate.py           writes them anew
+    generate.py           writes the files again
     generate.py --check   fails if it would now write other bytes
 
-idx_uint16_3docs.sum   of Megatron's files of that name
-blocks.sum             of a .bin of 2 MiB + 5 bytes and an .idx of 1 MiB, byte i of each being the
-                       low byte of i * i + i / 251 (that of the .idx counts from the .bin's end on)
-idx_uint16_3docs.rows-4        of Megatron's files of that name, with the .sum above
-preprocess_lines.rows-8-2-1-9  documents 1 to 8 of Megatron's files, in shares of 2, without a .sum
-preprocess_lines.src   of the lines of Megatron's preprocess_lines.jsonl
-preprocess_lines.meta  of those lines through the byte tokenizer without eod, which are Megatron's
-                       preprocess_lines.bin and .idx
-twice.meta, .src       of the same file given twice
-twice_I_of_N.meta,     of the tasks that it may be cut into, at bytes CUTS[N]
+idx_uint16_3docs.sum   for Megatron's files of that name
+blocks.sum             for a .bin of 2 MiB + 5 bytes and an .idx of 1 MiB. Byte i is the low byte of
+                       i * i + i / 251, where i continues from the .bin to the .idx
+idx_uint16_3docs.rows-4        for Megatron's files of that name, with the .sum above
+preprocess_lines.rows-8-2-1-9  for documents 1 to 8 of Megatron's files, padded to multiples of 2,
+                               without a .sum
+preprocess_lines.src   for the lines of Megatron's preprocess_lines.jsonl
+preprocess_lines.meta  for the same lines with the byte tokenizer without eod, whose output is
+                       Megatron's preprocess_lines.bin and .idx
+twice.meta, .src       for a run whose input is the same file twice
+twice_I_of_N.meta,     for the tasks into which that input is cut, at the offsets CUTS[N]
   .src
-strange.meta           words to be escaped, nulls, the largest numbers
-NAME.src, NAME.tsv     other ways that places may go, and the places themselves: the names of the
-                       inputs in the first line, then input, line, begin, end of each document
+strange.meta           strings that must be escaped, nulls, the largest numbers
+NAME.src, NAME.tsv     other sequences of places. The first line of the .tsv has the names of the
+                       inputs, the other lines have input, line, begin and end of each document
 """
 import hashlib
 import json
@@ -47,7 +48,7 @@ def pattern(start, size):
 
 
 def places_of_lines(text):
-    """As Python's universal newlines cut them; every line a document."""
+    """The places of lines, which end as in Python's universal newlines. Each line is a document."""
     places = []
     for match in re.finditer(rb"([^\r\n]*)(\r\n|\r|\n|\Z)", text):
         if match.group(0) or match.start() < len(text):
@@ -56,7 +57,7 @@ def places_of_lines(text):
 
 
 def counts_of(records):
-    """Of lines of JSON that are all documents, through the byte tokenizer without eod."""
+    """The counts for JSON lines that are all documents, with the byte tokenizer without eod."""
     texts = [json.loads(record)["text"] for record in records]
     documents = [[t.encode() for t in (text if isinstance(text, list) else [text])]
                  for text in texts]
@@ -69,7 +70,7 @@ def counts_of(records):
 
 
 def dataset(text, begin, end, tasks=None, root=None):
-    """The `.meta` and `.src` of bytes [begin, end) of `text`, again and again."""
+    """The `.meta` and `.src` of the bytes of `text` from `begin` to `end`, repeated."""
     inputs, places, records = [], [], []
     while begin < end:
         copy, first = divmod(begin, len(text))
@@ -108,7 +109,7 @@ def datasets():
 
 
 def strange_meta():
-    """Whatever strings, options and the largest numbers may be."""
+    """A `.meta` with strings that must be escaped, all options and the largest numbers."""
     words = "quote \" backslash \\ line\n tab\t bell\a delete\x7f \u00e9 \u6f22 \U0001f600"
     return encode_meta({
         "level": "sentence", "key": words, "path": "", "dtype": "float64", "append_eod": True,

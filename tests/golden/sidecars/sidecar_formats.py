@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sidecars of a dataset, slowly and plainly, as formats/spec/sum.md, src.md, meta.md and
-rows.md have them.
+"""Encodes the sidecars of a dataset in slow, simple code, as formats/spec/sum.md, src.md, meta.md and
+rows.md specify them.
 
-Written from those pages alone, to compare the project's own code with.
+Only these pages were used to write this code, so that the project's own code can be compared with it.
 """
 import hashlib
 import struct
@@ -29,7 +29,7 @@ assert crc32c(b"123456789") == 0xE3069283
 
 
 def encode_sum(bin_file, idx_file):
-    """A `.sum`, out of the bytes of a `.bin` and an `.idx`."""
+    """Returns the `.sum` for the bytes of a `.bin` and an `.idx`."""
     out = b"MILLSUM\0" + struct.pack("<IIQQ", 1, BLOCK, len(bin_file), len(idx_file))
     for data in (bin_file, idx_file):
         for start in range(0, len(data), BLOCK):
@@ -38,7 +38,7 @@ def encode_sum(bin_file, idx_file):
 
 
 def lengths_and_document_index(idx_file):
-    """The two columns of an `.idx` that say how long documents are, as bytes and as numbers."""
+    """The two columns of an `.idx` that give the lengths of documents, as bytes and as numbers."""
     sequences, ends = struct.unpack_from("<QQ", idx_file, 18)
     lengths = idx_file[34:34 + 4 * sequences]
     index = idx_file[34 + 12 * sequences:34 + 12 * sequences + 8 * ends]
@@ -46,7 +46,7 @@ def lengths_and_document_index(idx_file):
 
 
 def rows_of_block(lengths, seq_len, multiple):
-    """How many rows best fit makes of documents: every row is tried for each."""
+    """The number of rows into which best fit packs documents. Tries every row for each document."""
     full = sum(length // seq_len for length in lengths)
     shares = sorted((-(-(length % seq_len) // multiple) * multiple for length in lengths), reverse=True)
     rooms = []
@@ -59,7 +59,7 @@ def rows_of_block(lengths, seq_len, multiple):
 
 
 def encode_rows(bin_file, idx_file, seq_len, multiple, first, last, sum_file=None):
-    """A table of rows, out of the bytes of a dataset and of its `.sum`, if it has one."""
+    """Returns the table of rows for the bytes of a dataset, and of its `.sum` if it has one."""
     length_bytes, index_bytes, lengths, index = lengths_and_document_index(idx_file)
     documents = [sum(lengths[a:b]) for a, b in zip(index, index[1:])][first:last]
     out = b"MILLROWS" + struct.pack("<II7qII", 1, 4096, seq_len, multiple, first, last,
@@ -84,7 +84,7 @@ def varint(value):
 
 
 def zigzag(difference):
-    """Of a difference modulo 2^64."""
+    """The zigzag code of a difference modulo 2^64."""
     difference %= 1 << 64
     if difference >= 1 << 63:
         difference -= 1 << 64
@@ -92,7 +92,7 @@ def zigzag(difference):
 
 
 def encode_src(places, names):
-    """A `.src`, out of (input, line, begin, end) of each document and the names (bytes)."""
+    """Returns the `.src` for (input, line, begin, end) of each document and the names (bytes)."""
     payload, directory = bytearray(), bytearray()
     for number, (source, line, begin, end) in enumerate(places):
         length = end - begin
@@ -143,7 +143,7 @@ def json_character(c):
 
 
 def extent(path, text, begin, end, lines):
-    """An input of a `.meta`: `text` is all of it."""
+    """An input of a `.meta`. `text` is the whole text of the input."""
     entry = {"path": path}
     if begin:
         entry["begin"] = begin
@@ -152,7 +152,7 @@ def extent(path, text, begin, end, lines):
 
 
 def encode_meta(meta):
-    """A `.meta`, out of its entries, in the order of the page."""
+    """Returns a `.meta` with the given entries, in the order of the specification."""
     assert list(meta) == ["level", "key", "path", "dtype", "append_eod", "on_bad_record", "options",
                           "tokenizer", "sum", "src", "tasks", "inputs", "counts", "bin_bytes",
                           "sum_root"]

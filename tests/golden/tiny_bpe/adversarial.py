@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings at which byte-level BPE tokenizers have gone wrong; generate.py imports this module."""
+"""Strings that byte-level BPE tokenizers have encoded wrongly; generate.py imports this module."""
 
 # All code points with the property White_Space. Then similar code points without it.
 SPACES = (
@@ -101,7 +101,7 @@ MIXED = [
 
 
 def strings():
-    """All of them, in a fixed order, none twice."""
+    """All strings, in a fixed order, without duplicates."""
     spaced = [f"a{c}b" for c in SPACES + NO_SPACES] + [f"a{c}{c} b{c}" for c in SPACES + NO_SPACES]
     spaced += [SPACES, NO_SPACES, " " + NO_SPACES + "x"]
     suffixed = [f"x'{form}y" for s in SUFFIXES for form in (s, s.upper(), s.title())]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the tiny byte-level BPE on the sample corpus; writes cases with the ids of HF tokenizers.
+"""Trains a tiny byte-level BPE on the sample corpus, and writes cases with ids of HF tokenizers.
 
 usage: generate.py [--check]
 
-Writes vocab.json, merges.txt and cases.jsonl into this folder; with --check, writes nothing,
-compares, and exits 1 on a difference. Needs the package `tokenizers`; exits 77 without it.
+Writes vocab.json, merges.txt and cases.jsonl into this folder. With --check, writes nothing, compares
+the files, and exits with 1 if they differ. Needs the package `tokenizers`; exits with 77 without it.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the vocabularies of ranks out of tiny_bpe, and the ids that the references give with them.
+"""Makes vocabularies of ranks from tiny_bpe, and the ids that the references give with them.
 
 usage: generate.py [--check]
 
-  --check  writes nothing, compares byte for byte, exits 1 on a difference
+  --check  writes nothing, compares byte for byte, and exits with 1 if files differ
 
-Needs the Python packages tiktoken and megatron-core; exits 77 without them.
+Needs the Python packages tiktoken and megatron-core; exits with 77 without them.
 """
 import base64
 import json

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains tiny SentencePiece models on the sample corpus; writes cases with the reference's answers.
+"""Trains tiny SentencePiece models on the sample corpus, and writes cases with the reference's ids.
 
 usage: generate.py
 
 Writes bpe.model, unigram.model, suffix.model and cases.jsonl into this folder. Needs the package
-`sentencepiece` (0.2.2 or later); exits 77 without it. Another release may train other models, so
-this is for making them anew, not for comparing.
+`sentencepiece` (0.2.2 or later); exits with 77 without it. Another release may train other models. So
+this script can only make the files again, not compare them.
 """
 
 import io

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes randperm.json: permutations by torch.randperm on a CPU.
+"""Writes randperm.json, which has permutations that torch.randperm gives on a CPU.
 
 usage: generate.py [--wide]
 
---wide prints, instead, what tests/support/randperm.cpp prints for the length at which torch starts to
-draw 64 bits a number: two runs to compare by hand, of 3.5 GB each. Exits 77 where torch is missing.
+With --wide, prints what tests/support/randperm.cpp prints for the length at which torch starts to draw
+64 bits per number. Compare the two outputs by hand; each run takes 3.5 GB. Exits with 77 if torch is
+missing.
 """
 import argparse
 import hashlib
