@@ -66,7 +66,7 @@ file_kind kind_of_json(std::string_view text) {
   if (has("\"tokenizer_class\"") || has("\"added_tokens_decoder\"")) {
     return file_kind::tokenizer_config;
   }
-  // Recognize the beginning of a vocab.json: {"!": 0, ...
+  // Recognize the beginning of a vocab.json, such as `{"!": 0,`.
   const std::size_t colon = text.find("\":");
   const std::size_t value = colon == text.npos ? colon : text.find_first_not_of(' ', colon + 2);
   const bool number = value != text.npos && digits.find(text[value]) != digits.npos;

@@ -151,7 +151,7 @@ constexpr std::array known_types = {
                detail::make_tiktoken_tokenizer},
 };
 
-// A type of Megatron that is not supported, and the reason.
+// A tokenizer type of Megatron that is not supported, and the reason.
 struct refused_type {
   std::string_view name;
   std::string_view reason;

@@ -34,7 +34,7 @@ class byte_merges {
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
   const token_table& tokens() const noexcept { return *tokens_; }
   const merge_table& all() const noexcept { return *all_; }
-  /// The merges as a pair_table. Null if the ids do not rise with rank or exceed
+  /// The merges as a pair_table. Null if ids do not rise with rank, or if ids exceed
   /// pair_table::max_id.
   const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
   /// True if every byte has a token.

@@ -17,8 +17,8 @@ namespace millrace::tokenizer::detail {
 /// Encodes a text word by word, for one thread. Looks up each word in its cache (word_batch), and
 /// calls `encode_new` only for words that are not cached.
 ///
-/// Owns a pretoken cache of the given size. (A pretoken is a word.) A word that is not in this
-/// cache is looked up in the cache that all encoders share. The cache contents affect only speed.
+/// Owns a cache of words. A word that is not in this cache is looked up in the cache that all
+/// encoders share. The cache contents affect only speed.
 class cached_word_encoder {
  public:
   /// @param shared  must outlive this object

@@ -23,7 +23,7 @@ class overflow_cache {
   /// Longer words are not cached: they rarely repeat.
   static constexpr std::size_t max_word_bytes = 1024;
 
-  /// @param cache_bytes  upper limit of its size; at least a few KiB
+  /// @param cache_bytes  maximum size of the cache; values below 4 KiB count as 4 KiB
   explicit overflow_cache(std::size_t cache_bytes)
       : places_(std::bit_floor(std::max<std::size_t>(cache_bytes, 4096) / 128)),
         store_(std::max<std::size_t>(cache_bytes, 4096) / 8 * 7 / sizeof(std::int32_t)) {}

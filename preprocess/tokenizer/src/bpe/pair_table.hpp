@@ -77,7 +77,7 @@ class pair_table {
   const line& line_of(std::uint64_t pair) const noexcept { return lines_[home(pair)]; }
 
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
-  /// The merge results of all pairs of bytes, or `none`, at index `left << 8 | right`.
+  /// The merge result of each pair of bytes, or `none`. The index of a pair is `left << 8 | right`.
   const std::uint32_t* byte_pairs() const noexcept { return byte_pairs_.data(); }
 
  private:

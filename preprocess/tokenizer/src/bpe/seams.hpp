@@ -51,8 +51,8 @@ class seam_finder {
     return at;
   }
 
-  /// The seams between the first characters of a word. Covers only a prefix of characters of three
-  /// bytes each, such as Chinese, Japanese and Korean characters.
+  /// The seams between the first characters of a word. Covers only the leading characters that have
+  /// three bytes each, such as Chinese, Japanese and Korean characters.
   struct run {
     static constexpr std::size_t max_characters = 32;
     static constexpr std::size_t character_bytes = 3;

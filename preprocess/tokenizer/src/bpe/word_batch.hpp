@@ -59,8 +59,8 @@ class word_batch {
 
   std::size_t size() const noexcept { return size_; }
 
-  /// Writes the ids of the words from `first` on to `out`, and advances `out`. Stops at the first
-  /// word that is not in the tables or needs special handling.
+  /// Writes the ids of word `first` and of all later words to `out`, and advances `out`. Stops at
+  /// the first word that is not in the tables or needs special handling.
   /// @return the index of the word where it stopped, or size()
   std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
 

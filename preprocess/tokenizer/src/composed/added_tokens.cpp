@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// The offset where the character that ends at `at` begins.
+// Returns the offset at which the character before offset `at` begins.
 std::size_t before(std::string_view text, std::size_t at) {
   do {
     --at;

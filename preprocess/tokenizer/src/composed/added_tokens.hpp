@@ -31,8 +31,8 @@ struct added_token {
 /// there, the longest. Immutable; threads may share it.
 ///
 /// A match that single_word or stays_text rules out is skipped as a whole. The search takes time
-/// linear in the size of the text. In addition, it takes time for the length of a token at each
-/// place where the first two bytes of a token occur.
+/// linear in the size of the text. In addition, each place with the first two bytes of a token
+/// takes time proportional to the size of a token.
 class added_token_finder {
  public:
   struct match {
@@ -57,9 +57,9 @@ class added_token_finder {
 
   /// Finds the first match in `text` that begins at or after `from`.
   ///
-  /// A token consumes white space on its left only after `taken`. White space that a token consumes
-  /// on its right can also be the beginning of the next token, as in Hugging Face. Then the next
-  /// match begins before the `end` of the last match.
+  /// A token consumes white space on its left only if that white space is after offset `taken`.
+  /// White space that a token consumes on its right can also be the beginning of the next token, as
+  /// in Hugging Face. Then the next match begins before the `end` of the last match.
   /// @param taken  end of the last match; 0 if there was no match yet
   std::optional<match> next(std::string_view text, std::size_t from, std::size_t taken) const;
   std::optional<match> next(std::string_view text, std::size_t from) const {

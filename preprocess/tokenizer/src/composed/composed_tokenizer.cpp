@@ -41,7 +41,8 @@ class composed_encoder final : public encoder {
   }
 
  private:
-  // Steps that cannot return a fault throw unencodable_text. Turns that exception into a fault.
+  // Steps that cannot return a fault throw unencodable_text. This function turns the exception into
+  // a fault.
   std::optional<encode_fault> encode_section(section raw, id_buffer& ids) {
     try {
       return encode_raw(raw, ids);

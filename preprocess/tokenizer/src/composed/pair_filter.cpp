@@ -49,8 +49,8 @@ __attribute__((target("avx2"))) inline __m128i half_table(const std::uint8_t* by
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
 }
 
-// Tests 32 places per step. A place is a candidate if the first two bytes there may belong to a
-// word of the same group.
+// Tests 32 places per step. A place is a candidate if some group may have a word that begins with
+// the two bytes there.
 __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
                                                       const std::uint8_t* high0,
                                                       const std::uint8_t* low1,

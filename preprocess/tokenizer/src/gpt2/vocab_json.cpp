@@ -26,7 +26,7 @@ bool written_as_special(std::string_view key) {
          ((key.front() == '<' && key.back() == '>') || (key.front() == '[' && key.back() == ']'));
 }
 
-// Describes what is wrong with an entry. Returns an empty string if nothing is.
+// Describes what is wrong with an entry. Returns an empty string if the entry is valid.
 std::string entry_fault(std::string_view key, const simdjson::dom::element& value) {
   if (key.empty()) return "a token is empty";
   if (!bytes_of(key) && !written_as_special(key)) {

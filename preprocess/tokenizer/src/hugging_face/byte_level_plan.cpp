@@ -26,7 +26,7 @@ std::optional<step> step_of(const json_component& json) {
   }
   if (json.type() != "Split") return std::nullopt;
   const auto pattern = json.pattern_of("pattern");
-  // Check only that `invert` is a flag: it does not change which pieces are isolated.
+  // `invert` does not change which pieces are isolated, so check only that it is a flag.
   if (!pattern.is_regex || json.text("behavior") != "Isolated") return std::nullopt;
   (void)json.flag("invert");
   return step{step::kind::regex, std::string(pattern.text)};

@@ -19,8 +19,8 @@ struct class_token {
   bool always;  ///< true if release 4.57 defines it, false if only release 5.23 does
 };
 
-/// The control tokens that a class defines in the signature of its constructor, in at least one of
-/// these releases.
+/// The control tokens that a class defines in the signature of its constructor, in release 4.57 or
+/// 5.23.
 /// @param stem  stem of the class name (folder_class); an unknown class has no tokens
 std::vector<class_token> class_tokens(std::string_view stem);
 

@@ -15,8 +15,8 @@ struct text_template {
 };
 
 /// Reads the entry "post_processor" for single texts. The supported types are ByteLevel (which
-/// affects only offsets), TemplateProcessing, BertProcessing and RobertaProcessing. A Sequence may
-/// contain at most one that adds special tokens.
+/// affects only offsets), TemplateProcessing, BertProcessing and RobertaProcessing. In a Sequence,
+/// at most one post-processor may add special tokens.
 ///
 /// @throws format_error  the post-processor has another type, or the template does not contain the
 ///                       text exactly once.

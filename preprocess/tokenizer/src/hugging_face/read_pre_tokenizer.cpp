@@ -118,8 +118,8 @@ void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
     return;
   }
   stages.push_back(read_stage(json));
-  // Hugging Face decides whether a later piece begins the text by its offset in the text before
-  // normalization. That offset is not available here.
+  // To decide whether a later piece begins the text, Hugging Face uses the offset that the piece
+  // has before normalization. That offset is not available here.
   if (stages.size() > 1 && stages.back()->asks_for_start()) {
     json.fail_at("prepend_scheme",
                  "is 'first' behind another pre-tokenizer, which is not supported");

@@ -117,8 +117,8 @@ class folder_settings {
   folder_settings(tokenizer_file& file, const json_node& config, const folder_class& opened_as)
       : file_(&file), config_(config), opened_as_(&opened_as) {}
 
-  // Reads the control tokens that a file names, and its lists of extra tokens. A file that is read
-  // later overrides the names of an earlier file; a null in it removes the token with that name.
+  // Reads the control tokens that a file names, and its lists of extra tokens. The names in a file
+  // override the names in files that were read before. A null removes the token with that name.
   void read_names(const json_node& from, bool of_specials) {
     const simdjson::dom::object entries = from.object("the file");
     for (const auto [key, value] : entries) given_.emplace(key);

@@ -24,7 +24,7 @@ class word_cache {
   static constexpr std::size_t max_word_bytes = 255;
   static constexpr std::size_t max_ids = 255;
 
-  /// @param cache_bytes  upper limit of its size; at least a few KiB
+  /// @param cache_bytes  maximum size of the cache; values below 9 KiB count as 9 KiB
   explicit word_cache(std::size_t cache_bytes)
       : entry_cells_(std::clamp(cache_bytes, least_bytes, most_bytes) / 9 * 8 /
                      sizeof(std::int32_t)),

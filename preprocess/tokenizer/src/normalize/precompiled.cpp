@@ -105,8 +105,8 @@ class precompiled_normalizer final : public normalizer {
   // Clusters of this many bytes or more are looked up character by character.
   static constexpr std::size_t limit_bytes = 6;
 
-  // End of the run of characters, starting at `at`, that never change, regardless of their
-  // neighbors.
+  // Returns the end of the run that begins at `at` and consists of characters that never change,
+  // regardless of their neighbors.
   std::size_t end_of_plain(std::string_view text, std::size_t at) const noexcept {
     std::size_t end = at;
     while (end < text.size() && plain_[static_cast<unsigned char>(text[end])]) ++end;

@@ -26,7 +26,8 @@ struct piece_list {
     text += piece;
     ends.push_back(text.size());
   }
-  /// Makes the text after the previous piece a piece. Does nothing if that text is empty.
+  /// Ends a piece. The piece is the text that was appended after the previous piece. Does nothing
+  /// if that text is empty.
   void close() {
     if (text.size() != (ends.empty() ? 0 : ends.back())) ends.push_back(text.size());
   }

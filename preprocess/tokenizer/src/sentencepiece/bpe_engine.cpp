@@ -222,7 +222,8 @@ class bpe_encoder final : public section_encoder {
     return found_;
   }
 
-  // Writes the symbols with which merging starts to symbols_: characters and user-defined pieces.
+  // Fills symbols_ with the symbols that are there before any merge: characters and user-defined
+  // pieces.
   std::size_t symbols_of(std::string_view text) {
     std::size_t count = 0;
     for (std::size_t at = 0; at < text.size();) {

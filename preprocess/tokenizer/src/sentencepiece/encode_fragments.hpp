@@ -21,8 +21,8 @@ namespace millrace::tokenizer::detail {
 ///
 ///   bool take(ids, count)
 ///     Called after the batch has written `count` ids to the room of `ids`. Either adds these ids
-///     to `ids` and returns true, or returns false. Then encode_fragment is called for each of
-///     their fragments.
+///     to `ids` and returns true, or returns false. If it returns false, encode_fragment is called
+///     for each fragment of these ids.
 ///   void encode_fragment(fragment, ids)
 ///     Encodes one raw fragment, whether or not the batch finds it in the cache.
 ///   void expect_growth(ids)
@@ -77,6 +77,7 @@ void encode_normalized_fragments(std::string_view text, const text_front& front,
 /// Engine must also provide limit(), which is the growth_limit of the text, and
 /// encode_normalized(text, ids) for normalized text. encode_normalized may cut the text at any
 /// seam. (A seam is a place where a text can be cut without changing its ids.)
+/// @param continues  true if `text` follows a cut that front.may_cut allows
 /// @param buffer  scratch memory
 /// @pre front.takes_fragments(text)
 template <class Engine>

@@ -22,8 +22,7 @@ constexpr std::size_t kept_text_links = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;
 
-// Maps a score to an integer that sorts as SentencePiece sorts scores: -0 is below 0. Higher scores
-// give higher integers.
+// Maps scores to integers with the same order as in SentencePiece, where -0 is below 0.
 std::uint32_t order_of(float score) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &score, sizeof bits);
@@ -360,8 +359,8 @@ void piece_merger::merge_in_place(std::span<symbol> symbols) {
     const auto left = static_cast<std::uint32_t>(open_.back());
     open_.pop_back();
     // Skip an entry that is out of date: its left symbol is gone or is now the last symbol, or the
-    // rank of its pair has changed. (If the new pair has the same rank, the new pair's own entry
-    // comes next and has no effect.)
+    // rank of its pair has changed. (If the new pair has the same rank, merge it now: its own entry
+    // would come next.)
     if (symbols[left] == merged_away || links_[left].after == nobody) continue;
     const std::uint32_t right = links_[left].after;
     const symbol merged = merges_->find(symbols[left], symbols[right]);

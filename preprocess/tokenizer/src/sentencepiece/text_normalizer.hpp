@@ -15,9 +15,11 @@ namespace millrace::tokenizer::detail {
 
 /// How the normalizer writes a space.
 enum class space_form : unsigned char {
-  symbol,  ///< U+2581, as SentencePiece does, if the model escapes spaces
-  blank,   ///< a space; U+2581 in the text becomes one too, if the model escapes spaces. This is
-           ///< shorter, and equivalent, because normalized text then never has both
+  /// U+2581, as in SentencePiece, if the model escapes spaces.
+  symbol,
+  /// A space. If the model escapes spaces, a U+2581 in the text becomes a space too. This is
+  /// shorter than U+2581, and equivalent, because normalized text then never has both.
+  blank,
 };
 
 /// SentencePiece's normalization: replacement rules, white space, dummy prefix or suffix.

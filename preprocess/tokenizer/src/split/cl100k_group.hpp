@@ -32,8 +32,8 @@ struct cl100k_group {
   static constexpr bool uses_slash = false;
 
   /// With marks_are_letters, marks are treated as letters everywhere. The pattern also allows a
-  /// mark as prefix of a word, but this changes nothing: a mark before letters belongs to their run
-  /// anyway.
+  /// mark as the prefix of a word, but this changes nothing: a mark before letters belongs to their
+  /// run anyway.
   static unsigned kinds(std::uint32_t point) noexcept {
     const unsigned flags = flags_of(point);
     if (Rules.marks_are_letters && (flags & kind::mark) != 0) return kind::letter;

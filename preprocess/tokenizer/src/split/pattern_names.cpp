@@ -34,7 +34,7 @@ constexpr named names[] = {
 
 // Spellings that have the same meaning in both regex engines, Oniguruma and Rust's.
 constexpr named spellings[] = {
-    // GPT-2's own spelling, and tiktoken's spellings from three years
+    // GPT-2's own spelling, then the spellings of tiktoken in three different years.
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
      pattern::r50k},
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
@@ -42,7 +42,7 @@ constexpr named spellings[] = {
     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", pattern::r50k},
     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)",
      pattern::r50k},
-    // GPT-4's spellings: from 2022, which Llama 3 also uses, and from 2023
+    // GPT-4's spellings: one from 2022, which Llama 3 also uses, and one from 2023.
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
      R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
      pattern::llama3},

@@ -46,8 +46,8 @@ enum class regex_dialect : std::uint8_t {
   rust,       ///< tiktoken
 };
 
-/// Finds a pattern by its regex, which must be exactly a known spelling. Any other regex needs a
-/// regex engine.
+/// Finds a pattern by its regex, which must be identical to a known spelling. Any other regex needs
+/// a regex engine.
 std::optional<pattern> pattern_of_regex(std::string_view regex,
                                         regex_dialect dialect = regex_dialect::oniguruma) noexcept;
 

@@ -64,7 +64,7 @@ inline std::size_t skip_any(std::string_view text, std::size_t at, std::string_v
   return end == std::string_view::npos ? text.size() : end;
 }
 
-/// A run of white space, with what the white space alternatives of a pattern need to know.
+/// A run of white space, with the data that the white space alternatives of a pattern need.
 struct space_run {
   std::size_t begin;
   std::size_t end;

@@ -28,7 +28,7 @@ struct read_window {
   bool one_byte_each;  ///< all characters are one byte
 };
 
-/// Finds the characters among the loaded bytes, for the `read` functions of all Isas.
+/// Finds the characters in the loaded bytes. The `read` functions of all Isas share it.
 ///
 /// @param bytes         number of bytes loaded
 /// @param continuation  bytes that continue a character

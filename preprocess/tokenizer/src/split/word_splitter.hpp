@@ -10,7 +10,7 @@ namespace millrace::tokenizer::detail {
 /// Splits a section into pretokens, which cover it without gaps. Immutable; threads may share it.
 ///
 /// Each call returns a batch of ends, so the cost of the virtual call per pretoken is negligible.
-/// Where a pretoken ends depends only on the text from its beginning on. Splitting can therefore
+/// The end of a pretoken depends only on the text after its beginning. Splitting can therefore
 /// resume at the end of any pretoken.
 class word_splitter {
  public:

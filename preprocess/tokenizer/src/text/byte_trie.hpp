@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Maps strings to numbers. A double-array trie: each step reads one unit of four bytes. Read-only
-/// once built.
+/// A double-array trie that maps strings to numbers. Each step reads one unit of four bytes.
+/// Read-only once built.
 class byte_trie {
  public:
   /// A node of the trie; `root` is the node of the empty string.

@@ -30,12 +30,12 @@ class charsmap {
 
   bool empty() const noexcept { return units_.empty(); }
 
-  /// The rule with the longest text that is a prefix of `text`, if any. SentencePiece uses this
-  /// rule.
+  /// Of all rules whose text is a prefix of `text`, returns the one with the longest text, if any.
+  /// SentencePiece uses this rule.
   std::optional<rule> find(std::string_view text) const noexcept;
 
-  /// The rule with the shortest text that is a prefix of `text`, if any. Ignores rules whose text
-  /// contains a zero byte. Hugging Face uses this rule.
+  /// Of all rules whose text is a prefix of `text`, returns the one with the shortest text, if any.
+  /// Ignores rules whose text contains a zero byte. Hugging Face uses this rule.
   std::optional<rule> find_shortest(std::string_view text) const noexcept;
 
   /// A character in the text of a rule.

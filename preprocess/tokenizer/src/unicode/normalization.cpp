@@ -14,8 +14,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Arithmetic composes Hangul syllables from one of 19 leading consonants, one of 21 vowels, and one
-// of 27 trailing consonants or none.
+// Hangul syllables follow a formula. A syllable consists of one of 19 leading consonants, one of 21
+// vowels, and one of 27 trailing consonants or none.
 constexpr std::uint32_t syllable_base = 0xAC00;
 constexpr std::uint32_t lead_base = 0x1100;
 constexpr std::uint32_t vowel_base = 0x1161;
@@ -172,12 +172,12 @@ constexpr signed char may_be_unstable_in_nfc(signed char byte, signed char secon
     return both(when(value >= of(low)), when(value <= of(high)));
   };
   const signed char odd = both(when(byte < 0), when(byte >= of(0xCC)));
-  // The combining marks from U+302A and from U+3099.
+  // Not stable: the combining marks from U+302A and from U+3099.
   const signed char odd_kana = any(both(when(second == of(0x80)), is_in(third, 0xAA, 0xAF)),
                                    both(when(second == of(0x82)), is_in(third, 0x99, 0x9A)));
   const signed char even =
       any(any(is_in(byte, 0xD0, 0xD1), is_in(byte, 0xE4, 0xE9)), is_in(byte, 0xEB, 0xEC));
-  // U+2002 to U+203F, and U+FF00 and above.
+  // Stable: U+2002 to U+203F, and U+FF00 and above.
   const signed char even_mark =
       both(when(byte == of(0xE2)), both(when(second == of(0x80)), when(third >= of(0x82))));
   const signed char even_wide = both(when(byte == of(0xEF)), when(second >= of(0xBC)));
