@@ -6,7 +6,7 @@
 //   bench_first_batch instant|megatron FOLDER|- SEQ_LENGTH ROWS TRAIN_SAMPLES PREFIX...
 //
 // The prefixes are blended with equal weights. For `megatron`, FOLDER holds the indices that
-// `inspect_dataset prepare-cache` wrote for the tokenizer description {}. If FOLDER is `-`, the
+// `inspect_dataset prepare-cache` wrote for the tokenizer description `{}`. If FOLDER is `-`, the
 // indices are built in memory.
 #include <cstddef>
 #include <cstdint>

@@ -29,9 +29,7 @@ namespace millrace::bench {
 class given_ids final : public tokenizer::tokenizer {
  public:
   /// @param prefix  dataset that was made without `--append-eod`
-  /// @param input   the JSON lines that the dataset was made from; each has one string, with the
-  /// key
-  ///                "text"
+  /// @param input   the JSON lines that the dataset was made from; each line has one string, "text"
   /// @throws config_error  the file cannot be read, or its number of lines is not the number of
   ///                       documents in the dataset
   given_ids(const std::filesystem::path& prefix, const std::filesystem::path& input)
@@ -54,7 +52,7 @@ class given_ids final : public tokenizer::tokenizer {
   std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
-  /// A vocabulary size with which a run chooses the dtype that the dataset already has.
+  /// A vocabulary size for which a run chooses the dtype that the dataset has.
   std::int64_t vocab_size() const noexcept override {
     return dataset_.type() == formats::dtype::uint16 ? 512 : 1 << 20;
   }

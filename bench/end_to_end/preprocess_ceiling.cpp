@@ -6,9 +6,9 @@
 //   bench_preprocess_ceiling WORKERS OUTPUT_PREFIX FILE [DATASET_PREFIX]
 //
 // Without DATASET_PREFIX, the tokenizer returns no ids. The run then reads, splits and parses, and
-// its output files are empty. With DATASET_PREFIX, a dataset that was made from FILE, each text
-// gets the ids that it has in this dataset. So the run writes the same dataset again. The printed
-// seconds exclude the look-up of the ids.
+// its output files are empty. DATASET_PREFIX names a dataset that was made from FILE. Each text
+// then gets the ids that it has in that dataset, so the run writes the same dataset again. The
+// printed seconds exclude the look-up of the ids.
 //
 // Prints the summary of preprocess_data as JSON. Overwrites the output files.
 

@@ -2,7 +2,7 @@
 //
 // Measures the cost of a batch: a batch_loader serves a dataset that is in the page cache, in the
 // order `instant`. The upper bound of the speed (the "roof") is one thread that copies the same
-// windows in file order into as many buffers.
+// windows in file order into the same number of buffers.
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
@@ -55,7 +55,7 @@ const dataset::indexed_dataset& warm_dataset() {
   return data;
 }
 
-/// A run whose epochs have no end, so that no benchmark reaches the end of the run.
+/// A run with an unlimited number of epochs, so that no benchmark reaches its end.
 dataset::instant_run run_over(const dataset::indexed_dataset& data, std::int64_t seq_len) {
   dataset::instant_options options;
   options.seq_len = seq_len;
@@ -124,7 +124,8 @@ void text_roof(benchmark::State& state) {
   report(state, sizeof(T));
 }
 
-/// Copies as many bytes as a batch has for tokens and labels, from the file into as many buffers.
+/// Copies from the file as many bytes as the tokens and labels of a batch have. Uses as many
+/// buffers as the ring has slots.
 template <class T>
 void int64_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();

@@ -9,7 +9,8 @@
 /// Reads the resource use of this process from /proc/self.
 namespace millrace::bench {
 
-/// Returns a value of /proc/self/status: kilobytes, or a count. Returns 0 if the value is missing.
+/// Returns a value of /proc/self/status, in kilobytes or as a count. If the value is missing,
+/// returns 0.
 inline long status_of(const std::string& name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);) {

@@ -17,8 +17,8 @@
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 
-/// Writes datasets with any number of documents. They are for benchmarks of orders, which do not
-/// read tokens.
+/// Writes datasets with any number of documents, for benchmarks of orders. These benchmarks read no
+/// tokens.
 namespace millrace::bench {
 
 /// Returns the number of tokens of document `i`, from 1 to 1,399. The numbers have no pattern that
