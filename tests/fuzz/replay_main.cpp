@@ -187,8 +187,8 @@ int main(int argc, char** argv) {
     run(corpus.back(), path.string());
   }
   for (std::uint64_t i = first; i < first + mutations; ++i) {
-    // Seeds and indices of mutations are small, so each pair of both gives a distinct 64-bit
-    // number.
+    // Seeds and indices of mutations are small, so each combination of the two gives a distinct
+    // 64-bit number.
     run(mutator(corpus, (seed << 40) + i).make(),
         "--seed " + std::to_string(seed) + " --first " + std::to_string(i) + " --mutate 1");
   }

@@ -130,7 +130,7 @@ TEST_F(Gpt2TokensShared, OfLlamaCppCasesAreThoseOfTheReference) {
   }
 }
 
-// 80 MB of books, code and texts in 500 languages, and all Unicode code points.
+// The corpora have 80 MB of books, code and texts in 500 languages, and all Unicode code points.
 class Gpt2TokensOfCorpus : public Gpt2TokensShared,
                            public testing::WithParamInterface<const char*> {};
 

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The manifest lists merges by Megatron's add_index. This test copies the parts of each merge to
-// names that sort in the same order as the parts.
+// The manifest lists the parts that Megatron's add_index merged. This test copies the parts to
+// names that sort in the same order.
 TEST(MergeGolden, GivesMegatronsBytes) {
   simdjson::dom::parser parser;
   const simdjson::dom::object manifest =

@@ -182,7 +182,7 @@ TEST(SentencePieceShared, IdsOfLlamaCppCasesAreThoseOfTheReference) {
   }
 }
 
-// 80 MB of books, code and texts in 500 languages, and all Unicode code points.
+// The corpora have 80 MB of books, code and texts in 500 languages, and all Unicode code points.
 class SentencePieceOfCorpus : public testing::TestWithParam<std::tuple<shared_model, const char*>> {
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares blends with those of megatron-core's helpers, the entry `blend` of megatron_golden.json.
+// Compares blends with those of megatron-core's helpers, which are in the entry `blend` of
+// megatron_golden.json.
 #include <cstdint>
 #include <vector>
 

@@ -87,7 +87,7 @@ inline std::vector<std::int64_t> numbers(simdjson::dom::element element) {
   return out;
 }
 
-/// Changes the working folder until the end of the scope. For tests that need short relative paths.
+/// For tests that need short relative paths: changes the working folder until the end of the scope.
 class inside {
  public:
   explicit inside(const std::filesystem::path& folder) : before_(std::filesystem::current_path()) {

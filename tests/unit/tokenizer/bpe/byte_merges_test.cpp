@@ -139,9 +139,9 @@ TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
   }
 }
 
-// The word consists of tokens of 96 letters. Any two adjacent tokens merge, starting from the
-// right. So every part except the whole word has a wrong end, and each time, dropping tokens leads
-// back to the beginning.
+// Each token of the word has 96 letters. Any two adjacent tokens merge, starting from the right. So
+// every part except the whole word has a wrong end, and each time, dropping tokens leads back to
+// the beginning.
 TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   std::string letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += c;

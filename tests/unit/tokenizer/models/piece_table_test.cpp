@@ -15,8 +15,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Calls the table with a copy of the text in an allocation that also has the bytes that the table
-// may read after the text, but no others. So ASan detects all further reads.
+// Copies the text to an allocation that has room only for the text and for the bytes that the table
+// may read after it. So ASan detects all other reads past the text.
 piece_table::match longest(const piece_table& table, std::string_view text, bool continues,
                            char behind) {
   std::vector<char> exact(text.begin(), text.end());

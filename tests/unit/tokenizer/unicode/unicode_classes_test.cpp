@@ -68,8 +68,8 @@ TEST(DecimalValue, IsThatOfTheDigitInAnyScript) {
   EXPECT_EQ(decimal_value(0xB2), -1);  // a superscript is a number, not a decimal digit
 }
 
-// The counts of each flag are those of Unicode 16.0. Han is the property Script, regardless of the
-// category of the character.
+// The counts of each flag are those of Unicode 16.0. The flag `han` follows the property Script,
+// regardless of the category of the character.
 TEST(UnicodeClasses, FlagWhatThePatternsAskFor) {
   std::map<std::string, int> counts;
   for (std::uint32_t point = 0; point < 0x110000; ++point) {
