@@ -15,9 +15,9 @@ struct vocab_entry {
 
 /// Reads a GPT-2 `vocab.json`: one JSON object that maps spelled tokens to ids.
 ///
-/// Refuses input whose meaning Hugging Face only guesses: of two equal keys, it takes the last; it
-/// skips a value that is not a number; and it truncates ids to 32 bits. As in Hugging Face, ids may
-/// have gaps and may be in any order.
+/// Refuses input whose meaning Hugging Face only guesses. (Hugging Face takes the last of two equal
+/// keys, skips values that are not numbers, and truncates ids to 32 bits.) As in Hugging Face, ids
+/// may have gaps and may be in any order.
 ///
 /// A key with a character outside the byte alphabet can never come from text. Such a key is
 /// accepted only if it is written like a special token, as `<...>` or `[...]`.

@@ -24,8 +24,8 @@ struct byte_level_plan {
   bool byte_level_regex = false;  ///< split by GPT-2's pattern after the steps
 };
 
-/// Returns the plan of a pre-tokenizer, or std::nullopt if it does not have this form. Checks only
-/// the form: the caller must check whether the regular expressions are supported.
+/// Returns the plan of a pre-tokenizer, or std::nullopt if no byte_level_plan can describe it. Does
+/// not check whether the regular expressions are supported: the caller must do so.
 ///
 /// @throws format_error  `pre_tokenizer` does not describe a pre-tokenizer
 std::optional<byte_level_plan> byte_level_plan_of(const json_node& pre_tokenizer,

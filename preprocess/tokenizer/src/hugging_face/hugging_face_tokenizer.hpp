@@ -20,7 +20,7 @@ struct hugging_face_options {
   /// They are matched in the original text. A token that the vocabulary has keeps its id. Other
   /// tokens get the next ids.
   std::vector<std::string> special_tokens = {};
-  /// as_reference means allow.
+  /// Here `as_reference` has the same effect as `allow`.
   special_tokens_in_text in_text = special_tokens_in_text::as_reference;
 };
 

@@ -9,7 +9,7 @@
 namespace millrace::tokenizer::detail {
 
 /// Returns the part of a tokenizer's identity that its files do not determine, for fingerprints.
-/// Records the policy as_reference as allow, because both give the same ids.
+/// Records the policy `as_reference` as `allow`, because both give the same ids.
 inline std::string identity_of(const hugging_face_options& options) {
   const bool allowed = options.in_text == special_tokens_in_text::as_reference;
   const auto in_text = allowed ? special_tokens_in_text::allow : options.in_text;

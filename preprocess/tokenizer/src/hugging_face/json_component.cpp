@@ -28,7 +28,8 @@ void json_component::fail_at(const char* name, const std::string& problem) const
                      path_ + '.' + name + ": " + problem);
 }
 
-// The steps to the field `name`. Stops where the path does not exist.
+// Returns the steps to the field `name`. If the field does not exist, returns the steps to the last
+// object or field on the way that exists.
 std::vector<std::size_t> json_component::steps_to(std::string_view name) const {
   std::vector<std::size_t> steps = steps_;
   simdjson::dom::object inside = object_;

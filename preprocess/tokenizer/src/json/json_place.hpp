@@ -13,8 +13,9 @@ namespace millrace::tokenizer::detail {
 /// A path to a value. Each step is the index (from 0) of an entry in an object or an array.
 using json_path = std::span<const std::size_t>;
 
-/// Byte offset where the entry at the end of `path` begins. The entry of an object begins at the
-/// quote of its key. If the text ends early, returns the offset of the last step that exists.
+/// Byte offset where the entry at the end of `path` begins. An entry of an object begins at the
+/// opening quote of its key. If the path does not exist in full, returns the offset at which the
+/// search for its first missing step stops.
 std::size_t json_place(std::string_view json, json_path path);
 
 /// Byte offset where `json` stops being one JSON value: the offset of the first invalid byte, or

@@ -193,8 +193,8 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std:
         last = end.point;
       }
       if (last < first) in.fail("a range whose end is before its begin");
-      // Oniguruma has a bug here: negating a class with such a range removes the characters beyond
-      // ASCII.
+      // Oniguruma has a bug here: negating a class that contains a range from U+0000 to beyond
+      // ASCII removes the characters beyond ASCII.
       if (depth > 0 && first == 0 && last >= 0x80) {
         in.fail("a range from U+0000 to beyond ASCII in a class of a class is not supported");
       }

@@ -10,7 +10,7 @@ raw_characters::raw_characters(const charsmap& rules, bool folds_symbol) {
   bool has_ascii_sequences = false;
   known_ = rules.for_each_character([&](const charsmap::character& c) {
     if (!c.begins_rule) {
-      set_odd(c.value);  // a rule of several characters cannot apply unless they follow
+      set_odd(c.value);  // its rule applies only where this character follows others
       has_sequences_ = true;
       has_ascii_sequences = has_ascii_sequences || c.value < 0x80;
     } else if (c.replacement && c.value < spaces_.size() && *c.replacement == " ") {

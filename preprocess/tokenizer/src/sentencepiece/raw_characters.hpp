@@ -27,7 +27,8 @@ class raw_characters {
   /// @param folds_symbol  true if U+2581 becomes a space
   raw_characters(const charsmap& rules, bool folds_symbol);
 
-  /// False if the rules do not allow this classification.
+  /// False if characters cannot be classified, because a rule changes U+0020 or has an ASCII
+  /// character after its first character, or because charsmap::for_each_character returns false.
   bool is_known() const noexcept { return known_; }
 
   bool is_space(std::uint32_t character) const noexcept {

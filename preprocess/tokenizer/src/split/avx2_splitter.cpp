@@ -66,7 +66,7 @@ struct avx2 {
     return result;
   }
 
-  // Always performs two rounds, without a branch for each. Most text needs no third round.
+  // The first two rounds always run, so they need no branch. Most text needs no third round.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void write(mask bits, std::size_t at,
                                                                   std::size_t* out) noexcept {
     const auto number = static_cast<std::size_t>(_mm_popcnt_u64(bits));

@@ -43,8 +43,8 @@ template <class Isa>
 
 /// Joins each contraction to the word before it. A word takes only one contraction.
 /// @return the caseless characters directly after a joined contraction. A new word begins there,
-///         but case_starts did not know this. So nothing is decided from the first of these
-///         characters on.
+///         but case_starts did not know this. So the first of these characters, and all text after
+///         it, stay undecided.
 [[gnu::always_inline]] inline mask glue_contractions(const window& w, mask words, mask caseless,
                                                      mask& starts) noexcept {
   mask undecided = 0;
