@@ -88,7 +88,7 @@ dataset::megatron_run megatron(const prefixes& all, std::int64_t samples) {
       *plan[0], {.sequence_length = seq_len, .part = dataset::split_part::train}, data.split);
 }
 
-/// Serves one row per source, and then `rows` more.
+/// Serves one row per source, and then `rows` further rows.
 template <class Open>
 void serve(const char* order, const Open& open, const prefixes& all, const std::string& reader,
            std::int64_t rows) {
