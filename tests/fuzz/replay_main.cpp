@@ -85,7 +85,7 @@ class mutator {
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   const input& any_input() { return corpus_[below(corpus_.size())]; }
 
-  // Returns the begin and the end of a random range of an input. Short ranges are more likely.
+  // Returns the beginning and the end of a random range of an input. Short ranges are more likely.
   std::pair<std::size_t, std::size_t> range_of(const input& bytes) {
     const std::size_t begin = below(bytes.size() + 1);
     const std::size_t longest =

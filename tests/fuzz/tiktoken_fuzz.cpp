@@ -7,8 +7,8 @@
 #include "tiktoken/rank_file.hpp"
 #include "tiktoken/rank_merges.hpp"
 
-/// If a file is accepted, the joined bytes of the two parts of every merge are the bytes of its
-/// result. If the file is refused, the error offset is within the file.
+/// If a file is accepted, every merge is consistent: the bytes of its two parts, joined, are the
+/// bytes of its result. If the file is refused, the error offset is within the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::tokenizer::detail;
   ranked_tokens ranked;

@@ -84,8 +84,8 @@ TEST(CharacterBpe, MakesUnknownTokensOneOrMany) {
             (ids_list{0, 1, 0}));
 }
 
-// As in the reference, the id of an unknown character is added just before the next known
-// character. The ids of bytes between these two characters come first.
+// As in the reference, the id of an unknown character comes just before the id of the next known
+// character. If characters between these two fall back to bytes, their byte ids come first.
 TEST(CharacterBpe, FallsBackToBytesIfAllOfThemAreThere) {
   character_bpe_options options;
   options.unknown = 0;
@@ -132,7 +132,8 @@ TEST(Unigram, SpellsUnknownTextInBytesIfAllAreThere) {
   EXPECT_EQ(encode(*make_unigram(pieces, std::nullopt, false), "x"), ids_list{-1});
 }
 
-// A million characters without a break. Time and stack size must not be quadratic.
+// A million characters without a break. Neither time nor stack size may grow as fast as the
+// square of the length.
 TEST(Models, TakeAMillionCharactersInOneWord) {
   const std::string word(1000000, 'a');
   EXPECT_EQ(encode(*make_character_bpe(vocabulary_of({"a", "aa"}), {{0, 0, 1}}, {}), word).size(),
