@@ -100,8 +100,8 @@ struct o200k_group {
     return end;
   }
 
-  /// End of the match of `[U]+[V]*` at `at`, or 0 if it does not match. Here [V]* matches nothing,
-  /// because otherwise mixed_end would have matched.
+  /// End of the match of `[U]+[V]*` at `at`, or 0 if it does not match. Here `[V]*` matches
+  /// nothing, because otherwise mixed_end would have matched.
   static std::size_t upper_end(std::string_view text, std::size_t at) noexcept {
     const std::size_t begin = at;
     while (at < text.size()) {

@@ -36,8 +36,8 @@ extern const std::size_t compositions_size;
 extern const std::uint32_t combining_class_runs[];
 extern const std::size_t combining_class_runs_size;
 
-/// Flags of characters, in blocks of 128 code points. Bit f is set under two conditions: form f
-/// does not change the character, and text that begins with the character is normalized
+/// Flags of characters, in blocks of 128 code points. Bit f is set if form f does not change
+/// the character, and if in addition text that begins with the character is normalized
 /// independently of the text before it. Bit 4 + f is set if form f does not change the character
 /// when its marks are in the order of their classes.
 extern const std::uint8_t stable_block_of[];
