@@ -5,7 +5,7 @@
 
 namespace millrace::tokenizer::detail {
 
-// Entry i: index of the block of 128 code points that begins at 128 * i. Later code points are `other`.
+// Entry i: index of the block that begins at 128 * i. Later code points are `other`.
 static_assert(grapheme_block_size == 128 && grapheme_limit == 7200 * grapheme_block_size);
 const std::uint8_t grapheme_block_of[] = {
     0, 1, 2, 2, 2, 2, 3, 2, 2, 4, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,

@@ -7,7 +7,7 @@ namespace millrace::tokenizer::detail {
 
 const char* const unicode_version = "16.0.0";
 
-// Entry i: index of the block of 128 code points that begins at 128 * i. Later code points have no flags.
+// Entry i: index of the block that begins at 128 * i. Later code points have no flags.
 static_assert(flag_block_size == 128 && flag_limit == 7172 * flag_block_size);
 const std::uint8_t flag_block_of[] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
