@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times other ways to load Megatron's files, for bench/peers/loader. Prints one JSON line.
 
-usage: rival_loader.py numpy|megatron PREFIX SEQ_LEN BATCH BATCHES
+usage: rival_loader.py numpy|torch|megatron PREFIX SEQ_LEN BATCH BATCHES
 
-numpy     random windows of a memmap, converted to int64 and stacked: a loop written by hand megatron
-megatron-core's GPTDataset with torch's collation, without worker processes
+numpy     random windows of a memmap, converted to int64 and stacked: a loop written by hand
+torch     the same windows as a Dataset in torch's DataLoader, without worker processes
+megatron  megatron-core's GPTDataset with torch's collation, without worker processes
 """
 import json
 import os
@@ -19,15 +20,39 @@ import numpy as np
 warnings.filterwarnings("ignore")
 
 
+class Windows:
+    """Sample i is a random window of a memmap: its tokens and labels, as int64."""
+    def __init__(self, prefix, length):
+        with open(prefix + ".idx", "rb") as idx:
+            dtype = {4: np.int32, 5: np.int64, 8: np.uint16}[idx.read(18)[17]]
+        self.stream = np.memmap(prefix + ".bin", dtype=dtype, mode="r")
+        self.length = length
+        self.order = np.random.default_rng(1).permutation((len(self.stream) - 1) // length)
+
+    def __len__(self):
+        return len(self.order)
+
+    def __getitem__(self, i):
+        start = self.order[i % len(self.order)] * self.length
+        window = self.stream[start:start + self.length + 1].astype(np.int64)
+        return {"tokens": window[:-1], "labels": window[1:]}
+
+
 def by_numpy(prefix, length, rows, batches):
-    with open(prefix + ".idx", "rb") as idx:
-        dtype = {4: np.int32, 5: np.int64, 8: np.uint16}[idx.read(18)[17]]
-    stream = np.memmap(prefix + ".bin", dtype=dtype, mode="r")
-    order = np.random.default_rng(1).permutation((len(stream) - 1) // length)
+    data = Windows(prefix, length)
     for first in range(0, rows * (batches + 1), rows):
-        windows = [stream[i * length:(i + 1) * length + 1].astype(np.int64)
-                   for i in (order[k % len(order)] for k in range(first, first + rows))]
-        yield {"tokens": np.stack([w[:-1] for w in windows]), "labels": np.stack([w[1:] for w in windows])}
+        samples = [data[k] for k in range(first, first + rows)]
+        yield {key: np.stack([sample[key] for sample in samples]) for key in samples[0]}
+
+
+def by_torch(prefix, length, rows, batches):
+    import torch.utils.data
+
+    global start
+    start = time.perf_counter()
+    data = Windows(prefix, length)
+    order = [k % len(data) for k in range(rows * (batches + 1))]
+    yield from torch.utils.data.DataLoader(data, batch_size=rows, sampler=order, num_workers=0)
 
 
 def by_megatron(prefix, length, rows, batches):
@@ -57,7 +82,7 @@ def by_megatron(prefix, length, rows, batches):
 rival, prefix = sys.argv[1:3]
 length, rows, batches = map(int, sys.argv[3:])
 start = time.perf_counter()
-source = {"numpy": by_numpy, "megatron": by_megatron}[rival](prefix, length, rows, batches)
+source = {"numpy": by_numpy, "torch": by_torch, "megatron": by_megatron}[rival](prefix, length, rows, batches)
 first = int(np.asarray(next(source)["tokens"]).sum())
 ready, cpu, count = time.perf_counter(), time.process_time(), 0
 for _ in source:
