@@ -4,7 +4,8 @@
 
 usage: compare_builds.py OLD NEW [--corpora FOLDER] [--tokenizers FOLDER] [--keep FOLDER] [--limit-mb N]
 
-  OLD, NEW      a source folder whose build/ holds the programs and the libraries
+  OLD, NEW      a commit, which is built in a clone of its own; or a source folder whose build/ holds
+                the programs and the libraries
   --corpora     folder of .jsonl and .jsonl.gz files, used beside scripts/sample (default: ../shared/corpora)
   --tokenizers  folder of vocabularies (default: ../shared/tokenizers); those that are absent are left out
   --keep        a folder for all files that are made, which stays (default: a temporary one)
@@ -45,6 +46,22 @@ def first_difference(old, new):
             at = next((i for i, (a, b) in enumerate(zip(data, new[name])) if a != b), min(len(data), len(new[name])))
             return f"{name}: {len(data)} and {len(new[name])} bytes, first difference at byte {at}"
     return ""
+
+
+def built(named, work):
+    """The source folder of a version, which is built first if it is a commit of this checkout."""
+    if pathlib.Path(named).is_dir():
+        return pathlib.Path(named).resolve()
+    checkout = pathlib.Path(__file__).resolve().parents[2]
+    known = subprocess.run(["git", "-C", checkout, "rev-parse", "--verify", "--quiet", f"{named}^{{commit}}"],
+                           capture_output=True, text=True, check=False)
+    if known.returncode != 0:
+        sys.exit(f"compare_builds.py: {named} is neither a folder nor a commit of {checkout}")
+    root = work / "sources" / named
+    subprocess.run(["git", "clone", "--quiet", "--no-checkout", checkout, root], check=True)
+    subprocess.run(["git", "-C", root, "checkout", "--quiet", known.stdout.strip()], check=True)
+    subprocess.run([root / "scripts/quickstart"], check=True, stdout=sys.stderr)
+    return root
 
 
 class version:
@@ -233,18 +250,18 @@ def inputs_of(root, corpora, work, limit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("old", type=pathlib.Path)
-    parser.add_argument("new", type=pathlib.Path)
+    parser.add_argument("old")
+    parser.add_argument("new")
     parser.add_argument("--corpora", type=pathlib.Path)
     parser.add_argument("--tokenizers", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--limit-mb", type=int, default=4)
     args = parser.parse_args()
-    new_root = args.new.resolve()
-    shared = new_root.parent / "shared"
+    shared = pathlib.Path(__file__).resolve().parents[3] / "shared"
     work = args.keep.resolve() if args.keep else pathlib.Path(tempfile.mkdtemp(prefix="compare_builds-"))
     try:
-        old, new = version("old", args.old.resolve(), work), version("new", new_root, work)
+        old_root, new_root = built(args.old, work), built(args.new, work)
+        old, new = version("old", old_root, work), version("new", new_root, work)
         corpora = inputs_of(new_root, args.corpora or shared / "corpora", work, args.limit_mb << 20)
         kinds = tokenizers((args.tokenizers or shared / "tokenizers").resolve())
         print(f"{len(corpora)} corpora, tokenizers: {' '.join(kinds)}", flush=True)
