@@ -4,6 +4,15 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#if __has_include(<nvtx3/nvToolsExtCudaRt.h>)
+#define MILLRACE_HAS_NVTX 1
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -14,6 +23,7 @@ namespace millrace::loader::cuda {
 
 static_assert(std::is_same_v<stream, cudaStream_t> && std::is_same_v<event, cudaEvent_t>);
 static_assert(cudaStreamCaptureStatusNone == 0 && cudaStreamCaptureModeRelaxed == 2);
+static_assert(cudaErrorNotReady == 600);
 
 namespace {
 
@@ -70,6 +80,21 @@ int pop_device() {
   return pop != nullptr ? runtime_code(pop(&popped)) : int{cudaErrorInsufficientDriver};
 }
 
+#if MILLRACE_HAS_NVTX
+constexpr profiler_marks nvtx = {
+    .begin_range = [](const char* text) { (void)nvtxRangePushA(text); },
+    .end_range = [] { (void)nvtxRangePop(); },
+    .name_stream = [](stream which, const char* name) { nvtxNameCudaStreamA(which, name); },
+    .name_thread =
+        [](const char* name) {
+          nvtxNameOsThreadA(static_cast<std::uint32_t>(::syscall(SYS_gettid)), name);
+        },
+};
+constexpr const profiler_marks* profiler = &nvtx;
+#else
+constexpr const profiler_marks* profiler = nullptr;
+#endif
+
 constexpr cuda_api runtime = {
     .version = CUDART_VERSION,
     .architectures = MILLRACE_CUDA_ARCHITECTURES,
@@ -96,8 +121,11 @@ constexpr cuda_api runtime = {
       return cudaHostAlloc(memory, bytes, cudaHostAllocPortable);
     },
     .free_pinned = [](void* memory) -> int { return cudaFreeHost(memory); },
-    .create_stream = [](stream* made) -> int {
-      return cudaStreamCreateWithFlags(made, cudaStreamNonBlocking);
+    .priority_range = [](int* lowest, int* highest) -> int {
+      return cudaDeviceGetStreamPriorityRange(lowest, highest);
+    },
+    .create_stream = [](stream* made, int priority) -> int {
+      return cudaStreamCreateWithPriority(made, cudaStreamNonBlocking, priority);
     },
     .destroy_stream = [](stream which) -> int { return cudaStreamDestroy(which); },
     .synchronize_stream = [](stream which) -> int { return cudaStreamSynchronize(which); },
@@ -121,6 +149,7 @@ constexpr cuda_api runtime = {
       return cudaEventRecord(which, behind);
     },
     .synchronize_event = [](event which) -> int { return cudaEventSynchronize(which); },
+    .query_event = [](event which) -> int { return cudaEventQuery(which); },
     .wait_event = [](stream waits, event which) -> int {
       return cudaStreamWaitEvent(waits, which, 0);
     },
@@ -135,6 +164,7 @@ constexpr cuda_api runtime = {
     .last_error = []() -> int { return cudaGetLastError(); },
     .error_name = [](int code) { return cudaGetErrorName(static_cast<cudaError_t>(code)); },
     .error_text = [](int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); },
+    .marks = profiler,
 };
 
 }  // namespace

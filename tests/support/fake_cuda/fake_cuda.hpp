@@ -54,12 +54,15 @@ class fake_cuda {
   static constexpr int no_driver = 35;
   static constexpr int invalid_device = 101;
   static constexpr int invalid_handle = 400;
+  static constexpr int not_ready = 600;
   static constexpr int illegal_address = 700;
   static constexpr int launch_failure = 719;
   static constexpr int capture_unsupported = 900;
   static constexpr int capture_invalidated = 901;
   static constexpr int capture_unjoined = 904;
   static constexpr int captured_event = 907;
+
+  static constexpr int highest_priority = -5;
 
   /// The modes of cudaStreamBeginCapture and of threads.
   enum capture_mode : int { global, thread_local_only, relaxed };
@@ -175,6 +178,18 @@ class fake_cuda {
     std::int64_t count = 0;
     for (const call& c : calls()) count += c.name == name ? 1 : 0;
     return count;
+  }
+  /// The priority of a stream, also after it was destroyed.
+  int priority_of(stream which) const {
+    const std::scoped_lock lock(world_.mutex);
+    return priorities_.at(which);
+  }
+  /// The streams that exist now.
+  std::vector<stream> streams() const {
+    const std::scoped_lock lock(world_.mutex);
+    std::vector<stream> all;
+    for (const auto& each : streams_) all.push_back(each.first);
+    return all;
   }
   std::uint64_t bytes_to_device() const {
     const std::scoped_lock lock(world_.mutex);
@@ -383,11 +398,19 @@ class fake_cuda {
     return 0;
   }
 
-  int make_stream(stream* made) {
+  int priority_range(int* lowest, int* highest) {
     const std::scoped_lock lock(world_.mutex);
-    if (const int code = enter("cudaStreamCreateWithFlags"); code != 0) return code;
+    if (const int code = enter("cudaDeviceGetStreamPriorityRange"); code != 0) return code;
+    *lowest = 0;
+    *highest = highest_priority;
+    return 0;
+  }
+  int make_stream(stream* made, int priority) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaStreamCreateWithPriority"); code != 0) return code;
     auto fresh = std::make_unique<fake_stream>(world_, device_of_thread());
     *made = reinterpret_cast<stream>(fresh.get());
+    priorities_[*made] = priority;
     streams_[*made] = std::move(fresh);
     return 0;
   }
@@ -503,6 +526,16 @@ class fake_cuda {
     return refuse(world_.broken);
   }
 
+  int query_event(event which) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter_unsafe("cudaEventQuery"); code != 0) return code;
+    const auto found = events_.find(which);
+    if (found == events_.end()) return fault("an event that has ended is asked", invalid_handle);
+    if (captured_events_.contains(which)) return refuse(captured_event);
+    const bool done = *found->second == nullptr || (*found->second)->happened;
+    return done ? 0 : refuse(not_ready);
+  }
+
   int count_devices(int* count) {
     const std::scoped_lock lock(world_.mutex);
     if (const int code = enter("cudaGetDeviceCount", true); code != 0) return code;
@@ -578,6 +611,7 @@ class fake_cuda {
   std::set<int> contexts_;
   std::vector<std::unique_ptr<fake_stream>> defaults_;  // indexed by device
   std::map<stream, std::unique_ptr<fake_stream>> streams_;
+  std::map<stream, int> priorities_;
   std::vector<std::unique_ptr<fake_stream>> ended_;
 };
 
@@ -604,7 +638,10 @@ inline const loader::cuda::cuda_api& fake_cuda::api() {
       .allocate_pinned = [](void** m,
                             std::size_t b) { return now()->allocate("cudaHostAlloc", m, b, true); },
       .free_pinned = [](void* m) { return now()->release("cudaFreeHost", m, true); },
-      .create_stream = [](stream* made) { return now()->make_stream(made); },
+      .priority_range = [](int* lowest,
+                           int* highest) { return now()->priority_range(lowest, highest); },
+      .create_stream = [](stream* made,
+                          int priority) { return now()->make_stream(made, priority); },
       .destroy_stream = [](stream which) { return now()->end_stream(which); },
       .synchronize_stream = [](stream which) { return now()->drain(which); },
       .capture_status = [](stream which,
@@ -614,6 +651,7 @@ inline const loader::cuda::cuda_api& fake_cuda::api() {
       .destroy_event = [](event which) { return now()->end_event(which); },
       .record_event = [](event which, stream behind) { return now()->record(which, behind); },
       .synchronize_event = [](event which) { return now()->wait_on_host(which); },
+      .query_event = [](event which) { return now()->query_event(which); },
       .wait_event = [](stream waits, event which) { return now()->wait(waits, which); },
       .copy_to_device = [](void* to, const void* from, std::size_t bytes,
                            stream on) { return now()->copy(to, from, bytes, on, true); },

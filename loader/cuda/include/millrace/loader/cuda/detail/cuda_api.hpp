@@ -16,6 +16,15 @@ using stream = CUstream_st*;
 /// A `cudaEvent_t`.
 using event = CUevent_st*;
 
+/// NVTX: ranges of time and names that Nsight Systems and other profilers show. The calls do almost
+/// nothing if no profiler runs.
+struct profiler_marks {
+  void (*begin_range)(const char* text);  ///< nvtxRangePush, on the calling thread
+  void (*end_range)();                    ///< nvtxRangePop
+  void (*name_stream)(cuda::stream which, const char* name);  ///< nvtxNameCudaStream
+  void (*name_thread)(const char* name);  ///< nvtxNameOsThread, of the calling thread
+};
+
 /// All calls into CUDA, including kernel launches, in one table, so that a test can substitute
 /// another runtime and nothing here needs CUDA's headers.
 ///
@@ -40,7 +49,10 @@ struct cuda_api {
   int (*allocate_pinned)(void** memory, std::size_t bytes);  ///< cudaHostAlloc, portable
   int (*free_pinned)(void* memory);                          ///< cudaFreeHost
 
-  int (*create_stream)(cuda::stream* made);       ///< cudaStreamCreateWithFlags, non-blocking
+  /// cudaDeviceGetStreamPriorityRange of the current device. A lower number is a higher priority.
+  int (*priority_range)(int* lowest, int* highest);
+  /// cudaStreamCreateWithPriority, non-blocking; priority 0 is that of other streams.
+  int (*create_stream)(cuda::stream* made, int priority);
   int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
   int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
   /// cudaStreamIsCapturing: `status` is 0 if the stream is not being captured into a CUDA graph.
@@ -52,7 +64,8 @@ struct cuda_api {
   int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy
   int (*record_event)(cuda::event which, cuda::stream behind);  ///< cudaEventRecord
   int (*synchronize_event)(cuda::event which);                  ///< cudaEventSynchronize
-  int (*wait_event)(cuda::stream waits, cuda::event which);     ///< cudaStreamWaitEvent
+  int (*query_event)(cuda::event which);  ///< cudaEventQuery: 600 if it has not completed
+  int (*wait_event)(cuda::stream waits, cuda::event which);  ///< cudaStreamWaitEvent
 
   /// cudaMemcpyAsync, from the host to the device.
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
@@ -66,6 +79,9 @@ struct cuda_api {
   int (*last_error)();                  ///< cudaGetLastError: clears the error
   const char* (*error_name)(int code);  ///< cudaGetErrorName
   const char* (*error_text)(int code);  ///< cudaGetErrorString
+
+  /// Marks in the timeline of a profiler; null if the build has no NVTX.
+  const profiler_marks* marks = nullptr;
 };
 
 /// Returns the statically linked CUDA runtime; null in a build without CUDA. May be called on any

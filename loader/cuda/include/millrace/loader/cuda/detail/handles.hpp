@@ -39,10 +39,17 @@ using device_memory = detail::owned<void*, &cuda_api::free>;
 using pinned_block = detail::owned<void*, &cuda_api::free_pinned>;
 
 /// @throws cuda_error  the runtime call failed; the same for all functions here
-inline owned_stream make_stream(const cuda_api& api) {
+inline owned_stream make_stream(const cuda_api& api, int priority = 0) {
   stream made = nullptr;
-  check(api, api.create_stream(&made), "cudaStreamCreateWithFlags");
+  check(api, api.create_stream(&made, priority), "cudaStreamCreateWithPriority");
   return owned_stream({&api, made});
+}
+
+/// The highest priority of a stream on the current device.
+inline int highest_priority(const cuda_api& api) {
+  int lowest = 0, highest = 0;
+  check(api, api.priority_range(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+  return highest;
 }
 
 inline owned_event make_event(const cuda_api& api) {
