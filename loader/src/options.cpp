@@ -35,6 +35,8 @@ MILLRACE_INLINE const loader_options& check(const loader_options& options) {
          "1 to 1024");
   expect(options.prefetch_samples >= 0 && options.prefetch_samples <= 65536, "prefetch_samples",
          options.prefetch_samples, "0 to 65536");
+  expect(options.end_within.count() >= 0 && options.end_within.count() <= most, "end_within",
+         options.end_within.count(), "0 to 2147483647 ms");
   expect(options.threads >= 1 && options.threads <= 255, "threads", options.threads, "1 to 255");
   const std::int64_t width = options.samples_of_micro_batch();
   const auto whole = [&](std::int64_t samples, const char* name) {

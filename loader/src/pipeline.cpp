@@ -16,6 +16,7 @@
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/detail/plan/look_ahead.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
@@ -85,6 +86,7 @@ MILLRACE_INLINE telemetry_options pipeline::meter_options(const dataset::run& ru
 MILLRACE_INLINE void pipeline::start() try {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
+    setup.cpus = options_.near_cpus;
     if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
     threads_.emplace_back(std::move(setup), [this, i] { fill_slots(i); });
   }
@@ -99,14 +101,15 @@ MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const datase
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
   const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
-  if (slots == 0) return std::make_shared<ring>(0, [](std::size_t) -> batch_slot { throw 0; });
+  if (slots == 0)
+    return share_at_home<ring>(std::size_t{0}, [](std::size_t) -> batch_slot { throw 0; });
   const slot_layout layout = layout_of(run, options);
   const auto count = static_cast<std::size_t>(slots);
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())
                                                : plain_memory(count, layout.capacity_bytes());
   const std::vector<memory_block> host_blocks = host_memory(options.fields, layout, count);
-  return std::make_shared<ring>(count, [&](std::size_t i) {
+  return share_at_home<ring>(count, [&](std::size_t i) {
     batch_slot slot(layout, blocks.at(i));
     place_host_fields(options.fields, host_blocks[i], slot);
     return slot;

@@ -230,12 +230,36 @@ TEST(SlotRing, GivesTicketsInOrderWhicheverIsFilledFirst) {
     std::this_thread::sleep_for(10ms);
     r.publish(first);
   });
-  std::size_t ready = 9;
-  EXPECT_EQ(r.take(&ready)->value, 1);
-  EXPECT_EQ(ready, 0) << "two are filled, but not the next one";
-  EXPECT_EQ(r.take(&ready)->value, 2);
-  EXPECT_EQ(ready, 2);
+  EXPECT_EQ(r.ready(), 0U) << "two are filled, but not the next one";
+  EXPECT_EQ(r.take()->value, 1);
+  EXPECT_EQ(r.ready(), 2U);
+  EXPECT_EQ(r.take()->value, 2);
   EXPECT_EQ(r.take()->value, 3);
+}
+
+// A wait with a time limit ends early if the next slot is filled, or if there are no more.
+TEST(SlotRing, WaitsForTheNextSlotOnlySoLong) {
+  const auto in = [](std::chrono::milliseconds time) {
+    return std::chrono::steady_clock::now() + time;
+  };
+  ring r = ring_of(2);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE(r.wait_until(in(20ms)));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 20ms);
+  {
+    std::jthread late([&] {
+      std::this_thread::sleep_for(10ms);
+      publish(r, 7);
+    });
+    EXPECT_TRUE(r.wait_until(in(1h)));
+  }
+  EXPECT_TRUE(r.wait_until(in(0ms)));
+  EXPECT_EQ(r.take()->value, 7);
+  EXPECT_FALSE(r.wait_until(in(0ms)));
+  std::jthread late([&] { finish(r, failure("broken")); });
+  EXPECT_TRUE(r.wait_until(in(1h)));
+  EXPECT_THROW((void)r.take(), std::runtime_error);
+  EXPECT_TRUE(r.wait_until(in(0ms))) << "nothing follows";
 }
 
 // Slots before the first failure are served, whichever thread fills them. Slots after it are not.

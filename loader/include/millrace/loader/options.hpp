@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -79,14 +80,21 @@ struct loader_options {
 
   std::int64_t prefetch_samples = 64;  ///< samples announced in advance; at least 2 batches
   std::int64_t threads = 1;            ///< threads that fill slots
-  std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: anywhere
-  verify_options verify = {};          ///< checks of checksums and ids
-  std::size_t trace_events = 0;        ///< events kept for a trace, 40 bytes each; 0: none
+  std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: see near_cpus
+  /// If `cpus` is empty: CPUs that all threads may run on; empty: anywhere. A device loader sets
+  /// this to the CPUs of the device's NUMA node.
+  std::vector<int> near_cpus = {};
+  verify_options verify = {};    ///< checks of checksums and ids
+  std::size_t trace_events = 0;  ///< events kept for a trace, 40 bytes each; 0: none
   /// How files are read: the back end and its options. The environment variable MILLRACE_IO sets
   /// the back end if `io` does not.
   io_options io = {};
   make_reader_function reader = {};  ///< custom reader instead of `io`; empty: none
   slot_memory memory = {};           ///< memory for batches; empty: plain memory
+  /// How long a destructor waits for reads that have begun, 0 to 2147483647. Afterwards the threads
+  /// stay behind and free everything when their reads return (`ends_of_process` lists them). Until
+  /// then they may use a dataset that was passed by reference.
+  std::chrono::milliseconds end_within{10'000};
 
   std::int64_t samples_of_micro_batch() const noexcept { return batch_size * world_size; }
   std::int64_t samples_of_step() const noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include <millrace/loader/detail/memory/home_process.hpp>
 
 namespace millrace::loader {
 
@@ -60,14 +63,18 @@ class slot_ring {
   /// into account every release that happened before the call.
   bool all_held() const;
 
+  /// Consumer: the number of consecutive slots, from the next one, that are ready.
+  std::size_t ready() const;
+
+  /// Consumer: waits until take() would return without waiting. False if the time is up first.
+  bool wait_until(std::chrono::steady_clock::time_point deadline);
+
   /// Consumer: waits for the next filled slot; null after the last one. Throws a producer's failure
   /// once, in place of the first slot that was not filled.
-  ///
-  /// @param ready  receives the number of consecutive slots, from the next one, that were ready
-  ///               when take() was called
-  Slot* take(std::size_t* ready = nullptr);
+  Slot* take();
 
-  /// Any thread: returns a taken slot, to be filled again.
+  /// Any thread: returns a taken slot, to be filled again. Does nothing in a forked process, where
+  /// a lock may be held for good.
   void release(Slot* slot) noexcept;
 
   /// Consumer: stops requesting slots. Producers stop at their next acquire_free(); take() returns
@@ -80,9 +87,13 @@ class slot_ring {
   Slot*& place_of(std::int64_t ticket) noexcept {
     return filled_[static_cast<std::size_t>(ticket) % filled_.size()];
   }
-  std::size_t ready_count() const noexcept;
-  bool over() const noexcept { return closed_ || end_ != never; }
+  // The following functions are called with the lock.
 
+  bool over() const noexcept { return closed_ || end_ != never; }
+  bool is_ready() noexcept { return !filled_.empty() && place_of(next_) != nullptr; }
+  bool is_due() noexcept { return next_ == end_ || is_ready() || closed_; }
+
+  const home_process home_;
   std::deque<Slot> slots_;  // a deque, because its elements never move
 
   mutable std::mutex mutex_;  // guards all below
@@ -153,7 +164,8 @@ bool slot_ring<Slot>::all_held() const {
 }
 
 template <class Slot>
-std::size_t slot_ring<Slot>::ready_count() const noexcept {
+std::size_t slot_ring<Slot>::ready() const {
+  const std::scoped_lock lock(mutex_);
   std::size_t count = 0;
   while (count < filled_.size() &&
          filled_[(static_cast<std::size_t>(next_) + count) % filled_.size()] != nullptr) {
@@ -163,11 +175,15 @@ std::size_t slot_ring<Slot>::ready_count() const noexcept {
 }
 
 template <class Slot>
-Slot* slot_ring<Slot>::take(std::size_t* ready) {
+bool slot_ring<Slot>::wait_until(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  if (ready != nullptr) *ready = ready_count();
-  const auto is_ready = [&] { return !filled_.empty() && place_of(next_) != nullptr; };
-  due_.wait(lock, [&] { return next_ == end_ || is_ready() || closed_; });
+  return due_.wait_until(lock, deadline, [&] { return is_due(); });
+}
+
+template <class Slot>
+Slot* slot_ring<Slot>::take() {
+  std::unique_lock lock(mutex_);
+  due_.wait(lock, [&] { return is_due(); });
   if (next_ == end_ || !is_ready()) {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     return nullptr;
@@ -178,6 +194,7 @@ Slot* slot_ring<Slot>::take(std::size_t* ready) {
 
 template <class Slot>
 void slot_ring<Slot>::release(Slot* slot) noexcept {
+  if (!home_.is_here()) return;
   const std::scoped_lock lock(mutex_);
   assert(held_ > 0);
   --held_;

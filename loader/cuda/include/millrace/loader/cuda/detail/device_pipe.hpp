@@ -231,8 +231,8 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   }
   if (state_->store.on_device()) refuse_capture(on);
   const std::int64_t asked_ns = now_ns();
-  std::size_t ready = 0;
-  device_slot* slot = state_->ring.take(&ready);
+  const std::size_t ready = state_->ring.ready();
+  device_slot* slot = state_->ring.take();
   if (slot == nullptr) {
     raise_failure();
     return std::nullopt;
