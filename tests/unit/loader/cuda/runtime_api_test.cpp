@@ -40,7 +40,7 @@ TEST(RuntimeApi, AnswersOnEveryMachine) {
     (void)make_stream(*api);
     ADD_FAILURE() << "a stream without a device";
   } catch (const cuda_error& e) {
-    EXPECT_STREQ(e.call(), "cudaStreamCreateWithFlags");
+    EXPECT_STREQ(e.call(), "cudaStreamCreateWithPriority");
   }
   batch_work work;
   work.rows = 1;
