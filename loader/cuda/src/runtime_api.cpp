@@ -4,6 +4,15 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#if __has_include(<nvtx3/nvToolsExtCudaRt.h>)
+#define MILLRACE_HAS_NVTX 1
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -18,6 +27,7 @@ static_assert(stream_non_blocking == cudaStreamNonBlocking);
 static_assert(event_blocking_sync == cudaEventBlockingSync);
 static_assert(event_disable_timing == cudaEventDisableTiming);
 static_assert(host_portable == cudaHostAllocPortable);
+static_assert(cudaErrorNotReady == 600);
 
 namespace {
 
@@ -74,6 +84,21 @@ int pop_device() {
   return pop != nullptr ? runtime_code(pop(&popped)) : int{cudaErrorInsufficientDriver};
 }
 
+#if MILLRACE_HAS_NVTX
+constexpr profiler_marks nvtx = {
+    .begin_range = [](const char* text) { (void)nvtxRangePushA(text); },
+    .end_range = [] { (void)nvtxRangePop(); },
+    .name_stream = [](stream which, const char* name) { nvtxNameCudaStreamA(which, name); },
+    .name_thread =
+        [](const char* name) {
+          nvtxNameOsThreadA(static_cast<std::uint32_t>(::syscall(SYS_gettid)), name);
+        },
+};
+constexpr const profiler_marks* profiler = &nvtx;
+#else
+constexpr const profiler_marks* profiler = nullptr;
+#endif
+
 constexpr cuda_api runtime = {
     .version = CUDART_VERSION,
     .architectures = MILLRACE_CUDA_ARCHITECTURES,
@@ -128,6 +153,7 @@ constexpr cuda_api runtime = {
       return cudaEventRecord(which, behind);
     },
     .synchronize_event = [](event which) -> int { return cudaEventSynchronize(which); },
+    .query_event = [](event which) -> int { return cudaEventQuery(which); },
     .wait_event = [](stream waits, event which) -> int {
       return cudaStreamWaitEvent(waits, which, 0);
     },
@@ -142,6 +168,7 @@ constexpr cuda_api runtime = {
     .last_error = []() -> int { return cudaGetLastError(); },
     .error_name = [](int code) { return cudaGetErrorName(static_cast<cudaError_t>(code)); },
     .error_text = [](int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); },
+    .marks = profiler,
 };
 
 }  // namespace

@@ -92,6 +92,8 @@ inline const loader::cuda::cuda_api& fake_runtime::api() {
           [](event which) {
             return make([&](self& s, held& h) { return s.wait_on_host(which, h); });
           },
+      .query_event =
+          [](event which) { return make([&](self& s, held&) { return s.query_event(which); }); },
       .wait_event =
           [](stream waits, event which) {
             return make([&](self& s, held&) { return s.wait(waits, which); });

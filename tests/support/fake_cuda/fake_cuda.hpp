@@ -170,18 +170,30 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     return of(which)->schedule().works();
   }
-  /// The flags of all streams, and of all events, that were created; and the streams' priorities.
-  std::vector<unsigned> stream_flags() const {
+  /// The streams that exist now.
+  std::vector<stream> streams() const {
     const std::scoped_lock lock(world_.mutex);
-    return stream_flags_;
+    std::vector<stream> all;
+    for (const auto& each : streams_) all.push_back(each.first);
+    return all;
   }
+  /// The priority of a stream, also after it was destroyed. The same for its flags.
+  int priority_of(stream which) const {
+    const std::scoped_lock lock(world_.mutex);
+    return properties_.at(which).priority;
+  }
+  unsigned flags_of(stream which) const {
+    const std::scoped_lock lock(world_.mutex);
+    return properties_.at(which).flags;
+  }
+  /// The flags of all events, and of all blocks of page-locked memory, that were created so far.
   std::vector<unsigned> event_flags() const {
     const std::scoped_lock lock(world_.mutex);
     return event_flags_;
   }
-  std::vector<int> priorities() const {
+  std::vector<unsigned> pinned_flags() const {
     const std::scoped_lock lock(world_.mutex);
-    return priorities_;
+    return pinned_flags_;
   }
   /// The calls that loaded the kernels, in order; one per device.
   std::vector<std::string> loads() const {

@@ -21,7 +21,6 @@ class fake_memory {
     std::byte* memory;
     std::size_t bytes;
     bool pinned;
-    unsigned flags;
   };
 
   fake_memory() = default;
@@ -32,10 +31,10 @@ class fake_memory {
     for (std::byte* memory : kept_) give_back(memory);
   }
 
-  void* allocate(std::size_t bytes, bool pinned, unsigned flags) {
+  void* allocate(std::size_t bytes, bool pinned) {
     auto* made = new (std::align_val_t{256}) std::byte[bytes];
     std::memset(made, 0xDB, bytes);
-    blocks_[made] = {made, bytes, pinned, flags};
+    blocks_[made] = {made, bytes, pinned};
     return made;
   }
   /// The block that begins here, or null.
@@ -62,7 +61,6 @@ class fake_memory {
     }
   }
   std::size_t size() const { return blocks_.size(); }
-  const std::map<const std::byte*, block>& blocks() const { return blocks_; }
 
  private:
   static void give_back(std::byte* memory) { operator delete[](memory, std::align_val_t{256}); }

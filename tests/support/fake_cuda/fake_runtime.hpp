@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +65,8 @@ class fake_runtime : public runtime_state {
   int allocate(const char* name, void** memory, std::size_t bytes, bool pinned, unsigned flags) {
     if (const int code = enter_unsafe(name); code != 0) return code;
     if (bytes == 0) return log_.refuse(invalid_value);
-    *memory = memory_.allocate(bytes, pinned, flags);
+    if (pinned) pinned_flags_.push_back(flags);
+    *memory = memory_.allocate(bytes, pinned);
     return 0;
   }
   int release(const char* name, void* memory, bool pinned) {
@@ -147,10 +149,9 @@ class fake_runtime : public runtime_state {
     auto fresh = std::make_unique<fake_stream>(world_, queue_of(device), device,
                                                flags != loader::cuda::stream_non_blocking);
     *made = reinterpret_cast<stream>(fresh.get());
-    streams_[*made] = std::move(fresh);
     // CUDA also takes the nearest priority that there is.
-    priorities_.push_back(std::clamp(priority, highest_priority, lowest_priority));
-    stream_flags_.push_back(flags);
+    properties_[*made] = {flags, std::clamp(priority, highest_priority, lowest_priority)};
+    streams_[*made] = std::move(fresh);
     return 0;
   }
   int end_stream(stream which) {
@@ -249,6 +250,18 @@ class fake_runtime : public runtime_state {
     world_.clocks.reach(mark->time.recorded);
     line->wait(mark);
     return 0;
+  }
+  int query_event(event which) {
+    if (const int code = enter_unsafe("cudaEventQuery"); code != 0) return code;
+    const auto found = events_.find(which);
+    if (found == events_.end()) {
+      return log_.fault("an event that has ended is asked", invalid_handle);
+    }
+    if (const int code = captures_.refuse_wait_for(which); code != 0) return log_.refuse(code);
+    const std::shared_ptr<event_mark>& mark = found->second->mark;
+    if (mark != nullptr && !mark->happened) return log_.refuse(not_ready);
+    if (mark != nullptr) world_.clocks.reach(mark->time.reached);
+    return log_.refuse(world_.broken);
   }
   int wait_on_host(event which, lock_type& lock) {
     if (const int code = enter_unsafe("cudaEventSynchronize"); code != 0) return code;

@@ -46,8 +46,12 @@ class runtime_state : public capture_terms {
   static constexpr int invalid_device = 101;
   static constexpr int no_kernel_image = 209;
   static constexpr int invalid_handle = 400;
+  static constexpr int not_ready = 600;
   static constexpr int illegal_address = 700;
   static constexpr int launch_failure = 719;
+
+  static constexpr int lowest_priority = 0;
+  static constexpr int highest_priority = -5;
 
   runtime_state(const runtime_state&) = delete;
   runtime_state& operator=(const runtime_state&) = delete;
@@ -57,6 +61,11 @@ class runtime_state : public capture_terms {
     std::shared_ptr<event_mark> mark;  // of its last recording; null: never recorded
     int device = 0;
     unsigned flags = 0;
+  };
+
+  struct stream_properties {
+    unsigned flags = 0;
+    int priority = 0;
   };
 
   // What CUDA keeps for each thread.
@@ -173,9 +182,6 @@ class runtime_state : public capture_terms {
            std::ranges::any_of(streams_, [&](const auto& each) { return uses(each.second); });
   }
 
-  static constexpr int lowest_priority = 0;
-  static constexpr int highest_priority = -5;
-
   mutable stream_world world_;
   const ::pid_t process_ = ::getpid();
   const int devices_;
@@ -190,8 +196,8 @@ class runtime_state : public capture_terms {
   call_log log_;
   captures captures_;
   fake_memory memory_;
-  std::vector<unsigned> stream_flags_, event_flags_;
-  std::vector<int> priorities_;
+  std::map<stream, stream_properties> properties_;
+  std::vector<unsigned> event_flags_, pinned_flags_;
   std::map<event, std::unique_ptr<fake_event>> events_;
   std::vector<std::shared_ptr<hardware_queue>> queues_;  // indexed by device; if streams share them
   std::vector<std::unique_ptr<fake_stream>> defaults_;   // indexed by device

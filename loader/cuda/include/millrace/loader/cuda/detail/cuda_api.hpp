@@ -22,6 +22,15 @@ inline constexpr unsigned event_blocking_sync = 1;   ///< cudaEventBlockingSync
 inline constexpr unsigned event_disable_timing = 2;  ///< cudaEventDisableTiming
 inline constexpr unsigned host_portable = 1;         ///< cudaHostAllocPortable
 
+/// NVTX: ranges of time and names that Nsight Systems and other profilers show. The calls do almost
+/// nothing if no profiler runs.
+struct profiler_marks {
+  void (*begin_range)(const char* text);  ///< nvtxRangePush, on the calling thread
+  void (*end_range)();                    ///< nvtxRangePop
+  void (*name_stream)(cuda::stream which, const char* name);  ///< nvtxNameCudaStream
+  void (*name_thread)(const char* name);  ///< nvtxNameOsThread, of the calling thread
+};
+
 /// All calls into CUDA, including kernel launches, in one table, so that a test can substitute
 /// another runtime and nothing here needs CUDA's headers.
 ///
@@ -47,9 +56,9 @@ struct cuda_api {
   int (*allocate_pinned)(void** memory, std::size_t bytes, unsigned flags);
   int (*free_pinned)(void* memory);  ///< cudaFreeHost
 
-  /// cudaDeviceGetStreamPriorityRange: the highest priority is the lowest number.
+  /// cudaDeviceGetStreamPriorityRange of the current device. A lower number is a higher priority.
   int (*priority_range)(int* lowest, int* highest);
-  /// cudaStreamCreateWithPriority
+  /// cudaStreamCreateWithPriority; priority 0 is that of other streams.
   int (*create_stream)(cuda::stream* made, unsigned flags, int priority);
   int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
   int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
@@ -61,7 +70,8 @@ struct cuda_api {
   int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy
   int (*record_event)(cuda::event which, cuda::stream behind);  ///< cudaEventRecord
   int (*synchronize_event)(cuda::event which);                  ///< cudaEventSynchronize
-  int (*wait_event)(cuda::stream waits, cuda::event which);     ///< cudaStreamWaitEvent
+  int (*query_event)(cuda::event which);  ///< cudaEventQuery: 600 if it has not completed
+  int (*wait_event)(cuda::stream waits, cuda::event which);  ///< cudaStreamWaitEvent
 
   /// cudaMemcpyAsync, from the host to the device.
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
@@ -75,6 +85,9 @@ struct cuda_api {
   int (*last_error)();                  ///< cudaGetLastError: clears the error
   const char* (*error_name)(int code);  ///< cudaGetErrorName
   const char* (*error_text)(int code);  ///< cudaGetErrorString
+
+  /// Marks in the timeline of a profiler; null if the build has no NVTX.
+  const profiler_marks* marks = nullptr;
 };
 
 /// Returns the statically linked CUDA runtime; null in a build without CUDA. May be called on any

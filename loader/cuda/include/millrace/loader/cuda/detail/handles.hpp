@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include <millrace/io/detail/unique_handle.hpp>
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
@@ -39,19 +38,20 @@ using owned_event = detail::owned<event, &cuda_api::destroy_event>;
 using device_memory = detail::owned<void*, &cuda_api::free>;
 using pinned_block = detail::owned<void*, &cuda_api::free_pinned>;
 
-enum class stream_priority : std::uint8_t { normal, highest };
-
 /// Makes a stream that does not wait for the default stream.
 /// @throws cuda_error  the runtime call failed; the same for all functions here
-inline owned_stream make_stream(const cuda_api& api,
-                                stream_priority priority = stream_priority::normal) {
-  int lowest = 0, number = 0;
-  if (priority == stream_priority::highest) {
-    check(api, api.priority_range(&lowest, &number), "cudaDeviceGetStreamPriorityRange");
-  }
+inline owned_stream make_stream(const cuda_api& api, int priority = 0) {
   stream made = nullptr;
-  check(api, api.create_stream(&made, stream_non_blocking, number), "cudaStreamCreateWithPriority");
+  check(api, api.create_stream(&made, stream_non_blocking, priority),
+        "cudaStreamCreateWithPriority");
   return owned_stream({&api, made});
+}
+
+/// The highest priority of a stream on the current device.
+inline int highest_priority(const cuda_api& api) {
+  int lowest = 0, highest = 0;
+  check(api, api.priority_range(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+  return highest;
 }
 
 /// Makes an event without timing. A host thread that waits for it sleeps.

@@ -57,7 +57,7 @@ class slot_store {
     raw_ = allocate_device(*api_, largest.capacity_bytes());
     device_memory_ = allocate_device(*api_, outputs_.bytes() * slots);
     // A kernel takes microseconds: it must not wait until the consumer's large kernels are done.
-    copies_ = make_stream(*api_, stream_priority::highest);
+    copies_ = make_stream(*api_, highest_priority(*api_));
     copied_ = make_event(*api_);
     for (owned_event& each : free_) each = make_event(*api_);
     for (std::size_t i = 0; i < slots; ++i) {
