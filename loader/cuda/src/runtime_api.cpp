@@ -23,6 +23,10 @@ namespace millrace::loader::cuda {
 
 static_assert(std::is_same_v<stream, cudaStream_t> && std::is_same_v<event, cudaEvent_t>);
 static_assert(cudaStreamCaptureStatusNone == 0 && cudaStreamCaptureModeRelaxed == 2);
+static_assert(stream_non_blocking == cudaStreamNonBlocking);
+static_assert(event_blocking_sync == cudaEventBlockingSync);
+static_assert(event_disable_timing == cudaEventDisableTiming);
+static_assert(host_portable == cudaHostAllocPortable);
 static_assert(cudaErrorNotReady == 600);
 
 namespace {
@@ -117,15 +121,15 @@ constexpr cuda_api runtime = {
     },
     .allocate = [](void** memory, std::size_t bytes) -> int { return cudaMalloc(memory, bytes); },
     .free = [](void* memory) -> int { return cudaFree(memory); },
-    .allocate_pinned = [](void** memory, std::size_t bytes) -> int {
-      return cudaHostAlloc(memory, bytes, cudaHostAllocPortable);
+    .allocate_pinned = [](void** memory, std::size_t bytes, unsigned flags) -> int {
+      return cudaHostAlloc(memory, bytes, flags);
     },
     .free_pinned = [](void* memory) -> int { return cudaFreeHost(memory); },
     .priority_range = [](int* lowest, int* highest) -> int {
       return cudaDeviceGetStreamPriorityRange(lowest, highest);
     },
-    .create_stream = [](stream* made, int priority) -> int {
-      return cudaStreamCreateWithPriority(made, cudaStreamNonBlocking, priority);
+    .create_stream = [](stream* made, unsigned flags, int priority) -> int {
+      return cudaStreamCreateWithPriority(made, flags, priority);
     },
     .destroy_stream = [](stream which) -> int { return cudaStreamDestroy(which); },
     .synchronize_stream = [](stream which) -> int { return cudaStreamSynchronize(which); },
@@ -141,8 +145,8 @@ constexpr cuda_api runtime = {
       *mode = exchanged;
       return code;
     },
-    .create_event = [](event* made) -> int {
-      return cudaEventCreateWithFlags(made, cudaEventDisableTiming | cudaEventBlockingSync);
+    .create_event = [](event* made, unsigned flags) -> int {
+      return cudaEventCreateWithFlags(made, flags);
     },
     .destroy_event = [](event which) -> int { return cudaEventDestroy(which); },
     .record_event = [](event which, stream behind) -> int {

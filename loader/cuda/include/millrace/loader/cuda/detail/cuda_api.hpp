@@ -16,6 +16,12 @@ using stream = CUstream_st*;
 /// A `cudaEvent_t`.
 using event = CUevent_st*;
 
+/// Flags of the calls that create something, with CUDA's values.
+inline constexpr unsigned stream_non_blocking = 1;   ///< cudaStreamNonBlocking
+inline constexpr unsigned event_blocking_sync = 1;   ///< cudaEventBlockingSync
+inline constexpr unsigned event_disable_timing = 2;  ///< cudaEventDisableTiming
+inline constexpr unsigned host_portable = 1;         ///< cudaHostAllocPortable
+
 /// NVTX: ranges of time and names that Nsight Systems and other profilers show. The calls do almost
 /// nothing if no profiler runs.
 struct profiler_marks {
@@ -44,23 +50,23 @@ struct cuda_api {
   /// cudaDeviceGetAttribute: ten times the major and once the minor compute capability.
   int (*compute_capability)(int* capability, int device);
 
-  int (*allocate)(void** memory, std::size_t bytes);         ///< cudaMalloc
-  int (*free)(void* memory);                                 ///< cudaFree
-  int (*allocate_pinned)(void** memory, std::size_t bytes);  ///< cudaHostAlloc, portable
-  int (*free_pinned)(void* memory);                          ///< cudaFreeHost
+  int (*allocate)(void** memory, std::size_t bytes);  ///< cudaMalloc
+  int (*free)(void* memory);                          ///< cudaFree
+  /// cudaHostAlloc
+  int (*allocate_pinned)(void** memory, std::size_t bytes, unsigned flags);
+  int (*free_pinned)(void* memory);  ///< cudaFreeHost
 
   /// cudaDeviceGetStreamPriorityRange of the current device. A lower number is a higher priority.
   int (*priority_range)(int* lowest, int* highest);
-  /// cudaStreamCreateWithPriority, non-blocking; priority 0 is that of other streams.
-  int (*create_stream)(cuda::stream* made, int priority);
+  /// cudaStreamCreateWithPriority; priority 0 is that of other streams.
+  int (*create_stream)(cuda::stream* made, unsigned flags, int priority);
   int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
   int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
   /// cudaStreamIsCapturing: `status` is 0 if the stream is not being captured into a CUDA graph.
   int (*capture_status)(cuda::stream which, int* status);
   /// cudaThreadExchangeStreamCaptureMode: 0 global, 1 thread-local, 2 relaxed.
   int (*exchange_capture_mode)(int* mode);
-  /// cudaEventCreateWithFlags, without timing; a host thread that waits for it sleeps.
-  int (*create_event)(cuda::event* made);
+  int (*create_event)(cuda::event* made, unsigned flags);       ///< cudaEventCreateWithFlags
   int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy
   int (*record_event)(cuda::event which, cuda::stream behind);  ///< cudaEventRecord
   int (*synchronize_event)(cuda::event which);                  ///< cudaEventSynchronize

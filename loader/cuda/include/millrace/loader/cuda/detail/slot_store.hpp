@@ -56,7 +56,8 @@ class slot_store {
     check_kernels(*api_, device);
     raw_ = allocate_device(*api_, largest.capacity_bytes());
     device_memory_ = allocate_device(*api_, outputs_.bytes() * slots);
-    copies_ = make_stream(*api_);
+    // A kernel takes microseconds: it must not wait until the consumer's large kernels are done.
+    copies_ = make_stream(*api_, highest_priority(*api_));
     copied_ = make_event(*api_);
     for (owned_event& each : free_) each = make_event(*api_);
     for (std::size_t i = 0; i < slots; ++i) {
