@@ -27,21 +27,11 @@ MILLRACE_INLINE batch_needs needs_of_stage(std::int64_t stage, std::int64_t stag
 }
 
 MILLRACE_INLINE rank_role role_of(const parallel_layout& layout, std::int64_t rank,
-                                  std::int64_t seq_len, tensor_sharing sharing,
-                                  const pipeline_options& options) {
+                                  std::int64_t seq_len, const pipeline_options& options) {
   const axis_values& sizes = layout.attention().sizes();
   const parallel_place place = layout.place_of(rank);
-  rank_role role{place, needs_of_stage(place.pp, sizes.pp, options), place.dp, sizes.dp,
-                 context_slices(seq_len, sizes.cp, place.cp)};
-  if (!role.needs.any()) return role;
-  role.reads = sharing == tensor_sharing::each_reads || place.tp == 0;
-  if (sharing == tensor_sharing::each_reads) return role;
-  for (std::int64_t tp = 0; tp < sizes.tp; ++tp) {
-    const std::int64_t other = layout.attention().rank_of({tp, place.cp, 0, place.dp, place.pp});
-    if (tp == 0 && place.tp != 0) role.source = other;
-    if (tp != 0 && place.tp == 0) role.receivers.push_back(other);
-  }
-  return role;
+  return {place, needs_of_stage(place.pp, sizes.pp, options), place.dp, sizes.dp,
+          context_slices(seq_len, sizes.cp, place.cp)};
 }
 
 }  // namespace millrace::loader

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,9 +14,7 @@
 namespace millrace::loader {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // Expert ranks have their own numbering: of 16 ranks, attention uses 2 x 2 x 2 x 2 and experts use
 // 1 x 4 x 2 x 2.
@@ -76,60 +73,32 @@ TEST(StageNeeds, AreMoreWithDocumentsAndMultiTokenPrediction) {
               HasSubstr("the pipeline stage is 4, expected 0 to 3"));
 }
 
-// A job of 2 x 2 x 3 x 3 ranks. A rank that reads sends to the other ranks of its group. No rank
-// gets a batch twice, and middle pipeline stages get none.
-TEST(RankRole, GivesEachRankThatNeedsThemItsBatchesOnce) {
+// A job of 2 x 2 x 3 x 3 ranks. Every rank of the first and the last stage reads, all ranks of a
+// tensor-parallel group the same. Middle stages read nothing.
+TEST(RankRole, HasAllRanksOfATensorParallelGroupReadTheSame) {
   const parallel_layout layout(
       {.world_size = 36, .tensor_parallel = 2, .context_parallel = 2, .pipeline_parallel = 3});
-  std::map<std::int64_t, std::int64_t> source_by_sender;
-  std::int64_t readers = 0;
+  std::map<std::vector<std::int64_t>, std::int64_t> readers;  // by stage, data rank, first position
   for (std::int64_t rank = 0; rank < 36; ++rank) {
     const rank_role role = role_of(layout, rank, 16);
-    const bool middle = role.place.pp == 1;
-    EXPECT_EQ(role.needs.any(), !middle);
-    EXPECT_EQ(role.reads, !middle && role.place.tp == 0);
-    EXPECT_EQ(role.source, !middle && role.place.tp == 1 ? rank - 1 : -1);
+    EXPECT_EQ(role.place.tp, rank % 2);
+    EXPECT_EQ(role.needs.any(), role.place.pp != 1);
     EXPECT_EQ(role.data_ranks, 3);
     EXPECT_EQ(role.data_rank, role.place.dp);
     EXPECT_EQ(role.slices.length(), 8);
-    if (role.reads) {
-      ++readers;
-      EXPECT_THAT(role.receivers, ElementsAre(rank + 1));
-    } else {
-      EXPECT_THAT(role.receivers, IsEmpty());
-    }
+    if (!role.needs.any()) continue;
+    ++readers[{role.place.pp, role.data_rank, role.slices.position(0)}];
   }
-  EXPECT_EQ(readers, 3 * 2 * 2);  // data x context x stages
+  EXPECT_EQ(readers.size(), 2 * 3 * 2);  // stages x data x context
+  for (const auto& [what, ranks] : readers) EXPECT_EQ(ranks, 2) << testing::PrintToString(what);
 }
 
-TEST(RankRole, MayHaveAllOfAGroupRead) {
-  const parallel_layout layout({.world_size = 8, .tensor_parallel = 4});
-  for (std::int64_t rank = 0; rank < 8; ++rank) {
-    const rank_role role = role_of(layout, rank, 16, tensor_sharing::each_reads);
-    EXPECT_TRUE(role.reads);
-    EXPECT_EQ(role.source, -1);
-    EXPECT_THAT(role.receivers, IsEmpty());
-    EXPECT_EQ(role.data_rank, rank / 4);
-    EXPECT_EQ(role.data_ranks, 2);
-  }
-}
-
-// If document ends are needed, the middle stages receive them too.
+// If document ends are needed, the middle stages read them too.
 TEST(RankRole, BringsDocumentEndsToAllStages) {
   const parallel_layout layout({.world_size = 6, .tensor_parallel = 2, .pipeline_parallel = 3});
-  const rank_role role = role_of(layout, 2, 16, tensor_sharing::broadcast, {.document_ends = true});
+  const rank_role role = role_of(layout, 3, 16, {.document_ends = true});
   EXPECT_EQ(role.place.pp, 1);
-  EXPECT_TRUE(role.reads);
   EXPECT_EQ(role.needs, (batch_needs{false, false, true}));
-  EXPECT_THAT(role.receivers, ElementsAre(3));
-}
-
-// For any order of ranks, the source is the first rank of the tensor-parallel group.
-TEST(RankRole, FollowsTheOrderOfRanks) {
-  const parallel_layout layout({.world_size = 8, .tensor_parallel = 2, .order = "dp-tp"});
-  const rank_role reader = role_of(layout, 1, 8);
-  EXPECT_THAT(reader.receivers, ElementsAre(5));
-  EXPECT_EQ(role_of(layout, 5, 8).source, 1);
 }
 
 }  // namespace
