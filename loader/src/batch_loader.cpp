@@ -139,11 +139,11 @@ MILLRACE_INLINE std::optional<batch> batch_loader::next() {
   // Only this thread takes slots. So if all_held() is false now, it stays false, and take() will
   // not deadlock.
   if (ring->all_held()) {
-    throw config_error("all " + std::to_string(ring->size()) +
-                       " slots are still held (look_ahead is " +
+    throw config_error("all " + std::to_string(ring->size()) + " slots are still held (held is " +
+                       std::to_string(all.options.held) + ", look_ahead is " +
                        std::to_string(all.options.look_ahead) + ", threads is " +
                        std::to_string(all.options.threads) +
-                       "): destroy a batch before calling next(), or raise look_ahead");
+                       "): destroy a batch before calling next(), or raise held");
   }
   const std::int64_t asked_ns = now_ns();
   std::size_t ready = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/detail/ranks/rank_role.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,6 +9,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <millrace/loader/options.hpp>
 
 #include "support/config_refusal.hpp"
 
@@ -73,6 +76,63 @@ TEST(StageNeeds, AreMoreWithDocumentsAndMultiTokenPrediction) {
               HasSubstr("the pipeline stage is 4, expected 0 to 3"));
 }
 
+/// One pass of a stage: a micro-batch goes through a chunk of the model.
+struct model_pass {
+  std::int64_t micro_batch = 0;
+  std::int64_t chunk = 0;
+};
+
+/// Runs Megatron's schedule on a stage, pass by pass: forward passes to warm up, then one forward
+/// and one backward pass in turn, then the remaining backward passes. Returns the most
+/// micro-batches that are begun and not finished at a time.
+std::int64_t held_in_schedule(std::int64_t stage, std::int64_t stages, std::int64_t chunks) {
+  std::vector<model_pass> forward;
+  std::vector<model_pass> backward;
+  for (std::int64_t group = 0; group < 6; ++group) {
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      for (std::int64_t i = 0; i < stages; ++i) {
+        forward.push_back({group * stages + i, chunk});
+        backward.push_back({group * stages + i, chunks - 1 - chunk});
+      }
+    }
+  }
+  const std::int64_t ahead =
+      chunks == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (chunks - 1) * stages;
+  std::map<std::int64_t, std::int64_t> left;  // backward passes to do, by micro-batch
+  std::size_t most = 0;
+  std::size_t done = 0;
+  for (std::size_t f = 0; f < forward.size(); ++f) {
+    left.try_emplace(forward[f].micro_batch, chunks);
+    most = std::max(most, left.size());
+    if (static_cast<std::int64_t>(f) < ahead) continue;
+    const std::int64_t finished = backward[done++].micro_batch;
+    if (--left.at(finished) == 0) left.erase(finished);
+  }
+  return static_cast<std::int64_t>(most);
+}
+
+TEST(HeldByStage, IsWhatMegatronsScheduleHolds) {
+  for (std::int64_t stages = 1; stages <= 9; ++stages) {
+    for (std::int64_t stage = 0; stage < stages; ++stage) {
+      for (std::int64_t chunks = 1; chunks <= (stages == 1 ? 1 : 4); ++chunks) {
+        EXPECT_EQ(held_by_stage(stage, stages, chunks), held_in_schedule(stage, stages, chunks))
+            << "stage " << stage << " of " << stages << ", " << chunks << " chunks";
+      }
+    }
+  }
+}
+
+// The default is enough for 8 stages without interleaving.
+TEST(HeldByStage, IsAtMostTheDefaultForEightStages) {
+  EXPECT_EQ(held_by_stage(0, 8), loader_options{}.held);
+  EXPECT_EQ(held_by_stage(7, 8), 1);
+  EXPECT_EQ(held_by_stage(0, 8, 2), 16);
+  EXPECT_THAT(test::config_refusal([] { held_by_stage(8, 8); }),
+              HasSubstr("the pipeline stage is 8, expected 0 to 7"));
+  EXPECT_THAT(test::config_refusal([] { held_by_stage(0, 8, 0); }),
+              HasSubstr("model_chunks is 0, expected 1 to 1024"));
+}
+
 // A job of 2 x 2 x 3 x 3 ranks. Every rank of the first and the last stage reads, all ranks of a
 // tensor-parallel group the same. Middle stages read nothing.
 TEST(RankRole, HasAllRanksOfATensorParallelGroupReadTheSame) {
@@ -85,6 +145,7 @@ TEST(RankRole, HasAllRanksOfATensorParallelGroupReadTheSame) {
     EXPECT_EQ(role.needs.any(), role.place.pp != 1);
     EXPECT_EQ(role.data_ranks, 3);
     EXPECT_EQ(role.data_rank, role.place.dp);
+    EXPECT_EQ(role.held, 3 - role.place.pp);
     EXPECT_EQ(role.slices.length(), 8);
     if (!role.needs.any()) continue;
     ++readers[{role.place.pp, role.data_rank, role.slices.position(0)}];

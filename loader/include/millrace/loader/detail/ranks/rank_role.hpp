@@ -27,6 +27,8 @@ struct pipeline_options {
   /// Multi-token prediction: the stages whose layers predict more tokens. They need tokens and
   /// labels. Megatron puts these layers on the last stage.
   std::vector<std::int64_t> mtp_stages{};
+  /// Parts of the model per stage, more than 1 with interleaved schedules (virtual pipelines).
+  std::int64_t model_chunks = 1;
 };
 
 /// The arrays that a pipeline stage needs: tokens for the first stage, labels for the last one.
@@ -40,6 +42,15 @@ struct pipeline_options {
 MILLRACE_EXPORT batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
                                            const pipeline_options& options = {});
 
+/// The most micro-batches that a stage has begun and not finished at a time, in Megatron's 1F1B
+/// schedule: the number of batches that a trainer holds if it keeps each until its backward pass,
+/// which is `held` for its loader's options. Without interleaving, it is the number of stages from
+/// this one on.
+///
+/// @throws config_error  the stage does not exist, or there are no model chunks
+MILLRACE_EXPORT std::int64_t held_by_stage(std::int64_t stage, std::int64_t stages,
+                                           std::int64_t model_chunks = 1);
+
 /// What one rank of a job does with data.
 struct rank_role {
   parallel_place place;
@@ -47,6 +58,7 @@ struct rank_role {
 
   std::int64_t data_rank = 0;   ///< data-parallel rank: `rank` for its loader's options
   std::int64_t data_ranks = 1;  ///< data-parallel ranks: `world_size` for its loader's options
+  std::int64_t held = 1;        ///< as `held_by_stage`: `held` for its loader's options
   context_slices slices;        ///< its part of each row
 };
 
