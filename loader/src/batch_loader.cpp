@@ -181,10 +181,11 @@ MILLRACE_INLINE bool batch_loader::contents::begin_wait() {
   // Only this thread takes slots. So if all_held() is false now, it stays false, and take() will
   // not deadlock.
   if (ring->all_held()) {
-    throw config_error(
-        "all " + std::to_string(ring->size()) + " slots are still held (look_ahead is " +
-        std::to_string(options.look_ahead) + ", threads is " + std::to_string(options.threads) +
-        "): destroy a batch before calling next(), or raise look_ahead");
+    throw config_error("all " + std::to_string(ring->size()) + " slots are still held (held is " +
+                       std::to_string(options.held) + ", look_ahead is " +
+                       std::to_string(options.look_ahead) + ", threads is " +
+                       std::to_string(options.threads) +
+                       "): destroy a batch before calling next(), or raise held");
   }
   if (!waiting) waiting = {now_ns(), static_cast<std::int64_t>(ring->ready())};
   return true;

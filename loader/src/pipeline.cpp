@@ -95,25 +95,28 @@ MILLRACE_INLINE void pipeline::start() try {
   throw;
 }
 
-// In addition to the look_ahead slots, there is one for the caller and one per thread. There are at
-// most as many slots as micro-batches, so that no option allocates more memory than the run needs.
+// There are look_ahead slots, those that the caller holds, and one per thread. There are at most as
+// many slots as micro-batches, so that no option allocates more memory than the run needs.
 MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const dataset::run& run,
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
-  const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
-  if (slots == 0)
+  const std::int64_t ahead = options.look_ahead + options.threads;
+  const std::int64_t slots = std::min(ahead + options.held, batches);
+  if (slots == 0) {
     return share_at_home<ring>(std::size_t{0}, [](std::size_t) -> batch_slot { throw 0; });
+  }
   const slot_layout layout = layout_of(run, options);
   const auto count = static_cast<std::size_t>(slots);
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())
                                                : plain_memory(count, layout.capacity_bytes());
   const std::vector<memory_block> host_blocks = host_memory(options.fields, layout, count);
-  return share_at_home<ring>(count, [&](std::size_t i) {
+  const auto make = [&](std::size_t i) {
     batch_slot slot(layout, blocks.at(i));
     place_host_fields(options.fields, host_blocks[i], slot);
     return slot;
-  });
+  };
+  return share_at_home<ring>(count, make, slot_reuse::newest, ahead);
 }
 
 MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {

@@ -79,7 +79,8 @@ class MILLRACE_EXPORT batch_loader {
   /// Returns the next micro-batch, or nothing after the last one. With `drop_last`, the last one is
   /// complete on all ranks. Without it, the last one may have fewer rows on this rank, or none.
   ///
-  /// @throws config_error  the caller holds all slots. Destroy a batch and call next() again.
+  /// @throws config_error  the caller holds all slots, more batches than `loader_options::held`.
+  ///                       Destroy a batch and call next() again, or raise `held`.
   /// @throws error  preparing this batch failed on another thread. Thrown once; afterwards the
   ///                loader is finished. Also thrown once, usually by one of the first calls, if the
   ///                run cannot be described (see `state`).

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
@@ -141,6 +142,32 @@ TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
   EXPECT_EQ(source.most_held(), 1U);
 }
 
+// A trainer on stage 0 of a pipeline of 8 stages holds 8 batches. The slots for them are not used
+// to prepare more batches in advance.
+TEST(DevicePipe, HasSlotsForBatchesThatTheTrainerHolds) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(60, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  const cuda::stream on = stream.get().value;
+  test::checking_consumer consumer(cuda);
+  {
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 2, .held = 8},
+                     source.source());
+    EXPECT_EQ(pipe.report().slots, 11U);
+    std::deque<device_batch> held;
+    std::int64_t taken = 0;
+    while (auto batch = pipe.next(on)) {
+      consumer.use(*batch, source.batches()[static_cast<std::size_t>(taken)], on);
+      held.push_back(std::move(*batch));
+      EXPECT_LE(pipe.report().batches, ++taken + 3);
+      if (held.size() == 8) held.pop_front();
+    }
+    EXPECT_EQ(taken, 60);
+  }
+  drain(fake_cuda::api(), on);
+  EXPECT_THAT(consumer.wrong(), IsEmpty());
+}
+
 // A trainer only submits work: its host releases batches long before its stream is done with them.
 // The kernel of a batch must then wait for the oldest of them, that of `slots` batches ago, and
 // every slot is used equally often.
@@ -179,8 +206,8 @@ TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
   held.reserve(3);
   for (int i = 0; i < 3; ++i) held.push_back(std::move(*pipe.next(on)));
   EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(on); }),
-            "all 3 slots of the device ring are still held (look_ahead is 1): destroy a batch, and "
-            "the tensors made from it, before calling next(), or raise look_ahead");
+            "all 3 slots of the device ring are still held (held is 1, look_ahead is 1): destroy a "
+            "batch, and the tensors made from it, before calling next(), or raise held");
   held.clear();
   EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // and it continues
 }
@@ -229,6 +256,7 @@ TEST(DevicePipe, RefusesOptionsOutOfRange) {
     });
   };
   EXPECT_EQ(with({.look_ahead = 0}), "look_ahead is 0, expected 1 to 1024");
+  EXPECT_EQ(with({.held = 0}), "held is 0, expected 1 to 1024");
   EXPECT_EQ(with({.device = 1}),
             "device is 1, expected 0 to 0, the devices that this process sees");
 }

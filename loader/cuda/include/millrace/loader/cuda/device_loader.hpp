@@ -36,6 +36,10 @@ namespace millrace::loader::cuda {
 struct device_loader_options {
   int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
+  /// Batches that the caller may hold at once without reducing the look-ahead, as
+  /// `loader_options::held`. The device has look_ahead + held + 1 slots. With all fields, each
+  /// takes 32 bytes per token, e.g. 1 MiB for 8 x 4,096 tokens.
+  std::int64_t held = 8;
   /// What to do where the process sees no device. If a device cannot be used, e.g. because the
   /// driver is too old, that is always an error.
   no_device_rule no_device = no_device_rule::error;
@@ -57,7 +61,8 @@ class device_loader {
  public:
   /// @param run      as for `batch_loader`
   /// @param options  as for `batch_loader`; `fields` and `boundaries` are overwritten to fit
-  ///                 `device`
+  ///                 `device`, and `held` because the host's batches are held only until they are
+  ///                 copied
   /// @param api      for tests
   /// @throws as `batch_loader` and `device_pipe`
   template <class Run>
@@ -140,6 +145,7 @@ class device_loader {
 
 inline loader_options device_loader::host_options(loader_options options) const {
   options.fields = no_host_fields;
+  options.held = 1;
   options.boundaries = device_.fields.cu_seqlens || device_.positions_at_boundaries;
   if (options.memory) return options;
   pool_options pool = device_.pool;
@@ -163,7 +169,8 @@ inline int device_loader::node_of_device() const {
 }
 
 inline void device_loader::start() {
-  device_options options{.device = device_.device, .look_ahead = device_.look_ahead};
+  device_options options{
+      .device = device_.device, .look_ahead = device_.look_ahead, .held = device_.held};
   options.no_device = device_.no_device;
   options.fields = device_.fields;
   options.rules = rules_of(options_.field_rules, device_.positions_at_boundaries);

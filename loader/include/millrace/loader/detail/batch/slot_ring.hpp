@@ -30,8 +30,9 @@ enum class slot_reuse : std::uint8_t {
 ///
 /// A producer gets a ticket with its slot: 0, 1, 2, ... The consumer takes slots in ticket order,
 /// even if a later slot is filled first. It may release them in any order, on any thread. A
-/// producer waits while no slot is free; the consumer waits while the slot of the next ticket is
-/// not ready. Slots are made once and never move. Nothing allocates after the constructor.
+/// producer waits while no slot is free, or while enough slots are ahead of the consumer: being
+/// filled, or ready. The consumer waits while the slot of the next ticket is not ready. Slots are
+/// made once and never move. Nothing allocates after the constructor.
 template <class Slot>
 class slot_ring {
  public:
@@ -41,9 +42,12 @@ class slot_ring {
     std::int64_t ticket = 0;
   };
 
-  /// @param make  called with 0 to slots - 1, on the calling thread
+  /// @param make   called with 0 to slots - 1, on the calling thread
+  /// @param ahead  most slots that are being filled or ready at a time, 1 or more; the others are
+  ///               for the consumer to hold
   template <class Make>
-  slot_ring(std::size_t slots, Make make, slot_reuse reuse = slot_reuse::newest);
+  slot_ring(std::size_t slots, Make make, slot_reuse reuse = slot_reuse::newest,
+            std::int64_t ahead = std::numeric_limits<std::int64_t>::max());
 
   std::size_t size() const noexcept { return slots_.size(); }
 
@@ -102,6 +106,7 @@ class slot_ring {
   std::condition_variable freed_;  // producers wait on it
   std::condition_variable due_;    // the consumer waits on it
   const slot_reuse reuse_;
+  const std::int64_t ahead_;
   std::vector<Slot*> free_;  // in the order of their release
   // Circular, indexed by ticket. No two tickets in use collide, because there are at most as many
   // of them as slots.
@@ -118,8 +123,9 @@ class slot_ring {
 
 template <class Slot>
 template <class Make>
-slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse)
-    : reuse_(reuse), filled_(slots) {
+slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse, std::int64_t ahead)
+    : reuse_(reuse), ahead_(ahead), filled_(slots) {
+  assert(ahead >= 1);
   free_.reserve(slots);
   for (std::size_t i = 0; i < slots; ++i) slots_.push_back(make(i));
   // So that the slots are first used in the order in which they were made.
@@ -131,7 +137,7 @@ slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse)
 template <class Slot>
 typename slot_ring<Slot>::claim slot_ring<Slot>::acquire_free() {
   std::unique_lock lock(mutex_);
-  freed_.wait(lock, [&] { return over() || !free_.empty(); });
+  freed_.wait(lock, [&] { return over() || (!free_.empty() && tickets_ - next_ < ahead_); });
   if (over()) return {};
   const auto chosen = reuse_ == slot_reuse::newest ? std::prev(free_.end()) : free_.begin();
   Slot* const slot = *chosen;
@@ -189,7 +195,10 @@ Slot* slot_ring<Slot>::take() {
     return nullptr;
   }
   ++held_;
-  return std::exchange(place_of(next_++), nullptr);
+  Slot* const taken = std::exchange(place_of(next_), nullptr);
+  ++next_;
+  freed_.notify_one();  // one slot less is ahead
+  return taken;
 }
 
 template <class Slot>

@@ -29,6 +29,7 @@ namespace millrace::loader::cuda {
 struct device_options {
   int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
+  std::int64_t held = 1;        ///< as in `device_loader_options`
   no_device_rule no_device = no_device_rule::error;
   wanted_fields fields = {};
   batch_rules rules = {};
@@ -162,14 +163,21 @@ class device_pipe {
 
 namespace detail {
 
-// The number of slots: one per batch of look-ahead, one for the consumer, and one to fill; but no
-// more than there are batches.
+// The most slots that are being filled or ready: one per batch of look-ahead, and one to fill.
+inline std::int64_t ahead_of(const device_options& options) {
+  return options.look_ahead + 1;
+}
+
+// The number of slots: those ahead, and those that the consumer holds; but no more than there are
+// batches.
 inline std::size_t slots_of(const device_options& options, const batch_source& source) {
-  if (options.look_ahead < 1 || options.look_ahead > 1024) {
-    throw config_error("look_ahead is " + std::to_string(options.look_ahead) +
-                       ", expected 1 to 1024");
-  }
-  std::int64_t slots = options.look_ahead + 2;
+  const auto check = [](const char* name, std::int64_t value) {
+    if (value >= 1 && value <= 1024) return;
+    throw config_error(std::string(name) + " is " + std::to_string(value) + ", expected 1 to 1024");
+  };
+  check("look_ahead", options.look_ahead);
+  check("held", options.held);
+  std::int64_t slots = ahead_of(options) + options.held;
   if (source.count) slots = std::clamp<std::int64_t>(*source.count, 1, slots);
   return static_cast<std::size_t>(slots);
 }
@@ -211,8 +219,9 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
       source_(std::move(source)),
       answer_(find_device(api, options.device, options.no_device)),
       slots_(detail::slots_of(options_, source_)),
-      state_(std::make_shared<detail::pipe_state>(slots_, answer_.usable ? api : nullptr,
-                                                  options_.device, largest_, options_.fields)),
+      state_(std::make_shared<detail::pipe_state>(slots_, detail::ahead_of(options_),
+                                                  answer_.usable ? api : nullptr, options_.device,
+                                                  largest_, options_.fields)),
       meter_(detail::pipe_meter(options_, slots_)),
       filler_({.name = "mr-device"}, [this] { fill_slots(); }) {}
 
@@ -223,11 +232,11 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   // This check comes before the one for held slots: in a short run the caller may hold all of them.
   if (source_.count && served_ == *source_.count) return std::nullopt;
   if (state_->ring.all_held()) {
-    throw config_error("all " + std::to_string(slots_) +
-                       " slots of the device ring are still held (look_ahead is " +
-                       std::to_string(options_.look_ahead) +
-                       "): destroy a batch, and the tensors made from it, before calling next(), "
-                       "or raise look_ahead");
+    throw config_error(
+        "all " + std::to_string(slots_) + " slots of the device ring are still held (held is " +
+        std::to_string(options_.held) + ", look_ahead is " + std::to_string(options_.look_ahead) +
+        "): destroy a batch, and the tensors made from it, before calling next(), "
+        "or raise held");
   }
   if (state_->store.on_device()) refuse_capture(on);
   const std::int64_t asked_ns = now_ns();

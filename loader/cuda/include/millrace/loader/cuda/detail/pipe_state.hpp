@@ -19,10 +19,10 @@ namespace millrace::loader::cuda::detail {
 /// owner destroys it, on any thread.
 struct pipe_state {
   template <class... Arguments>
-  explicit pipe_state(std::size_t slots, const Arguments&... arguments)
+  explicit pipe_state(std::size_t slots, std::int64_t ahead, const Arguments&... arguments)
       : store(arguments..., slots),
         ring(
-            slots, [this](std::size_t i) { return store.slot(i); }, slot_reuse::oldest) {}
+            slots, [this](std::size_t i) { return store.slot(i); }, slot_reuse::oldest, ahead) {}
 
   /// Releases a slot after all operations that the consumer has submitted to `on` so far. May be
   /// called on any thread, with any current device: a null `on` is the default stream of the pipe's
