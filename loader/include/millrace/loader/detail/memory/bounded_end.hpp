@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 
 /// Ends that take a bounded time. A destructor must wait for threads, and those may be in a read of
 /// slow storage, or wait for a device that another rank keeps waiting. So the owner is destroyed on
@@ -44,5 +45,20 @@ void delete_within(std::chrono::milliseconds within, std::string what, T* object
   detail::end_within(
       within, std::move(what), [](void* ended) { delete static_cast<T*>(ended); }, object);
 }
+
+/// A deleter of smart pointers that does this. In a forked process it does nothing.
+struct delete_in_time {
+  delete_in_time(std::chrono::milliseconds most, std::string named)
+      : within(most), what(std::move(named)) {}
+
+  std::chrono::milliseconds within;
+  std::string what;
+  home_process home = {};
+
+  template <class T>
+  void operator()(T* object) noexcept {
+    if (home.is_here()) delete_within(within, std::move(what), object);
+  }
+};
 
 }  // namespace millrace::loader
