@@ -79,18 +79,18 @@ class device_batch {
   // Streams other than the consumer's. Null is the default stream of the batch's device. On the
   // host path these functions do nothing. They may be called on any thread.
 
-  /// Operations submitted to `stream` after this call see filled arrays.
+  /// Operations submitted to `other` after this call see filled arrays.
   /// @throws config_error  the stream is being captured into a CUDA graph
   /// @throws cuda_error    the runtime refuses the wait
-  void wait_on(stream stream) const { held_->wait_on(stream); }
+  void wait_on(stream other) const { held_->wait_on(other); }
 
-  /// Destroying the batch also records an event on `stream`, and the slot is refilled only after
+  /// Destroying the batch also records an event on `other`, and the slot is refilled only after
   /// it, as with PyTorch's `record_stream`. So this stream must outlive the batch, too.
   /// @throws config_error  the stream is cudaStreamPerThread
   /// @throws cuda_error    an event cannot be created
-  void also_used_on(stream stream) const {
-    detail::refuse_per_thread(stream);
-    held_->also_used_on(stream);
+  void also_used_on(stream other) const {
+    detail::refuse_per_thread(other);
+    held_->also_used_on(other);
   }
 
   /// An owner that keeps the slot alive, as the batch does; for code that passes the arrays on.

@@ -60,14 +60,14 @@ struct pipe_state {
     return failure;
   }
 
-  /// The slot is filled again only after operations on `stream`, too. May be called on any thread.
+  /// The slot is filled again only after operations on `other`, too. May be called on any thread.
   /// @throws cuda_error  an event cannot be created
-  void also_used_on(device_slot& slot, stream stream) {
+  void also_used_on(device_slot& slot, stream other) {
     const std::scoped_lock lock(mutex);
-    if (std::ranges::count(slot.others, stream, &device_slot::other_user::on) > 0) return;
+    if (std::ranges::count(slot.others, other, &device_slot::other_user::on) > 0) return;
     const device_scope scope(store.api(), store.device());
     slot.others.reserve(slot.others.size() + 1);
-    slot.others.push_back({stream, store.begin_other()});
+    slot.others.push_back({other, store.begin_other()});
   }
 
   /// The operations that are submitted to `after` from now on start when all users of a released
@@ -143,23 +143,23 @@ class held_slot {
   const device_slot& slot() const noexcept { return *slot_; }
   bool on_device() const noexcept { return state_->store.on_device(); }
 
-  /// Operations submitted to `stream` from now on see filled arrays.
+  /// Operations submitted to `other` from now on see filled arrays.
   /// @throws config_error  the stream is being captured into a CUDA graph
-  void wait_on(stream stream) const {
+  void wait_on(stream other) const {
     if (!on_device()) return;
     const cuda_api& api = state_->store.api();
     // A null stream is the default stream of the current device.
     const device_scope scope(api, state_->store.device());
-    if (is_captured(api, stream)) {
+    if (is_captured(api, other)) {
       throw config_error(
           "a stream is being captured into a CUDA graph, and cannot wait for a batch meanwhile: "
           "order it after the batch before the capture begins");
     }
-    wait(api, stream, slot_->ready);
+    wait(api, other, slot_->ready);
   }
 
-  void also_used_on(stream stream) const {
-    if (on_device() && stream != on_) state_->also_used_on(*slot_, stream);
+  void also_used_on(stream other) const {
+    if (on_device() && other != on_) state_->also_used_on(*slot_, other);
   }
 
  private:
