@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <string>
@@ -169,6 +171,17 @@ class fake_cuda : public fake_runtime {
   std::vector<work_time> times_of(stream which) {
     const std::scoped_lock lock(world_.mutex);
     return of(which)->schedule().works();
+  }
+  /// The same for all work of one kind on all streams, in the order in which it began.
+  std::vector<work_time> times_of(work_kind kind) {
+    const std::scoped_lock lock(world_.mutex);
+    std::vector<work_time> found;
+    for_each_stream([&](const fake_stream& line) {
+      std::ranges::copy_if(line.schedule().works(), std::back_inserter(found),
+                           [&](const work_time& each) { return each.kind == kind; });
+    });
+    std::ranges::stable_sort(found, {}, &work_time::begin);
+    return found;
   }
   /// The streams that exist now.
   std::vector<stream> streams() const {

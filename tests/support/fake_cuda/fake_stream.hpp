@@ -166,8 +166,8 @@ class fake_stream {
     auto mark = std::make_shared<event_mark>();
     mark->time = schedule_.record(world_.clocks.now());
     queue_->put(this, {work_kind::mark,
-                       [this, mark] {
-                         const std::scoped_lock lock(world_.mutex);
+                       [&world = world_, mark] {
+                         const std::scoped_lock lock(world.mutex);
                          mark->happened = true;
                        },
                        {},
@@ -178,9 +178,9 @@ class fake_stream {
   void wait(std::shared_ptr<event_mark> mark) {
     schedule_.wait(world_.clocks.now(), mark->time, world_.costs.wait, queue_->head());
     queue_->put(this, {work_kind::mark,
-                       [this, mark = std::move(mark)] {
-                         std::unique_lock lock(world_.mutex);
-                         world_.changed.wait(lock, [&] { return mark->happened; });
+                       [&world = world_, mark = std::move(mark)] {
+                         std::unique_lock lock(world.mutex);
+                         world.changed.wait(lock, [&] { return mark->happened; });
                        },
                        {},
                        {}});

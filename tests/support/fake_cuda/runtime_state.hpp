@@ -176,10 +176,17 @@ class runtime_state : public capture_terms {
     }
     return true;
   }
+  /// Also those that have been destroyed, whose work still runs.
+  template <class Act>
+  void for_each_stream(Act act) const {
+    for (const auto& line : defaults_) act(*line);
+    for (const auto& [handle, line] : streams_) act(*line);
+    for (const auto& line : ended_) act(*line);
+  }
   bool busy(const void* memory, std::size_t bytes) const {
-    const auto uses = [&](const auto& line) { return line->uses(memory, bytes); };
-    return std::ranges::any_of(defaults_, uses) || std::ranges::any_of(ended_, uses) ||
-           std::ranges::any_of(streams_, [&](const auto& each) { return uses(each.second); });
+    bool result = false;
+    for_each_stream([&](const fake_stream& line) { result = result || line.uses(memory, bytes); });
+    return result;
   }
 
   mutable stream_world world_;
