@@ -172,7 +172,7 @@ TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
 TEST_F(PipeOrder, ASlotIsLeftAloneUntilAnotherStreamHasDone) {
   const owned_stream other = make_stream(fake_cuda::api());
   const cuda::stream late = other.get().value;
-  cuda_.delay(test::work_kind::other, 3ms);
+  cuda_.delay(test::work_kind::other, 20ms);
   {
     device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
                      source_.source());
