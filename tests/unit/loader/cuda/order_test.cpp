@@ -172,7 +172,7 @@ TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
 TEST_F(PipeOrder, ASlotIsLeftAloneUntilAnotherStreamHasDone) {
   const owned_stream other = make_stream(fake_cuda::api());
   const cuda::stream late = other.get().value;
-  cuda_.delay(test::work_kind::other, 3ms);
+  cuda_.delay(test::work_kind::other, 20ms);
   {
     device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
                      source_.source());
@@ -208,6 +208,7 @@ TEST_F(PipeOrder, MemoryEndsBehindAnotherStream) {
 // A release could not be recorded. Nobody knows when the consumer is done, so its memory stays.
 TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
   cuda_.delay(test::work_kind::other, 5ms);
+  const std::size_t alive = cuda_.alive();
   {
     device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
                      source_.source());
@@ -219,6 +220,8 @@ TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
     EXPECT_THROW((void)pipe.next(stream_.get().value), cuda_error);
     EXPECT_FALSE(pipe.next(stream_.get().value).has_value());
   }
+  EXPECT_EQ(cuda_.alive(), alive + 2) << "the memory of the slots, and of the texts";
+  drain(fake_cuda::api(), stream_.get().value);
   EXPECT_THAT(consumer_.wrong(), IsEmpty());
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
