@@ -22,6 +22,7 @@
 #include <millrace/loader/cuda/detail/lone_block.hpp>
 
 #include "support/fake_cuda/fake_stream.hpp"
+#include "support/fake_cuda/kernel_memory.hpp"
 
 namespace millrace::test {
 
@@ -364,19 +365,7 @@ class fake_cuda {
     fake_stream* const line = of(on);
     if (line == nullptr) return fault("a kernel on a stream that has ended", invalid_handle);
     if (work.rows == 0) return fault("a kernel without a block", invalid_configuration);
-    const auto elements = static_cast<std::size_t>(work.rows * work.seq_len);
-    std::vector<used_memory> uses = {
-        {work.text, static_cast<std::size_t>(work.rows * work.text_len) * (work.narrow ? 2 : 4)},
-        {work.real, static_cast<std::size_t>(work.rows) * 4},
-        {work.boundary_begin, static_cast<std::size_t>(work.rows + 1) * 4}};
-    const auto add = [&](const void* array, std::size_t bytes) {
-      if (array != nullptr) uses.push_back({array, bytes});
-    };
-    add(work.tokens, 8 * elements);
-    add(work.labels, 8 * elements);
-    add(work.position_ids, 8 * elements);
-    add(work.loss_mask, 4 * elements);
-    add(work.cu_seqlens, 4);
+    std::vector<used_memory> uses = memory_of(work);
     if (!check_uses(uses, "the kernel")) return refuse(illegal_address);
     put_on(*line, on,
            {work_kind::kernel, [work] { loader::cuda::make_batch(work); }, std::move(uses)});

@@ -140,7 +140,8 @@ class device_loader {
 
 inline loader_options device_loader::host_options(loader_options options) const {
   options.fields = no_host_fields;
-  options.boundaries = device_.fields.cu_seqlens || device_.positions_at_boundaries;
+  options.boundaries =
+      device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
   if (options.memory) return options;
   pool_options pool = device_.pool;
   if (find_device(api_, device_.device, device_.no_device).usable) {

@@ -351,7 +351,6 @@ inline void device_pipe::fill(const ring_claim& claim, const staged_batch& stage
   const output_layout& outputs = state_->store.outputs();
   slot.work =
       outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
-  slot.boundaries = staged.boundaries;
   slot.max_seqlen = longest_document(slot.work);
   slot.number = staged.number;
   slot.positions.assign(staged.positions.begin(), staged.positions.end());
@@ -395,6 +394,18 @@ inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
     throw config_error(
         "position ids must restart at boundaries, but a batch has no boundaries: make the source "
         "fill in boundaries");
+  }
+  if (staged.boundaries == 0 && layout.rows() > 0 &&
+      (options_.fields.segment_ids || layout.packed())) {
+    throw config_error(std::string(layout.packed() ? "rows are packed" : "segment_ids are wanted") +
+                       ", but a batch has no boundaries: make the source fill in boundaries");
+  }
+  const std::int64_t entries = staged.boundaries - layout.rows() + 1;
+  const std::int64_t size = options_.fields.cu_seqlens_size;
+  if (options_.fields.cu_seqlens && size != 0 && entries > size) {
+    throw config_error("a batch has " + std::to_string(entries) +
+                       " entries of cu_seqlens, expected at most cu_seqlens_size = " +
+                       std::to_string(size) + ": raise cu_seqlens_size");
   }
   const std::int64_t most = largest_.rows() * largest_.seq_len();
   if (layout.rows() * layout.seq_len() <= most &&
