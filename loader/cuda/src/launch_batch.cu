@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_batch.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
@@ -67,6 +68,13 @@ __global__ void __launch_bounds__(block_threads, least_blocks) mark_eods_kernel(
                    static_cast<std::int32_t>(blockIdx.x % tiles));
 }
 
+// The blocks of one y copy one array, so that no array waits for another.
+__global__ void __launch_bounds__(block_threads) copy_arrays_kernel(const array_copies copies) {
+  const auto rank = static_cast<std::int64_t>(threadIdx.x);
+  copy_share(copies.arrays[blockIdx.y], std::int64_t{blockIdx.x} * block_threads + rank,
+             std::int64_t{gridDim.x} * block_threads);
+}
+
 template <class Token, class Id>
 int launch(const batch_work& work, stream on) {
   const auto tiles = static_cast<unsigned>(tiles_of(work));
@@ -96,8 +104,21 @@ int launch_batch(const batch_work& work, stream on) {
   return work.narrow ? launch<std::uint16_t>(work, on) : launch<std::int32_t>(work, on);
 }
 
+int launch_copies(const array_copies& copies, stream on) {
+  std::int64_t largest = 0;
+  for (int i = 0; i < copies.count; ++i) largest = std::max(largest, copies.arrays[i].bytes);
+  if (largest == 0) return cudaSuccess;
+  // One access of 16 bytes per thread, up to so many blocks that the device is full.
+  constexpr std::int64_t block_bytes = 16 * block_threads;
+  constexpr std::int64_t most_blocks = 1024;
+  const std::int64_t blocks = std::min((largest + block_bytes - 1) / block_bytes, most_blocks);
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(copies.count));
+  copy_arrays_kernel<<<grid, block_threads, 0, on>>>(copies);
+  return cudaGetLastError();
+}
+
 int find_kernels() {
-  return find(mark_eods_kernel<std::uint16_t>, mark_eods_kernel<std::int32_t>,
+  return find(copy_arrays_kernel, mark_eods_kernel<std::uint16_t>, mark_eods_kernel<std::int32_t>,
               make_batch_kernel<std::uint16_t, std::int32_t>,
               make_batch_kernel<std::uint16_t, std::int64_t>,
               make_batch_kernel<std::int32_t, std::int32_t>,

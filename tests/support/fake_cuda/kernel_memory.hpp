@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <millrace/loader/cuda/detail/array_copies.hpp>
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 
@@ -46,6 +47,17 @@ inline std::vector<used_memory> memory_of(const loader::cuda::batch_work& work) 
   }
   if (needs_marks(work)) {
     detail::add_use(uses, work.marks, work.rows * tiles_of(work), 4);
+  }
+  return uses;
+}
+
+/// The same for the kernel that copies arrays.
+inline std::vector<used_memory> memory_of(const loader::cuda::array_copies& copies) {
+  std::vector<used_memory> uses;
+  for (int i = 0; i < copies.count; ++i) {
+    const loader::cuda::array_copy& each = copies.arrays[i];
+    detail::add_use(uses, each.from, each.bytes, 1);
+    detail::add_use(uses, each.to, each.bytes, 1);
   }
   return uses;
 }

@@ -551,9 +551,8 @@ TEST(DevicePipe, RefusesAStreamThatIsBeingCaptured) {
   EXPECT_EQ(
       message_of<config_error>([&] { (void)pipe.next(on); }),
       "the consumer's stream is being captured into a CUDA graph, expected a stream that runs "
-      "its operations: each batch is in other memory, so a graph would read the same batch at "
-      "every launch. Call next() outside of the capture, and copy the batch into arrays of "
-      "the graph");
+      "its operations: a graph would read the same batch at every launch. Call next_into() before "
+      "each launch, outside of the capture: it writes the batch into arrays of the graph");
   EXPECT_EQ(cuda.end_capture(on), 0);
   EXPECT_EQ(pipe.next(on)->micro_batch(), 0) << "it goes on";
 }

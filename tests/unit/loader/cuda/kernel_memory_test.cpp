@@ -31,7 +31,7 @@ using testing::IsEmpty;
 // A batch whose arrays are blocks of their own, as long as the kernel needs them to be.
 class arrays_apart {
  public:
-  explicit arrays_apart(const test::random_batch& batch) : batch_(&batch) {
+  explicit arrays_apart(const test::random_batch& batch) {
     const output_layout outputs(batch.layout, {.segment_ids = true, .cu_seqlens_size = 20000});
     std::vector<std::byte> one_block(outputs.bytes());
     work = outputs.work(one_block.data(), batch.slot.data(), batch.layout, batch.boundaries,
@@ -77,7 +77,6 @@ class arrays_apart {
                       [this, member, whole] { work.*member = whole; }});
   }
 
-  const test::random_batch* batch_;
   std::vector<device_memory> blocks_;
 };
 

@@ -25,8 +25,9 @@
 ///   memory()              a tile_memory shared by all threads of the block
 namespace millrace::loader::cuda {
 
-/// Tokens of a row that one block makes: 64 blocks for 8 x 4,096 tokens. Half as many would give a
-/// block of 256 threads one token each, and a large batch twice as many documents to find.
+/// Tokens of a row that one block makes: 64 blocks for 8 x 4,096 tokens, of two tokens per thread.
+/// Smaller tiles would spread over more multiprocessors, but a thread with one token has no other
+/// load to do while it waits for the first, and each block looks for its documents anew.
 inline constexpr std::int32_t tile_tokens = 512;
 
 /// In rows up to this length, a block finds the last eod before its tile by reading the text
