@@ -17,11 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/loader/cuda/detail/array_copies.hpp>
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/lone_block.hpp>
 
 #include "support/fake_cuda/fake_stream.hpp"
+#include "support/fake_cuda/kernel_memory.hpp"
 
 namespace millrace::test {
 
@@ -310,6 +312,7 @@ class fake_cuda {
     auto* made = new (std::align_val_t{256}) std::byte[bytes];
     std::memset(made, 0xDB, bytes);
     blocks_[made] = {made, bytes, pinned};
+    device_of_block_[made] = device_of_thread();
     *memory = made;
     return 0;
   }
@@ -364,22 +367,31 @@ class fake_cuda {
     fake_stream* const line = of(on);
     if (line == nullptr) return fault("a kernel on a stream that has ended", invalid_handle);
     if (work.rows == 0) return fault("a kernel without a block", invalid_configuration);
-    const auto elements = static_cast<std::size_t>(work.rows * work.seq_len);
-    std::vector<used_memory> uses = {
-        {work.text, static_cast<std::size_t>(work.rows * work.text_len) * (work.narrow ? 2 : 4)},
-        {work.real, static_cast<std::size_t>(work.rows) * 4},
-        {work.boundary_begin, static_cast<std::size_t>(work.rows + 1) * 4}};
-    const auto add = [&](const void* array, std::size_t bytes) {
-      if (array != nullptr) uses.push_back({array, bytes});
-    };
-    add(work.tokens, 8 * elements);
-    add(work.labels, 8 * elements);
-    add(work.position_ids, 8 * elements);
-    add(work.loss_mask, 4 * elements);
-    add(work.cu_seqlens, 4);
+    std::vector<used_memory> uses = memory_of(work);
     if (!check_uses(uses, "the kernel")) return refuse(illegal_address);
     put_on(*line, on,
            {work_kind::kernel, [work] { loader::cuda::make_batch(work); }, std::move(uses)});
+    return 0;
+  }
+
+  int launch_copies(const loader::cuda::array_copies& copies, stream on) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("launch of copies"); code != 0) return code;
+    fake_stream* const line = of(on);
+    if (line == nullptr) return fault("a kernel on a stream that has ended", invalid_handle);
+    std::vector<used_memory> uses = memory_of(copies);
+    if (!check_uses(uses, "the kernel that copies")) return refuse(illegal_address);
+    const auto run = [copies] {
+      for (int i = 0; i < copies.count; ++i) loader::cuda::copy_share(copies.arrays[i], 0, 1);
+    };
+    put_on(*line, on, {work_kind::kernel, run, std::move(uses)});
+    return 0;
+  }
+  int memory_device(const void* memory, int* device) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaPointerGetAttributes"); code != 0) return code;
+    const block* const found = find(memory, 1);
+    *device = found == nullptr || found->pinned ? -1 : device_of_block_[found->memory];
     return 0;
   }
 
@@ -573,6 +585,7 @@ class fake_cuda {
   std::vector<std::byte*> freed_too_soon_;
   std::map<event, std::unique_ptr<std::shared_ptr<event_mark>>> events_;
   std::map<event, int> device_of_event_;
+  std::map<const std::byte*, int> device_of_block_;
   std::map<stream, capture> captures_;
   std::map<event, capture> captured_events_;
   std::set<int> contexts_;
@@ -619,8 +632,11 @@ inline const loader::cuda::cuda_api& fake_cuda::api() {
                            stream on) { return now()->copy(to, from, bytes, on, true); },
       .copy_to_host = [](void* to, const void* from, std::size_t bytes,
                          stream on) { return now()->copy(to, from, bytes, on, false); },
+      .memory_device = [](const void* m, int* device) { return now()->memory_device(m, device); },
       .launch_batch = [](const loader::cuda::batch_work& work,
                          stream on) { return now()->launch(work, on); },
+      .launch_copies = [](const loader::cuda::array_copies& copies,
+                          stream on) { return now()->launch_copies(copies, on); },
       .find_kernels = [] { return now()->find_kernels(); },
       .last_error = [] { return now()->take_error(); },
       .error_name =

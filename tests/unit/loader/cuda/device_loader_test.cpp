@@ -40,6 +40,18 @@ test::random_batch batch_of_host(const batch& from) {
   test::random_batch result{from.layout(), {}, 0, {}, {}};
   result.expected = {all(from.tokens()),    all(from.labels()),     all(from.position_ids()),
                      all(from.loss_mask()), all(from.cu_seqlens()), from.max_seqlen()};
+  const std::int64_t seq_len = from.layout().seq_len();
+  for (std::int64_t row = 0; row < from.layout().rows(); ++row) {
+    const std::int32_t first = from.boundary_begin()[static_cast<std::size_t>(row)];
+    for (std::int32_t i = 0; i < seq_len; ++i) {
+      auto d = static_cast<std::size_t>(first) + 1;  // the boundary after token i
+      while (from.boundaries()[d] <= i) ++d;
+      const std::int32_t end = from.layout().packed() ? from.document_ends()[d]
+                                                      : from.real()[static_cast<std::size_t>(row)];
+      const auto number = static_cast<std::int32_t>(d) - first;
+      result.expected.segment_ids.push_back(i < end ? number : 0);
+    }
+  }
   return result;
 }
 
@@ -80,9 +92,13 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
     test::checking_consumer consumer(cuda);
     std::deque<test::random_batch> expected;  // the stream refers to it: must not move
     {
+      device_loader_options on_device;
+      on_device.no_device = no_device_rule::host;
+      on_device.fields.segment_ids = random() % 2 == 0;
+      on_device.fields.cu_seqlens = !on_device.fields.segment_ids || random() % 2 == 0;
+      on_device.fields.ids = random() % 2 == 0 ? id_width::i32 : id_width::i64;
       const auto loader =
-          device_loader_of(*stored.run, options, {.no_device = no_device_rule::host},
-                           device ? &fake_cuda::api() : nullptr);
+          device_loader_of(*stored.run, options, on_device, device ? &fake_cuda::api() : nullptr);
       EXPECT_EQ(loader->memory_report().granted == memory_kind::cuda, device);
       for (const device_batch& found : loader->on(stream.get().value)) {
         const auto wanted = host->next();
@@ -99,13 +115,8 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
           consumer.use(found, expected.back(), stream.get().value);
           continue;
         }
-        batch_work work;
-        work.tokens = const_cast<std::int64_t*>(found.tokens());
-        work.labels = const_cast<std::int64_t*>(found.labels());
-        work.position_ids = const_cast<std::int64_t*>(found.position_ids());
-        work.loss_mask = const_cast<float*>(found.loss_mask());
-        work.cu_seqlens = const_cast<std::int32_t*>(found.cu_seqlens());
-        EXPECT_EQ(test::difference(work, found.cu_seqlens_size(), expected.back().expected), "");
+        const batch_work work = test::arrays_of(found);
+        EXPECT_EQ(test::difference(work, found.cu_seqlens_used(), expected.back().expected), "");
       }
       EXPECT_FALSE(host->next().has_value());
     }

@@ -29,6 +29,19 @@
 //     for (auto& batch : loader.on(stream)) {
 //       const std::int64_t* tokens = batch.tokens();  // on the device, [8, 4096]
 //     }
+//
+// Example:
+//
+//     // A CUDA graph reads the same addresses at every launch: those of the memory `tokens` and
+//     // `labels`, [8, 4096] int64, on the device. `launch` is your call of cudaGraphLaunch.
+//     namespace cuda = millrace::loader::cuda;
+//     const auto train = [](cuda::device_loader& loader, void* tokens, void* labels,
+//                           cuda::stream stream, void (*launch)(cuda::stream)) {
+//       cuda::static_arrays inputs = {.rows = 8, .seq_len = 4096};
+//       inputs.tokens = tokens;
+//       inputs.labels = labels;
+//       while (loader.next_into(inputs, stream)) launch(stream);
+//     };
 
 namespace millrace::loader::cuda {
 
@@ -84,6 +97,14 @@ class device_loader {
   std::optional<device_batch> next(stream on) {
     auto batch = pipe().next(on);
     if (batch) consumed_ = batch->consumed_after();
+    return batch;
+  }
+
+  /// Writes the next micro-batch into the caller's arrays, as `device_pipe::next_into`.
+  /// @throws as `device_pipe::next_into`; error after a load_state() that could not resume
+  std::optional<static_batch> next_into(const static_arrays& to, stream on) {
+    auto batch = pipe().next_into(to, on);
+    if (batch) consumed_ = batch->number.consumed;
     return batch;
   }
 
@@ -146,7 +167,8 @@ class device_loader {
 inline loader_options device_loader::host_options(loader_options options) const {
   options.fields = no_host_fields;
   options.held = 1;
-  options.boundaries = device_.fields.cu_seqlens || device_.positions_at_boundaries;
+  options.boundaries =
+      device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
   if (options.memory) return options;
   pool_options pool = device_.pool;
   if (find_device(api_, device_.device, device_.no_device).usable) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include <millrace/loader/cuda/detail/find_device.hpp>
 #include <millrace/loader/cuda/detail/host_fields.hpp>
 #include <millrace/loader/cuda/detail/staged_batch.hpp>
+#include <millrace/loader/cuda/detail/static_arrays.hpp>
 #include <millrace/loader/cuda/device_batch.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/detail/telemetry/stage.hpp>
@@ -110,6 +112,26 @@ class device_pipe {
   ///                destroying a batch. It is thrown once; the pipe is then finished.
   std::optional<device_batch> next(stream on);
 
+  /// Writes the next batch into arrays that the caller gives, for consumers that need the same
+  /// addresses at every step, such as a CUDA graph. Returns nothing after the last batch.
+  ///
+  /// A kernel on `on` copies the arrays, after all operations submitted to `on` before, and the
+  /// pipe's slot is released after it. The kernel that makes the fields cannot write into the
+  /// arrays itself: it would have to wait until the step before has read them, so it could not run
+  /// in advance. The copy is one launch, and moves 56 bytes per token with 64-bit ids,
+  /// position ids and a loss mask.
+  ///
+  /// A batch with fewer rows leaves the other rows as they are; a batch without rows leaves
+  /// cu_seqlens as it is, too. The call itself cannot be captured.
+  ///
+  ///   // `step` is an executable graph that reads the arrays in `inputs`.
+  ///   while (pipe.next_into(inputs, stream)) cudaGraphLaunch(step, stream);
+  ///
+  /// @param to  arrays on the pipe's device; on the host path, in host memory
+  /// @throws config_error  the arrays have another shape, type or device; no batch is lost
+  /// @throws as `next`
+  std::optional<static_batch> next_into(const static_arrays& to, stream on);
+
   /// The batches, for a consumer that works on `on`:
   ///
   ///   for (auto& batch : pipe.on(stream)) step(batch.tokens(), batch.labels());
@@ -135,6 +157,7 @@ class device_pipe {
   using ring_claim = slot_ring<device_slot>::claim;
 
   void refuse_capture(stream on) const;
+  void copy_into(const static_arrays& to, const batch_work& from, stream on) const;
   void raise_failure();
   void fill_slots() noexcept;
   void fill(const ring_claim& claim, const staged_batch& staged);
@@ -153,6 +176,7 @@ class device_pipe {
   std::shared_ptr<telemetry> meter_;
   std::int64_t served_ = 0;
   bool finished_ = false;  // a failure on the consumer's side was thrown to the consumer
+  static_arrays fitting_;  // arrays that next_into has checked
   std::atomic<std::int64_t> batches_{0};
   std::atomic<std::int64_t> tokens_{0};
   std::atomic<std::uint64_t> bytes_to_device_{0};
@@ -262,8 +286,44 @@ inline void device_pipe::refuse_capture(stream on) const {
   if (!is_captured(state_->store.api(), on)) return;
   throw config_error(
       "the consumer's stream is being captured into a CUDA graph, expected a stream that runs its "
-      "operations: each batch is in other memory, so a graph would read the same batch at every "
-      "launch. Call next() outside of the capture, and copy the batch into arrays of the graph");
+      "operations: a graph would read the same batch at every launch. Call next_into() before each "
+      "launch, outside of the capture: it writes the batch into arrays of the graph");
+}
+
+inline std::optional<static_batch> device_pipe::next_into(const static_arrays& to, stream on) {
+  if (to != fitting_) {
+    detail::refuse_misfit(to, largest_, options_.fields);
+    if (state_->store.on_device()) {
+      const device_scope scope(state_->store.api(), options_.device);
+      detail::refuse_elsewhere(state_->store.api(), to, options_.fields, options_.device);
+    }
+    fitting_ = to;
+  }
+  const std::optional<device_batch> batch = next(on);  // released after the copy
+  if (!batch) return std::nullopt;
+  copy_into(to, batch->work(), on);
+  const device_slot& slot = batch->slot();
+  return static_batch{batch->rows(), batch->cu_seqlens_used(), slot.max_seqlen,
+                      slot.number,   slot.positions,           slot.sources};
+}
+
+inline void device_pipe::copy_into(const static_arrays& to, const batch_work& from,
+                                   stream on) const {
+  if (from.rows > 0 && from.seq_len != to.seq_len) {
+    throw config_error("next_into: a batch has rows of " + std::to_string(from.seq_len) +
+                       " tokens, expected " + std::to_string(to.seq_len) +
+                       " as in the static arrays");
+  }
+  const array_copies copies = detail::copies_of(from, to);
+  if (state_->store.on_device()) {
+    const device_scope scope(state_->store.api(), options_.device);
+    check(state_->store.api(), state_->store.api().launch_copies(copies, on), "kernel launch");
+    return;
+  }
+  for (int i = 0; i < copies.count; ++i) {
+    const array_copy& each = copies.arrays[i];
+    std::memcpy(each.to, each.from, static_cast<std::size_t>(each.bytes));
+  }
 }
 
 inline void device_pipe::raise_failure() {
@@ -360,7 +420,6 @@ inline void device_pipe::fill(const ring_claim& claim, const staged_batch& stage
   const output_layout& outputs = state_->store.outputs();
   slot.work =
       outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
-  slot.boundaries = staged.boundaries;
   slot.max_seqlen = longest_document(slot.work);
   slot.number = staged.number;
   slot.positions.assign(staged.positions.begin(), staged.positions.end());
@@ -404,6 +463,18 @@ inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
     throw config_error(
         "position ids must restart at boundaries, but a batch has no boundaries: make the source "
         "fill in boundaries");
+  }
+  if (staged.boundaries == 0 && layout.rows() > 0 &&
+      (options_.fields.segment_ids || layout.packed())) {
+    throw config_error(std::string(layout.packed() ? "rows are packed" : "segment_ids are wanted") +
+                       ", but a batch has no boundaries: make the source fill in boundaries");
+  }
+  const std::int64_t entries = staged.boundaries - layout.rows() + 1;
+  const std::int64_t size = options_.fields.cu_seqlens_size;
+  if (options_.fields.cu_seqlens && size != 0 && entries > size) {
+    throw config_error("a batch has " + std::to_string(entries) +
+                       " entries of cu_seqlens, expected at most cu_seqlens_size = " +
+                       std::to_string(size) + ": raise cu_seqlens_size");
   }
   const std::int64_t most = largest_.rows() * largest_.seq_len();
   if (layout.rows() * layout.seq_len() <= most &&
