@@ -35,6 +35,7 @@ struct random_batch {
   std::int64_t boundaries = 0;
   loader::cuda::batch_rules rules;
   expected_fields expected;
+  std::int64_t slices = 0;  ///< of a context-parallel rank (`cut_batch`)
 };
 
 /// Parameters of random batches.
@@ -47,6 +48,7 @@ struct random_shape {
   bool short_rows = true;    ///< some rows end early; some documents are empty
   bool packed = false;       ///< each document is a text of its own, with padding after it
   std::int64_t longest = 0;  ///< tokens of the longest document; 0: any number
+  std::int64_t padding = 0;  ///< packed documents are padded to a multiple of it; 0: any number
 };
 
 namespace detail {
@@ -151,6 +153,7 @@ class random_rows {
                                 const dataset::sample_fields<std::int64_t>& fields) {
     constexpr std::size_t paddings[] = {1, 4, 16};
     std::size_t pad_to = paddings[below(3)];
+    if (shape_.padding > 0) pad_to = static_cast<std::size_t>(shape_.padding);
     if (pad_to > seq_len_) pad_to = 1;
     std::vector<dataset::packed_part> parts;
     ends_.push_back(0);

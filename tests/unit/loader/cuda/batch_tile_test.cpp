@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,9 @@
 #include <millrace/loader/cuda/detail/lone_block.hpp>
 #include <millrace/loader/cuda/detail/output_layout.hpp>
 
+#include "support/config_refusal.hpp"
 #include "support/fake_cuda/checking_consumer.hpp"
+#include "support/fake_cuda/cut_batch.hpp"
 #include "support/fake_cuda/random_batch.hpp"
 #include "support/fake_cuda/thread_block.hpp"
 #include "support/seed.hpp"
@@ -37,7 +40,7 @@ struct made {
     // end.
     slot.assign(batch.slot.begin(), batch.slot.end());
     work = outputs.work(static_cast<std::byte*>(first), slot.data(), batch.layout, batch.boundaries,
-                        batch.rules);
+                        batch.rules, batch.slices);
   }
   output_layout outputs;
   std::vector<std::byte> memory;
@@ -184,6 +187,84 @@ TEST(BatchTile, MakesLongRows) {
   }
 }
 
+/// A batch of a context-parallel rank, and its description for messages.
+struct cut_case {
+  test::random_batch batch;
+  std::string text;
+};
+
+cut_case make_cut(std::mt19937_64& random, std::int64_t cp, std::int64_t seq_len, double eods,
+                  const batch_rules& rules) {
+  test::random_shape shape{.rows = 2, .seq_len = 2 * cp * seq_len, .eod_share = eods};
+  constexpr std::int64_t longest[] = {0, 30, 700};
+  shape.longest = longest[random() % 3];
+  shape.packed = random() % 2 == 0;
+  shape.padding = 2 * cp;
+  shape.extra_token = random() % 2 == 0;
+  shape.width = random() % 2 == 0 ? token_width::u16 : token_width::i32;
+  const auto rank = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(cp));
+  return {
+      test::cut_batch(test::make_random_batch(random, shape, rules), cp, rank),
+      "rank " + std::to_string(rank) + " of " + std::to_string(cp) + ", " + text_of(shape, rules)};
+}
+
+wanted_fields fields_of(const test::random_batch& batch) {
+  wanted_fields fields = every_field;
+  fields.cu_seqlens = batch.layout.packed();
+  return fields;
+}
+
+// The fields of a context-parallel rank are those of whole rows at the rank's places.
+TEST(CutBatchTile, MakesTheRanksPartOfWholeRows) {
+  std::mt19937_64 random(test::seed(41));
+  for (const std::int64_t cp : {2, 3, 4}) {
+    for (const std::int64_t chunk : {1, 2, 9, 150, 500}) {
+      for (const double eods : {0.0, 0.01, 0.3}) {
+        for (const batch_rules& rules : test::all_rules()) {
+          const cut_case cut = make_cut(random, cp, chunk, eods, rules);
+          wanted_fields fields = fields_of(cut.batch);
+          fields.ids = random() % 2 == 0 ? id_width::i64 : id_width::i32;
+          const made done(cut.batch, fields);
+          make_batch(done.work);
+          ASSERT_EQ(check(done, cut.batch), "") << cut.text;
+          const made on_host(cut.batch, fields);
+          fill_on_host(on_host.work);
+          ASSERT_EQ(check(on_host, cut.batch), "") << "fill_on_host, " << cut.text;
+          ASSERT_EQ(longest_document(on_host.work), cut.batch.expected.max_seqlen) << cut.text;
+        }
+      }
+    }
+  }
+}
+
+TEST(CutBatchTile, DoesNotDependOnHowManyThreadsABlockHas) {
+  std::mt19937_64 random(test::seed(42));
+  for (const std::int32_t threads : {2, 8, 256}) {
+    for (int round = 0; round < (threads == 256 ? 8 : 40); ++round) {
+      const batch_rules rules = test::all_rules()[random() % 18];
+      const cut_case cut = make_cut(random, 2 + round % 3, tile_tokens / 2 + 77, 0.01, rules);
+      const made done(cut.batch, fields_of(cut.batch));
+      test::make_by_threads(done.work, threads);
+      ASSERT_EQ(check(done, cut.batch), "") << threads << " threads, " << cut.text;
+    }
+  }
+}
+
+// Rows that are long even after the cut, whose eods are noted first.
+TEST(CutBatchTile, MakesLongRows) {
+  std::mt19937_64 random(test::seed(43));
+  for (const double eods : {0.0, 0.0001, 0.01}) {
+    for (int round = 0; round < 6; ++round) {
+      const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
+      const cut_case cut = make_cut(random, 2 + round % 2, 6000, eods, rules);
+      const made done(cut.batch, fields_of(cut.batch));
+      EXPECT_TRUE(needs_marks(done.work));
+      make_batch(done.work);
+      ASSERT_EQ(check(done, cut.batch), "") << cut.text;
+    }
+  }
+}
+
 // A padding that looks like an eod restarts positions if and only if the pad id is the eod, however
 // far before the tile it is.
 TEST(BatchTile, RestartsPositionsInPaddingAsDatasetDoes) {
@@ -261,6 +342,16 @@ TEST(BatchTile, NumbersDocumentsFromOneAndPaddingZero) {
     EXPECT_EQ(tokens, (std::vector<std::int32_t>{5, 6, 7, 0, 8, 9, 0, 0}));
     EXPECT_EQ(cu_seqlens, (std::vector<std::int32_t>{0, 4, 8, 8, 8}));
   }
+}
+
+// Attention kernels need documents that all context-parallel ranks can divide.
+TEST(OutputLayout, RefusesBoundariesOfRowsThatAreCutAndNotPacked) {
+  const slot_layout cut(1, 8, false, token_width::u16, false, 2);
+  EXPECT_NO_THROW(output_layout(cut, {.cu_seqlens = false}));
+  EXPECT_NO_THROW(output_layout(slot_layout(1, 8, false, token_width::u16, true, 2), {}));
+  EXPECT_THAT(test::config_refusal([&] { output_layout(cut, {}); }),
+              testing::StartsWith("fields.cu_seqlens is true with a context_parallel of 2, but the "
+                                  "rows are not packed"));
 }
 
 TEST(OutputLayout, RefusesASizeThatNoBoundariesHave) {

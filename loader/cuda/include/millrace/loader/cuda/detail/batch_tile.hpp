@@ -64,14 +64,18 @@ struct tile_memory {
 
 namespace detail {
 
+MILLRACE_HOST_DEVICE inline const std::int32_t* documents_of(const batch_work& work) {
+  return work.cut() ? work.slices.begin : work.boundary_begin;
+}
+
 /// A tile and its row.
 struct tile_place {
   MILLRACE_HOST_DEVICE tile_place(const batch_work& work, std::int32_t r, std::int32_t t)
       : row(r),
         tile(t),
         begin(t * tile_tokens),
-        first_boundary(work.boundary_begin[r]),
-        last_boundary(work.boundary_begin[r + 1] - 1),
+        first_document(documents_of(work)[r]),
+        last_document(documents_of(work)[r + 1] - 1),
         whole{0, work.real[r], 1} {
     const auto left = static_cast<std::int32_t>(work.seq_len) - begin;
     count = left < tile_tokens ? left : tile_tokens;
@@ -79,11 +83,11 @@ struct tile_place {
 
   std::int32_t row;
   std::int32_t tile;
-  std::int32_t begin;  ///< first token
-  std::int32_t count;  ///< number of tokens
-  std::int32_t first_boundary;
-  std::int32_t last_boundary;
-  element::document whole;  ///< the row, for tokens that need no document
+  std::int32_t begin;           ///< first token
+  std::int32_t count;           ///< number of tokens
+  std::int32_t first_document;  ///< index of its begin in `boundaries`, or in the slices
+  std::int32_t last_document;   ///< index of the last one's end
+  element::document whole;      ///< the row, for tokens that need no document
 };
 
 MILLRACE_HOST_DEVICE inline std::int32_t larger(std::int32_t a, std::int32_t b) {
@@ -151,7 +155,7 @@ MILLRACE_HOST_DEVICE inline void load_tile(Block& block, const batch_work& work,
 
 /// True if tokens need to know their documents.
 MILLRACE_HOST_DEVICE inline bool has_documents(const batch_work& work) {
-  return work.document_ends != nullptr || work.segment_ids != nullptr ||
+  return work.document_ends != nullptr || work.cut() || work.segment_ids != nullptr ||
          (work.position_ids != nullptr && work.rules.positions == position_rule::boundaries);
 }
 
@@ -160,12 +164,13 @@ MILLRACE_HOST_DEVICE inline bool has_documents(const batch_work& work) {
 template <class Block>
 MILLRACE_HOST_DEVICE inline void mark_documents(Block& block, const batch_work& work,
                                                 const tile_place& at) {
-  const std::int32_t* const __restrict__ boundaries = work.boundaries;
-  const std::int32_t* const __restrict__ ends = work.document_ends;
+  const bool cut = work.cut();
+  const std::int32_t* const __restrict__ boundaries = cut ? work.slices.ends : work.boundaries;
+  const std::int32_t* const __restrict__ ends = cut ? work.slices.real_ends : work.document_ends;
   // The document that contains the first token begins at one of boundaries [low, high). Each round
   // divides their number by that of threads, so rows with few documents need no round.
-  std::int64_t low = at.first_boundary;
-  std::int64_t high = at.last_boundary;
+  std::int64_t low = at.first_document;
+  std::int64_t high = at.last_document;
   while (high - low > block.size() && block.size() > 1) {
     const std::int64_t step = (high - low + block.size() - 1) / block.size();
     const std::int64_t b = low + block.rank() * step;
@@ -174,14 +179,14 @@ MILLRACE_HOST_DEVICE inline void mark_documents(Block& block, const batch_work& 
     high = low + step < high ? low + step : high;
   }
   tile_memory& memory = block.memory();
-  for (std::int64_t b = low + block.rank(); b < at.last_boundary; b += block.size()) {
+  for (std::int64_t b = low + block.rank(); b < at.last_document; b += block.size()) {
     const std::int32_t begin = boundaries[b];
     const std::int32_t next = boundaries[b + 1];
     const std::int32_t end = ends != nullptr ? ends[b + 1] : at.whole.end;
     if (begin >= at.begin + at.count) break;
     if (next <= begin || next <= at.begin) continue;
     const std::int32_t k = larger(begin - at.begin, 0);
-    const auto number = static_cast<std::int32_t>(b - at.first_boundary) + 1;
+    const auto number = static_cast<std::int32_t>(cut ? b : b - at.first_document) + 1;
     memory.documents[k] = {begin, end, number};
     set_mark(block, memory.starts, k);
   }
@@ -227,7 +232,7 @@ MILLRACE_HOST_DEVICE inline std::int32_t restart_before(Block& block, const batc
                                                         const tile_place& at) {
   if (needs_marks(work)) return noted_restart(block, work, at);
   const element::document of = document_of(block.memory(), work, at, 0);
-  const std::int32_t floor = work.document_ends != nullptr ? of.begin : 0;
+  const std::int32_t floor = work.document_ends != nullptr || work.cut() ? of.begin : 0;
   if (at.begin > of.end && work.rules.pad == work.rules.eod) return at.begin;  // an eod of padding
   const Token* const __restrict__ text = text_of<Token>(work, at);
   constexpr std::int32_t at_once = 8;  // loads that a thread has in flight
@@ -251,11 +256,12 @@ MILLRACE_HOST_DEVICE inline void put_boundaries(Block& block, const batch_work& 
   const std::int64_t tiles = tiles_of(work);
   const std::int64_t me = at.tile * static_cast<std::int64_t>(block.size()) + block.rank();
   const std::int64_t in_row = tiles * block.size();
-  for (std::int64_t b = at.first_boundary + 1 + me; b <= at.last_boundary; b += in_row) {
+  const std::int64_t last = work.boundary_begin[at.row + 1];
+  for (std::int64_t b = work.boundary_begin[at.row] + 1 + me; b < last; b += in_row) {
     element::put_boundary(work, at.row, b);
   }
   if (at.row == 0 && me == 0) work.cu_seqlens[0] = 0;
-  const auto all = static_cast<std::int32_t>(work.rows * work.seq_len);
+  const auto all = static_cast<std::int32_t>(work.rows * work.seq_len * work.context_parallel);
   for (std::int64_t e = work.boundary_count - work.rows + 1 + at.row * in_row + me;
        e < work.cu_seqlens_size; e += work.rows * in_row) {
     work.cu_seqlens[e] = all;
@@ -304,8 +310,6 @@ MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work,
   detail::prepare_tile<Token>(block, work, at, by_value);
   std::int32_t restart = 0;
   if (by_value && tile > 0) restart = detail::restart_before<Token>(block, work, at);
-  const bool by_document =
-      work.document_ends != nullptr || work.rules.positions == position_rule::boundaries;
 
   const tile_memory& memory = block.memory();
   const std::int64_t offset = row * work.seq_len + at.begin;
@@ -319,18 +323,19 @@ MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work,
     const std::int32_t i = at.begin + k;
     const element::document of = detail::document_of(memory, work, at, k);
     const std::int64_t token = element::token_at(work.rules, of, i, memory.text + k);
-    const std::int64_t next = element::token_at(work.rules, of, i + 1, memory.text + k + 1);
+    const std::int32_t* const after = element::next_of(work, of, i, memory.text + k + 1);
+    const std::int64_t next = element::token_at(work.rules, of, i + 1, after);
     if (tokens != nullptr) tokens[k] = element::id_of<Id>(work.rules, token);
     if (labels != nullptr) labels[k] = element::id_of<Id>(work.rules, next);
     if (loss_mask != nullptr) loss_mask[k] = element::loss_of(work.rules, token, next);
-    if (segment_ids != nullptr) segment_ids[k] = element::segment_of(of, i);
+    if (segment_ids != nullptr) segment_ids[k] = element::segment_of(work, of, i);
     if (position_ids == nullptr) continue;
-    std::int32_t start = by_document ? of.begin : 0;
+    std::int32_t last = restart;
     if (by_value) {
       const std::int32_t eod = detail::mark_before(memory.eods, k);
-      start = detail::larger(start, eod < 0 ? restart : at.begin + eod + 1);
+      if (eod >= 0) last = at.begin + eod + 1;
     }
-    position_ids[k] = i - start;
+    position_ids[k] = i - element::start_of(work, of, last);
   }
   if (work.cu_seqlens != nullptr) detail::put_boundaries(block, work, at);
 }

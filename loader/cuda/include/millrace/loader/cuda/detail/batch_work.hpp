@@ -45,6 +45,16 @@ inline batch_rules rules_of(const dataset::field_options& options, bool at_bound
 /// The type of tokens, labels and position ids.
 enum class id_width : std::uint8_t { i32 = 4, i64 = 8 };
 
+/// The slices of the rows of a context-parallel rank (`slot_layout`), or null pointers.
+struct slice_arrays {
+  const std::int32_t* begin = nullptr;
+  const std::int32_t* ends = nullptr;
+  const std::int32_t* real_ends = nullptr;
+  const std::int32_t* next = nullptr;
+  const std::int32_t* origins = nullptr;
+  const std::int32_t* documents = nullptr;
+};
+
 /// One micro-batch to make: the addresses of a slot's arrays (`slot_layout`) and of the fields to
 /// write. Plain data, passed to the kernel by value. Indices of tokens and boundaries fit in an
 /// int32, as `slot_layout` ensures.
@@ -54,6 +64,9 @@ struct batch_work {
   const std::int32_t* boundary_begin = nullptr;
   const std::int32_t* boundaries = nullptr;
   const std::int32_t* document_ends = nullptr;  ///< for packed rows; null: rows are not packed
+
+  slice_arrays slices;                ///< with context parallelism
+  std::int64_t context_parallel = 1;  ///< boundaries are those of rows this many times as long
 
   std::int64_t rows = 0;
   std::int64_t seq_len = 0;
@@ -77,6 +90,7 @@ struct batch_work {
   std::int32_t* marks = nullptr;
 
   bool packed() const noexcept { return document_ends != nullptr; }
+  MILLRACE_HOST_DEVICE bool cut() const noexcept { return slices.begin != nullptr; }
   /// Number of boundaries of all rows, concatenated: one between two rows.
   std::int64_t cu_seqlens_used() const noexcept {
     return boundary_count == 0 ? 0 : boundary_count - rows + 1;
@@ -86,11 +100,11 @@ struct batch_work {
 /// Functions for one element. Kernel and host path share them.
 namespace element {
 
-/// The document that a token belongs to, or the whole row.
+/// The document that a token belongs to, or the whole row. With context parallelism, the slice.
 struct document {
   std::int32_t begin;   ///< index of its first token in the row
   std::int32_t end;     ///< index of its first token of padding
-  std::int32_t number;  ///< 1 for the first of the row
+  std::int32_t number;  ///< 1 for the first of the row; of a slice, its index in `slice_arrays`
 };
 
 /// Returns the value of token i, which is in `*stored` unless it is padding.
@@ -112,15 +126,37 @@ MILLRACE_HOST_DEVICE inline float loss_of(const batch_rules& rules, std::int64_t
 }
 
 /// Returns the segment id of token i: the number of its document, or 0 for padding.
-MILLRACE_HOST_DEVICE inline std::int32_t segment_of(const document& of, std::int32_t i) {
-  return i < of.end ? of.number : 0;
+MILLRACE_HOST_DEVICE inline std::int32_t segment_of(const batch_work& work, const document& of,
+                                                    std::int32_t i) {
+  if (i >= of.end) return 0;
+  return work.cut() ? work.slices.documents[of.number] : of.number;
+}
+
+/// Returns where the token after token i is stored, which follows it unless a slice ends there.
+MILLRACE_HOST_DEVICE inline const std::int32_t* next_of(const batch_work& work, const document& of,
+                                                        std::int32_t i,
+                                                        const std::int32_t* following) {
+  const bool ends = work.cut() && i + 1 == work.slices.ends[of.number];
+  return ends ? work.slices.next + of.number : following;
+}
+
+/// Returns the token that has position id 0, as seen from a token of the document.
+///
+/// @param restart  the token after the last eod, if position ids restart there, or 0
+MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const document& of,
+                                                  std::int32_t restart) {
+  if (work.cut()) return restart > of.begin ? restart : work.slices.origins[of.number];
+  const bool by_document =
+      work.document_ends != nullptr || work.rules.positions == position_rule::boundaries;
+  return by_document && restart < of.begin ? of.begin : restart;
 }
 
 /// Writes boundary `b` as a position in the concatenated rows. `b` is an index into `boundaries`;
 /// it belongs to this row and is not its first.
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
-  work.cu_seqlens[b - row] = static_cast<std::int32_t>(row * work.seq_len) + work.boundaries[b];
+  const std::int64_t whole = work.seq_len * work.context_parallel;
+  work.cu_seqlens[b - row] = static_cast<std::int32_t>(row * whole) + work.boundaries[b];
 }
 
 }  // namespace element

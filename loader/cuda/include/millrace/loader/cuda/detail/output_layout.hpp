@@ -9,6 +9,7 @@
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
 
 namespace millrace::loader::cuda {
 
@@ -34,13 +35,17 @@ class output_layout {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   /// @param largest  the layout of the largest batch that must fit
-  /// @throws config_error  `cu_seqlens_size` is out of range
+  /// @throws config_error  `cu_seqlens_size` is out of range; or cu_seqlens are wanted of rows that
+  ///                       context parallelism cuts and that are not packed
   output_layout(const slot_layout& largest, const wanted_fields& wanted)
       : ids_(wanted.ids), cu_seqlens_size_(wanted.cu_seqlens_size) {
     constexpr std::int64_t most = std::int64_t{1} << 31;  // rows * seq_len is less
     if (cu_seqlens_size_ != 0 && (cu_seqlens_size_ < 2 || cu_seqlens_size_ > most)) {
       throw config_error("cu_seqlens_size is " + std::to_string(cu_seqlens_size_) +
                          ", expected 0 or 2 to " + std::to_string(most));
+    }
+    if (largest.cut() && !largest.packed() && wanted.cu_seqlens) {
+      refuse_cut_cu_seqlens(largest.context_parallel());
     }
     const auto elements = static_cast<std::size_t>(largest.rows() * largest.seq_len());
     const std::size_t id_bytes = elements * static_cast<std::size_t>(ids_);
@@ -67,8 +72,10 @@ class output_layout {
   /// @param layout      the slot's layout, no larger than the largest
   /// @param boundaries  number of boundaries in the slot; if 0, there are no cu_seqlens and segment
   ///                    ids
+  /// @param slices      number of entries of `slice_ends` in the slot
   batch_work work(std::byte* to, const std::byte* from, const slot_layout& layout,
-                  std::int64_t boundaries, const batch_rules& rules) const noexcept {
+                  std::int64_t boundaries, const batch_rules& rules,
+                  std::int64_t slices = 0) const noexcept {
     batch_work work;
     work.text = from + layout.text_offset();
     work.real = at<const std::int32_t>(from, layout.real_offset());
@@ -76,6 +83,14 @@ class output_layout {
     work.boundaries = at<const std::int32_t>(from, layout.boundaries_offset());
     if (layout.packed()) {
       work.document_ends = at<const std::int32_t>(from, layout.document_ends_offset(boundaries));
+    }
+    if (layout.cut()) {
+      const auto array = [&](int which) {
+        return at<const std::int32_t>(from, layout.slices_offset(boundaries, slices, which));
+      };
+      const auto* const begin = at<const std::int32_t>(from, layout.slice_begin_offset(boundaries));
+      work.slices = {begin, array(0), array(1), array(2), array(3), array(4)};
+      work.context_parallel = layout.context_parallel();
     }
     work.rows = layout.rows();
     work.seq_len = layout.seq_len();
