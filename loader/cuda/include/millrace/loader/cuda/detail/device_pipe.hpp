@@ -418,8 +418,8 @@ inline void device_pipe::fill(const ring_claim& claim, const staged_batch& stage
   refuse_unfit(staged);
   device_slot& slot = *claim.slot;
   const output_layout& outputs = state_->store.outputs();
-  slot.work =
-      outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
+  slot.work = outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries,
+                           options_.rules, staged.slices);
   slot.max_seqlen = longest_document(slot.work);
   slot.number = staged.number;
   slot.positions.assign(staged.positions.begin(), staged.positions.end());
@@ -442,14 +442,14 @@ inline void device_pipe::send(const ring_claim& claim, const staged_batch& stage
   device_slot& slot = *claim.slot;
   const slot_store& store = state_->store;
   const cuda_api& api = store.api();
-  const std::size_t bytes = staged.layout.used_bytes(staged.boundaries);
+  const std::size_t bytes = staged.layout.used_bytes(staged.boundaries, staged.slices);
   check(api, api.copy_to_device(store.raw(), staged.slot, bytes, store.copies()),
         "cudaMemcpyAsync");
   record(api, store.copied(), store.copies());
   wait(api, store.copies(), slot.released);
   record(api, store.free(claim.ticket), store.copies());
   const batch_work work = store.outputs().work(slot.memory, store.raw(), staged.layout,
-                                               staged.boundaries, options_.rules);
+                                               staged.boundaries, options_.rules, staged.slices);
   // A batch without rows launches nothing: CUDA rejects an empty grid.
   if (work.rows > 0) check(api, api.launch_batch(work, store.copies()), "kernel launch");
   record(api, slot.ready, store.copies());
@@ -475,6 +475,12 @@ inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
     throw config_error("a batch has " + std::to_string(entries) +
                        " entries of cu_seqlens, expected at most cu_seqlens_size = " +
                        std::to_string(size) + ": raise cu_seqlens_size");
+  }
+  if (layout.context_parallel() != largest_.context_parallel()) {
+    throw config_error("a batch has a part of each row for a context parallelism of " +
+                       std::to_string(layout.context_parallel()) + ", expected " +
+                       std::to_string(largest_.context_parallel()) +
+                       " as in the layout that the device pipe was created with");
   }
   const std::int64_t most = largest_.rows() * largest_.seq_len();
   if (layout.rows() * layout.seq_len() <= most &&
