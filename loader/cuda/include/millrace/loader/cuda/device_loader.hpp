@@ -169,6 +169,9 @@ inline loader_options device_loader::host_options(loader_options options) const 
   options.held = 1;
   options.boundaries =
       device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
+  options.positions_at_boundaries |= device_.positions_at_boundaries;
+  // With context parallelism, restarts at eods would make the host read more of each row.
+  options.field_rules.reset_position_ids &= device_.fields.position_ids;
   if (options.memory) return options;
   pool_options pool = device_.pool;
   if (find_device(api_, device_.device, device_.no_device).usable) {
@@ -195,7 +198,7 @@ inline void device_loader::start() {
       .device = device_.device, .look_ahead = device_.look_ahead, .held = device_.held};
   options.no_device = device_.no_device;
   options.fields = device_.fields;
-  options.rules = rules_of(options_.field_rules, device_.positions_at_boundaries);
+  options.rules = rules_of(options_.field_rules, options_.positions_at_boundaries);
   options.rank = options_.rank;
   options.trace_events = options_.trace_events;
   batch_source source{.next = [this] { return stage(); }};
@@ -220,6 +223,7 @@ inline std::optional<staged_batch> device_loader::stage() {
   const auto batch = std::make_shared<const loader::batch>(std::move(*taken));
   staged_batch staged{.slot = batch->bytes().data(), .layout = batch->layout()};
   staged.boundaries = static_cast<std::int64_t>(batch->boundaries().size());
+  staged.slices = static_cast<std::int64_t>(batch->slices().size());
   staged.number.step = batch->step();
   staged.number.micro_batch = batch->micro_batch();
   staged.number.micro_batches = batch->micro_batches();
