@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/detail/packing/context_parallel.hpp>
 #include <millrace/dataset/detail/run/edited_stream.hpp>
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
@@ -24,6 +25,7 @@
 #include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/pipeline.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
 #include <millrace/loader/detail/run_description.hpp>
 #include <millrace/loader/detail/telemetry/telemetry.hpp>
 #include <millrace/loader/loader_report.hpp>
@@ -45,6 +47,19 @@ MILLRACE_INLINE std::shared_ptr<const dataset::run> stored_run_of(
 
 namespace detail {
 
+// With context parallelism, attention kernels take cu_seqlens only of documents that all ranks can
+// divide. So packed rows must be padded for it, and other rows cannot have cu_seqlens.
+MILLRACE_INLINE void check_context(const loader_options& options, const dataset::run& run) {
+  const std::int64_t cp = options.context_parallel;
+  if (cp == 1) return;
+  (void)context_slices(run.seq_len(), cp, options.cp_rank);
+  if (run.packed()) {
+    dataset::check_cu_seqlens({.context_parallel = cp}, run.description().pad_documents_to);
+  } else if (options.fields.cu_seqlens) {
+    refuse_cut_cu_seqlens(cp);
+  }
+}
+
 MILLRACE_INLINE const loader_options& checked(const loader_options& options,
                                               const dataset::run& run) {
   check(options);
@@ -55,9 +70,12 @@ MILLRACE_INLINE const loader_options& checked(const loader_options& options,
     throw config_error(each.bin.string() + " holds " + std::string(formats::name(each.type)) +
                        ", expected integers");
   }
-  if (options.seq_len == 0 || options.seq_len == run.seq_len()) return options;
-  throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 0 or the " +
-                     std::to_string(run.seq_len()) + " of the run");
+  if (options.seq_len != 0 && options.seq_len != run.seq_len()) {
+    throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 0 or the " +
+                       std::to_string(run.seq_len()) + " of the run");
+  }
+  check_context(options, run);
+  return options;
 }
 
 MILLRACE_INLINE std::shared_ptr<const dataset::edited_stream> stream_of(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/context_cut.hpp>
 #include <millrace/loader/detail/batch/fill_turns.hpp>
 #include <millrace/loader/detail/batch/fill_worker.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
@@ -18,6 +19,7 @@
 #include <millrace/loader/detail/io/make_reader.hpp>
 #include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/plan/context_plan.hpp>
 #include <millrace/loader/detail/plan/look_ahead.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
 #include <millrace/loader/detail/telemetry/stage.hpp>
@@ -33,7 +35,8 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
       ring_(make_ring(run, options, sampler.count())),
       turns_(*ring_,
              look_ahead(run, sampler, options.rank, batches_ahead(options, sampler.count()),
-                        options.boundaries || options.fields.cu_seqlens),
+                        needs_boundaries(options),
+                        {context_of(run, options), types_of(run.sources())}),
              static_cast<std::size_t>(options.threads)),
       meter_(std::make_shared<telemetry>(meter_options(run, options, ring_->size()))),
       verifier_(make_verifier(run, options)) {
@@ -43,14 +46,45 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
   io_options io = options.io;
   if (io.request_bytes == 0) {  // the usual request size, which decides which back end is best
     const auto row = static_cast<std::uint64_t>(run.seq_len() + (run.extra_token() ? 1 : 0));
-    io.request_bytes = row * formats::size_bytes(types.front());
+    const auto chunks = static_cast<std::uint64_t>(
+        options.context_parallel == 1 ? 1 : 2 * options.context_parallel);
+    io.request_bytes =
+        std::max<std::uint64_t>(1, row / chunks * formats::size_bytes(types.front()));
   }
-  const fill_options fill{options.fields, options.field_rules, options.prefetch_samples > 0};
+  const fill_options fill{options.fields,
+                          {options.field_rules, options.positions_at_boundaries},
+                          options.prefetch_samples > 0};
+  context_cut cut;
+  if (options.context_parallel > 1) cut = {context_of(run, options), layout_of(run, options, 1)};
   for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
     auto reader = options.reader ? options.reader(files) : make_reader(files, io);
     workers_.emplace_back(fill, files, types, std::move(reader), verifier_.get(),
-                          meter_->producer(i));
+                          meter_->producer(i), cut);
   }
+}
+
+MILLRACE_INLINE slot_layout pipeline::layout_of(const dataset::run& run,
+                                                const loader_options& options,
+                                                std::int64_t context_parallel) {
+  return {options.batch_size,
+          run.seq_len() / context_parallel,
+          run.extra_token() && context_parallel == 1,
+          width_of(types_of(run.sources())),
+          run.packed(),
+          context_parallel};
+}
+
+MILLRACE_INLINE context_rules pipeline::context_of(const dataset::run& run,
+                                                   const loader_options& options) {
+  context_rules rules;
+  rules.context_parallel = options.context_parallel;
+  rules.cp_rank = options.cp_rank;
+  rules.seq_len = run.seq_len();
+  rules.packed = run.packed();
+  rules.positions_at_boundaries = options.positions_at_boundaries;
+  if (options.field_rules.reset_position_ids) rules.eod = options.field_rules.eod;
+  rules.pad = options.field_rules.pad;
+  return rules;
 }
 
 MILLRACE_INLINE std::unique_ptr<data_verifier> pipeline::make_verifier(

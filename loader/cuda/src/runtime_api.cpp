@@ -163,7 +163,15 @@ constexpr cuda_api runtime = {
     .copy_to_host = [](void* to, const void* from, std::size_t bytes, stream on) -> int {
       return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, on);
     },
+    .memory_device = [](const void* memory, int* device) -> int {
+      cudaPointerAttributes found{};
+      const int code = cudaPointerGetAttributes(&found, memory);
+      const bool there = found.type == cudaMemoryTypeDevice || found.type == cudaMemoryTypeManaged;
+      *device = code == 0 && there ? found.device : -1;
+      return code;
+    },
     .launch_batch = launch_batch,
+    .launch_copies = launch_copies,
     .find_kernels = find_kernels,
     .last_error = []() -> int { return cudaGetLastError(); },
     .error_name = [](int code) { return cudaGetErrorName(static_cast<cudaError_t>(code)); },

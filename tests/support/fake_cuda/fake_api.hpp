@@ -106,9 +106,17 @@ inline const loader::cuda::cuda_api& fake_runtime::api() {
           [](void* to, const void* from, bytes size, stream on) {
             return make([&](self& s, held&) { return s.copy(to, from, size, on, false); });
           },
+      .memory_device =
+          [](const void* memory, int* device) {
+            return make([&](self& s, held&) { return s.memory_device(memory, device); });
+          },
       .launch_batch =
           [](const loader::cuda::batch_work& work, stream on) {
             return make([&](self& s, held& h) { return s.launch(work, on, h); });
+          },
+      .launch_copies =
+          [](const loader::cuda::array_copies& copies, stream on) {
+            return make([&](self& s, held& h) { return s.launch_copies(copies, on, h); });
           },
       .find_kernels = [] { return make([](self& s, held& h) { return s.find_kernels(h); }); },
       .last_error =

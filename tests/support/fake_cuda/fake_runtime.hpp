@@ -15,10 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/loader/cuda/detail/array_copies.hpp>
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/lone_block.hpp>
 
+#include "support/fake_cuda/kernel_memory.hpp"
 #include "support/fake_cuda/runtime_state.hpp"
 
 namespace millrace::test {
@@ -66,7 +68,7 @@ class fake_runtime : public runtime_state {
     if (const int code = enter_unsafe(name); code != 0) return code;
     if (bytes == 0) return log_.refuse(invalid_value);
     if (pinned) pinned_flags_.push_back(flags);
-    *memory = memory_.allocate(bytes, pinned);
+    *memory = memory_.allocate(bytes, pinned, device_of_thread());
     return 0;
   }
   int release(const char* name, void* memory, bool pinned) {
@@ -114,14 +116,28 @@ class fake_runtime : public runtime_state {
     if (const int code = load_kernels("kernel launch", lock); code != 0) return log_.refuse(code);
     std::vector<used_memory> uses = memory_of(work);
     if (!check_uses(uses, "the kernel")) return log_.refuse(illegal_address);
-    const auto run = [this, work] {
-      {
-        const std::scoped_lock inner(world_.mutex);
-        if (!check_uses(memory_of_boundaries(work), "the kernel")) return;
-      }
-      loader::cuda::make_batch(work);
+    const auto run = [work] { loader::cuda::make_batch(work); };
+    return submit(*line, on, {work_kind::kernel, run, std::move(uses), world_.costs.kernel});
+  }
+  int launch_copies(const loader::cuda::array_copies& copies, stream on, lock_type& lock) {
+    if (const int code = enter("launch of copies"); code != 0) return code;
+    fake_stream* const line = of(on);
+    if (line == nullptr) return log_.fault("a kernel on a stream that has ended", invalid_handle);
+    if (const int code = load_kernels("launch of copies", lock); code != 0) {
+      return log_.refuse(code);
+    }
+    std::vector<used_memory> uses = memory_of(copies);
+    if (!check_uses(uses, "the kernel that copies")) return log_.refuse(illegal_address);
+    const auto run = [copies] {
+      for (int i = 0; i < copies.count; ++i) loader::cuda::copy_share(copies.arrays[i], 0, 1);
     };
     return submit(*line, on, {work_kind::kernel, run, std::move(uses), world_.costs.kernel});
+  }
+  int memory_device(const void* memory, int* device) {
+    if (const int code = enter("cudaPointerGetAttributes"); code != 0) return code;
+    const fake_memory::block* const found = memory_.find(memory, 1);
+    *device = found == nullptr || found->pinned ? -1 : found->device;
+    return 0;
   }
   /// Kernels are loaded when a device first needs them. As the documentation of lazy loading says,
   /// this may wait for all work on the device, so it does.

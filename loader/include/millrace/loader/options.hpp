@@ -40,7 +40,8 @@ using dataset::sampler_type;
 using make_reader_function =
     std::function<std::unique_ptr<range_reader>(const std::vector<data_file>& files)>;
 
-/// Options of a loader. All ranks must pass the same values, except for `rank`.
+/// Options of a loader. All ranks must pass the same values, except for `rank` and `cp_rank`, and
+/// for what does not change the samples: threads, memory, fields.
 ///
 ///     millrace::loader::loader_options options;
 ///     options.batch_size = 8;
@@ -49,10 +50,15 @@ using make_reader_function =
 ///     options.global_batch_size = 1024;
 ///     options.fields.loss_mask = true;
 struct loader_options {
-  std::int64_t batch_size = 1;        ///< rows per micro-batch
-  std::int64_t seq_len = 0;           ///< tokens per row; with a run, 0 or the run's value
-  std::int64_t rank = 0;              ///< data-parallel rank, 0 .. world_size - 1
-  std::int64_t world_size = 1;        ///< data-parallel ranks
+  std::int64_t batch_size = 1;  ///< rows per micro-batch
+  std::int64_t seq_len = 0;     ///< tokens per row; with a run, 0 or the run's value
+  std::int64_t rank = 0;        ///< data-parallel rank, 0 .. world_size - 1
+  std::int64_t world_size = 1;  ///< data-parallel ranks
+  /// Ranks that share each row, Megatron's context parallelism (CP). Each gets two of 2 * CP chunks
+  /// of a row or, in packed rows, of each document. Ranks of a context-parallel group have the same
+  /// `rank`.
+  std::int64_t context_parallel = 1;
+  std::int64_t cp_rank = 0;           ///< 0 .. context_parallel - 1
   std::int64_t consumed_samples = 0;  ///< samples served before, over all ranks
   std::int64_t look_ahead = 2;        ///< micro-batches prepared in advance
   /// Micro-batches that the caller may hold at once without reducing the look-ahead. Takes the
@@ -79,6 +85,9 @@ struct loader_options {
   /// How fields are made: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. `extra_token` is
   /// ignored here; the run decides.
   dataset::field_options field_rules = {};
+  /// Restart position ids at document boundaries of the index, not by token value. Finding
+  /// boundaries reads the index.
+  bool positions_at_boundaries = false;
   /// If true, batches carry document boundaries for a device. Batches with `fields.cu_seqlens` or
   /// packed rows always carry them. Finding boundaries reads the index.
   bool boundaries = false;

@@ -95,6 +95,75 @@ TEST(DevicePipe, ServesWhatDatasetMakesHoweverLateTheDeviceIs) {
   }
 }
 
+// Ids of 32 bits, segment ids, and a fixed number of boundaries, for plain and packed rows, on a
+// device and on the host.
+TEST(DevicePipe, ServesTheFieldsInTheFormThatIsAskedFor) {
+  std::mt19937_64 random(test::seed(18));
+  const wanted_fields fields = {
+      .segment_ids = true, .ids = id_width::i32, .cu_seqlens_size = 2 * 700 + 1};
+  for (const batch_rules& rules : test::all_rules()) {
+    for (const bool device : {true, false}) {
+      fake_cuda cuda(random());
+      test::random_shape shape{.rows = 2, .seq_len = 700, .longest = 60};
+      shape.packed = random() % 2 == 0;
+      const cuda_api* const api = device ? &fake_cuda::api() : nullptr;
+      test::pinned_source source(api, batches_of(4, shape, rules, random()));
+      const owned_stream stream = make_stream(fake_cuda::api());
+      const cuda::stream on = stream.get().value;
+      test::checking_consumer consumer(cuda);
+      device_options options;
+      options.no_device = no_device_rule::host;
+      options.fields = fields;
+      options.rules = rules;
+      device_pipe pipe(api, source.batches()[0].layout, options, source.source());
+      std::size_t number = 0;
+      for (const device_batch& batch : pipe.on(on)) {
+        const test::random_batch& wanted = source.batches()[number++];
+        EXPECT_EQ(batch.ids(), id_width::i32);
+        EXPECT_NE(batch.segment_ids(), nullptr);
+        EXPECT_EQ(batch.cu_seqlens_size(), 2 * 700 + 1);
+        if (device) {
+          consumer.use(batch, wanted, on);
+        } else {
+          EXPECT_EQ(
+              test::difference(test::arrays_of(batch), batch.cu_seqlens_used(), wanted.expected),
+              "");
+        }
+      }
+      EXPECT_EQ(number, 4U);
+      drain(fake_cuda::api(), on);
+      EXPECT_THAT(consumer.wrong(), IsEmpty());
+      EXPECT_THAT(cuda.faults(), IsEmpty());
+    }
+  }
+}
+
+TEST(DevicePipe, RefusesBatchesThatItsFieldsHaveNoPlaceFor) {
+  fake_cuda cuda;
+  const auto message_for = [&](const wanted_fields& fields, bool boundaries, bool packed = false) {
+    test::pinned_source source(&fake_cuda::api(),
+                               batches_of(1, {.packed = packed, .longest = 4}, {}));
+    batch_source changed = source.source();
+    if (!boundaries) {
+      changed.next = [next = changed.next] {
+        auto staged = next();
+        staged->boundaries = 0;
+        return staged;
+      };
+    }
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.fields = fields}, changed);
+    return message_of<config_error>([&] { (void)pipe.next(nullptr); });
+  };
+  EXPECT_THAT(message_for({.cu_seqlens_size = 5}, true),
+              testing::MatchesRegex("a batch has [0-9]+ entries of cu_seqlens, expected at most "
+                                    "cu_seqlens_size = 5: raise cu_seqlens_size"));
+  EXPECT_EQ(message_for({.segment_ids = true}, false),
+            "segment_ids are wanted, but a batch has no boundaries: make the source fill in "
+            "boundaries");
+  EXPECT_EQ(message_for({}, false, true),
+            "rows are packed, but a batch has no boundaries: make the source fill in boundaries");
+}
+
 TEST(DevicePipe, CopiesOnceABatchAndHardlyMoreThanItsTokens) {
   fake_cuda cuda;
   constexpr std::int64_t batches = 4;
@@ -466,14 +535,9 @@ TEST(DevicePipe, MakesTheSameOnTheHostWhereThereIsNoDevice) {
       std::size_t number = 0;
       for (const device_batch& batch : pipe.on(nullptr)) {
         EXPECT_FALSE(batch.on_device());
-        batch_work found;
-        found.tokens = const_cast<std::int64_t*>(batch.tokens());
-        found.labels = const_cast<std::int64_t*>(batch.labels());
-        found.position_ids = const_cast<std::int64_t*>(batch.position_ids());
-        found.loss_mask = const_cast<float*>(batch.loss_mask());
-        found.cu_seqlens = const_cast<std::int32_t*>(batch.cu_seqlens());
+        const batch_work found = test::arrays_of(batch);
         EXPECT_EQ(
-            test::difference(found, batch.cu_seqlens_size(), source.batches()[number++].expected),
+            test::difference(found, batch.cu_seqlens_used(), source.batches()[number++].expected),
             "");
       }
       EXPECT_EQ(number, 6U);
@@ -656,9 +720,8 @@ TEST(DevicePipe, RefusesAStreamThatIsBeingCaptured) {
   EXPECT_EQ(
       message_of<config_error>([&] { (void)pipe.next(on); }),
       "the consumer's stream is being captured into a CUDA graph, expected a stream that runs "
-      "its operations: each batch is in other memory, so a graph would read the same batch at "
-      "every launch. Call next() outside of the capture, and copy the batch into arrays of "
-      "the graph");
+      "its operations: a graph would read the same batch at every launch. Call next_into() before "
+      "each launch, outside of the capture: it writes the batch into arrays of the graph");
   EXPECT_EQ(cuda.end_capture(on), 0);
   EXPECT_EQ(pipe.next(on)->micro_batch(), 0) << "it goes on";
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <millrace/loader/cuda/detail/pipe_state.hpp>
@@ -48,19 +50,36 @@ class device_batch {
   std::int64_t rows() const noexcept { return work().rows; }
   std::int64_t seq_len() const noexcept { return work().seq_len; }
 
+  /// The type of tokens, labels and position ids. They are null if asked for as another type.
+  id_width ids() const noexcept { return work().ids; }
   /// Input ids; 0 for padding.
-  const std::int64_t* tokens() const noexcept { return work().tokens; }
+  template <class Id = std::int64_t>
+  const Id* tokens() const noexcept {
+    return ids_in<Id>(work().tokens);
+  }
   /// The token after each input id; 0 if that is padding.
-  const std::int64_t* labels() const noexcept { return work().labels; }
-  const std::int64_t* position_ids() const noexcept { return work().position_ids; }
+  template <class Id = std::int64_t>
+  const Id* labels() const noexcept {
+    return ids_in<Id>(work().labels);
+  }
+  template <class Id = std::int64_t>
+  const Id* position_ids() const noexcept {
+    return ids_in<Id>(work().position_ids);
+  }
   /// 1 if the token counts in the loss, else 0.
   const float* loss_mask() const noexcept { return work().loss_mask; }
+  /// The document of each token: 1 for the first document of a row, 2 for the second, ... and 0 for
+  /// padding, after a document of a packed row as well as at the end of a row. Document s of a row
+  /// lies between its boundaries s - 1 and s.
+  const std::int32_t* segment_ids() const noexcept { return work().segment_ids; }
 
-  /// Document boundaries of all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_size()`
-  /// entries. Null if the source has no boundaries or the batch has no rows.
+  /// Document boundaries of all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_used()`
+  /// entries. If `wanted_fields::cu_seqlens_size` is set, more follow that repeat the last one, up
+  /// to that size. Null if the source has no boundaries or the batch has no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
-  std::int64_t cu_seqlens_size() const noexcept {
-    return slot().boundaries == 0 ? 0 : slot().boundaries - rows() + 1;
+  std::int64_t cu_seqlens_size() const noexcept { return work().cu_seqlens_size; }
+  std::int64_t cu_seqlens_used() const noexcept {
+    return work().cu_seqlens == nullptr ? 0 : work().cu_seqlens_used();
   }
   /// Number of tokens in the longest of these documents, or 0.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
@@ -109,6 +128,11 @@ class device_batch {
   ~device_batch() = default;
 
  private:
+  template <class Id>
+  const Id* ids_in(const void* array) const noexcept {
+    static_assert(std::is_same_v<Id, std::int64_t> || std::is_same_v<Id, std::int32_t>);
+    return sizeof(Id) == static_cast<std::size_t>(ids()) ? static_cast<const Id*>(array) : nullptr;
+  }
   const device_slot& slot() const noexcept { return held_->slot(); }
   const batch_work& work() const noexcept { return slot().work; }
 

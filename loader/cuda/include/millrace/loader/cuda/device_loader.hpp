@@ -34,6 +34,19 @@
 //     for (auto& batch : loader.on(stream)) {
 //       const std::int64_t* tokens = batch.tokens();  // on the device, [8, 4096]
 //     }
+//
+// Example:
+//
+//     // A CUDA graph reads the same addresses at every launch: those of the memory `tokens` and
+//     // `labels`, [8, 4096] int64, on the device. `launch` is your call of cudaGraphLaunch.
+//     namespace cuda = millrace::loader::cuda;
+//     const auto train = [](cuda::device_loader& loader, void* tokens, void* labels,
+//                           cuda::stream stream, void (*launch)(cuda::stream)) {
+//       cuda::static_arrays inputs = {.rows = 8, .seq_len = 4096};
+//       inputs.tokens = tokens;
+//       inputs.labels = labels;
+//       while (loader.next_into(inputs, stream)) launch(stream);
+//     };
 
 namespace millrace::loader::cuda {
 
@@ -106,6 +119,14 @@ class device_loader {
     auto next = pipe().next_for(on, timeout);
     if (next.batch) consumed_ = next.batch->consumed_after();
     return next;
+  }
+
+  /// Writes the next micro-batch into the caller's arrays, as `device_pipe::next_into`.
+  /// @throws as `device_pipe::next_into`; error after a load_state() that could not resume
+  std::optional<static_batch> next_into(const static_arrays& to, stream on) {
+    auto batch = pipe().next_into(to, on);
+    if (batch) consumed_ = batch->number.consumed;
+    return batch;
   }
 
   /// The remaining batches, for a consumer that uses the stream `on`.
@@ -186,7 +207,11 @@ inline loader_options device_loader::host_options(loader_options options) const 
     options.io.reader.threads =
         share_at_home<io_threads>(io_threads::usual, thread_setup{.cpus = options.near_cpus});
   }
-  options.boundaries = device_.fields.cu_seqlens || device_.positions_at_boundaries;
+  options.boundaries =
+      device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
+  options.positions_at_boundaries |= device_.positions_at_boundaries;
+  // With context parallelism, restarts at eods would make the host read more of each row.
+  options.field_rules.reset_position_ids &= device_.fields.position_ids;
   if (options.memory) return options;
   pool_options pool = device_.pool;
   if (place_) {
@@ -202,7 +227,7 @@ inline void device_loader::start() {
       .device = device_.device, .look_ahead = device_.look_ahead, .held = device_.held};
   options.no_device = device_.no_device;
   options.fields = device_.fields;
-  options.rules = rules_of(options_.field_rules, device_.positions_at_boundaries);
+  options.rules = rules_of(options_.field_rules, options_.positions_at_boundaries);
   options.rank = options_.rank;
   options.trace_events = options_.trace_events;
   options.cpus = options_.cpus.empty() ? options_.near_cpus : std::vector<int>();
@@ -239,6 +264,7 @@ inline std::optional<staged_batch> device_loader::stage(batch_loader& host) {
   const auto batch = std::make_shared<const loader::batch>(std::move(*taken));
   staged_batch staged{.slot = batch->bytes().data(), .layout = batch->layout()};
   staged.boundaries = static_cast<std::int64_t>(batch->boundaries().size());
+  staged.slices = static_cast<std::int64_t>(batch->slices().size());
   staged.number.step = batch->step();
   staged.number.micro_batch = batch->micro_batch();
   staged.number.micro_batches = batch->micro_batches();

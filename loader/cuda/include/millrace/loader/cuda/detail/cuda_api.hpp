@@ -9,6 +9,7 @@ struct CUevent_st;   // NOLINT(readability-identifier-naming)
 
 namespace millrace::loader::cuda {
 
+struct array_copies;
 struct batch_work;
 
 /// A `cudaStream_t`; null is the default stream.
@@ -77,9 +78,13 @@ struct cuda_api {
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
   /// cudaMemcpyAsync, from the device to the host.
   int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
-  /// The only kernel: makes all fields of a micro-batch (`make_tile`).
+  /// The device of an address, by cudaPointerGetAttributes; -1 if it is not memory of a device.
+  int (*memory_device)(const void* memory, int* device);
+  /// Launches the kernels that make all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);
-  /// cudaFuncGetAttributes of each variant of the kernel: 0 if the current device can run them.
+  /// Launches the kernel that copies all arrays of a micro-batch (`copy_share`).
+  int (*launch_copies)(const array_copies& copies, cuda::stream on);
+  /// cudaFuncGetAttributes of each variant of the kernels: 0 if the current device can run them.
   int (*find_kernels)();
 
   int (*last_error)();                  ///< cudaGetLastError: clears the error

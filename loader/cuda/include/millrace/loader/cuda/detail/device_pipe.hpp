@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <millrace/loader/cuda/detail/profiler_range.hpp>
 #include <millrace/loader/cuda/detail/slot_filler.hpp>
 #include <millrace/loader/cuda/detail/staged_batch.hpp>
+#include <millrace/loader/cuda/detail/static_arrays.hpp>
 #include <millrace/loader/cuda/device_batch.hpp>
 #include <millrace/loader/detail/batch/next_result.hpp>
 #include <millrace/loader/detail/memory/bounded_end.hpp>
@@ -84,6 +86,26 @@ class device_pipe {
   /// @throws as next
   next_result<device_batch> next_for(stream on, std::chrono::nanoseconds timeout);
 
+  /// Writes the next batch into arrays that the caller gives, for consumers that need the same
+  /// addresses at every step, such as a CUDA graph. Returns nothing after the last batch.
+  ///
+  /// A kernel on `on` copies the arrays, after all operations submitted to `on` before, and the
+  /// pipe's slot is released after it. The kernel that makes the fields cannot write into the
+  /// arrays itself: it would have to wait until the step before has read them, so it could not run
+  /// in advance. The copy is one launch, and moves 56 bytes per token with 64-bit ids,
+  /// position ids and a loss mask.
+  ///
+  /// A batch with fewer rows leaves the other rows as they are; a batch without rows leaves
+  /// cu_seqlens as it is, too. The call itself cannot be captured.
+  ///
+  ///   // `step` is an executable graph that reads the arrays in `inputs`.
+  ///   while (pipe.next_into(inputs, stream)) cudaGraphLaunch(step, stream);
+  ///
+  /// @param to  arrays on the pipe's device; on the host path, in host memory
+  /// @throws config_error  the arrays have another shape, type or device; no batch is lost
+  /// @throws as `next`
+  std::optional<static_batch> next_into(const static_arrays& to, stream on);
+
   /// The batches, for a consumer that works on `on`:
   ///
   ///   for (auto& batch : pipe.on(stream)) step(batch.tokens(), batch.labels());
@@ -108,6 +130,7 @@ class device_pipe {
   bool begin_wait(stream on);
   std::optional<device_batch> take(stream on);
   void refuse_capture(stream on) const;
+  void copy_into(const static_arrays& to, const batch_work& from, stream on) const;
   void raise_failure();
   const profiler_marks* marks() const noexcept;
 
@@ -121,6 +144,8 @@ class device_pipe {
   std::int64_t served_ = 0;
   std::optional<wait_begin> waiting_;  // next() is at work, or next_for() gave up meanwhile
   bool finished_ = false;  // a failure on the consumer's side was thrown to the consumer
+  slot_layout largest_;
+  static_arrays fitting_;  // arrays that next_into has checked
   std::unique_ptr<detail::slot_filler, delete_in_time> filler_;
 };
 
@@ -184,6 +209,7 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
                                  options_.device, largest, options_.fields),
           detail::end_of_pipe(options_, "memory of the device pipe")),
       meter_(detail::pipe_meter(options_, slots_)),
+      largest_(largest),
       filler_(new detail::slot_filler(state_, largest, options_, std::move(source), meter_),
               detail::end_of_pipe(options_, "device pipe")) {}
 
@@ -261,8 +287,44 @@ inline void device_pipe::refuse_capture(stream on) const {
   if (!is_captured(state_->store.api(), on)) return;
   throw config_error(
       "the consumer's stream is being captured into a CUDA graph, expected a stream that runs its "
-      "operations: each batch is in other memory, so a graph would read the same batch at every "
-      "launch. Call next() outside of the capture, and copy the batch into arrays of the graph");
+      "operations: a graph would read the same batch at every launch. Call next_into() before each "
+      "launch, outside of the capture: it writes the batch into arrays of the graph");
+}
+
+inline std::optional<static_batch> device_pipe::next_into(const static_arrays& to, stream on) {
+  if (to != fitting_) {
+    detail::refuse_misfit(to, largest_, options_.fields);
+    if (state_->store.on_device()) {
+      const device_scope scope(state_->store.api(), options_.device);
+      detail::refuse_elsewhere(state_->store.api(), to, options_.fields, options_.device);
+    }
+    fitting_ = to;
+  }
+  const std::optional<device_batch> batch = next(on);  // released after the copy
+  if (!batch) return std::nullopt;
+  copy_into(to, batch->work(), on);
+  const device_slot& slot = batch->slot();
+  return static_batch{batch->rows(), batch->cu_seqlens_used(), slot.max_seqlen,
+                      slot.number,   slot.positions,           slot.sources};
+}
+
+inline void device_pipe::copy_into(const static_arrays& to, const batch_work& from,
+                                   stream on) const {
+  if (from.rows > 0 && from.seq_len != to.seq_len) {
+    throw config_error("next_into: a batch has rows of " + std::to_string(from.seq_len) +
+                       " tokens, expected " + std::to_string(to.seq_len) +
+                       " as in the static arrays");
+  }
+  const array_copies copies = detail::copies_of(from, to);
+  if (state_->store.on_device()) {
+    const device_scope scope(state_->store.api(), options_.device);
+    check(state_->store.api(), state_->store.api().launch_copies(copies, on), "kernel launch");
+    return;
+  }
+  for (int i = 0; i < copies.count; ++i) {
+    const array_copy& each = copies.arrays[i];
+    std::memcpy(each.to, each.from, static_cast<std::size_t>(each.bytes));
+  }
 }
 
 inline void device_pipe::raise_failure() {

@@ -244,9 +244,8 @@ inline void slot_filler::fill(const ring_claim& claim, const staged_batch& stage
   refuse_unfit(staged);
   device_slot& slot = *claim.slot;
   const output_layout& outputs = state_->store.outputs();
-  slot.work =
-      outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
-  slot.boundaries = staged.boundaries;
+  slot.work = outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries,
+                           options_.rules, staged.slices);
   slot.max_seqlen = longest_document(slot.work);
   slot.number = staged.number;
   slot.positions.assign(staged.positions.begin(), staged.positions.end());
@@ -264,7 +263,7 @@ inline void slot_filler::send(const ring_claim& claim, const staged_batch& stage
   device_slot& slot = *claim.slot;
   const slot_store& store = state_->store;
   raw_block& raw = raw_[static_cast<std::size_t>(claim.ticket) % raw_.size()];
-  const std::size_t bytes = staged.layout.used_bytes(staged.boundaries);
+  const std::size_t bytes = staged.layout.used_bytes(staged.boundaries, staged.slices);
   current_ = {staged.hold, raw.copied, nullptr};
   if (raw.read != nullptr && !is_done(api(), raw.read)) {
     wait(api(), store.copies(), raw.read);
@@ -276,7 +275,7 @@ inline void slot_filler::send(const ring_claim& claim, const staged_batch& stage
   wait(api(), store.kernels(), raw.copied);
   state_->wait_for_users(slot, store.kernels());
   const batch_work work = store.outputs().work(slot.memory, raw.memory, staged.layout,
-                                               staged.boundaries, options_.rules);
+                                               staged.boundaries, options_.rules, staged.slices);
   // A batch without rows launches nothing: CUDA rejects an empty grid.
   if (work.rows > 0) check(api(), api().launch_batch(work, store.kernels()), "kernel launch");
   record(api(), slot.ready, store.kernels());
@@ -291,6 +290,24 @@ inline void slot_filler::refuse_unfit(const staged_batch& staged) const {
     throw config_error(
         "position ids must restart at boundaries, but a batch has no boundaries: make the source "
         "fill in boundaries");
+  }
+  if (staged.boundaries == 0 && layout.rows() > 0 &&
+      (options_.fields.segment_ids || layout.packed())) {
+    throw config_error(std::string(layout.packed() ? "rows are packed" : "segment_ids are wanted") +
+                       ", but a batch has no boundaries: make the source fill in boundaries");
+  }
+  const std::int64_t entries = staged.boundaries - layout.rows() + 1;
+  const std::int64_t size = options_.fields.cu_seqlens_size;
+  if (options_.fields.cu_seqlens && size != 0 && entries > size) {
+    throw config_error("a batch has " + std::to_string(entries) +
+                       " entries of cu_seqlens, expected at most cu_seqlens_size = " +
+                       std::to_string(size) + ": raise cu_seqlens_size");
+  }
+  if (layout.context_parallel() != largest_.context_parallel()) {
+    throw config_error("a batch has a part of each row for a context parallelism of " +
+                       std::to_string(layout.context_parallel()) + ", expected " +
+                       std::to_string(largest_.context_parallel()) +
+                       " as in the layout that the device pipe was created with");
   }
   const std::int64_t most = largest_.rows() * largest_.seq_len();
   if (layout.rows() * layout.seq_len() <= most &&

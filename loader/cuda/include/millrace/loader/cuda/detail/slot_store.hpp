@@ -28,7 +28,6 @@ struct device_slot {
   event released = nullptr;     ///< completes when the consumer is done; null on the host
 
   batch_work work;  ///< the last batch made: its shapes and the addresses of its fields
-  std::int64_t boundaries = 0;
   std::int32_t max_seqlen = 0;
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // on the host, [rows]

@@ -19,6 +19,7 @@ struct staged_batch {
   const std::byte* slot = nullptr;  ///< laid out as `layout`, 64-byte aligned, ideally page-locked
   slot_layout layout;
   std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 if they were not requested
+  std::int64_t slices = 0;      ///< slice_begin[rows]; 0 without context parallelism
   dataset::batch_number number = {};
   std::span<const std::int64_t> positions = {};  ///< [rows], as `batch::positions`, while held
   std::span<const std::int64_t> sources = {};    ///< [rows]
