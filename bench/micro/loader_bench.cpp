@@ -168,8 +168,8 @@ void fill_one(benchmark::State& state) {
   }
   telemetry meter;
   data_verifier verifier({{files[0], types[0]}}, options.verify);
-  const detail::fill_options fill{options.fields, options.field_rules,
-                                  options.prefetch_samples > 0};
+  const detail::fill_options fill{
+      options.fields, {options.field_rules}, options.prefetch_samples > 0};
   detail::fill_worker worker(fill, files, types, std::make_unique<mmap_reader>(files), &verifier,
                              meter.producer());
   detail::planned_batch batch;

@@ -30,11 +30,19 @@ MILLRACE_INLINE const loader_options& check(const loader_options& options) {
          "1 to 2147483647");
   expect(options.rank >= 0 && options.rank < options.world_size, "rank", options.rank,
          "0 to world_size - 1, which is " + std::to_string(options.world_size - 1));
+  expect(options.context_parallel >= 1 && options.context_parallel <= 1 << 20, "context_parallel",
+         options.context_parallel, "1 to 1048576");
+  expect(options.cp_rank >= 0 && options.cp_rank < options.context_parallel, "cp_rank",
+         options.cp_rank,
+         "0 to context_parallel - 1, which is " + std::to_string(options.context_parallel - 1));
   expect(options.consumed_samples >= 0, "consumed_samples", options.consumed_samples, "0 or more");
   expect(options.look_ahead >= 1 && options.look_ahead <= 1024, "look_ahead", options.look_ahead,
          "1 to 1024");
+  expect(options.held >= 1 && options.held <= 1024, "held", options.held, "1 to 1024");
   expect(options.prefetch_samples >= 0 && options.prefetch_samples <= 65536, "prefetch_samples",
          options.prefetch_samples, "0 to 65536");
+  expect(options.end_within.count() >= 0 && options.end_within.count() <= most, "end_within",
+         options.end_within.count(), "0 to 2147483647 ms");
   expect(options.threads >= 1 && options.threads <= 255, "threads", options.threads, "1 to 255");
   const std::int64_t width = options.samples_of_micro_batch();
   const auto whole = [&](std::int64_t samples, const char* name) {

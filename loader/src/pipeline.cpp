@@ -11,12 +11,15 @@
 #include <vector>
 
 #include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/context_cut.hpp>
 #include <millrace/loader/detail/batch/fill_turns.hpp>
 #include <millrace/loader/detail/batch/fill_worker.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/plan/context_plan.hpp>
 #include <millrace/loader/detail/plan/look_ahead.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
 #include <millrace/loader/detail/telemetry/stage.hpp>
@@ -32,7 +35,8 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
       ring_(make_ring(run, options, sampler.count())),
       turns_(*ring_,
              look_ahead(run, sampler, options.rank, batches_ahead(options, sampler.count()),
-                        options.boundaries || options.fields.cu_seqlens),
+                        needs_boundaries(options),
+                        {context_of(run, options), types_of(run.sources())}),
              static_cast<std::size_t>(options.threads)),
       meter_(std::make_shared<telemetry>(meter_options(run, options, ring_->size()))),
       verifier_(make_verifier(run, options)) {
@@ -42,14 +46,45 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
   io_options io = options.io;
   if (io.request_bytes == 0) {  // the usual request size, which decides which back end is best
     const auto row = static_cast<std::uint64_t>(run.seq_len() + (run.extra_token() ? 1 : 0));
-    io.request_bytes = row * formats::size_bytes(types.front());
+    const auto chunks = static_cast<std::uint64_t>(
+        options.context_parallel == 1 ? 1 : 2 * options.context_parallel);
+    io.request_bytes =
+        std::max<std::uint64_t>(1, row / chunks * formats::size_bytes(types.front()));
   }
-  const fill_options fill{options.fields, options.field_rules, options.prefetch_samples > 0};
+  const fill_options fill{options.fields,
+                          {options.field_rules, options.positions_at_boundaries},
+                          options.prefetch_samples > 0};
+  context_cut cut;
+  if (options.context_parallel > 1) cut = {context_of(run, options), layout_of(run, options, 1)};
   for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
     auto reader = options.reader ? options.reader(files) : make_reader(files, io);
     workers_.emplace_back(fill, files, types, std::move(reader), verifier_.get(),
-                          meter_->producer(i));
+                          meter_->producer(i), cut);
   }
+}
+
+MILLRACE_INLINE slot_layout pipeline::layout_of(const dataset::run& run,
+                                                const loader_options& options,
+                                                std::int64_t context_parallel) {
+  return {options.batch_size,
+          run.seq_len() / context_parallel,
+          run.extra_token() && context_parallel == 1,
+          width_of(types_of(run.sources())),
+          run.packed(),
+          context_parallel};
+}
+
+MILLRACE_INLINE context_rules pipeline::context_of(const dataset::run& run,
+                                                   const loader_options& options) {
+  context_rules rules;
+  rules.context_parallel = options.context_parallel;
+  rules.cp_rank = options.cp_rank;
+  rules.seq_len = run.seq_len();
+  rules.packed = run.packed();
+  rules.positions_at_boundaries = options.positions_at_boundaries;
+  if (options.field_rules.reset_position_ids) rules.eod = options.field_rules.eod;
+  rules.pad = options.field_rules.pad;
+  return rules;
 }
 
 MILLRACE_INLINE std::unique_ptr<data_verifier> pipeline::make_verifier(
@@ -85,6 +120,7 @@ MILLRACE_INLINE telemetry_options pipeline::meter_options(const dataset::run& ru
 MILLRACE_INLINE void pipeline::start() try {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
+    setup.cpus = options_.near_cpus;
     if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
     threads_.emplace_back(std::move(setup), [this, i] { fill_slots(i); });
   }
@@ -93,24 +129,28 @@ MILLRACE_INLINE void pipeline::start() try {
   throw;
 }
 
-// In addition to the look_ahead slots, there is one for the caller and one per thread. There are at
-// most as many slots as micro-batches, so that no option allocates more memory than the run needs.
+// There are look_ahead slots, those that the caller holds, and one per thread. There are at most as
+// many slots as micro-batches, so that no option allocates more memory than the run needs.
 MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const dataset::run& run,
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
-  const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
-  if (slots == 0) return std::make_shared<ring>(0, [](std::size_t) -> batch_slot { throw 0; });
+  const std::int64_t ahead = options.look_ahead + options.threads;
+  const std::int64_t slots = std::min(ahead + options.held, batches);
+  if (slots == 0) {
+    return share_at_home<ring>(std::size_t{0}, [](std::size_t) -> batch_slot { throw 0; });
+  }
   const slot_layout layout = layout_of(run, options);
   const auto count = static_cast<std::size_t>(slots);
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())
                                                : plain_memory(count, layout.capacity_bytes());
   const std::vector<memory_block> host_blocks = host_memory(options.fields, layout, count);
-  return std::make_shared<ring>(count, [&](std::size_t i) {
+  const auto make = [&](std::size_t i) {
     batch_slot slot(layout, blocks.at(i));
     place_host_fields(options.fields, host_blocks[i], slot);
     return slot;
-  });
+  };
+  return share_at_home<ring>(count, make, slot_reuse::newest, ahead);
 }
 
 MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {

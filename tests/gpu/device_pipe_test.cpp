@@ -31,32 +31,33 @@ const cuda_api& api() {
 // after the kernel.
 struct brought_back {
   explicit brought_back(const device_batch& batch, stream on)
-      : rows(batch.rows()), seq_len(batch.seq_len()), entries(batch.cu_seqlens_size()) {
-    const auto elements = static_cast<std::size_t>(rows * seq_len);
-    work.tokens = take(batch.tokens(), elements, on);
-    work.labels = take(batch.labels(), elements, on);
-    work.position_ids = take(batch.position_ids(), elements, on);
-    work.loss_mask = take(batch.loss_mask(), elements, on);
-    work.cu_seqlens = take(batch.cu_seqlens(), static_cast<std::size_t>(entries), on);
+      : work(test::arrays_of(batch)), entries(batch.cu_seqlens_used()) {
+    const auto elements = static_cast<std::size_t>(work.rows * work.seq_len);
+    const std::size_t id_bytes = elements * static_cast<std::size_t>(work.ids);
+    take(work.tokens, id_bytes, on);
+    take(work.labels, id_bytes, on);
+    take(work.position_ids, id_bytes, on);
+    take(work.loss_mask, 4 * elements, on);
+    take(work.segment_ids, 4 * elements, on);
+    take(work.cu_seqlens, 4 * static_cast<std::size_t>(work.cu_seqlens_size), on);
   }
 
   template <class T>
-  T* take(const T* from, std::size_t count, stream on) {
-    memory.push_back(allocate_pinned(api(), count * sizeof(T)));
-    auto* to = static_cast<T*>(memory.back().get().value);
-    check(api(), api().copy_to_host(to, from, count * sizeof(T), on), "cudaMemcpyAsync");
-    return to;
+  void take(T*& array, std::size_t bytes, stream on) {
+    memory.push_back(allocate_pinned(api(), bytes));
+    void* const to = memory.back().get().value;
+    check(api(), api().copy_to_host(to, array, bytes, on), "cudaMemcpyAsync");
+    array = static_cast<T*>(to);
   }
 
-  std::int64_t rows;
-  std::int64_t seq_len;
+  batch_work work;
   std::int64_t entries;
   std::vector<pinned_block> memory;
-  batch_work work;
 };
 
-// Tests all rules for the fields, both token widths, rows from one token to many tiles (a thread
-// block of the kernel makes one tile of a row), and more batches than slots for them on the device.
+// Tests all rules for the fields, both widths of tokens and of ids, plain and packed rows from one
+// token to many tiles (a thread block of the kernel makes one tile of a row), rows of more
+// documents than a block has threads, and more batches than slots for them on the device.
 TEST(DevicePipeOnGpu, MakesWhatDatasetMakesOnTheHost) {
   std::mt19937_64 random(test::seed(20261122));
   const owned_stream stream = make_stream(api());
@@ -68,15 +69,20 @@ TEST(DevicePipeOnGpu, MakesWhatDatasetMakesOnTheHost) {
           std::vector<test::random_batch> batches;
           batches.reserve(6);
           for (int i = 0; i < 6; ++i) {
-            batches.push_back(test::make_random_batch(
-                random, {3, seq_len, random() % 2 == 0, width, eods}, rules));
+            test::random_shape shape{3, seq_len, random() % 2 == 0, width, eods};
+            shape.packed = i % 2 == 1;
+            shape.longest = static_cast<std::int64_t>(random() % 3) * 20;
+            batches.push_back(test::make_random_batch(random, shape, rules));
           }
+          wanted_fields fields = {.segment_ids = true};
+          fields.ids = random() % 2 == 0 ? id_width::i32 : id_width::i64;
+          if (random() % 2 == 0) fields.cu_seqlens_size = 3 * seq_len + 1;
           slot_layout largest = batches[0].layout;
           for (const auto& batch : batches) {
             if (batch.layout.capacity_bytes() > largest.capacity_bytes()) largest = batch.layout;
           }
           test::pinned_source source(&api(), std::move(batches));
-          device_pipe pipe(&api(), largest, {.rules = rules}, source.source());
+          device_pipe pipe(&api(), largest, {.fields = fields, .rules = rules}, source.source());
           std::vector<brought_back> results;
           for (const device_batch& batch : pipe.on(on)) {
             ASSERT_TRUE(batch.on_device());

@@ -4,6 +4,15 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#if __has_include(<nvtx3/nvToolsExtCudaRt.h>)
+#define MILLRACE_HAS_NVTX 1
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -14,6 +23,11 @@ namespace millrace::loader::cuda {
 
 static_assert(std::is_same_v<stream, cudaStream_t> && std::is_same_v<event, cudaEvent_t>);
 static_assert(cudaStreamCaptureStatusNone == 0 && cudaStreamCaptureModeRelaxed == 2);
+static_assert(stream_non_blocking == cudaStreamNonBlocking);
+static_assert(event_blocking_sync == cudaEventBlockingSync);
+static_assert(event_disable_timing == cudaEventDisableTiming);
+static_assert(host_portable == cudaHostAllocPortable);
+static_assert(cudaErrorNotReady == 600);
 
 namespace {
 
@@ -70,6 +84,21 @@ int pop_device() {
   return pop != nullptr ? runtime_code(pop(&popped)) : int{cudaErrorInsufficientDriver};
 }
 
+#if MILLRACE_HAS_NVTX
+constexpr profiler_marks nvtx = {
+    .begin_range = [](const char* text) { (void)nvtxRangePushA(text); },
+    .end_range = [] { (void)nvtxRangePop(); },
+    .name_stream = [](stream which, const char* name) { nvtxNameCudaStreamA(which, name); },
+    .name_thread =
+        [](const char* name) {
+          nvtxNameOsThreadA(static_cast<std::uint32_t>(::syscall(SYS_gettid)), name);
+        },
+};
+constexpr const profiler_marks* profiler = &nvtx;
+#else
+constexpr const profiler_marks* profiler = nullptr;
+#endif
+
 constexpr cuda_api runtime = {
     .version = CUDART_VERSION,
     .architectures = MILLRACE_CUDA_ARCHITECTURES,
@@ -92,12 +121,15 @@ constexpr cuda_api runtime = {
     },
     .allocate = [](void** memory, std::size_t bytes) -> int { return cudaMalloc(memory, bytes); },
     .free = [](void* memory) -> int { return cudaFree(memory); },
-    .allocate_pinned = [](void** memory, std::size_t bytes) -> int {
-      return cudaHostAlloc(memory, bytes, cudaHostAllocPortable);
+    .allocate_pinned = [](void** memory, std::size_t bytes, unsigned flags) -> int {
+      return cudaHostAlloc(memory, bytes, flags);
     },
     .free_pinned = [](void* memory) -> int { return cudaFreeHost(memory); },
-    .create_stream = [](stream* made) -> int {
-      return cudaStreamCreateWithFlags(made, cudaStreamNonBlocking);
+    .priority_range = [](int* lowest, int* highest) -> int {
+      return cudaDeviceGetStreamPriorityRange(lowest, highest);
+    },
+    .create_stream = [](stream* made, unsigned flags, int priority) -> int {
+      return cudaStreamCreateWithPriority(made, flags, priority);
     },
     .destroy_stream = [](stream which) -> int { return cudaStreamDestroy(which); },
     .synchronize_stream = [](stream which) -> int { return cudaStreamSynchronize(which); },
@@ -113,14 +145,15 @@ constexpr cuda_api runtime = {
       *mode = exchanged;
       return code;
     },
-    .create_event = [](event* made) -> int {
-      return cudaEventCreateWithFlags(made, cudaEventDisableTiming | cudaEventBlockingSync);
+    .create_event = [](event* made, unsigned flags) -> int {
+      return cudaEventCreateWithFlags(made, flags);
     },
     .destroy_event = [](event which) -> int { return cudaEventDestroy(which); },
     .record_event = [](event which, stream behind) -> int {
       return cudaEventRecord(which, behind);
     },
     .synchronize_event = [](event which) -> int { return cudaEventSynchronize(which); },
+    .query_event = [](event which) -> int { return cudaEventQuery(which); },
     .wait_event = [](stream waits, event which) -> int {
       return cudaStreamWaitEvent(waits, which, 0);
     },
@@ -130,11 +163,20 @@ constexpr cuda_api runtime = {
     .copy_to_host = [](void* to, const void* from, std::size_t bytes, stream on) -> int {
       return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, on);
     },
+    .memory_device = [](const void* memory, int* device) -> int {
+      cudaPointerAttributes found{};
+      const int code = cudaPointerGetAttributes(&found, memory);
+      const bool there = found.type == cudaMemoryTypeDevice || found.type == cudaMemoryTypeManaged;
+      *device = code == 0 && there ? found.device : -1;
+      return code;
+    },
     .launch_batch = launch_batch,
+    .launch_copies = launch_copies,
     .find_kernels = find_kernels,
     .last_error = []() -> int { return cudaGetLastError(); },
     .error_name = [](int code) { return cudaGetErrorName(static_cast<cudaError_t>(code)); },
     .error_text = [](int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); },
+    .marks = profiler,
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
 #include <millrace/dataset/detail/sample/fields.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/wanted_fields.hpp>
@@ -36,7 +37,7 @@ MILLRACE_INLINE void join_boundaries(batch_slot& slot) {
   slot.max_seqlen = 0;
   for (std::size_t row = 0; row + 1 < begin.size(); ++row) {
     const auto offset =
-        static_cast<std::int32_t>(row) * static_cast<std::int32_t>(slot.layout.seq_len());
+        static_cast<std::int32_t>(row) * static_cast<std::int32_t>(slot.layout.whole_seq_len());
     for (std::int32_t i = begin[row] + 1; i < begin[row + 1]; ++i) {
       const std::int32_t at = offset + boundaries[static_cast<std::size_t>(i)];
       slot.max_seqlen = std::max(slot.max_seqlen, at - slot.cu_seqlens.back());
@@ -45,20 +46,29 @@ MILLRACE_INLINE void join_boundaries(batch_slot& slot) {
   }
 }
 
-MILLRACE_INLINE void fill_host_fields(const host_fields& wanted, dataset::field_options rules,
+MILLRACE_INLINE void fill_host_fields(const host_fields& wanted, host_field_rules rules,
                                       batch_slot& slot) {
   if (!wanted.any()) return;
   const slot_layout& layout = slot.layout;
-  rules.extra_token = layout.extra_token();
+  rules.options.extra_token = layout.extra_token();
+  if (rules.positions_at_boundaries) rules.options.reset_position_ids = false;
   const dataset::sample_fields<> all{slot.tokens, slot.labels, slot.loss_mask, slot.position_ids};
   if (wanted.tokens || wanted.labels || wanted.loss_mask || wanted.position_ids) {
     for (std::int64_t row = 0; row < layout.rows(); ++row) {
       const auto out = dataset::part_of(all, row * layout.seq_len(), layout.seq_len());
       if (layout.width() == token_width::u16) {
-        fill_row<std::uint16_t>(slot, row, rules, out);
+        fill_row<std::uint16_t>(slot, row, rules.options, out);
       } else {
-        fill_row<std::int32_t>(slot, row, rules, out);
+        fill_row<std::int32_t>(slot, row, rules.options, out);
       }
+      // The slices of a context-parallel rank end at boundaries already.
+      if (!rules.positions_at_boundaries || layout.cut() || out.position_ids.empty()) continue;
+      const std::span begin = slot.boundary_begin();
+      const auto r = static_cast<std::size_t>(row);
+      const auto first = static_cast<std::size_t>(begin[r]);
+      dataset::fill_position_ids<std::int64_t>(
+          slot.all_boundaries().subspan(first, static_cast<std::size_t>(begin[r + 1]) - first),
+          out.position_ids);
     }
   }
   if (wanted.cu_seqlens) join_boundaries(slot);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes layouts.json, which has ranks and slices that megatron-core 0.16.1 gives.
+"""Writes layouts.json: ranks, slices, and fields of context-parallel ranks by megatron-core 0.16.1.
 
 usage: generate.py [--check]
 
@@ -17,6 +17,7 @@ try:
     import megatron.core
     import torch
     import torch.distributed
+    from megatron.core.datasets.gpt_dataset import _get_ltor_masks_and_position_ids
     from megatron.core.parallel_state import RankGenerator
     from megatron.core.utils import get_batch_on_this_cp_rank
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -33,6 +34,9 @@ GRIDS = (
 )
 GROUPS = ("tp", "cp", "ep", "dp", "pp", "dp-cp", "tp-pp", "tp-dp-cp", "tp-ep", "tp-cp-ep-dp-pp")
 SLICES = ((12, 1), (8, 2), (12, 3), (32, 4))
+EOD = 9
+# seq_len, cp, reset_position_ids, eod_mask_loss
+FIELDS = ((8, 2, False, False), (16, 2, True, True), (24, 3, True, False), (32, 4, True, True))
 
 
 class Group:
@@ -56,10 +60,27 @@ def slices():
                              for r in range(cp)]}
 
 
+def fields():
+    """The fields of a row of text, as Megatron's datasets and trainer make and cut them."""
+    for seq_len, cp, reset, mask in FIELDS:
+        # Every fifth token or so is an eod; some are at the ends of chunks.
+        text = torch.tensor([EOD if (i * i + i // 4) % 5 == 3 else 100 + i for i in range(seq_len + 1)])
+        tokens, labels = text[:-1].contiguous(), text[1:].contiguous()
+        _, loss_mask, position_ids = _get_ltor_masks_and_position_ids(tokens, EOD, reset, False, mask, False)
+        whole = {"tokens": tokens, "labels": labels, "loss_mask": loss_mask, "position_ids": position_ids}
+        ranks = []
+        for rank in range(cp):
+            batch = {name: field.reshape(1, seq_len) for name, field in whole.items()}
+            part = get_batch_on_this_cp_rank(batch, Group(rank, cp))
+            ranks.append({name: [int(n) for n in field[0]] for name, field in part.items()})
+        yield {"text": text.tolist(), "eod": EOD, "reset_position_ids": reset, "eod_mask_loss": mask,
+               "ranks": ranks}
+
+
 def main():
-    text = '{"megatron_core": "%s", "grids": [\n%s\n], "slices": [\n%s\n]}\n' % (
+    text = '{"megatron_core": "%s", "grids": [\n%s\n], "slices": [\n%s\n],\n"fields": [\n%s\n]}\n' % (
         megatron.core.__version__, ",\n".join(map(json.dumps, grids())),
-        ",\n".join(map(json.dumps, slices())))
+        ",\n".join(map(json.dumps, slices())), ",\n".join(map(json.dumps, fields())))
     path = pathlib.Path(__file__).with_name("layouts.json")
     if "--check" not in sys.argv[1:]:
         path.write_text(text)

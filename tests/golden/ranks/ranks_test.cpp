@@ -9,7 +9,10 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include <millrace/loader/batch_loader.hpp>
+
 #include "support/paths.hpp"
+#include "unit/dataset/run/stored_run.hpp"
 
 namespace millrace::loader {
 namespace {
@@ -62,6 +65,43 @@ TEST_F(RanksGolden, SlicesAreThoseOfContextParallelism) {
     EXPECT_EQ(rank, cp);
   }
   EXPECT_EQ(compared, 10);
+}
+
+// Tokens, labels, loss mask and position ids of context-parallel ranks, as Megatron makes and cuts
+// them.
+TEST_F(RanksGolden, FieldsAreThoseOfContextParallelism) {
+  std::int64_t compared = 0;
+  for (const simdjson::dom::element row : golden_.at_key("fields").get_array()) {
+    const test::temp_folder folder{test::quick_folder()};
+    test::documents_of<std::uint16_t> documents(1);
+    auto& text = documents[0].emplace_back();
+    for (const std::int64_t token : numbers_of(row.at_key("text"))) {
+      text.push_back(static_cast<std::uint16_t>(token));
+    }
+    test::write_dataset<std::uint16_t>(folder / "data", documents);
+    const dataset::indexed_dataset data(folder / "data");
+    loader_options options;
+    options.seq_len = std::ssize(text) - 1;
+    options.fields = {true, true, true, true, false};
+    options.field_rules.eod = row.at_key("eod").get_int64();
+    options.field_rules.reset_position_ids = row.at_key("reset_position_ids").get_bool();
+    options.field_rules.eod_mask_loss = row.at_key("eod_mask_loss").get_bool();
+    const simdjson::dom::array ranks = row.at_key("ranks").get_array();
+    options.context_parallel = static_cast<std::int64_t>(ranks.size());
+    for (const simdjson::dom::element expected : ranks) {
+      batch_loader loader(data, options);
+      const auto batch = loader.next();
+      ASSERT_TRUE(batch.has_value());
+      const auto all = [](auto field) { return numbers(field.begin(), field.end()); };
+      EXPECT_EQ(all(batch->tokens()), numbers_of(expected.at_key("tokens")));
+      EXPECT_EQ(all(batch->labels()), numbers_of(expected.at_key("labels")));
+      EXPECT_EQ(all(batch->loss_mask()), numbers_of(expected.at_key("loss_mask")));
+      EXPECT_EQ(all(batch->position_ids()), numbers_of(expected.at_key("position_ids")));
+      ++compared;
+      ++options.cp_rank;
+    }
+  }
+  EXPECT_EQ(compared, 2 + 2 + 3 + 4);
 }
 
 }  // namespace

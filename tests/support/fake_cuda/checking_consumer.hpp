@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,25 +12,62 @@
 #include <millrace/loader/cuda/device_batch.hpp>
 
 #include "support/fake_cuda/fake_cuda.hpp"
+#include "support/fake_cuda/kernel_memory.hpp"
 #include "support/fake_cuda/random_batch.hpp"
 
 namespace millrace::test {
 
-/// Compares the arrays of a batch with the expected ones. Returns the name of the first that
-/// differs, or "".
-inline std::string difference(const loader::cuda::batch_work& found, std::int64_t cu_seqlens_size,
+/// The arrays of a batch, as the kernel's description of them.
+inline loader::cuda::batch_work arrays_of(const loader::cuda::device_batch& batch) {
+  loader::cuda::batch_work found;
+  found.rows = batch.rows();
+  found.seq_len = batch.seq_len();
+  found.ids = batch.ids();
+  const auto pick = [&](const std::int64_t* wide, const std::int32_t* narrow) {
+    const bool is_wide = found.ids == loader::cuda::id_width::i64;
+    return const_cast<void*>(is_wide ? static_cast<const void*>(wide) : narrow);
+  };
+  found.tokens = pick(batch.tokens(), batch.tokens<std::int32_t>());
+  found.labels = pick(batch.labels(), batch.labels<std::int32_t>());
+  found.position_ids = pick(batch.position_ids(), batch.position_ids<std::int32_t>());
+  found.loss_mask = const_cast<float*>(batch.loss_mask());
+  found.segment_ids = const_cast<std::int32_t*>(batch.segment_ids());
+  found.cu_seqlens = const_cast<std::int32_t*>(batch.cu_seqlens());
+  found.cu_seqlens_size = batch.cu_seqlens_size();
+  return found;
+}
+
+/// Compares those arrays of a batch that are not null with the expected ones. Returns the name of
+/// the first that differs, or "".
+///
+/// @param cu_seqlens_used  entries of cu_seqlens, without those that repeat the last one
+inline std::string difference(const loader::cuda::batch_work& found, std::int64_t cu_seqlens_used,
                               const expected_fields& expected) {
+  const auto ids_differ = [&](const void* array, const std::vector<std::int64_t>& wanted) {
+    if (array == nullptr) return false;
+    if (found.ids == loader::cuda::id_width::i64) {
+      return std::memcmp(array, wanted.data(), wanted.size() * sizeof(wanted[0])) != 0;
+    }
+    const auto* const ids = static_cast<const std::int32_t*>(array);
+    return !std::equal(wanted.begin(), wanted.end(), ids, ids + wanted.size());
+  };
   const auto differs = [](const auto* array, const auto& wanted) {
+    if (array == nullptr) return false;
     return std::memcmp(array, wanted.data(), wanted.size() * sizeof(wanted[0])) != 0;
   };
-  if (differs(found.tokens, expected.tokens)) return "tokens";
-  if (differs(found.labels, expected.labels)) return "labels";
-  if (differs(found.position_ids, expected.position_ids)) return "position_ids";
+  if (ids_differ(found.tokens, expected.tokens)) return "tokens";
+  if (ids_differ(found.labels, expected.labels)) return "labels";
+  if (ids_differ(found.position_ids, expected.position_ids)) return "position_ids";
   if (differs(found.loss_mask, expected.loss_mask)) return "loss_mask";
-  if (static_cast<std::size_t>(cu_seqlens_size) != expected.cu_seqlens.size()) {
-    return "cu_seqlens_size";
+  if (differs(found.segment_ids, expected.segment_ids)) return "segment_ids";
+  if (found.cu_seqlens == nullptr) return "";
+  if (static_cast<std::size_t>(cu_seqlens_used) != expected.cu_seqlens.size()) {
+    return "cu_seqlens_used";
   }
   if (differs(found.cu_seqlens, expected.cu_seqlens)) return "cu_seqlens";
+  for (std::int64_t e = cu_seqlens_used; e < found.cu_seqlens_size; ++e) {
+    if (found.cu_seqlens[e] != expected.cu_seqlens.back()) return "the padding of cu_seqlens";
+  }
   return "";
 }
 
@@ -41,26 +79,18 @@ class checking_consumer {
 
   void use(const loader::cuda::device_batch& batch, const random_batch& wanted,
            loader::cuda::stream on) {
-    loader::cuda::batch_work found;
-    found.tokens = const_cast<std::int64_t*>(batch.tokens());
-    found.labels = const_cast<std::int64_t*>(batch.labels());
-    found.position_ids = const_cast<std::int64_t*>(batch.position_ids());
-    found.loss_mask = const_cast<float*>(batch.loss_mask());
-    found.cu_seqlens = const_cast<std::int32_t*>(batch.cu_seqlens());
-    const auto elements = static_cast<std::size_t>(batch.rows() * batch.seq_len());
-    const auto entries = batch.cu_seqlens_size();
-    cuda_->put(on,
-               {{found.tokens, 8 * elements},
-                {found.labels, 8 * elements},
-                {found.position_ids, 8 * elements},
-                {found.loss_mask, 4 * elements},
-                {found.cu_seqlens, 4 * static_cast<std::size_t>(entries)}},
-               [this, found, entries, &wanted, number = batch.micro_batch()] {
-                 const std::string what = difference(found, entries, wanted.expected);
-                 const std::scoped_lock lock(mutex_);
-                 ++seen_;
-                 if (!what.empty()) wrong_.push_back(what + " of " + std::to_string(number));
-               });
+    use(arrays_of(batch), batch.cu_seqlens_used(), batch.micro_batch(), wanted, on);
+  }
+
+  /// The same for arrays that a batch was written to.
+  void use(const loader::cuda::batch_work& found, std::int64_t cu_seqlens_used, std::int64_t number,
+           const random_batch& wanted, loader::cuda::stream on) {
+    cuda_->put(on, fields_of(found), [this, found, cu_seqlens_used, &wanted, number] {
+      const std::string what = difference(found, cu_seqlens_used, wanted.expected);
+      const std::scoped_lock lock(mutex_);
+      ++seen_;
+      if (!what.empty()) wrong_.push_back(what + " of " + std::to_string(number));
+    });
   }
 
   std::int64_t seen() const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,11 @@ class pinned_source {
     }
   }
 
+  /// Calls `tell` with the memory of each slot that is about to be overwritten.
+  void tell_writes(std::function<void(const void*, std::size_t)> tell) {
+    state_->tell_writes = std::move(tell);
+  }
+
   /// Makes the source throw instead of serving batch k, counted from 0.
   void fail_at(std::int64_t k) { fail_at_ = k; }
 
@@ -70,6 +76,7 @@ class pinned_source {
     std::vector<std::byte*> free;
     std::size_t held = 0;
     std::size_t most_held = 0;
+    std::function<void(const void*, std::size_t)> tell_writes = [](const void*, std::size_t) {};
   };
 
   std::optional<loader::cuda::staged_batch> next() {
@@ -86,6 +93,7 @@ class pinned_source {
     }
     std::memcpy(slot, batch.slot.data(), batch.slot.size());
     const std::shared_ptr<const void> hold(slot, [state = state_](std::byte* done) {
+      state->tell_writes(done, state->bytes);
       std::memset(done, 0xEE, state->bytes);
       const std::scoped_lock lock(state->mutex);
       state->free.push_back(done);

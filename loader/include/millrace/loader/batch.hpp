@@ -25,7 +25,9 @@
 namespace millrace::loader {
 
 /// One micro-batch. Arrays are row-major, with one row per sample. There are `layout().rows()`
-/// rows: batch_size, or fewer (possibly 0) in a short last batch without `drop_last`.
+/// rows: batch_size, or fewer (possibly 0) in a short last batch without `drop_last`. With context
+/// parallelism, a row is this rank's part of the sample, of `layout().seq_len()` tokens. Its fields
+/// are those of the whole row at the same places.
 ///
 ///     std::optional<millrace::loader::batch> batch = loader.next();
 ///     if (batch) {
@@ -58,7 +60,8 @@ class batch {
   }
   /// Document boundaries of all rows, concatenated, for attention kernels: ascending offsets from 0
   /// to rows * seq_len, without duplicates; a single 0 if there are no rows. The longest document
-  /// has `max_seqlen()` tokens.
+  /// has `max_seqlen()` tokens. With context parallelism, both are those of whole rows on every
+  /// rank, as Transformer Engine takes them.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }
@@ -82,16 +85,17 @@ class batch {
   // The batch's tokens in the token type of the slot, laid out as they are copied to a device.
 
   const slot_layout& layout() const noexcept { return slot().layout; }
-  /// The arrays text, real, boundary_begin, boundaries and document_ends in one block, as described
-  /// in `slot_layout`, so that a single copy transfers them.
+  /// The arrays text, real, boundary_begin, boundaries, document_ends and those of slices in one
+  /// block, as described in `slot_layout`, so that a single copy transfers them.
   std::span<const std::byte> bytes() const noexcept {
-    return {slot().block.get(), slot().layout.used_bytes(slot().boundaries)};
+    return {slot().block.get(), slot().layout.used_bytes(slot().boundaries, slot().slices)};
   }
   /// Tokens, [rows, layout().text_len()]; 0 for padding.
   /// @throws config_error  Token is not the token type of the slots (uint16 or int32)
   template <class Token>
   std::span<const Token> text() const;
-  /// Number of tokens in each row that are not padding, [rows].
+  /// Number of tokens in each row that are not padding, [rows]; without its last label if context
+  /// parallelism divides the row.
   std::span<const std::int32_t> real() const noexcept { return slot().real(); }
   /// For each row, the index of its first boundary in `boundaries()`, and last the number of all
   /// boundaries, [rows + 1].
@@ -102,6 +106,9 @@ class batch {
   /// Packed rows only: for each boundary, the offset at which the tokens of the preceding document
   /// end and its padding begins.
   std::span<const std::int32_t> document_ends() const noexcept { return slot().document_ends(); }
+  /// Context parallelism only: for each row 0 and the ends of its slices, as `slice_ends` in
+  /// `slot_layout`.
+  std::span<const std::int32_t> slices() const noexcept { return slot().slice_arrays().ends; }
 
  private:
   friend class batch_loader;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,7 +40,8 @@ using dataset::sampler_type;
 using make_reader_function =
     std::function<std::unique_ptr<range_reader>(const std::vector<data_file>& files)>;
 
-/// Options of a loader. All ranks must pass the same values, except for `rank`.
+/// Options of a loader. All ranks must pass the same values, except for `rank` and `cp_rank`, and
+/// for what does not change the samples: threads, memory, fields.
 ///
 ///     millrace::loader::loader_options options;
 ///     options.batch_size = 8;
@@ -48,12 +50,22 @@ using make_reader_function =
 ///     options.global_batch_size = 1024;
 ///     options.fields.loss_mask = true;
 struct loader_options {
-  std::int64_t batch_size = 1;        ///< rows per micro-batch
-  std::int64_t seq_len = 0;           ///< tokens per row; with a run, 0 or the run's value
-  std::int64_t rank = 0;              ///< data-parallel rank, 0 .. world_size - 1
-  std::int64_t world_size = 1;        ///< data-parallel ranks
+  std::int64_t batch_size = 1;  ///< rows per micro-batch
+  std::int64_t seq_len = 0;     ///< tokens per row; with a run, 0 or the run's value
+  std::int64_t rank = 0;        ///< data-parallel rank, 0 .. world_size - 1
+  std::int64_t world_size = 1;  ///< data-parallel ranks
+  /// Ranks that share each row, Megatron's context parallelism (CP). Each gets two of 2 * CP chunks
+  /// of a row or, in packed rows, of each document. Ranks of a context-parallel group have the same
+  /// `rank`.
+  std::int64_t context_parallel = 1;
+  std::int64_t cp_rank = 0;           ///< 0 .. context_parallel - 1
   std::int64_t consumed_samples = 0;  ///< samples served before, over all ranks
   std::int64_t look_ahead = 2;        ///< micro-batches prepared in advance
+  /// Micro-batches that the caller may hold at once without reducing the look-ahead. Takes the
+  /// memory of one micro-batch each. 8 are enough for Megatron's 1F1B schedule with up to 8
+  /// pipeline stages; `held_by_stage` gives the number for a stage. Without pipeline parallelism, 1
+  /// or 2 are enough.
+  std::int64_t held = 8;
 
   std::int64_t global_batch_size = 0;  ///< samples per step; 0: batch_size * world_size
   std::optional<dataset::rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
@@ -73,20 +85,30 @@ struct loader_options {
   /// How fields are made: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. `extra_token` is
   /// ignored here; the run decides.
   dataset::field_options field_rules = {};
+  /// Restart position ids at document boundaries of the index, not by token value. Finding
+  /// boundaries reads the index.
+  bool positions_at_boundaries = false;
   /// If true, batches carry document boundaries for a device. Batches with `fields.cu_seqlens` or
   /// packed rows always carry them. Finding boundaries reads the index.
   bool boundaries = false;
 
   std::int64_t prefetch_samples = 64;  ///< samples announced in advance; at least 2 batches
   std::int64_t threads = 1;            ///< threads that fill slots
-  std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: anywhere
-  verify_options verify = {};          ///< checks of checksums and ids
-  std::size_t trace_events = 0;        ///< events kept for a trace, 40 bytes each; 0: none
+  std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: see near_cpus
+  /// If `cpus` is empty: CPUs that all threads may run on; empty: anywhere. A device loader sets
+  /// this to the CPUs of the device's NUMA node.
+  std::vector<int> near_cpus = {};
+  verify_options verify = {};    ///< checks of checksums and ids
+  std::size_t trace_events = 0;  ///< events kept for a trace, 40 bytes each; 0: none
   /// How files are read: the back end and its options. The environment variable MILLRACE_IO sets
   /// the back end if `io` does not.
   io_options io = {};
   make_reader_function reader = {};  ///< custom reader instead of `io`; empty: none
   slot_memory memory = {};           ///< memory for batches; empty: plain memory
+  /// How long a destructor waits for reads that have begun, 0 to 2147483647. Afterwards the threads
+  /// stay behind and free everything when their reads return (`ends_of_process` lists them). Until
+  /// then they may use a dataset that was passed by reference.
+  std::chrono::milliseconds end_within{10'000};
 
   std::int64_t samples_of_micro_batch() const noexcept { return batch_size * world_size; }
   std::int64_t samples_of_step() const noexcept {

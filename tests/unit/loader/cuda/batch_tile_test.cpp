@@ -1,73 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <barrier>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <millrace/dataset/detail/packing/packed_sample.hpp>
 #include <millrace/loader/cuda/detail/host_fields.hpp>
 #include <millrace/loader/cuda/detail/lone_block.hpp>
 #include <millrace/loader/cuda/detail/output_layout.hpp>
 
+#include "support/config_refusal.hpp"
 #include "support/fake_cuda/checking_consumer.hpp"
+#include "support/fake_cuda/cut_batch.hpp"
 #include "support/fake_cuda/random_batch.hpp"
+#include "support/fake_cuda/thread_block.hpp"
 #include "support/seed.hpp"
 
 namespace millrace::loader::cuda {
 namespace {
 
-// Models a thread block on a device: its threads run the same code and meet at sync().
-class thread_block {
- public:
-  thread_block(std::int64_t rank, std::int64_t size, std::barrier<>& meet,
-               std::vector<std::int32_t>& shared)
-      : rank_(rank), size_(size), meet_(&meet), shared_(&shared) {}
-  std::int64_t size() const { return size_; }
-  std::int64_t rank() const { return rank_; }
-  void sync() { meet_->arrive_and_wait(); }
-  std::int32_t* shared() { return shared_->data(); }
-
- private:
-  std::int64_t rank_;
-  std::int64_t size_;
-  std::barrier<>* meet_;
-  std::vector<std::int32_t>* shared_;
-};
-
-// Makes the whole batch with blocks of `threads` threads, one block after another.
-void make_by_threads(const batch_work& work, std::int64_t threads) {
-  std::vector<std::int32_t> shared(static_cast<std::size_t>(shared_integers(threads)));
-  std::barrier<> meet(threads);
-  std::vector<std::jthread> all;
-  for (std::int64_t rank = 0; rank < threads; ++rank) {
-    all.emplace_back([&, rank] {
-      thread_block block(rank, threads, meet, shared);
-      for (std::int64_t row = 0; row < work.rows; ++row) {
-        for (std::int64_t tile = 0; tile < tiles_of(work); ++tile) {
-          if (work.narrow) {
-            make_tile<std::uint16_t>(block, work, row, tile);
-          } else {
-            make_tile<std::int32_t>(block, work, row, tile);
-          }
-          block.sync();  // the next block reuses the memory
-        }
-      }
-    });
-  }
-}
+constexpr wanted_fields every_field = {.segment_ids = true};
 
 // The description of a batch's device work, and its memory.
 struct made {
-  explicit made(const test::random_batch& batch)
-      : outputs(batch.layout, {}), memory(outputs.bytes() + 256, std::byte{0xDB}) {
+  explicit made(const test::random_batch& batch, const wanted_fields& fields = every_field)
+      : outputs(batch.layout, fields), memory(outputs.bytes() + 256, std::byte{0xDB}) {
     void* first = memory.data();
     std::size_t room = memory.size();
     std::align(256, outputs.bytes(), first, room);
@@ -75,7 +40,7 @@ struct made {
     // end.
     slot.assign(batch.slot.begin(), batch.slot.end());
     work = outputs.work(static_cast<std::byte*>(first), slot.data(), batch.layout, batch.boundaries,
-                        batch.rules);
+                        batch.rules, batch.slices);
   }
   output_layout outputs;
   std::vector<std::byte> memory;
@@ -87,15 +52,23 @@ std::string check(const made& done, const test::random_batch& batch) {
   return test::difference(done.work, batch.boundaries - batch.layout.rows() + 1, batch.expected);
 }
 
-std::vector<test::random_shape> shapes() {
+std::string text_of(const test::random_shape& shape, const batch_rules& rules) {
+  return std::to_string(shape.rows) + " x " + std::to_string(shape.seq_len) +
+         (shape.packed ? ", packed" : "") + ", documents up to " + std::to_string(shape.longest) +
+         ", eods " + std::to_string(shape.eod_share) + ", positions " +
+         std::to_string(static_cast<int>(rules.positions)) + ", pad " + std::to_string(rules.pad);
+}
+
+// Plain rows, packed rows, and rows of more documents than a block has threads.
+std::vector<test::random_shape> shapes_of(std::int64_t rows, std::int64_t seq_len) {
   std::vector<test::random_shape> result;
-  for (const token_width width : {token_width::u16, token_width::i32}) {
-    for (const bool extra : {true, false}) {
-      for (const double eods : {0.0, 0.001, 0.2}) {
-        result.push_back({1, 1, extra, width, eods});
-        result.push_back({5, 37, extra, width, eods});
-        // Three tiles, the last of which is partial.
-        result.push_back({2, 2 * tile_tokens + 77, extra, width, eods});
+  for (const double eods : {0.0, 0.001, 0.2}) {
+    for (const std::int64_t longest : {0, 3, 100}) {
+      for (const bool packed : {false, true}) {
+        test::random_shape shape{.rows = rows, .seq_len = seq_len, .eod_share = eods};
+        shape.packed = packed;
+        shape.longest = longest;
+        result.push_back(shape);
       }
     }
   }
@@ -104,113 +77,291 @@ std::vector<test::random_shape> shapes() {
 
 TEST(BatchTile, MakesWhatDatasetMakesOnTheHost) {
   std::mt19937_64 random(test::seed(20261122));
-  for (const test::random_shape& shape : shapes()) {
-    for (const batch_rules& rules : test::all_rules()) {
-      const auto batch = test::make_random_batch(random, shape, rules);
-      const made done(batch);
-      make_batch(done.work);
-      ASSERT_EQ(check(done, batch), "")
-          << shape.rows << " x " << shape.seq_len << ", positions "
-          << static_cast<int>(rules.positions) << ", pad " << rules.pad;
-      const made on_host(batch);
-      fill_on_host(on_host.work);
-      ASSERT_EQ(check(on_host, batch), "") << "fill_on_host";
-      ASSERT_EQ(longest_document(on_host.work), batch.expected.max_seqlen);
+  for (const std::int64_t seq_len : {1, 37, 512, 513, 1101}) {
+    for (test::random_shape shape : shapes_of(3, seq_len)) {
+      for (const batch_rules& rules : test::all_rules()) {
+        shape.width = random() % 2 == 0 ? token_width::u16 : token_width::i32;
+        shape.extra_token = random() % 2 == 0;
+        wanted_fields fields = every_field;
+        fields.ids = random() % 2 == 0 ? id_width::i64 : id_width::i32;
+        const auto batch = test::make_random_batch(random, shape, rules);
+        const made done(batch, fields);
+        make_batch(done.work);
+        ASSERT_EQ(check(done, batch), "") << text_of(shape, rules);
+        const made on_host(batch, fields);
+        fill_on_host(on_host.work);
+        ASSERT_EQ(check(on_host, batch), "") << "fill_on_host, " << text_of(shape, rules);
+        ASSERT_EQ(longest_document(on_host.work), batch.expected.max_seqlen);
+      }
     }
   }
 }
 
 // The result does not depend on the number of threads in a block. The device runs the same code on
-// its threads, and ThreadSanitizer detects a missing sync().
+// its 256 threads, and ThreadSanitizer detects a missing sync().
 TEST(BatchTile, DoesNotDependOnHowManyThreadsABlockHas) {
   std::mt19937_64 random(test::seed(7));
-  for (const std::int64_t threads : {1, 2, 8}) {
-    for (const position_rule positions : {position_rule::after_eod, position_rule::boundaries}) {
-      const batch_rules rules = {.eod = 7, .eod_mask_loss = true, .positions = positions};
-      for (const double eods : {0.0003, 0.1}) {
-        const auto batch = test::make_random_batch(
-            random, {2, 2 * tile_tokens + 77, true, token_width::u16, eods}, rules);
+  for (const std::int32_t threads : {1, 2, 8, 256}) {
+    for (const test::random_shape& shape : shapes_of(2, 2 * tile_tokens + 77)) {
+      for (const auto positions : {position_rule::after_eod, position_rule::boundaries}) {
+        if (threads == 256 && random() % 4 != 0) continue;  // many threads are slow
+        const std::int64_t pad = random() % 2 == 0 ? 7 : -1;
+        const batch_rules rules = {
+            .eod = 7, .pad = pad, .eod_mask_loss = true, .positions = positions};
+        const auto batch = test::make_random_batch(random, shape, rules);
         const made done(batch);
-        make_by_threads(done.work, threads);
-        ASSERT_EQ(check(done, batch), "") << threads << " threads";
+        test::make_by_threads(done.work, threads);
+        ASSERT_EQ(check(done, batch), "") << threads << " threads, " << text_of(shape, rules);
       }
     }
   }
 }
 
-// Packed rows equal those that `dataset` makes: each document is a text of its own, including its
-// padding.
-TEST(BatchTile, MakesPackedRowsAsDatasetDoes) {
-  std::mt19937_64 random(test::seed(99));
-  for (int round = 0; round < 60; ++round) {
-    constexpr std::int64_t pad_to = 4;
-    const std::int64_t seq_len = 4 * static_cast<std::int64_t>(1 + random() % 40);
-    std::vector<dataset::packed_part> parts;
-    for (std::int64_t left = seq_len; left > 0;) {
-      dataset::packed_part part{};
-      part.tokens = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(left));
-      left -= dataset::share_of(part, pad_to);
-      parts.push_back(part);
-      if (random() % 4 == 0) break;
-    }
-    for (const batch_rules& rules : test::all_rules()) {
-      std::vector<std::uint16_t> text(static_cast<std::size_t>(seq_len));
-      for (auto& token : text) token = static_cast<std::uint16_t>(random() % 3 == 0 ? 7 : random());
-      std::vector<std::int32_t> joined(text.size() + 1);
-      const auto size = dataset::fill_packed_cu_seqlens(parts, seq_len, pad_to, joined);
-      std::vector<std::int32_t> ends = {0};
-      std::int32_t at = 0;
-      for (const auto& part : parts) {
-        ends.push_back(at + static_cast<std::int32_t>(part.tokens));
-        at += static_cast<std::int32_t>(dataset::share_of(part, pad_to));
+wanted_fields subset(unsigned bits) {
+  wanted_fields fields;
+  fields.tokens = (bits & 1) != 0;
+  fields.labels = (bits & 2) != 0;
+  fields.position_ids = (bits & 4) != 0;
+  fields.loss_mask = (bits & 8) != 0;
+  fields.cu_seqlens = (bits & 16) != 0;
+  fields.segment_ids = (bits & 32) != 0;
+  return fields;
+}
+
+unsigned arrays_in(const batch_work& work) {
+  unsigned bits = 0;
+  bits |= work.tokens != nullptr ? 1 : 0;
+  bits |= work.labels != nullptr ? 2 : 0;
+  bits |= work.position_ids != nullptr ? 4 : 0;
+  bits |= work.loss_mask != nullptr ? 8 : 0;
+  bits |= work.cu_seqlens != nullptr ? 16 : 0;
+  bits |= work.segment_ids != nullptr ? 32 : 0;
+  return bits;
+}
+
+TEST(BatchTile, MakesAnyOfTheFieldsWithoutTheOthers) {
+  std::mt19937_64 random(test::seed(11));
+  for (unsigned bits = 0; bits < 64; ++bits) {
+    for (const auto ids : {id_width::i32, id_width::i64}) {
+      for (const batch_rules& rules : test::all_rules()) {
+        test::random_shape shape{.rows = 2, .seq_len = 600, .longest = 90};
+        shape.packed = random() % 2 == 0;
+        const auto batch = test::make_random_batch(random, shape, rules);
+        wanted_fields fields = subset(bits);
+        fields.ids = ids;
+        const made done(batch, fields);
+        ASSERT_EQ(arrays_in(done.work), bits);
+        make_batch(done.work);
+        ASSERT_EQ(check(done, batch), "") << bits << ", " << text_of(shape, rules);
+        const made on_host(batch, fields);
+        fill_on_host(on_host.work);
+        ASSERT_EQ(check(on_host, batch), "")
+            << "fill_on_host, " << bits << ", " << text_of(shape, rules);
       }
-      const std::vector<std::int32_t> real = {static_cast<std::int32_t>(seq_len)};
-      const std::vector<std::int32_t> begin = {0, static_cast<std::int32_t>(size.entries)};
+    }
+  }
+}
 
-      test::expected_fields expected;
-      expected.tokens.resize(text.size());
-      expected.labels.resize(text.size());
-      expected.position_ids.resize(text.size());
-      expected.loss_mask.resize(text.size());
-      dataset::field_options options;
-      options.extra_token = false;
-      options.eod = rules.eod;
-      options.pad = rules.pad;
-      options.eod_mask_loss = rules.eod_mask_loss;
-      options.reset_position_ids = rules.positions == position_rule::after_eod;
-      const dataset::sample_fields<std::int64_t> fields = {
-          expected.tokens, expected.labels, expected.loss_mask, expected.position_ids};
-      dataset::fill_packed_fields<std::uint16_t, std::int64_t>(text, parts, pad_to, options,
-                                                               fields);
-      expected.cu_seqlens.assign(joined.begin(), joined.begin() + size.entries);
+// Rows in which a block cannot read back to the last eod: their eods are noted first.
+TEST(BatchTile, MakesLongRows) {
+  std::mt19937_64 random(test::seed(128));
+  const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
+  for (const std::int64_t seq_len : {8192, 8193, 131072, 1048576 + 77}) {
+    for (const double eods : {0.0, 0.00002, 0.001}) {
+      for (const bool packed : {false, true}) {
+        if (packed && seq_len > 1000000) continue;  // too slow on one thread
+        test::random_shape shape{.rows = 2, .seq_len = seq_len, .eod_share = eods};
+        shape.packed = packed;
+        shape.longest = packed ? seq_len / 3 : 0;
+        const auto batch = test::make_random_batch(random, shape, rules);
+        const made done(batch);
+        EXPECT_EQ(needs_marks(done.work), seq_len > 8192);
+        make_batch(done.work);
+        ASSERT_EQ(check(done, batch), "") << text_of(shape, rules);
+        if (seq_len > 200000) continue;
+        const made by_threads(batch);
+        test::make_by_threads(by_threads.work, 8);
+        ASSERT_EQ(check(by_threads, batch), "") << "8 threads, " << text_of(shape, rules);
+      }
+    }
+  }
+}
 
-      for (const bool by_tile : {true, false}) {
-        test::expected_fields found = expected;
-        for (auto* array : {&found.tokens, &found.labels, &found.position_ids}) {
-          array->assign(array->size(), -5);
+/// A batch of a context-parallel rank, and its description for messages.
+struct cut_case {
+  test::random_batch batch;
+  std::string text;
+};
+
+cut_case make_cut(std::mt19937_64& random, std::int64_t cp, std::int64_t seq_len, double eods,
+                  const batch_rules& rules) {
+  test::random_shape shape{.rows = 2, .seq_len = 2 * cp * seq_len, .eod_share = eods};
+  constexpr std::int64_t longest[] = {0, 30, 700};
+  shape.longest = longest[random() % 3];
+  shape.packed = random() % 2 == 0;
+  shape.padding = 2 * cp;
+  shape.extra_token = random() % 2 == 0;
+  shape.width = random() % 2 == 0 ? token_width::u16 : token_width::i32;
+  const auto rank = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(cp));
+  return {
+      test::cut_batch(test::make_random_batch(random, shape, rules), cp, rank),
+      "rank " + std::to_string(rank) + " of " + std::to_string(cp) + ", " + text_of(shape, rules)};
+}
+
+wanted_fields fields_of(const test::random_batch& batch) {
+  wanted_fields fields = every_field;
+  fields.cu_seqlens = batch.layout.packed();
+  return fields;
+}
+
+// The fields of a context-parallel rank are those of whole rows at the rank's places.
+TEST(CutBatchTile, MakesTheRanksPartOfWholeRows) {
+  std::mt19937_64 random(test::seed(41));
+  for (const std::int64_t cp : {2, 3, 4}) {
+    for (const std::int64_t chunk : {1, 2, 9, 150, 500}) {
+      for (const double eods : {0.0, 0.01, 0.3}) {
+        for (const batch_rules& rules : test::all_rules()) {
+          const cut_case cut = make_cut(random, cp, chunk, eods, rules);
+          wanted_fields fields = fields_of(cut.batch);
+          fields.ids = random() % 2 == 0 ? id_width::i64 : id_width::i32;
+          const made done(cut.batch, fields);
+          make_batch(done.work);
+          ASSERT_EQ(check(done, cut.batch), "") << cut.text;
+          const made on_host(cut.batch, fields);
+          fill_on_host(on_host.work);
+          ASSERT_EQ(check(on_host, cut.batch), "") << "fill_on_host, " << cut.text;
+          ASSERT_EQ(longest_document(on_host.work), cut.batch.expected.max_seqlen) << cut.text;
         }
-        found.loss_mask.assign(found.loss_mask.size(), -5.0F);
-        found.cu_seqlens.assign(found.cu_seqlens.size(), -5);
-        batch_work work;
-        work.text = text.data();
-        work.real = real.data();
-        work.boundary_begin = begin.data();
-        work.boundaries = joined.data();
-        work.document_ends = ends.data();
-        work.rows = 1;
-        work.seq_len = seq_len;
-        work.text_len = seq_len;
-        work.rules = rules;
-        work.tokens = found.tokens.data();
-        work.labels = found.labels.data();
-        work.position_ids = found.position_ids.data();
-        work.loss_mask = found.loss_mask.data();
-        work.cu_seqlens = found.cu_seqlens.data();
-        by_tile ? make_batch(work) : fill_on_host(work);
-        ASSERT_EQ(test::difference(work, size.entries, expected), "")
-            << "by_tile " << by_tile << ", round " << round;
       }
     }
+  }
+}
+
+TEST(CutBatchTile, DoesNotDependOnHowManyThreadsABlockHas) {
+  std::mt19937_64 random(test::seed(42));
+  for (const std::int32_t threads : {2, 8, 256}) {
+    for (int round = 0; round < (threads == 256 ? 8 : 40); ++round) {
+      const batch_rules rules = test::all_rules()[random() % 18];
+      const cut_case cut = make_cut(random, 2 + round % 3, tile_tokens / 2 + 77, 0.01, rules);
+      const made done(cut.batch, fields_of(cut.batch));
+      test::make_by_threads(done.work, threads);
+      ASSERT_EQ(check(done, cut.batch), "") << threads << " threads, " << cut.text;
+    }
+  }
+}
+
+// Rows that are long even after the cut, whose eods are noted first.
+TEST(CutBatchTile, MakesLongRows) {
+  std::mt19937_64 random(test::seed(43));
+  for (const double eods : {0.0, 0.0001, 0.01}) {
+    for (int round = 0; round < 6; ++round) {
+      const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
+      const cut_case cut = make_cut(random, 2 + round % 2, 6000, eods, rules);
+      const made done(cut.batch, fields_of(cut.batch));
+      EXPECT_TRUE(needs_marks(done.work));
+      make_batch(done.work);
+      ASSERT_EQ(check(done, cut.batch), "") << cut.text;
+    }
+  }
+}
+
+// A padding that looks like an eod restarts positions if and only if the pad id is the eod, however
+// far before the tile it is.
+TEST(BatchTile, RestartsPositionsInPaddingAsDatasetDoes) {
+  std::mt19937_64 random(test::seed(3));
+  for (const std::int64_t seq_len : {2000, 9000}) {
+    for (const std::int64_t pad : {7, 11, -1}) {
+      for (const bool packed : {false, true}) {
+        for (int round = 0; round < 10; ++round) {
+          // The padding holds eods that nobody may read.
+          test::random_shape shape{.rows = 3, .seq_len = seq_len, .eod_share = 0.01};
+          shape.packed = packed;
+          const batch_rules rules = {.eod = 7, .pad = pad, .positions = position_rule::after_eod};
+          const auto batch = test::make_random_batch(random, shape, rules);
+          const made done(batch);
+          make_batch(done.work);
+          ASSERT_EQ(check(done, batch), "") << text_of(shape, rules);
+        }
+      }
+    }
+  }
+}
+
+// Consumers that need static shapes ask for a fixed number of boundaries.
+TEST(BatchTile, RepeatsTheLastBoundaryUpToAFixedSize) {
+  std::mt19937_64 random(test::seed(5));
+  for (const bool packed : {false, true}) {
+    for (const std::int64_t more : {0, 1, 700, 5000}) {
+      test::random_shape shape{.rows = 3, .seq_len = 700, .longest = 40};
+      shape.packed = packed;
+      const auto batch = test::make_random_batch(random, shape, {});
+      wanted_fields fields = every_field;
+      fields.cu_seqlens_size = batch.boundaries - 3 + 1 + more;
+      const made done(batch, fields);
+      ASSERT_EQ(done.work.cu_seqlens_size, fields.cu_seqlens_size);
+      make_batch(done.work);
+      EXPECT_EQ(check(done, batch), "") << more << " entries more";
+      const made on_host(batch, fields);
+      fill_on_host(on_host.work);
+      EXPECT_EQ(check(on_host, batch), "") << "fill_on_host, " << more << " entries more";
+      const made by_threads(batch, fields);
+      test::make_by_threads(by_threads.work, 8);
+      EXPECT_EQ(check(by_threads, batch), "") << "8 threads, " << more << " entries more";
+    }
+  }
+}
+
+// By hand, so that not only code of this project says what the numbers are.
+TEST(BatchTile, NumbersDocumentsFromOneAndPaddingZero) {
+  const std::vector<std::uint16_t> text = {5, 6, 7, 0, 8, 9, 0, 0};
+  const std::vector<std::int32_t> real = {8};
+  const std::vector<std::int32_t> begin = {0, 3};
+  const std::vector<std::int32_t> boundaries = {0, 4, 8};
+  const std::vector<std::int32_t> ends = {0, 3, 6};
+  std::vector<std::int32_t> found(8, -5);
+  std::vector<std::int32_t> tokens(8, -5);
+  std::vector<std::int32_t> cu_seqlens(5, -5);
+  batch_work work;
+  work.text = text.data();
+  work.real = real.data();
+  work.boundary_begin = begin.data();
+  work.boundaries = boundaries.data();
+  work.document_ends = ends.data();
+  work.rows = 1;
+  work.seq_len = work.text_len = 8;
+  work.boundary_count = 3;
+  work.ids = id_width::i32;
+  work.tokens = tokens.data();
+  work.segment_ids = found.data();
+  work.cu_seqlens = cu_seqlens.data();
+  work.cu_seqlens_size = 5;
+  for (const bool by_tile : {true, false}) {
+    for (auto* array : {&found, &tokens, &cu_seqlens}) array->assign(array->size(), -5);
+    by_tile ? make_batch(work) : fill_on_host(work);
+    EXPECT_EQ(found, (std::vector<std::int32_t>{1, 1, 1, 0, 2, 2, 0, 0}));
+    EXPECT_EQ(tokens, (std::vector<std::int32_t>{5, 6, 7, 0, 8, 9, 0, 0}));
+    EXPECT_EQ(cu_seqlens, (std::vector<std::int32_t>{0, 4, 8, 8, 8}));
+  }
+}
+
+// Attention kernels need documents that all context-parallel ranks can divide.
+TEST(OutputLayout, RefusesBoundariesOfRowsThatAreCutAndNotPacked) {
+  const slot_layout cut(1, 8, false, token_width::u16, false, 2);
+  EXPECT_NO_THROW(output_layout(cut, {.cu_seqlens = false}));
+  EXPECT_NO_THROW(output_layout(slot_layout(1, 8, false, token_width::u16, true, 2), {}));
+  EXPECT_THAT(test::config_refusal([&] { output_layout(cut, {}); }),
+              testing::StartsWith("fields.cu_seqlens is true with a context_parallel of 2, but the "
+                                  "rows are not packed"));
+}
+
+TEST(OutputLayout, RefusesASizeThatNoBoundariesHave) {
+  const slot_layout largest(1, 8, true, token_width::u16);
+  EXPECT_NO_THROW(output_layout(largest, {.cu_seqlens_size = 2}));
+  try {
+    (void)output_layout(largest, {.cu_seqlens_size = 1});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const config_error& e) {
+    EXPECT_STREQ(e.what(), "cu_seqlens_size is 1, expected 0 or 2 to 2147483648");
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <set>
@@ -13,8 +14,15 @@
 #include <variant>
 #include <vector>
 
+#include <millrace/loader/detail/io/pread_reader.hpp>
+#include <millrace/loader/detail/memory/cpu_list.hpp>
+#include <millrace/loader/loader_report.hpp>
+
+#include "support/config_refusal.hpp"
+#include "support/context_places.hpp"
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
+#include "support/faulty_reader.hpp"
 #include "support/loader_runs.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
@@ -40,6 +48,18 @@ test::random_batch batch_of_host(const batch& from) {
   test::random_batch result{from.layout(), {}, 0, {}, {}};
   result.expected = {all(from.tokens()),    all(from.labels()),     all(from.position_ids()),
                      all(from.loss_mask()), all(from.cu_seqlens()), from.max_seqlen()};
+  const std::int64_t seq_len = from.layout().seq_len();
+  for (std::int64_t row = 0; row < from.layout().rows(); ++row) {
+    const std::int32_t first = from.boundary_begin()[static_cast<std::size_t>(row)];
+    for (std::int32_t i = 0; i < seq_len; ++i) {
+      auto d = static_cast<std::size_t>(first) + 1;  // the boundary after token i
+      while (from.boundaries()[d] <= i) ++d;
+      const std::int32_t end = from.layout().packed() ? from.document_ends()[d]
+                                                      : from.real()[static_cast<std::size_t>(row)];
+      const auto number = static_cast<std::int32_t>(d) - first;
+      result.expected.segment_ids.push_back(i < end ? number : 0);
+    }
+  }
   return result;
 }
 
@@ -80,9 +100,13 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
     test::checking_consumer consumer(cuda);
     std::deque<test::random_batch> expected;  // the stream refers to it: must not move
     {
+      device_loader_options on_device;
+      on_device.no_device = no_device_rule::host;
+      on_device.fields.segment_ids = random() % 2 == 0;
+      on_device.fields.cu_seqlens = !on_device.fields.segment_ids || random() % 2 == 0;
+      on_device.fields.ids = random() % 2 == 0 ? id_width::i32 : id_width::i64;
       const auto loader =
-          device_loader_of(*stored.run, options, {.no_device = no_device_rule::host},
-                           device ? &fake_cuda::api() : nullptr);
+          device_loader_of(*stored.run, options, on_device, device ? &fake_cuda::api() : nullptr);
       EXPECT_EQ(loader->memory_report().granted == memory_kind::cuda, device);
       for (const device_batch& found : loader->on(stream.get().value)) {
         const auto wanted = host->next();
@@ -99,13 +123,8 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
           consumer.use(found, expected.back(), stream.get().value);
           continue;
         }
-        batch_work work;
-        work.tokens = const_cast<std::int64_t*>(found.tokens());
-        work.labels = const_cast<std::int64_t*>(found.labels());
-        work.position_ids = const_cast<std::int64_t*>(found.position_ids());
-        work.loss_mask = const_cast<float*>(found.loss_mask());
-        work.cu_seqlens = const_cast<std::int32_t*>(found.cu_seqlens());
-        EXPECT_EQ(test::difference(work, found.cu_seqlens_size(), expected.back().expected), "");
+        const batch_work work = test::arrays_of(found);
+        EXPECT_EQ(test::difference(work, found.cu_seqlens_used(), expected.back().expected), "");
       }
       EXPECT_FALSE(host->next().has_value());
     }
@@ -114,6 +133,145 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
     EXPECT_THAT(consumer.wrong(), IsEmpty());
     EXPECT_THAT(cuda.faults(), IsEmpty());
   }
+}
+
+/// The part of a whole batch that a context-parallel rank must find.
+test::random_batch part_of(const test::random_batch& whole, const batch& from,
+                           const loader_options& options) {
+  test::random_batch part = whole;
+  test::expected_fields& out = part.expected;
+  for (auto* array : {&out.tokens, &out.labels, &out.position_ids}) array->clear();
+  out.loss_mask.clear();
+  out.segment_ids.clear();
+  for (std::int64_t row = 0; row < from.layout().rows(); ++row) {
+    std::vector<std::int64_t> ends = {from.layout().seq_len()};
+    if (from.layout().packed()) {
+      const auto begin = from.boundary_begin().subspan(static_cast<std::size_t>(row));
+      ends.assign(from.boundaries().begin() + begin[0] + 1, from.boundaries().begin() + begin[1]);
+    }
+    for (const std::int64_t place :
+         test::places_of_rank(ends, options.context_parallel, options.cp_rank)) {
+      const auto at = static_cast<std::size_t>(row * from.layout().seq_len() + place);
+      out.tokens.push_back(whole.expected.tokens[at]);
+      out.labels.push_back(whole.expected.labels[at]);
+      out.position_ids.push_back(whole.expected.position_ids[at]);
+      out.loss_mask.push_back(whole.expected.loss_mask[at]);
+      out.segment_ids.push_back(whole.expected.segment_ids[at]);
+    }
+  }
+  return part;
+}
+
+// Each context-parallel rank gets its part of the batches that a loader of whole rows serves, on a
+// device with random delays and without a device.
+TEST(DeviceLoader, ServesContextParallelRanksTheirPart) {
+  std::mt19937_64 random(test::seed(78));
+  for (int round = 0; round < 36; ++round) {
+    stored_run stored(static_cast<test::run_kind>(round % 3), round % 2 == 0);
+    const bool packed = stored.request.kind == test::run_kind::packed;
+    loader_options options;
+    options.batch_size = 3;
+    options.context_parallel = 2 + round / 3 % 2;
+    options.cp_rank = static_cast<std::int64_t>(random() % 2);
+    stored.request.pad_documents_to = 2 * options.context_parallel;
+    stored.run.emplace(test::run_of(stored.request, stored.prefixes));
+    options.field_rules.eod = static_cast<std::int64_t>(random() % 300);
+    options.field_rules.reset_position_ids = random() % 2 == 0;
+    options.field_rules.eod_mask_loss = random() % 2 == 0;
+    device_loader_options on_device;
+    on_device.no_device = no_device_rule::host;
+    on_device.positions_at_boundaries = random() % 3 == 0;
+    on_device.fields.cu_seqlens = packed;
+    on_device.fields.segment_ids = random() % 2 == 0;
+    on_device.fields.ids = random() % 2 == 0 ? id_width::i32 : id_width::i64;
+    loader_options whole = options;
+    whole.fields = test::all_fields;
+    whole.context_parallel = 1;
+    whole.cp_rank = 0;
+    whole.positions_at_boundaries = on_device.positions_at_boundaries;
+    const auto host = test::loader_of(*stored.run, whole);
+    SCOPED_TRACE(testing::Message()
+                 << "round " << round << ": " << name_of(stored.request.kind) << ", rank "
+                 << options.cp_rank << " of " << options.context_parallel);
+
+    fake_cuda cuda(random());
+    const bool device = round % 4 != 3;
+    const owned_stream stream = make_stream(fake_cuda::api());
+    test::checking_consumer consumer(cuda);
+    std::deque<test::random_batch> expected;  // the stream refers to it: must not move
+    {
+      const auto loader =
+          device_loader_of(*stored.run, options, on_device, device ? &fake_cuda::api() : nullptr);
+      for (const device_batch& found : loader->on(stream.get().value)) {
+        const auto wanted = host->next();
+        ASSERT_TRUE(wanted.has_value());
+        expected.push_back(part_of(batch_of_host(*wanted), *wanted, options));
+        EXPECT_EQ(found.seq_len() * options.context_parallel, wanted->layout().seq_len());
+        if (packed) {
+          EXPECT_EQ(found.max_seqlen(), wanted->max_seqlen());
+        }
+        EXPECT_THAT(found.positions(), testing::ElementsAreArray(wanted->positions()));
+        EXPECT_EQ(dataset::write_state(loader->state()), dataset::write_state(host->state()));
+        if (device) {
+          consumer.use(found, expected.back(), stream.get().value);
+          continue;
+        }
+        const batch_work work = test::arrays_of(found);
+        EXPECT_EQ(test::difference(work, found.cu_seqlens_used(), expected.back().expected), "");
+      }
+      EXPECT_FALSE(host->next().has_value());
+    }
+    drain(fake_cuda::api(), stream.get().value);
+    EXPECT_EQ(consumer.seen(), device ? static_cast<std::int64_t>(expected.size()) : 0);
+    EXPECT_THAT(consumer.wrong(), IsEmpty());
+    EXPECT_THAT(cuda.faults(), IsEmpty());
+  }
+}
+
+// A rank copies only its own tokens: 2 bytes each and little more, whether position ids restart or
+// not.
+TEST(DeviceLoader, CopiesOnlyTheRanksPart) {
+  const test::temp_folder folder{test::quick_folder()};
+  test::documents_of<std::uint16_t> documents(1);
+  documents[0].push_back(std::vector<std::uint16_t>(4096 * 16 + 1, 5));
+  test::write_dataset<std::uint16_t>(folder / "data", documents);
+  const dataset::indexed_dataset data(folder / "data");
+  fake_cuda cuda;
+  for (const std::int64_t cp : {1, 2, 4}) {
+    for (const bool reset : {false, true}) {
+      loader_options options = {.batch_size = 8, .seq_len = 4096, .context_parallel = cp};
+      options.field_rules.reset_position_ids = reset;
+      options.field_rules.eod = 9;
+      device_loader_options on_device;
+      on_device.fields.cu_seqlens = false;
+      device_loader loader(data, options, on_device, &fake_cuda::api());
+      while (loader.next(nullptr)) {
+      }
+      const pipe_report report = loader.report();
+      EXPECT_EQ(report.tokens, 2 * 8 * 4096 / cp);
+      const double each =
+          static_cast<double>(report.bytes_to_device) / static_cast<double>(report.tokens);
+      EXPECT_LE(each, cp == 1 ? 2.01 : cp == 2 ? 2.04 : 2.08) << cp;
+    }
+  }
+}
+
+// What context parallelism cannot serve is refused when the loader is made.
+TEST(DeviceLoader, RefusesDocumentsThatRanksCannotDivide) {
+  const stored_run plain(test::run_kind::instant, false);
+  const stored_run packed(test::run_kind::packed, false);  // padded to 2 tokens
+  fake_cuda cuda;
+  loader_options options;
+  options.context_parallel = 2;
+  const auto refusal = [&](const stored_run& stored) {
+    return test::config_refusal(
+        [&] { (void)device_loader_of(*stored.run, options, {}, &fake_cuda::api()); });
+  };
+  EXPECT_THAT(refusal(packed), testing::HasSubstr("pad_documents_to is 2, expected a multiple of "
+                                                  "4: cu_seqlens with context parallelism of 2"));
+  EXPECT_THAT(refusal(plain),
+              testing::StartsWith("fields.cu_seqlens is true with a context_parallel of 2, but the "
+                                  "rows are not packed"));
 }
 
 // A program that may run without a device says so. Otherwise it would compute with pointers to the
@@ -225,6 +383,49 @@ TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
   EXPECT_EQ(cuda.alive(), 0U);
   (void)fake_cuda::api().use_device(0);
+}
+
+// The threads of a loader run on the CPUs of the device's NUMA node, if nobody chose others.
+TEST(DeviceLoader, RunsOnTheNodeOfTheDevice) {
+  const std::vector<int> all = allowed_cpus();
+  ASSERT_FALSE(all.empty());
+  const std::vector<int> of_node = {all.back()};
+  const test::temp_folder sys;
+  const auto pci = sys / "bus/pci/devices/0000:01:00.0";
+  const auto node = sys / "devices/system/node/node1";
+  std::filesystem::create_directories(pci);
+  std::filesystem::create_directories(node);
+  test::write_text(pci / "numa_node", "1\n");
+  test::write_text(node / "cpulist", cpu_list_text(of_node) + "\n");
+
+  const stored_run stored(test::run_kind::instant, false);
+  const dataset::indexed_dataset data(stored.prefixes[0]);
+  for (const bool chosen : {false, true}) {
+    fake_cuda cuda;
+    std::vector<int> filled_on;
+    loader_options options{.batch_size = 1, .seq_len = 16, .threads = 1};
+    if (chosen) options.cpus = {all.front()};
+    options.reader = [&](const std::vector<data_file>& files) {
+      return std::make_unique<test::faulty_reader>(std::make_unique<pread_reader>(files),
+                                                   [&](std::int64_t n) {
+                                                     if (n == 0) filled_on = allowed_cpus();
+                                                   });
+    };
+    device_loader_options device;
+    device.pool.files.sys = sys.path();
+    device_loader loader(data, options, device, &fake_cuda::api());
+    ASSERT_TRUE(loader.next(nullptr).has_value());
+    EXPECT_EQ(filled_on, chosen ? std::vector<int>{all.front()} : of_node);
+    std::string said;
+    for (const grant& each : loader.report().threads)
+      said += each.asked + ": " + each.granted + "\n";
+    const std::string cpus = "CPUs " + cpu_list_text(of_node) + " for thread mr-device: yes\n";
+    EXPECT_EQ(said, "NUMA node of device 0000:01:00.0: 1\nCPUs of NUMA node 1: yes\n" +
+                        (chosen ? "" : cpus));
+    const auto fill = loader.host().observe().threads;
+    ASSERT_EQ(fill.size(), 1U);
+    EXPECT_EQ(fill[0].granted, "yes");
+  }
 }
 
 TEST(DeviceLoader, TakesADatasetAsItIs) {

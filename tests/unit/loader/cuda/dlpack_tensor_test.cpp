@@ -80,6 +80,42 @@ TEST_F(DlpackTensor, DescribesTheArraysOfABatch) {
   EXPECT_EQ(to_dlpack(*batch, batch_field::position_ids)->tensor.data, batch->position_ids());
 }
 
+// The types and shapes that JAX and static graphs need.
+TEST_F(DlpackTensor, HasTheTypesAndTheShapeThatWereAskedFor) {
+  for (const cuda_api* api : {&fake_cuda::api(), static_cast<const cuda_api*>(nullptr)}) {
+    test::pinned_source source(api, batches_of(1));
+    device_options options;
+    options.fields = {.segment_ids = true, .ids = id_width::i32, .cu_seqlens_size = 100};
+    options.no_device = no_device_rule::host;
+    device_pipe pipe(api, source.batches()[0].layout, options, source.source());
+    const auto batch = pipe.next(on_);
+    EXPECT_EQ(batch->tokens(), nullptr) << "they are not of 64 bits";
+    const std::pair<batch_field, const void*> fields[] = {
+        {batch_field::tokens, batch->tokens<std::int32_t>()},
+        {batch_field::labels, batch->labels<std::int32_t>()},
+        {batch_field::position_ids, batch->position_ids<std::int32_t>()},
+        {batch_field::segment_ids, batch->segment_ids()},
+        {batch_field::cu_seqlens, batch->cu_seqlens()},
+    };
+    for (const auto& [field, array] : fields) {
+      SCOPED_TRACE(static_cast<int>(field));
+      const dlpack_tensor tensor = to_dlpack(*batch, field);
+      ASSERT_NE(array, nullptr);
+      EXPECT_EQ(tensor->tensor.data, array);
+      EXPECT_EQ(tensor->tensor.dtype.code, 0);  // kDLInt
+      EXPECT_EQ(tensor->tensor.dtype.bits, 32);
+      const bool of_boundaries = field == batch_field::cu_seqlens;
+      EXPECT_EQ(tensor->tensor.ndim, of_boundaries ? 1 : 2);
+      EXPECT_EQ(tensor->tensor.shape[0], of_boundaries ? 100 : 3);
+      if (!of_boundaries) {
+        EXPECT_EQ(tensor->tensor.shape[1], 24);
+      }
+    }
+    EXPECT_EQ(batch->cu_seqlens_size(), 100);
+    EXPECT_EQ(batch->cu_seqlens_used(), std::ssize(source.batches()[0].expected.cu_seqlens));
+  }
+}
+
 // Checks the published layout byte by byte, as a foreign library reads it.
 TEST_F(DlpackTensor, LiesInMemoryAsItsAbiSays) {
   const auto batch = pipe_.next(on_);
@@ -171,6 +207,7 @@ TEST_F(DlpackTensor, RefusesWhatTheBatchDoesNotHave) {
   } catch (const config_error& e) {
     EXPECT_STREQ(e.what(), "a tensor of loss_mask was requested, but wanted_fields excludes it");
   }
+  EXPECT_THROW((void)to_dlpack(*batch, batch_field::segment_ids), config_error);
 }
 
 }  // namespace

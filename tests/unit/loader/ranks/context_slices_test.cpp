@@ -102,36 +102,5 @@ TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
   }
 }
 
-// The pieces are those of the given part. Compares with a text that is expanded token by token.
-TEST(PiecesOf, AreThoseOfThePart) {
-  std::mt19937_64 random(test::seed(2));
-  const auto write_out = [](const std::vector<dataset::piece>& pieces) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> tokens;
-    for (const dataset::piece& each : pieces) {
-      for (std::int64_t i = 0; i < each.tokens; ++i) {
-        tokens.emplace_back(each.sequence, each.first + i);
-      }
-    }
-    return tokens;
-  };
-  for (int round = 0; round < 500; ++round) {
-    std::vector<dataset::piece> pieces(random() % 6);
-    for (auto& each : pieces) {
-      each = {static_cast<std::int64_t>(random() % 9), static_cast<std::int64_t>(random() % 50),
-              static_cast<std::int64_t>(random() % 7)};
-    }
-    const auto text = write_out(pieces);
-    const row_slice part = {static_cast<std::int64_t>(random() % 20),
-                            static_cast<std::int64_t>(random() % 20)};
-    const auto begin = std::min<std::size_t>(static_cast<std::size_t>(part.first), text.size());
-    const auto end =
-        std::min<std::size_t>(static_cast<std::size_t>(part.first + part.length), text.size());
-    const std::vector<std::pair<std::int64_t, std::int64_t>> expected(
-        text.begin() + static_cast<std::ptrdiff_t>(begin),
-        text.begin() + static_cast<std::ptrdiff_t>(end));
-    EXPECT_EQ(write_out(pieces_of(pieces, part)), expected);
-  }
-}
-
 }  // namespace
 }  // namespace millrace::loader

@@ -55,7 +55,11 @@ class MILLRACE_EXPORT pipeline {
   pipeline(const dataset::run& run, const loader_options& options, const dataset::sampler& sampler);
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
-  ~pipeline() { ring_->close(); }
+  ~pipeline() { stop(); }
+
+  /// Stops requesting batches: next() returns those that are ready, then none. Called on any
+  /// thread.
+  void stop() const noexcept { ring_->close(); }
 
   /// Starts the threads. Call it once.
   /// @throws std::system_error, std::bad_alloc  a thread cannot be started. The ring ends with the
@@ -67,8 +71,7 @@ class MILLRACE_EXPORT pipeline {
 
   /// The layout of every slot.
   static slot_layout layout_of(const dataset::run& run, const loader_options& options) {
-    return {options.batch_size, run.seq_len(), run.extra_token(), width_of(types_of(run.sources())),
-            run.packed()};
+    return layout_of(run, options, options.context_parallel);
   }
 
   /// The CPUs of the threads, and why they differ from the requested ones.
@@ -93,6 +96,12 @@ class MILLRACE_EXPORT pipeline {
   const std::shared_ptr<telemetry>& meter() const noexcept { return meter_; }
 
  private:
+  static slot_layout layout_of(const dataset::run& run, const loader_options& options,
+                               std::int64_t context_parallel);
+  static bool needs_boundaries(const loader_options& options) {
+    return options.boundaries || options.fields.cu_seqlens || options.positions_at_boundaries;
+  }
+  static context_rules context_of(const dataset::run& run, const loader_options& options);
   /// Number of batches to plan ahead. At most the number of batches in the run, because each
   /// planned batch takes memory for everything except its tokens.
   static std::int64_t batches_ahead(const loader_options& options, std::int64_t batches) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <millrace/loader/cuda/detail/pipe_state.hpp>
@@ -33,8 +35,8 @@ namespace millrace::loader::cuda {
 /// Operations submitted to the consumer's stream after `next()` see filled arrays. The arrays stay
 /// valid until the batch and all tensors made from it are destroyed. Destroying the last one
 /// records an event on that stream, and the slot is refilled after the event; the host does not
-/// wait. So the stream must outlive the batch, and operations on other streams must be joined to it
-/// before the batch is destroyed.
+/// wait. So the stream must outlive the batch. To use the batch on another stream as well, call
+/// `wait_on` and `also_used_on` for it, or join it to the consumer's stream.
 ///
 /// A batch may outlive the pipe and be destroyed on any thread, but not in a stream callback. A
 /// batch that was moved from may only be destroyed or assigned to.
@@ -48,19 +50,36 @@ class device_batch {
   std::int64_t rows() const noexcept { return work().rows; }
   std::int64_t seq_len() const noexcept { return work().seq_len; }
 
+  /// The type of tokens, labels and position ids. They are null if asked for as another type.
+  id_width ids() const noexcept { return work().ids; }
   /// Input ids; 0 for padding.
-  const std::int64_t* tokens() const noexcept { return work().tokens; }
+  template <class Id = std::int64_t>
+  const Id* tokens() const noexcept {
+    return ids_in<Id>(work().tokens);
+  }
   /// The token after each input id; 0 if that is padding.
-  const std::int64_t* labels() const noexcept { return work().labels; }
-  const std::int64_t* position_ids() const noexcept { return work().position_ids; }
+  template <class Id = std::int64_t>
+  const Id* labels() const noexcept {
+    return ids_in<Id>(work().labels);
+  }
+  template <class Id = std::int64_t>
+  const Id* position_ids() const noexcept {
+    return ids_in<Id>(work().position_ids);
+  }
   /// 1 if the token counts in the loss, else 0.
   const float* loss_mask() const noexcept { return work().loss_mask; }
+  /// The document of each token: 1 for the first document of a row, 2 for the second, ... and 0 for
+  /// padding, after a document of a packed row as well as at the end of a row. Document s of a row
+  /// lies between its boundaries s - 1 and s.
+  const std::int32_t* segment_ids() const noexcept { return work().segment_ids; }
 
-  /// Document boundaries of all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_size()`
-  /// entries. Null if the source has no boundaries or the batch has no rows.
+  /// Document boundaries of all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_used()`
+  /// entries. If `wanted_fields::cu_seqlens_size` is set, more follow that repeat the last one, up
+  /// to that size. Null if the source has no boundaries or the batch has no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
-  std::int64_t cu_seqlens_size() const noexcept {
-    return slot().boundaries == 0 ? 0 : slot().boundaries - rows() + 1;
+  std::int64_t cu_seqlens_size() const noexcept { return work().cu_seqlens_size; }
+  std::int64_t cu_seqlens_used() const noexcept {
+    return work().cu_seqlens == nullptr ? 0 : work().cu_seqlens_used();
   }
   /// Number of tokens in the longest of these documents, or 0.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
@@ -76,12 +95,29 @@ class device_batch {
   /// Number of samples consumed by all ranks after this batch.
   std::int64_t consumed_after() const noexcept { return slot().number.consumed; }
 
+  // Streams other than the consumer's. Null is the default stream of the batch's device. On the
+  // host path these functions do nothing. They may be called on any thread.
+
+  /// Operations submitted to `other` after this call see filled arrays.
+  /// @throws config_error  the stream is being captured into a CUDA graph
+  /// @throws cuda_error    the runtime refuses the wait
+  void wait_on(stream other) const { held_->wait_on(other); }
+
+  /// Destroying the batch also records an event on `other`, and the slot is refilled only after
+  /// it, as with PyTorch's `record_stream`. So this stream must outlive the batch, too.
+  /// @throws config_error  the stream is cudaStreamPerThread
+  /// @throws cuda_error    an event cannot be created
+  void also_used_on(stream other) const {
+    detail::refuse_per_thread(other);
+    held_->also_used_on(other);
+  }
+
   /// An owner that keeps the slot alive, as the batch does; for code that passes the arrays on.
   std::shared_ptr<const void> hold() const noexcept { return held_; }
 
  private:
   friend class device_pipe;
-  device_batch(std::shared_ptr<const detail::held_slot> held, int device) noexcept
+  device_batch(std::shared_ptr<detail::held_slot> held, int device) noexcept
       : held_(std::move(held)), device_(device) {}
 
  public:
@@ -92,10 +128,15 @@ class device_batch {
   ~device_batch() = default;
 
  private:
+  template <class Id>
+  const Id* ids_in(const void* array) const noexcept {
+    static_assert(std::is_same_v<Id, std::int64_t> || std::is_same_v<Id, std::int32_t>);
+    return sizeof(Id) == static_cast<std::size_t>(ids()) ? static_cast<const Id*>(array) : nullptr;
+  }
   const device_slot& slot() const noexcept { return held_->slot(); }
   const batch_work& work() const noexcept { return slot().work; }
 
-  std::shared_ptr<const detail::held_slot> held_;
+  std::shared_ptr<detail::held_slot> held_;
   int device_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/dataset/sampler.hpp>
+#include <millrace/loader/detail/batch/sliced_fields.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
 #include <millrace/loader/detail/batch/slot_memory.hpp>
 
@@ -22,6 +23,7 @@ struct batch_slot {
   slot_layout layout;
   memory_block block;           // layout.capacity_bytes() long
   std::int64_t boundaries = 0;  // number of boundaries in `block`
+  std::int64_t slices = 0;      // number of entries in `slice_ends`
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<std::int64_t> sources;    // [rows]
@@ -66,6 +68,16 @@ struct batch_slot {
   std::span<std::int32_t> document_ends() const noexcept {
     return array<std::int32_t>(layout.document_ends_offset(boundaries),
                                layout.packed() ? boundaries : 0);
+  }
+  std::span<std::int32_t> slice_begin() const noexcept {
+    return array<std::int32_t>(layout.slice_begin_offset(boundaries),
+                               layout.cut() ? layout.rows() + 1 : 0);
+  }
+  slice_table slice_arrays() const noexcept {
+    const auto table = [&](int which) {
+      return array<std::int32_t>(layout.slices_offset(boundaries, slices, which), slices);
+    };
+    return {table(0), table(1), table(2), table(3), table(4)};
   }
 };
 

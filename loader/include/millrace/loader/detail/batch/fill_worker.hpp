@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/detail/sample/field_options.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/context_cut.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
 #include <millrace/loader/detail/batch/wanted_fields.hpp>
@@ -24,9 +25,9 @@ namespace millrace::loader::detail {
 
 /// Options of a filling thread.
 struct fill_options {
-  host_fields fields;                  ///< the arrays to make on the host
-  dataset::field_options field_rules;  ///< rules for making these arrays
-  bool prefetches = true;              ///< whether to announce later reads to the reader
+  host_fields fields;            ///< the arrays to make on the host
+  host_field_rules field_rules;  ///< rules for making these arrays
+  bool prefetches = true;        ///< whether to announce later reads to the reader
 };
 
 /// The work of one filling thread on a planned batch: it prefetches newly planned ranges, reads the
@@ -35,14 +36,19 @@ struct fill_options {
 class fill_worker {
  public:
   /// @param verifier  null: verify nothing
+  /// @param cut       the rank's part of each row
   fill_worker(const fill_options& options, std::vector<data_file> files,
               std::vector<formats::dtype> types, std::unique_ptr<range_reader> reader,
-              data_verifier* verifier, producer_log& log)
+              data_verifier* verifier, producer_log& log, context_cut cut = {})
       : options_(options),
         gather_(std::move(files), std::move(types)),
         reader_(std::move(reader)),
         verifier_(verifier),
-        log_(log) {}
+        log_(log),
+        cut_(std::move(cut)) {
+    const slot_layout& whole = cut_.whole();
+    if (cut_.cuts()) whole_.emplace(whole, plain_memory(1, whole.capacity_bytes()).front());
+  }
 
   /// Fills the slot of the micro-batch with the number `ticket`.
   ///
@@ -63,7 +69,7 @@ class fill_worker {
     const std::int64_t planned_ns = now_ns();
     log_.stage(loader_stage::plan, ticket, begin_ns, planned_ns);
 
-    const std::int64_t bytes = gather_.fill(batch.rows, *reader_, slot);
+    const std::int64_t bytes = gather(batch.rows, slot);
     const std::int64_t gathered_ns = now_ns();
     log_.read(ticket, planned_ns, gathered_ns, bytes);
 
@@ -77,6 +83,14 @@ class fill_worker {
   const range_reader& reader() const noexcept { return *reader_; }
 
  private:
+  std::int64_t gather(std::span<const dataset::sample_text> rows, batch_slot& slot) {
+    if (!whole_) return gather_.fill(rows, *reader_, slot);
+    whole_->set_rows(slot.layout.rows());
+    const std::int64_t bytes = gather_.fill(rows, *reader_, *whole_);
+    cut_.fill(rows, *whole_, slot);
+    return bytes;
+  }
+
   void verify(std::span<const dataset::sample_text> rows) {
     std::span<const read_request> requests = gather_.requests();
     for (const dataset::sample_text& row : rows) {
@@ -90,6 +104,8 @@ class fill_worker {
   std::unique_ptr<range_reader> reader_;
   data_verifier* verifier_;
   producer_log& log_;
+  context_cut cut_;
+  std::optional<batch_slot> whole_;  // for whole rows, if the slots have a part of each
 };
 
 }  // namespace millrace::loader::detail

@@ -9,6 +9,7 @@
 #include <millrace/dataset/detail/sample/fields.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/sliced_fields.hpp>
 #include <millrace/loader/detail/batch/wanted_fields.hpp>
 
 /// Makes the host fields of a batch (wanted_fields.hpp) from a filled slot.
@@ -35,7 +36,14 @@ inline std::vector<memory_block> host_memory(const host_fields& wanted, const sl
   return bytes == 0 ? std::vector<memory_block>(slots) : plain_memory(slots, bytes);
 }
 
-/// Fills the fields of one row. A packed row is filled document by document.
+/// How host fields are made.
+struct host_field_rules {
+  dataset::field_options options;
+  bool positions_at_boundaries = false;  ///< as in `loader_options`
+};
+
+/// Fills the fields of one row, except for positions at boundaries. A packed row is filled document
+/// by document, the row of a context-parallel rank slice by slice.
 template <class Token>
 void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_options& rules,
               const dataset::sample_fields<>& out) {
@@ -43,6 +51,12 @@ void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_opt
   const std::span text(reinterpret_cast<const Token*>(slot.row(row)),
                        static_cast<std::size_t>(layout.text_len()));
   const auto r = static_cast<std::size_t>(row);
+  if (layout.cut()) {
+    const std::span slices = slot.slice_begin();
+    fill_sliced_fields<Token, std::int64_t>(
+        text, slot.slice_arrays().of_row(slices[r], slices[r + 1]), rules, out);
+    return;
+  }
   if (!layout.packed()) {
     dataset::fill_fields<Token>(text, slot.real()[r], layout.seq_len(), rules, out);
     return;
@@ -61,7 +75,7 @@ void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_opt
 /// Joins the boundaries of all rows into `cu_seqlens`, as `dataset::join_cu_seqlens`.
 MILLRACE_EXPORT void join_boundaries(batch_slot& slot);
 
-MILLRACE_EXPORT void fill_host_fields(const host_fields& wanted, dataset::field_options rules,
+MILLRACE_EXPORT void fill_host_fields(const host_fields& wanted, host_field_rules rules,
                                       batch_slot& slot);
 
 }  // namespace millrace::loader::detail

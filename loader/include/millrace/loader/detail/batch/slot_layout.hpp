@@ -27,26 +27,52 @@ enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 ///                                                  that ends at boundaries[i], tokens end and
 ///                                                  padding begins; 0 if boundaries[i] is 0
 ///
-/// The last two arrays have no unused entries, so a copy transfers little more than tokens. Rows
-/// have no boundaries unless these were requested. Offsets are in bytes. The offsets of `text` and
-/// `real` are multiples of 64, those of the other arrays multiples of 4.
+/// With context parallelism, text has only this rank's tokens, and seq_len is their number per row:
+/// 1 / CP of a whole row. Boundaries and document_ends are those of whole rows. There are six more
+/// arrays. A slice is a range of the whole row, within a document if the row has boundaries, that
+/// lies in the rank's row without gaps.
+///
+///   slice_begin      i32 [rows + 1]                as boundary_begin, for the arrays below
+///   slice_ends       i32 [slice_begin[rows]]       per row: 0, then the ends of its slices; the
+///                                                  last is seq_len
+///   slice_real_ends  i32 [slice_begin[rows]]       [i] is where, in the slice that ends at
+///                                                  slice_ends[i], padding begins. It is
+///                                                  slice_ends[i] + 1 if nothing is padding and the
+///                                                  last token has a label
+///   slice_next       i32 [slice_begin[rows]]       [i] is that label: the next token of the whole
+///                                                  row; or 0
+///   slice_origins    i32 [slice_begin[rows]]       [i] is the index in the rank's row at which
+///                                                  position ids would be 0, maybe negative; eods
+///                                                  in the slice restart them
+///   slice_documents  i32 [slice_begin[rows]]       [i] is the number of the slice's document in
+///                                                  the whole row, from 1
+///
+/// Arrays of boundaries and slices have no unused entries, so a copy transfers little more than
+/// tokens. Rows have no boundaries unless these were requested. Offsets are in bytes. The offsets
+/// of `text` and `real` are multiples of 64, those of the other arrays multiples of 4.
 class slot_layout {
  public:
   static constexpr std::size_t alignment = 64;
 
   /// @throws config_error  an argument is out of range, or the slot has more than 2^31 - 1 tokens
+  ///
+  /// @param seq_len      tokens per row of this rank
+  /// @param extra_token  false with context parallelism
   slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width,
-              bool packed = false)
+              bool packed = false, std::int64_t context_parallel = 1)
       : rows_(rows),
         seq_len_(seq_len),
         text_len_(seq_len + (extra_token ? 1 : 0)),
+        context_parallel_(context_parallel),
         width_(width),
         packed_(packed) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    if (rows < 1 || seq_len < 1 || seq_len >= most || rows > most / (seq_len + 1)) {
+    const bool has_whole =
+        context_parallel >= 1 && seq_len >= 1 && seq_len < most / context_parallel;
+    const std::int64_t whole = has_whole ? seq_len * context_parallel : seq_len;
+    if (rows < 1 || !has_whole || rows > most / (whole + 1)) {
       throw config_error("a micro-batch of " + std::to_string(rows) + " rows of " +
-                         std::to_string(seq_len) +
-                         " tokens, expected 1 to 2147483647 tokens in all");
+                         std::to_string(whole) + " tokens, expected 1 to 2147483647 tokens in all");
     }
   }
 
@@ -63,6 +89,12 @@ class slot_layout {
   /// Tokens per row: seq_len, plus 1 if the last label is an extra token.
   std::int64_t text_len() const noexcept { return text_len_; }
   bool extra_token() const noexcept { return text_len_ != seq_len_; }
+  /// Number of ranks that share each row.
+  std::int64_t context_parallel() const noexcept { return context_parallel_; }
+  /// Tokens per row of all context-parallel ranks.
+  std::int64_t whole_seq_len() const noexcept { return seq_len_ * context_parallel_; }
+  /// True if the slot has slices.
+  bool cut() const noexcept { return context_parallel_ > 1; }
   token_width width() const noexcept { return width_; }
   /// True if labels and positions restart with each document. The slot then has `document_ends`.
   bool packed() const noexcept { return packed_; }
@@ -79,19 +111,39 @@ class slot_layout {
     return boundary_begin_offset() + 4 * count(rows_ + 1);
   }
   /// Capacity of `boundaries`, in entries.
-  std::int64_t most_boundaries() const noexcept { return rows_ * (seq_len_ + 1); }
+  std::int64_t most_boundaries() const noexcept { return rows_ * (whole_seq_len() + 1); }
+  /// Capacity of `slice_ends`, in entries.
+  std::int64_t most_slices() const noexcept { return cut() ? rows_ * (seq_len_ + 1) : 0; }
 
   /// @param boundaries  number of entries in use
   std::size_t document_ends_offset(std::int64_t boundaries) const noexcept {
     return boundaries_offset() + 4 * count(boundaries);
   }
 
-  /// Size of the slot's block, with space for the maximum number of boundaries.
-  std::size_t capacity_bytes() const noexcept { return rounded(used_bytes(most_boundaries())); }
-  /// Bytes in use, which are copied to a device.
-  /// @param boundaries  number of entries in use
-  std::size_t used_bytes(std::int64_t boundaries) const noexcept {
+  std::size_t slice_begin_offset(std::int64_t boundaries) const noexcept {
     return boundaries_offset() + 4 * count(boundaries) * (packed_ ? 2 : 1);
+  }
+  static constexpr int slice_arrays = 5;
+  /// Offset of array `which` of slice_ends, slice_real_ends, slice_next, slice_origins and
+  /// slice_documents.
+  ///
+  /// @param slices  number of entries in use
+  std::size_t slices_offset(std::int64_t boundaries, std::int64_t slices,
+                            int which) const noexcept {
+    return slice_begin_offset(boundaries) + 4 * count(rows_ + 1) +
+           4 * count(slices) * static_cast<std::size_t>(which);
+  }
+
+  /// Size of the slot's block, with space for the maximum number of boundaries and slices.
+  std::size_t capacity_bytes() const noexcept {
+    return rounded(used_bytes(most_boundaries(), most_slices()));
+  }
+  /// Bytes in use, which are copied to a device.
+  ///
+  /// @param boundaries  number of entries in use
+  /// @param slices      the same for slice_ends; 0 without context parallelism
+  std::size_t used_bytes(std::int64_t boundaries, std::int64_t slices = 0) const noexcept {
+    return cut() ? slices_offset(boundaries, slices, slice_arrays) : slice_begin_offset(boundaries);
   }
 
  private:
@@ -103,6 +155,7 @@ class slot_layout {
   std::int64_t rows_;
   std::int64_t seq_len_;
   std::int64_t text_len_;
+  std::int64_t context_parallel_;
   token_width width_;
   bool packed_;
 };

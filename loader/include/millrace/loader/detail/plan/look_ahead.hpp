@@ -12,6 +12,7 @@
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
 #include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/plan/context_plan.hpp>
 
 namespace millrace::loader::detail {
 
@@ -31,13 +32,15 @@ class look_ahead {
   /// @param run         must outlive this
   /// @param batches     batches to plan in addition to the one that is due
   /// @param boundaries  see `dataset::run::text_of`
+  /// @param context     reduces each row to what the rank reads
   look_ahead(const dataset::run& run, dataset::sampler sampler, std::int64_t rank,
-             std::int64_t batches, bool boundaries)
+             std::int64_t batches, bool boundaries, context_plan context = {})
       : run_(&run),
         sampler_(std::move(sampler)),
         rank_(rank),
         ring_(static_cast<std::size_t>(batches) + 1),
-        boundaries_(boundaries) {}
+        boundaries_(boundaries),
+        context_(std::move(context)) {}
 
   /// Swaps `out` with the batch that is due, so that the memory of `out` is reused.
   ///
@@ -69,6 +72,7 @@ class look_ahead {
     try {
       for (std::size_t r = 0; r < batch.rows.size(); ++r) {
         run_->text_of(batch.positions[r], boundaries_, batch.rows[r]);
+        context_.reduce(batch.rows[r]);
       }
     } catch (...) {
       batch.failure = std::current_exception();
@@ -91,6 +95,7 @@ class look_ahead {
   std::int64_t told_ = 0;  // batches whose ranges were announced
   bool ended_ = false;
   bool boundaries_;
+  context_plan context_;
 };
 
 }  // namespace millrace::loader::detail

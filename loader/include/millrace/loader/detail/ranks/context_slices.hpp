@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/detail/sample/piece.hpp>
-#include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::loader {
@@ -32,8 +30,8 @@ struct row_slice {
 ///
 /// Labels are made before the row is cut: the label of a chunk's last token is the first token of
 /// the next chunk. So a rank reads one more token after each chunk. Position ids are positions in
-/// the whole row. Masks and positions that are reset at document ends depend on everything before a
-/// chunk: make them from whole rows, then cut them with `take`.
+/// the whole row. A loader with `loader_options::context_parallel` serves rows that are already
+/// cut.
 ///
 ///     const millrace::loader::context_slices slices(4096, 2, cp_rank);  // seq_len, CP
 ///     std::vector<std::int64_t> mine(slices.length());
@@ -112,12 +110,15 @@ class context_slices {
   std::array<row_slice, 2> slices_;
 };
 
-/// Returns the pieces (contiguous tokens of one sequence) to read for a part of a text. If the text
-/// ends before the part does (the rest is padding), the pieces end there too.
-///
-/// @param pieces  all pieces of the whole text, in order
-/// @return pieces with the tokens part.first to part.first + part.length - 1 of the text
-MILLRACE_EXPORT std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
-                                                      const row_slice& part);
+/// Refuses cu_seqlens of rows that are not packed.
+/// @throws config_error  always
+[[noreturn]] inline void refuse_cut_cu_seqlens(std::int64_t context_parallel) {
+  throw config_error(
+      "fields.cu_seqlens is true with a context_parallel of " + std::to_string(context_parallel) +
+      ", but the rows are not packed: attention kernels need documents that are padded to a "
+      "multiple of " +
+      std::to_string(2 * context_parallel) +
+      " tokens. Set fields.cu_seqlens to false, or use a packed_run with pad_documents_to");
+}
 
 }  // namespace millrace::loader

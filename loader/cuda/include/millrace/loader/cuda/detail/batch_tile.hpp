@@ -2,120 +2,342 @@
 #pragma once
 
 #include <cstdint>
+#if !defined(__CUDA_ARCH__)
+#include <bit>
+#endif
 
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 
 /// What one thread block does: it makes a tile of a row. The functions are templates over the block
 /// type, so that the same code runs on a device, on one thread, and on any number of CPU threads in
 /// a test.
+///
+/// Documents begin, and positions restart, at marks: single bits, one per token of the tile. The
+/// mark that governs a token is the last one before it, which a few bit operations find. So there
+/// is no search per token, and no scan over threads.
+///
+/// A block type has
+///   size(), rank()        number of threads, a power of 2, and the index of the calling one
+///   sync()                as __syncthreads
+///   largest(value)        the largest value of all threads, none of them negative; it also is a
+///                         sync()
+///   set_bits(word, bits)  sets bits in a word that other threads may be setting bits in
+///   memory()              a tile_memory shared by all threads of the block
 namespace millrace::loader::cuda {
 
-/// Tokens of a row that one block processes.
-inline constexpr std::int64_t tile_tokens = 2048;
+/// Tokens of a row that one block makes: 64 blocks for 8 x 4,096 tokens, of two tokens per thread.
+/// Smaller tiles would spread over more multiprocessors, but a thread with one token has no other
+/// load to do while it waits for the first, and each block looks for its documents anew.
+inline constexpr std::int32_t tile_tokens = 512;
+
+/// In rows up to this length, a block finds the last eod before its tile by reading the text
+/// backward, in four rounds of loads at most. All blocks together read a text without an eod as
+/// often as it has tiles, so for longer rows a kernel that runs first notes the last eod of each
+/// tile (`marks`). Short rows gain nothing from it, because of its launch.
+inline constexpr std::int32_t look_back_tokens = 8192;
 
 /// Number of blocks per row.
-MILLRACE_HOST_DEVICE inline std::int64_t tiles_of(const batch_work& work) {
-  return (work.seq_len + tile_tokens - 1) / tile_tokens;
+MILLRACE_HOST_DEVICE inline std::int32_t tiles_of(const batch_work& work) {
+  return static_cast<std::int32_t>((work.seq_len + tile_tokens - 1) / tile_tokens);
 }
 
-/// Number of shared integers that a block of `threads` threads needs.
-MILLRACE_HOST_DEVICE constexpr std::int64_t shared_integers(std::int64_t threads) {
-  return threads + tile_tokens;
+/// True if `mark_tile` must run for all tiles before `make_tile` runs for any.
+MILLRACE_HOST_DEVICE inline bool needs_marks(const batch_work& work) {
+  return work.marks != nullptr && work.position_ids != nullptr &&
+         work.rules.positions == position_rule::after_eod && work.seq_len > look_back_tokens;
 }
+
+/// One bit per token of a tile.
+struct tile_bits {
+  std::uint32_t words[tile_tokens / 32 + 1];  ///< the last is always 0
+  std::uint32_t filled;                       ///< bit w is set if a bit of words[w] is
+};
+static_assert(tile_tokens / 32 < 32);
+
+/// What the threads of a block share.
+struct tile_memory {
+  std::int32_t text[tile_tokens + 1];  ///< the tokens, and the one after them
+  tile_bits starts;                    ///< tokens at which documents begin, and the first token
+  tile_bits eods;
+  element::document documents[tile_tokens];  ///< only where `starts` has a bit
+};
 
 namespace detail {
+
+MILLRACE_HOST_DEVICE inline const std::int32_t* documents_of(const batch_work& work) {
+  return work.cut() ? work.slices.begin : work.boundary_begin;
+}
+
+/// A tile and its row.
+struct tile_place {
+  MILLRACE_HOST_DEVICE tile_place(const batch_work& work, std::int32_t r, std::int32_t t)
+      : row(r),
+        tile(t),
+        begin(t * tile_tokens),
+        first_document(documents_of(work)[r]),
+        last_document(documents_of(work)[r + 1] - 1),
+        whole{0, work.real[r], 1} {
+    const auto left = static_cast<std::int32_t>(work.seq_len) - begin;
+    count = left < tile_tokens ? left : tile_tokens;
+  }
+
+  std::int32_t row;
+  std::int32_t tile;
+  std::int32_t begin;           ///< first token
+  std::int32_t count;           ///< number of tokens
+  std::int32_t first_document;  ///< index of its begin in `boundaries`, or in the slices
+  std::int32_t last_document;   ///< index of the last one's end
+  element::document whole;      ///< the row, for tokens that need no document
+};
 
 MILLRACE_HOST_DEVICE inline std::int32_t larger(std::int32_t a, std::int32_t b) {
   return a < b ? b : a;
 }
 
-/// Inclusive prefix maximum: returns the largest value of the threads up to and including this one.
-/// Uses the first size() shared integers. They hold every thread's result afterwards, until the
-/// next sync() and write.
+/// @pre word != 0
+MILLRACE_HOST_DEVICE inline std::int32_t highest_bit(std::uint32_t word) {
+#if defined(__CUDA_ARCH__)
+  return 31 - __clz(static_cast<int>(word));
+#else
+  return 31 - std::countl_zero(word);
+#endif
+}
+
 template <class Block>
-MILLRACE_HOST_DEVICE inline std::int32_t largest_so_far(Block& block, std::int32_t value) {
-  std::int32_t* const values = block.shared();
-  const std::int64_t me = block.rank();
-  values[me] = value;
-  block.sync();
-  for (std::int64_t distance = 1; distance < block.size(); distance *= 2) {
-    if (me >= distance) value = larger(value, values[me - distance]);
-    block.sync();
-    values[me] = value;
-    block.sync();
-  }
-  return value;
+MILLRACE_HOST_DEVICE inline void set_mark(Block& block, tile_bits& bits, std::int32_t k) {
+  block.set_bits(&bits.words[k / 32], 1U << (k % 32));
+  block.set_bits(&bits.filled, 1U << (k / 32));
 }
 
-/// Returns the token that has position 0 at the start of the tile. Scans the text before the tile
-/// backward, one tile at a time, until a tile contains an eod.
+/// Returns the last mark before token k of the tile, or -1.
+MILLRACE_HOST_DEVICE inline std::int32_t mark_before(const tile_bits& bits, std::int32_t k) {
+  std::int32_t w = k / 32;
+  std::uint32_t word = bits.words[w] & ((1U << (k % 32)) - 1);
+  if (word == 0) {
+    const std::uint32_t filled = bits.filled & ((1U << w) - 1);
+    if (filled == 0) return -1;
+    w = highest_bit(filled);
+    word = bits.words[w];
+  }
+  return 32 * w + highest_bit(word);
+}
+
+template <class Token>
+MILLRACE_HOST_DEVICE inline const Token* text_of(const batch_work& work, const tile_place& at) {
+  return static_cast<const Token*>(work.text) + at.row * work.text_len;
+}
+
+/// Reads the tile's text, and the token after it, and clears all marks.
 template <class Token, class Block>
-MILLRACE_HOST_DEVICE inline std::int32_t start_before(Block& block, const batch_work& work,
-                                                      std::int64_t row, std::int64_t begin) {
-  std::int32_t start = 0;
-  // `start` is the same on all threads, so all of them leave the loop together.
-  for (std::int64_t end = begin; end > 0 && start == 0; end -= tile_tokens) {
-    std::int32_t mark = 0;
-    for (std::int64_t i = end - tile_tokens + block.rank(); i < end; i += block.size()) {
-      mark = larger(mark, element::mark_at<Token>(work, row, i));
+MILLRACE_HOST_DEVICE inline void load_tile(Block& block, const batch_work& work,
+                                           const tile_place& at) {
+  tile_memory& memory = block.memory();
+  const Token* const __restrict__ text = text_of<Token>(work, at) + at.begin;
+  const auto left = static_cast<std::int32_t>(work.text_len) - at.begin;
+  const std::int32_t there = left <= at.count ? left : at.count + 1;
+  constexpr std::int32_t at_once = 4;  // loads that a thread has in flight
+  for (std::int32_t from = block.rank(); from < there; from += at_once * block.size()) {
+    std::int32_t tokens[at_once] = {};
+    for (std::int32_t j = 0; j < at_once; ++j) {
+      const std::int32_t k = from + j * block.size();
+      if (k < there) tokens[j] = text[k];
     }
-    (void)largest_so_far(block, mark);
-    start = block.shared()[block.size() - 1];
-    block.sync();
+    for (std::int32_t j = 0; j < at_once; ++j) {
+      const std::int32_t k = from + j * block.size();
+      if (k < there) memory.text[k] = tokens[j];
+    }
   }
-  return start;
+  for (std::int32_t w = block.rank(); w <= tile_tokens / 32; w += block.size()) {
+    memory.starts.words[w] = memory.eods.words[w] = 0;
+    if (w == 0) memory.starts.filled = memory.eods.filled = 0;
+  }
 }
 
-/// For each token of the tile, writes the index of the token at which its positions begin,
-/// according to token values (eod), to `starts` [last - begin]. Each thread processes a run of
-/// adjacent tokens.
+/// True if tokens need to know their documents.
+MILLRACE_HOST_DEVICE inline bool has_documents(const batch_work& work) {
+  return work.document_ends != nullptr || work.cut() || work.segment_ids != nullptr ||
+         (work.position_ids != nullptr && work.rules.positions == position_rule::boundaries);
+}
+
+/// Marks each document that has tokens in the tile where its tokens begin there. Empty documents
+/// have none.
+template <class Block>
+MILLRACE_HOST_DEVICE inline void mark_documents(Block& block, const batch_work& work,
+                                                const tile_place& at) {
+  const bool cut = work.cut();
+  const std::int32_t* const __restrict__ boundaries = cut ? work.slices.ends : work.boundaries;
+  const std::int32_t* const __restrict__ ends = cut ? work.slices.real_ends : work.document_ends;
+  // The document that contains the first token begins at one of boundaries [low, high). Each round
+  // divides their number by that of threads, so rows with few documents need no round.
+  std::int64_t low = at.first_document;
+  std::int64_t high = at.last_document;
+  while (high - low > block.size() && block.size() > 1) {
+    const std::int64_t step = (high - low + block.size() - 1) / block.size();
+    const std::int64_t b = low + block.rank() * step;
+    const bool before = b < high && boundaries[b] <= at.begin;
+    low += step * block.largest(before ? block.rank() : 0);
+    high = low + step < high ? low + step : high;
+  }
+  tile_memory& memory = block.memory();
+  for (std::int64_t b = low + block.rank(); b < at.last_document; b += block.size()) {
+    const std::int32_t begin = boundaries[b];
+    const std::int32_t next = boundaries[b + 1];
+    const std::int32_t end = ends != nullptr ? ends[b + 1] : at.whole.end;
+    if (begin >= at.begin + at.count) break;
+    if (next <= begin || next <= at.begin) continue;
+    const std::int32_t k = larger(begin - at.begin, 0);
+    const auto number = static_cast<std::int32_t>(cut ? b : b - at.first_document) + 1;
+    memory.documents[k] = {begin, end, number};
+    set_mark(block, memory.starts, k);
+  }
+}
+
+/// Returns the document of token k of the tile.
+MILLRACE_HOST_DEVICE inline element::document document_of(const tile_memory& memory,
+                                                          const batch_work& work,
+                                                          const tile_place& at, std::int32_t k) {
+  if (!has_documents(work)) return at.whole;
+  return memory.documents[mark_before(memory.starts, k + 1)];
+}
+
+template <class Block>
+MILLRACE_HOST_DEVICE inline void mark_eods(Block& block, const batch_work& work,
+                                           const tile_place& at) {
+  tile_memory& memory = block.memory();
+  for (std::int32_t k = block.rank(); k < at.count; k += block.size()) {
+    const element::document of = document_of(memory, work, at, k);
+    const auto token = element::token_at(work.rules, of, at.begin + k, memory.text + k);
+    if (token == work.rules.eod) set_mark(block, memory.eods, k);
+  }
+}
+
+/// Returns the token after the last eod before the tile, or 0, from what `mark_tile` noted.
+template <class Block>
+MILLRACE_HOST_DEVICE inline std::int32_t noted_restart(Block& block, const batch_work& work,
+                                                       const tile_place& at) {
+  const std::int32_t* const __restrict__ marks =
+      work.marks + static_cast<std::int64_t>(at.row) * tiles_of(work);
+  for (std::int32_t end = at.tile; end > 0; end -= block.size()) {
+    const std::int32_t t = end - 1 - block.rank();
+    const std::int32_t restart = block.largest(t >= 0 ? marks[t] : 0);
+    if (restart > 0) return restart;
+  }
+  return 0;
+}
+
+/// Returns the token at which positions last restarted before the tile because of an eod; 0, or any
+/// token that is not in the document of the tile's first token, if there is none.
 template <class Token, class Block>
-MILLRACE_HOST_DEVICE inline void find_starts(Block& block, const batch_work& work, std::int64_t row,
-                                             std::int64_t begin, std::int64_t last,
-                                             std::int32_t* starts) {
-  const std::int64_t run = (tile_tokens + block.size() - 1) / block.size();
-  const std::int64_t from = begin + run * block.rank();
-  const std::int64_t to = from + run < last ? from + run : last;
-  std::int32_t start = start_before<Token>(block, work, row, begin);
-  std::int32_t mark = 0;
-  for (std::int64_t i = from; i < to; ++i) {
-    mark = larger(mark, element::mark_at<Token>(work, row, i));
+MILLRACE_HOST_DEVICE inline std::int32_t restart_before(Block& block, const batch_work& work,
+                                                        const tile_place& at) {
+  if (needs_marks(work)) return noted_restart(block, work, at);
+  const element::document of = document_of(block.memory(), work, at, 0);
+  const std::int32_t floor = work.document_ends != nullptr || work.cut() ? of.begin : 0;
+  if (at.begin > of.end && work.rules.pad == work.rules.eod) return at.begin;  // an eod of padding
+  const Token* const __restrict__ text = text_of<Token>(work, at);
+  constexpr std::int32_t at_once = 8;  // loads that a thread has in flight
+  std::int32_t end = at.begin < of.end ? at.begin : of.end;
+  for (; end > floor; end -= at_once * block.size()) {
+    std::int32_t restart = 0;
+    for (std::int32_t j = 0; j < at_once; ++j) {
+      const std::int32_t i = end - 1 - block.rank() - j * block.size();
+      if (i >= floor && text[i] == work.rules.eod) restart = larger(restart, i + 1);
+    }
+    restart = block.largest(restart);  // the same on all threads, so all leave the loop together
+    if (restart > 0) return restart;
   }
-  (void)largest_so_far(block, mark);
-  if (block.rank() > 0) start = larger(start, block.shared()[block.rank() - 1]);
-  for (std::int64_t i = from; i < to; ++i) {
-    starts[i - begin] = start;
-    start = larger(start, element::mark_at<Token>(work, row, i));
+  return 0;
+}
+
+/// Writes the tile's part of the row's boundaries, and of the entries that repeat the last one.
+template <class Block>
+MILLRACE_HOST_DEVICE inline void put_boundaries(Block& block, const batch_work& work,
+                                                const tile_place& at) {
+  const std::int64_t tiles = tiles_of(work);
+  const std::int64_t me = at.tile * static_cast<std::int64_t>(block.size()) + block.rank();
+  const std::int64_t in_row = tiles * block.size();
+  const std::int64_t last = work.boundary_begin[at.row + 1];
+  for (std::int64_t b = work.boundary_begin[at.row] + 1 + me; b < last; b += in_row) {
+    element::put_boundary(work, at.row, b);
   }
+  if (at.row == 0 && me == 0) work.cu_seqlens[0] = 0;
+  const auto all = static_cast<std::int32_t>(work.rows * work.seq_len * work.context_parallel);
+  for (std::int64_t e = work.boundary_count - work.rows + 1 + at.row * in_row + me;
+       e < work.cu_seqlens_size; e += work.rows * in_row) {
+    work.cu_seqlens[e] = all;
+  }
+}
+
+/// Reads the tile and marks its documents and, if `eods`, its eods.
+template <class Token, class Block>
+MILLRACE_HOST_DEVICE inline void prepare_tile(Block& block, const batch_work& work,
+                                              const tile_place& at, bool eods) {
+  load_tile<Token>(block, work, at);
   block.sync();
+  if (has_documents(work)) {
+    mark_documents(block, work, at);
+    block.sync();
+  }
+  if (eods) {
+    mark_eods(block, work, at);
+    block.sync();
+  }
 }
 
 }  // namespace detail
 
-/// Makes the fields of tokens [tile * tile_tokens, ...) of a row, and the tile's part of the row's
-/// boundaries. Every thread of the block calls it. Adjacent threads write adjacent elements.
-///
-/// @tparam Block  has size(), a power of two, rank(), sync() as __syncthreads, and shared():
-///                `shared_integers(size())` integers shared by all threads of the block
+/// Notes in `marks` which token follows the last eod of a tile; 0 if it has none. Every thread of
+/// the block calls it.
 template <class Token, class Block>
-MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work, std::int64_t row,
-                                           std::int64_t tile) {
-  const std::int64_t begin = tile * tile_tokens;
-  const std::int64_t last = begin + tile_tokens < work.seq_len ? begin + tile_tokens : work.seq_len;
+MILLRACE_HOST_DEVICE inline void mark_tile(Block& block, const batch_work& work, std::int32_t row,
+                                           std::int32_t tile) {
+  const detail::tile_place at(work, row, tile);
+  detail::prepare_tile<Token>(block, work, at, true);
+  if (block.rank() != 0) return;
+  const std::int32_t eod = detail::mark_before(block.memory().eods, at.count);
+  work.marks[static_cast<std::int64_t>(row) * tiles_of(work) + tile] =
+      eod < 0 ? 0 : at.begin + eod + 1;
+}
+
+/// Makes the fields of tokens [tile * tile_tokens, ...) of a row, and the tile's part of the
+/// boundaries. Every thread of the block calls it. Adjacent threads write adjacent elements.
+template <class Token, class Id, class Block>
+MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work, std::int32_t row,
+                                           std::int32_t tile) {
+  const detail::tile_place at(work, row, tile);
   const bool by_value =
       work.rules.positions == position_rule::after_eod && work.position_ids != nullptr;
-  std::int32_t* const starts = block.shared() + block.size();
-  if (by_value) detail::find_starts<Token>(block, work, row, begin, last, starts);
-  for (std::int64_t i = begin + block.rank(); i < last; i += block.size()) {
-    element::put_fields<Token>(work, row, i, by_value ? starts[i - begin] : 0);
+  detail::prepare_tile<Token>(block, work, at, by_value);
+  std::int32_t restart = 0;
+  if (by_value && tile > 0) restart = detail::restart_before<Token>(block, work, at);
+
+  const tile_memory& memory = block.memory();
+  const std::int64_t offset = row * work.seq_len + at.begin;
+  const auto part = [offset](auto* array) { return array == nullptr ? nullptr : array + offset; };
+  Id* const __restrict__ tokens = part(static_cast<Id*>(work.tokens));
+  Id* const __restrict__ labels = part(static_cast<Id*>(work.labels));
+  Id* const __restrict__ position_ids = part(static_cast<Id*>(work.position_ids));
+  float* const __restrict__ loss_mask = part(work.loss_mask);
+  std::int32_t* const __restrict__ segment_ids = part(work.segment_ids);
+  for (std::int32_t k = block.rank(); k < at.count; k += block.size()) {
+    const std::int32_t i = at.begin + k;
+    const element::document of = detail::document_of(memory, work, at, k);
+    const std::int64_t token = element::token_at(work.rules, of, i, memory.text + k);
+    const std::int32_t* const after = element::next_of(work, of, i, memory.text + k + 1);
+    const std::int64_t next = element::token_at(work.rules, of, i + 1, after);
+    if (tokens != nullptr) tokens[k] = element::id_of<Id>(work.rules, token);
+    if (labels != nullptr) labels[k] = element::id_of<Id>(work.rules, next);
+    if (loss_mask != nullptr) loss_mask[k] = element::loss_of(work.rules, token, next);
+    if (segment_ids != nullptr) segment_ids[k] = element::segment_of(work, of, i);
+    if (position_ids == nullptr) continue;
+    std::int32_t last = restart;
+    if (by_value) {
+      const std::int32_t eod = detail::mark_before(memory.eods, k);
+      if (eod >= 0) last = at.begin + eod + 1;
+    }
+    position_ids[k] = i - element::start_of(work, of, last);
   }
-  if (work.cu_seqlens == nullptr) return;
-  if (row == 0 && tile == 0 && block.rank() == 0) work.cu_seqlens[0] = 0;
-  const std::int64_t first = work.boundary_begin[row] + 1;
-  for (std::int64_t b = first + tile * block.size() + block.rank();
-       b < work.boundary_begin[row + 1]; b += tiles_of(work) * block.size()) {
-    element::put_boundary(work, row, b);
-  }
+  if (work.cu_seqlens != nullptr) detail::put_boundaries(block, work, at);
 }
 
 }  // namespace millrace::loader::cuda

@@ -42,8 +42,22 @@ inline batch_rules rules_of(const dataset::field_options& options, bool at_bound
   return rules;
 }
 
+/// The type of tokens, labels and position ids.
+enum class id_width : std::uint8_t { i32 = 4, i64 = 8 };
+
+/// The slices of the rows of a context-parallel rank (`slot_layout`), or null pointers.
+struct slice_arrays {
+  const std::int32_t* begin = nullptr;
+  const std::int32_t* ends = nullptr;
+  const std::int32_t* real_ends = nullptr;
+  const std::int32_t* next = nullptr;
+  const std::int32_t* origins = nullptr;
+  const std::int32_t* documents = nullptr;
+};
+
 /// One micro-batch to make: the addresses of a slot's arrays (`slot_layout`) and of the fields to
-/// write. Plain data, passed to the kernel by value.
+/// write. Plain data, passed to the kernel by value. Indices of tokens and boundaries fit in an
+/// int32, as `slot_layout` ensures.
 struct batch_work {
   const void* text = nullptr;  ///< u16 or i32 [rows, text_len]
   const std::int32_t* real = nullptr;
@@ -51,102 +65,98 @@ struct batch_work {
   const std::int32_t* boundaries = nullptr;
   const std::int32_t* document_ends = nullptr;  ///< for packed rows; null: rows are not packed
 
+  slice_arrays slices;                ///< with context parallelism
+  std::int64_t context_parallel = 1;  ///< boundaries are those of rows this many times as long
+
   std::int64_t rows = 0;
   std::int64_t seq_len = 0;
   std::int64_t text_len = 0;
-  bool narrow = true;  ///< text is u16, else i32
+  std::int64_t boundary_count = 0;  ///< entries of `boundaries`; 0 if they were not requested
+  bool narrow = true;               ///< text is u16, else i32
+  id_width ids = id_width::i64;
   batch_rules rules;
 
-  // Each is [rows, seq_len], or null if it is not requested.
-  std::int64_t* tokens = nullptr;
-  std::int64_t* labels = nullptr;
-  std::int64_t* position_ids = nullptr;
+  // Each is [rows, seq_len], or null if it is not requested. The first three are of the type `ids`.
+  void* tokens = nullptr;
+  void* labels = nullptr;
+  void* position_ids = nullptr;
   float* loss_mask = nullptr;
-  /// [boundary_begin[rows] - rows + 1], as from `dataset::join_cu_seqlens`; or null.
+  std::int32_t* segment_ids = nullptr;
+  /// As from `dataset::join_cu_seqlens`, or null. Entries from `cu_seqlens_used` on repeat the
+  /// last.
   std::int32_t* cu_seqlens = nullptr;
+  std::int64_t cu_seqlens_size = 0;  ///< entries of `cu_seqlens`, at least `cu_seqlens_used`
+  /// Memory for the kernel only, for rows longer than `look_back_tokens`; else null.
+  std::int32_t* marks = nullptr;
+
+  bool packed() const noexcept { return document_ends != nullptr; }
+  MILLRACE_HOST_DEVICE bool cut() const noexcept { return slices.begin != nullptr; }
+  /// Number of boundaries of all rows, concatenated: one between two rows.
+  std::int64_t cu_seqlens_used() const noexcept {
+    return boundary_count == 0 ? 0 : boundary_count - rows + 1;
+  }
 };
 
-/// Functions for one element. Together they are everything that the kernel computes, in code that a
-/// host can run, too.
+/// Functions for one element. Kernel and host path share them.
 namespace element {
 
-/// Returns the row's last boundary that is not after token i, as an index into `boundaries`.
-MILLRACE_HOST_DEVICE inline std::int32_t boundary_before(const batch_work& work, std::int64_t row,
-                                                         std::int64_t i) {
-  std::int32_t low = work.boundary_begin[row];  // boundaries[low] <= i < boundaries[high]
-  std::int32_t high = work.boundary_begin[row + 1] - 1;
-  while (high - low > 1) {
-    const std::int32_t middle = low + (high - low) / 2;
-    if (work.boundaries[middle] <= i) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-/// The range of tokens that a token of a row belongs to. Its padding begins at `end`.
-struct share {
-  std::int64_t begin;
-  std::int64_t end;
+/// The document that a token belongs to, or the whole row. With context parallelism, the slice.
+struct document {
+  std::int32_t begin;   ///< index of its first token in the row
+  std::int32_t end;     ///< index of its first token of padding
+  std::int32_t number;  ///< 1 for the first of the row; of a slice, its index in `slice_arrays`
 };
 
-/// Returns the range of the row or, in a packed row, of the document that contains token i.
-MILLRACE_HOST_DEVICE inline share share_at(const batch_work& work, std::int64_t row,
-                                           std::int64_t i) {
-  if (work.document_ends == nullptr) return {0, work.real[row]};
-  const std::int32_t before = boundary_before(work, row, i);
-  return {work.boundaries[before], work.document_ends[before + 1]};
+/// Returns the value of token i, which is in `*stored` unless it is padding.
+MILLRACE_HOST_DEVICE inline std::int64_t token_at(const batch_rules& rules, const document& of,
+                                                  std::int32_t i, const std::int32_t* stored) {
+  return i < of.end ? *stored : rules.pad;
 }
 
-/// Returns token i of a row, or the pad id if i is in the padding of its share.
-template <class Token>
-MILLRACE_HOST_DEVICE inline std::int64_t token_at(const batch_work& work, std::int64_t row,
-                                                  std::int64_t i, const share& of) {
-  if (i >= of.end) return work.rules.pad;
-  return static_cast<const Token*>(work.text)[row * work.text_len + i];
+/// Returns a token or label as an id for the model.
+template <class Id>
+MILLRACE_HOST_DEVICE inline Id id_of(const batch_rules& rules, std::int64_t token) {
+  return token == rules.pad ? Id{0} : static_cast<Id>(token);
 }
 
-/// Returns where positions begin if only token i is considered: i + 1 if it is an eod, else 0. The
-/// token that has position 0 is the largest such mark among all preceding tokens.
-template <class Token>
-MILLRACE_HOST_DEVICE inline std::int32_t mark_at(const batch_work& work, std::int64_t row,
-                                                 std::int64_t i) {
-  const bool eod = token_at<Token>(work, row, i, share_at(work, row, i)) == work.rules.eod;
-  return eod ? static_cast<std::int32_t>(i + 1) : 0;
+MILLRACE_HOST_DEVICE inline float loss_of(const batch_rules& rules, std::int64_t token,
+                                          std::int64_t next) {
+  const bool off = next == rules.pad || (rules.eod_mask_loss && token == rules.eod);
+  return off ? 0.0F : 1.0F;
 }
 
-/// Writes all fields of token i of a row, 0 <= i < seq_len.
+/// Returns the segment id of token i: the number of its document, or 0 for padding.
+MILLRACE_HOST_DEVICE inline std::int32_t segment_of(const batch_work& work, const document& of,
+                                                    std::int32_t i) {
+  if (i >= of.end) return 0;
+  return work.cut() ? work.slices.documents[of.number] : of.number;
+}
+
+/// Returns where the token after token i is stored, which follows it unless a slice ends there.
+MILLRACE_HOST_DEVICE inline const std::int32_t* next_of(const batch_work& work, const document& of,
+                                                        std::int32_t i,
+                                                        const std::int32_t* following) {
+  const bool ends = work.cut() && i + 1 == work.slices.ends[of.number];
+  return ends ? work.slices.next + of.number : following;
+}
+
+/// Returns the token that has position id 0, as seen from a token of the document.
 ///
-/// @param start  index of the token that has position 0 according to token values (eod), or 0
-template <class Token>
-MILLRACE_HOST_DEVICE inline void put_fields(const batch_work& work, std::int64_t row,
-                                            std::int64_t i, std::int64_t start) {
-  const share of = share_at(work, row, i);
-  const std::int64_t token = token_at<Token>(work, row, i, of);
-  const std::int64_t next = token_at<Token>(work, row, i + 1, of);
-  const std::int64_t at = row * work.seq_len + i;
-  const std::int64_t pad = work.rules.pad;
-  if (work.tokens != nullptr) work.tokens[at] = token == pad ? 0 : token;
-  if (work.labels != nullptr) work.labels[at] = next == pad ? 0 : next;
-  if (work.loss_mask != nullptr) {
-    const bool off = next == pad || (work.rules.eod_mask_loss && token == work.rules.eod);
-    work.loss_mask[at] = off ? 0.0F : 1.0F;
-  }
-  if (work.position_ids == nullptr) return;
-  std::int64_t first = of.begin;
-  if (work.rules.positions == position_rule::boundaries) {
-    first = work.boundaries[boundary_before(work, row, i)];
-  }
-  work.position_ids[at] = i - (first < start ? start : first);
+/// @param restart  the token after the last eod, if position ids restart there, or 0
+MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const document& of,
+                                                  std::int32_t restart) {
+  if (work.cut()) return restart > of.begin ? restart : work.slices.origins[of.number];
+  const bool by_document =
+      work.document_ends != nullptr || work.rules.positions == position_rule::boundaries;
+  return by_document && restart < of.begin ? of.begin : restart;
 }
 
 /// Writes boundary `b` as a position in the concatenated rows. `b` is an index into `boundaries`;
 /// it belongs to this row and is not its first.
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
-  work.cu_seqlens[b - row] = static_cast<std::int32_t>(row * work.seq_len) + work.boundaries[b];
+  const std::int64_t whole = work.seq_len * work.context_parallel;
+  work.cu_seqlens[b - row] = static_cast<std::int32_t>(row * whole) + work.boundaries[b];
 }
 
 }  // namespace element

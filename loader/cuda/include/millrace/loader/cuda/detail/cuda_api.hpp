@@ -9,12 +9,28 @@ struct CUevent_st;   // NOLINT(readability-identifier-naming)
 
 namespace millrace::loader::cuda {
 
+struct array_copies;
 struct batch_work;
 
 /// A `cudaStream_t`; null is the default stream.
 using stream = CUstream_st*;
 /// A `cudaEvent_t`.
 using event = CUevent_st*;
+
+/// Flags of the calls that create something, with CUDA's values.
+inline constexpr unsigned stream_non_blocking = 1;   ///< cudaStreamNonBlocking
+inline constexpr unsigned event_blocking_sync = 1;   ///< cudaEventBlockingSync
+inline constexpr unsigned event_disable_timing = 2;  ///< cudaEventDisableTiming
+inline constexpr unsigned host_portable = 1;         ///< cudaHostAllocPortable
+
+/// NVTX: ranges of time and names that Nsight Systems and other profilers show. The calls do almost
+/// nothing if no profiler runs.
+struct profiler_marks {
+  void (*begin_range)(const char* text);  ///< nvtxRangePush, on the calling thread
+  void (*end_range)();                    ///< nvtxRangePop
+  void (*name_stream)(cuda::stream which, const char* name);  ///< nvtxNameCudaStream
+  void (*name_thread)(const char* name);  ///< nvtxNameOsThread, of the calling thread
+};
 
 /// All calls into CUDA, including kernel launches, in one table, so that a test can substitute
 /// another runtime and nothing here needs CUDA's headers.
@@ -35,37 +51,48 @@ struct cuda_api {
   /// cudaDeviceGetAttribute: ten times the major and once the minor compute capability.
   int (*compute_capability)(int* capability, int device);
 
-  int (*allocate)(void** memory, std::size_t bytes);         ///< cudaMalloc
-  int (*free)(void* memory);                                 ///< cudaFree
-  int (*allocate_pinned)(void** memory, std::size_t bytes);  ///< cudaHostAlloc, portable
-  int (*free_pinned)(void* memory);                          ///< cudaFreeHost
+  int (*allocate)(void** memory, std::size_t bytes);  ///< cudaMalloc
+  int (*free)(void* memory);                          ///< cudaFree
+  /// cudaHostAlloc
+  int (*allocate_pinned)(void** memory, std::size_t bytes, unsigned flags);
+  int (*free_pinned)(void* memory);  ///< cudaFreeHost
 
-  int (*create_stream)(cuda::stream* made);       ///< cudaStreamCreateWithFlags, non-blocking
+  /// cudaDeviceGetStreamPriorityRange of the current device. A lower number is a higher priority.
+  int (*priority_range)(int* lowest, int* highest);
+  /// cudaStreamCreateWithPriority; priority 0 is that of other streams.
+  int (*create_stream)(cuda::stream* made, unsigned flags, int priority);
   int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
   int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
   /// cudaStreamIsCapturing: `status` is 0 if the stream is not being captured into a CUDA graph.
   int (*capture_status)(cuda::stream which, int* status);
   /// cudaThreadExchangeStreamCaptureMode: 0 global, 1 thread-local, 2 relaxed.
   int (*exchange_capture_mode)(int* mode);
-  /// cudaEventCreateWithFlags, without timing; a host thread that waits for it sleeps.
-  int (*create_event)(cuda::event* made);
+  int (*create_event)(cuda::event* made, unsigned flags);       ///< cudaEventCreateWithFlags
   int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy
   int (*record_event)(cuda::event which, cuda::stream behind);  ///< cudaEventRecord
   int (*synchronize_event)(cuda::event which);                  ///< cudaEventSynchronize
-  int (*wait_event)(cuda::stream waits, cuda::event which);     ///< cudaStreamWaitEvent
+  int (*query_event)(cuda::event which);  ///< cudaEventQuery: 600 if it has not completed
+  int (*wait_event)(cuda::stream waits, cuda::event which);  ///< cudaStreamWaitEvent
 
   /// cudaMemcpyAsync, from the host to the device.
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
   /// cudaMemcpyAsync, from the device to the host.
   int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
-  /// The only kernel: makes all fields of a micro-batch (`make_tile`).
+  /// The device of an address, by cudaPointerGetAttributes; -1 if it is not memory of a device.
+  int (*memory_device)(const void* memory, int* device);
+  /// Launches the kernels that make all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);
-  /// cudaFuncGetAttributes of each variant of the kernel: 0 if the current device can run them.
+  /// Launches the kernel that copies all arrays of a micro-batch (`copy_share`).
+  int (*launch_copies)(const array_copies& copies, cuda::stream on);
+  /// cudaFuncGetAttributes of each variant of the kernels: 0 if the current device can run them.
   int (*find_kernels)();
 
   int (*last_error)();                  ///< cudaGetLastError: clears the error
   const char* (*error_name)(int code);  ///< cudaGetErrorName
   const char* (*error_text)(int code);  ///< cudaGetErrorString
+
+  /// Marks in the timeline of a profiler; null if the build has no NVTX.
+  const profiler_marks* marks = nullptr;
 };
 
 /// Returns the statically linked CUDA runtime; null in a build without CUDA. May be called on any

@@ -13,7 +13,14 @@
 namespace millrace::loader::cuda {
 
 /// One array of a batch.
-enum class batch_field : std::uint8_t { tokens, labels, position_ids, loss_mask, cu_seqlens };
+enum class batch_field : std::uint8_t {
+  tokens,
+  labels,
+  position_ids,
+  loss_mask,
+  cu_seqlens,
+  segment_ids
+};
 
 /// Deletes a tensor in the way of its next owner: by calling the tensor's `deleter`.
 struct end_tensor {
@@ -47,31 +54,41 @@ void describe(dlpack::tensor& tensor, const T* array) {
   tensor.dtype = {code, static_cast<std::uint8_t>(8 * sizeof(T)), 1};
 }
 
+// An array of ids, of the type that the batch has.
+inline void describe_ids(dlpack::tensor& tensor, id_width ids, const std::int64_t* wide,
+                         const std::int32_t* narrow) {
+  if (ids == id_width::i32) return describe(tensor, narrow);
+  describe(tensor, wide);
+}
+
+inline void describe(dlpack::tensor& tensor, const device_batch& batch, batch_field field) {
+  switch (field) {
+    case batch_field::tokens:
+      return describe_ids(tensor, batch.ids(), batch.tokens(), batch.tokens<std::int32_t>());
+    case batch_field::labels:
+      return describe_ids(tensor, batch.ids(), batch.labels(), batch.labels<std::int32_t>());
+    case batch_field::position_ids:
+      return describe_ids(tensor, batch.ids(), batch.position_ids(),
+                          batch.position_ids<std::int32_t>());
+    case batch_field::loss_mask:
+      return describe(tensor, batch.loss_mask());
+    case batch_field::cu_seqlens:
+      return describe(tensor, batch.cu_seqlens());
+    case batch_field::segment_ids:
+      return describe(tensor, batch.segment_ids());
+  }
+}
+
 template <class Managed>
 std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_field field) {
   auto holder = std::make_unique<tensor_holder<Managed>>();
   dlpack::tensor& tensor = holder->managed.tensor;
-  switch (field) {
-    case batch_field::tokens:
-      describe(tensor, batch.tokens());
-      break;
-    case batch_field::labels:
-      describe(tensor, batch.labels());
-      break;
-    case batch_field::position_ids:
-      describe(tensor, batch.position_ids());
-      break;
-    case batch_field::loss_mask:
-      describe(tensor, batch.loss_mask());
-      break;
-    case batch_field::cu_seqlens:
-      describe(tensor, batch.cu_seqlens());
-      break;
-  }
+  describe(tensor, batch, field);
   // A batch without rows has no boundaries, even if they were requested.
-  const bool may_be_none = field == batch_field::cu_seqlens && batch.rows() == 0;
-  if (tensor.data == nullptr && !may_be_none) {
-    constexpr std::array names = {"tokens", "labels", "position_ids", "loss_mask", "cu_seqlens"};
+  const bool of_boundaries = field == batch_field::cu_seqlens || field == batch_field::segment_ids;
+  if (tensor.data == nullptr && !(of_boundaries && batch.rows() == 0)) {
+    constexpr std::array names = {"tokens",    "labels",     "position_ids",
+                                  "loss_mask", "cu_seqlens", "segment_ids"};
     throw config_error(std::string("a tensor of ") + names[static_cast<std::size_t>(field)] +
                        " was requested, but wanted_fields excludes it");
   }
@@ -94,10 +111,10 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
 
 }  // namespace detail
 
-/// Returns an array of a batch as a DLPack tensor: [rows, seq_len] int64 or float32, or cu_seqlens
-/// [cu_seqlens_size] int32. The tensor keeps the batch's slot alive. Its deleter may be called on
-/// any thread and does not wait. The tensor may be used at once on the consumer's stream, the one
-/// passed to next().
+/// Returns an array of a batch as a DLPack tensor: [rows, seq_len], of int64 or int32 (ids), int32
+/// (segment_ids) or float32 (loss_mask); or cu_seqlens, [cu_seqlens_size] int32. The tensor keeps
+/// the batch's slot alive. Its deleter may be called on any thread and does not wait. The tensor
+/// may be used at once on the consumer's stream, the one passed to next().
 ///
 /// Pass the result's `release()` to a capsule named "dltensor".
 /// @throws config_error  the batch was made without this array

@@ -38,16 +38,27 @@ using owned_event = detail::owned<event, &cuda_api::destroy_event>;
 using device_memory = detail::owned<void*, &cuda_api::free>;
 using pinned_block = detail::owned<void*, &cuda_api::free_pinned>;
 
+/// Makes a stream that does not wait for the default stream.
 /// @throws cuda_error  the runtime call failed; the same for all functions here
-inline owned_stream make_stream(const cuda_api& api) {
+inline owned_stream make_stream(const cuda_api& api, int priority = 0) {
   stream made = nullptr;
-  check(api, api.create_stream(&made), "cudaStreamCreateWithFlags");
+  check(api, api.create_stream(&made, stream_non_blocking, priority),
+        "cudaStreamCreateWithPriority");
   return owned_stream({&api, made});
 }
 
+/// The highest priority of a stream on the current device.
+inline int highest_priority(const cuda_api& api) {
+  int lowest = 0, highest = 0;
+  check(api, api.priority_range(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+  return highest;
+}
+
+/// Makes an event without timing. A host thread that waits for it sleeps.
 inline owned_event make_event(const cuda_api& api) {
   event made = nullptr;
-  check(api, api.create_event(&made), "cudaEventCreateWithFlags");
+  check(api, api.create_event(&made, event_disable_timing | event_blocking_sync),
+        "cudaEventCreateWithFlags");
   return owned_event({&api, made});
 }
 
@@ -57,9 +68,10 @@ inline device_memory allocate_device(const cuda_api& api, std::size_t bytes) {
   return device_memory({&api, memory});
 }
 
+/// Allocates page-locked memory that every device can copy from.
 inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
   void* memory = nullptr;
-  check(api, api.allocate_pinned(&memory, bytes), "cudaHostAlloc");
+  check(api, api.allocate_pinned(&memory, bytes, host_portable), "cudaHostAlloc");
   return pinned_block({&api, memory});
 }
 

@@ -5,34 +5,62 @@
 
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
-/// Runs the kernel on one CPU thread: as the reference for tests, and as the kernel that a runtime
-/// without a device launches.
+/// Runs the kernels on one CPU thread: as the reference for tests, and as the kernels that a
+/// runtime without a device launches.
 namespace millrace::loader::cuda {
 
 /// A block of one thread.
 class lone_block {
  public:
-  static constexpr std::int64_t size() noexcept { return 1; }
-  static constexpr std::int64_t rank() noexcept { return 0; }
+  static constexpr std::int32_t size() noexcept { return 1; }
+  static constexpr std::int32_t rank() noexcept { return 0; }
   static void sync() noexcept {}
-  std::int32_t* shared() noexcept { return shared_; }
+  static std::int32_t largest(std::int32_t value) noexcept { return value; }
+  static void set_bits(std::uint32_t* word, std::uint32_t bits) noexcept { *word |= bits; }
+  tile_memory& memory() noexcept { return memory_; }
 
  private:
-  std::int32_t shared_[shared_integers(1)] = {};
+  tile_memory memory_ = {};
 };
 
-/// Makes the whole micro-batch on the calling thread, as one kernel launch does.
+/// Calls `each(row, tile)` for every block of a kernel.
+template <class Each>
+void for_each_tile(const batch_work& work, const Each& each) {
+  for (std::int32_t row = 0; row < work.rows; ++row) {
+    for (std::int32_t tile = 0; tile < tiles_of(work); ++tile) each(row, tile);
+  }
+}
+
+/// Makes the whole micro-batch with the threads of one block, as the kernels do with many. Every
+/// thread of the block calls it.
+template <class Token, class Id, class Block>
+void make_batch(Block& block, const batch_work& work) {
+  if (needs_marks(work)) {
+    for_each_tile(work, [&](std::int32_t row, std::int32_t tile) {
+      mark_tile<Token>(block, work, row, tile);
+      block.sync();  // the next tile uses the same memory
+    });
+  }
+  for_each_tile(work, [&](std::int32_t row, std::int32_t tile) {
+    make_tile<Token, Id>(block, work, row, tile);
+    block.sync();
+  });
+}
+
+/// Calls `make_batch` for the types of the batch.
+template <class Block>
+void make_batch(Block& block, const batch_work& work) {
+  const bool narrow_ids = work.ids == id_width::i32;
+  if (work.narrow && narrow_ids) return make_batch<std::uint16_t, std::int32_t>(block, work);
+  if (work.narrow) return make_batch<std::uint16_t, std::int64_t>(block, work);
+  if (narrow_ids) return make_batch<std::int32_t, std::int32_t>(block, work);
+  make_batch<std::int32_t, std::int64_t>(block, work);
+}
+
+/// Makes the whole micro-batch on the calling thread.
 inline void make_batch(const batch_work& work) {
   lone_block block;
-  for (std::int64_t row = 0; row < work.rows; ++row) {
-    for (std::int64_t tile = 0; tile < tiles_of(work); ++tile) {
-      if (work.narrow) {
-        make_tile<std::uint16_t>(block, work, row, tile);
-      } else {
-        make_tile<std::int32_t>(block, work, row, tile);
-      }
-    }
-  }
+  make_batch(block, work);
 }
 
 }  // namespace millrace::loader::cuda

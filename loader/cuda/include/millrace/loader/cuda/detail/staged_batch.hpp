@@ -19,6 +19,7 @@ struct staged_batch {
   const std::byte* slot = nullptr;  ///< laid out as `layout`, 64-byte aligned, ideally page-locked
   slot_layout layout;
   std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 if they were not requested
+  std::int64_t slices = 0;      ///< slice_begin[rows]; 0 without context parallelism
   dataset::batch_number number = {};
   std::span<const std::int64_t> positions = {};  ///< [rows], as `batch::positions`, while held
   std::span<const std::int64_t> sources = {};    ///< [rows]
@@ -28,7 +29,11 @@ struct staged_batch {
   std::shared_ptr<const void> hold = {};
 };
 
-/// The source of a pipe's batches. `next` is called on the pipe's own thread.
+/// The source of a pipe's batches. `next` is called on the pipe's own thread. The pipe may hold a
+/// batch during the call, and then holds two.
+///
+/// If the pipe cannot end in time, its thread stays behind and keeps these functions. So they must
+/// own what they use.
 struct batch_source {
   /// Returns the next batch, or nothing after the last one. The pipe passes its exceptions on to
   /// the consumer.

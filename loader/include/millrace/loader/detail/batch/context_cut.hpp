@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/slot_layout.hpp>
+#include <millrace/loader/detail/plan/context_plan.hpp>
+
+namespace millrace::loader::detail {
+
+/// Copies a context-parallel rank's part of whole rows into a slot, with the table of slices
+/// (`slot_layout`). Each slice has the token after it, which is the label of its last token, and
+/// the position id of its first token. So its fields do not depend on the rest of the row.
+///
+/// Used by one thread. Allocates nothing once it has seen the largest batch.
+class MILLRACE_EXPORT context_cut {
+ public:
+  context_cut() = default;  ///< cuts nothing
+
+  /// @param whole  the layout of slots for whole rows
+  context_cut(const context_rules& rules, const slot_layout& whole)
+      : rules_(rules), whole_(whole) {}
+
+  bool cuts() const noexcept { return rules_.cuts(); }
+  const slot_layout& whole() const noexcept { return whole_; }
+
+  /// Fills the slot with the rank's part of the rows.
+  ///
+  /// @param rows   as planned, as many rows as the slots have
+  /// @param whole  a slot for whole rows, with the text that the rank reads
+  void fill(std::span<const dataset::sample_text> rows, const batch_slot& whole, batch_slot& slot);
+
+ private:
+  void find_slices(const dataset::sample_text& row);
+  template <class Token>
+  void put_row(const batch_slot& whole, std::int64_t r, const dataset::sample_text& row,
+               batch_slot& slot) const;
+  template <class Token>
+  std::int64_t start_of_positions(std::span<const Token> text, const dataset::sample_text& row,
+                                  const row_chunk& slice) const;
+
+  context_rules rules_;
+  slot_layout whole_ = {1, 1, false, token_width::u16};
+  std::vector<row_chunk> slices_;         // of all rows
+  std::vector<std::size_t> first_slice_;  // [rows + 1]
+};
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <millrace/dataset/detail/sample/fields.hpp>
+
+namespace millrace::loader::detail {
+
+/// The table of slices of a slot, or the entries of one row (`slot_layout`).
+///
+/// @tparam Integer  std::int32_t, or const std::int32_t
+template <class Integer>
+struct slice_spans {
+  std::span<Integer> ends;
+  std::span<Integer> real_ends;
+  std::span<Integer> next;
+  std::span<Integer> origins;
+  std::span<Integer> documents;
+
+  slice_spans<const std::int32_t> of_row(std::int32_t first, std::int32_t last) const {
+    const auto part = [&](std::span<const std::int32_t> all) {
+      return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+    };
+    return {part(ends), part(real_ends), part(next), part(origins), part(documents)};
+  }
+};
+using slice_table = slice_spans<std::int32_t>;
+using row_slices = slice_spans<const std::int32_t>;
+
+/// Fills the fields of a row of a context-parallel rank, slice by slice.
+///
+/// @param text     [out's length]
+/// @param options  `extra_token` is ignored: labels at the ends of slices are in the table
+template <class Token, class Id>
+void fill_sliced_fields(std::span<const Token> text, const row_slices& slices,
+                        dataset::field_options options, const dataset::sample_fields<Id>& out) {
+  options.extra_token = false;
+  for (std::size_t s = 1; s < slices.ends.size(); ++s) {
+    const std::int64_t first = slices.ends[s - 1];
+    const std::int64_t count = slices.ends[s] - first;
+    const auto part = dataset::part_of(out, first, count);
+    const std::span own =
+        text.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    const std::int64_t known = slices.real_ends[s] - first;
+    const std::int64_t real = std::min(known, count);
+    dataset::fill_fields<Token, Id>(own, real, count, options, part);
+    if (known > count) {
+      const dataset::sample_fields<Id> ids{part.tokens, part.labels, part.loss_mask, {}};
+      dataset::detail::field_writer<Id> last(options, ids);
+      last.put(count - 1, static_cast<std::int64_t>(own.back()), slices.next[s]);
+    }
+    if (part.position_ids.empty()) continue;
+    const auto before = static_cast<Id>(first - slices.origins[s]);
+    for (std::int64_t i = 0; i < count && before != 0; ++i) {  // up to the first eod
+      const auto at = static_cast<std::size_t>(i);
+      part.position_ids[at] += before;
+      const std::int64_t token = i < real ? static_cast<std::int64_t>(own[at]) : options.pad;
+      if (options.reset_position_ids && token == options.eod) break;
+    }
+  }
+}
+
+}  // namespace millrace::loader::detail

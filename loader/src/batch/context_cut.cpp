@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/detail/batch/context_cut.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/sliced_fields.hpp>
+#include <millrace/loader/detail/batch/slot_layout.hpp>
+#include <millrace/loader/detail/plan/context_plan.hpp>
+
+namespace millrace::loader::detail {
+
+/// Appends the slices of a row: its chunks, divided at boundaries.
+MILLRACE_INLINE void context_cut::find_slices(const dataset::sample_text& row) {
+  for_each_chunk(rules_, row, [&](row_chunk chunk) {
+    if (chunk.length == 0) return;
+    const auto joins = [&](const row_chunk& last) {
+      return last.begin == chunk.begin && last.first + last.length == chunk.first;
+    };
+    if (slices_.size() > first_slice_.back() && joins(slices_.back())) {
+      chunk.length += slices_.back().length;
+      chunk.first = slices_.back().first;
+      slices_.pop_back();
+    }
+    slices_.push_back(chunk);
+  });
+  if (rules_.packed || row.boundaries.empty()) return;
+  for (std::size_t i = first_slice_.back(); i < slices_.size(); ++i) {
+    row_chunk& each = slices_[i];
+    const auto next = std::ranges::upper_bound(row.boundaries, each.first);
+    each.document = next - row.boundaries.begin();
+    if (next == row.boundaries.end() || *next >= each.first + each.length) continue;
+    row_chunk rest = each;
+    each.length = *next - each.first;
+    rest.first = *next;
+    rest.length -= each.length;
+    slices_.insert(slices_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
+  }
+}
+
+MILLRACE_INLINE void context_cut::fill(std::span<const dataset::sample_text> rows,
+                                       const batch_slot& whole, batch_slot& slot) {
+  slices_.clear();
+  first_slice_.assign(1, 0);
+  for (const dataset::sample_text& row : rows) {
+    find_slices(row);
+    first_slice_.push_back(slices_.size());
+  }
+  slot.boundaries = whole.boundaries;
+  slot.slices = static_cast<std::int64_t>(slices_.size() + rows.size());  // each row begins with 0
+  std::ranges::copy(whole.boundary_begin(), slot.boundary_begin().begin());
+  std::ranges::copy(whole.all_boundaries(), slot.all_boundaries().begin());
+  std::ranges::copy(whole.document_ends(), slot.document_ends().begin());
+  for (std::size_t r = 0; r <= rows.size(); ++r) {
+    slot.slice_begin()[r] = static_cast<std::int32_t>(first_slice_[r] + r);
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (slot.layout.width() == token_width::u16) {
+      put_row<std::uint16_t>(whole, static_cast<std::int64_t>(r), rows[r], slot);
+    } else {
+      put_row<std::int32_t>(whole, static_cast<std::int64_t>(r), rows[r], slot);
+    }
+  }
+}
+
+/// Writes the text of a row and its slices.
+template <class Token>
+void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset::sample_text& row,
+                          batch_slot& slot) const {
+  const std::span text(reinterpret_cast<const Token*>(whole.row(r)),
+                       static_cast<std::size_t>(whole.layout.text_len()));
+  const auto number = static_cast<std::size_t>(r);
+  const slice_table table = slot.slice_arrays();
+  auto entry = static_cast<std::size_t>(slot.slice_begin()[number]);
+  table.ends[entry] = table.real_ends[entry] = table.next[entry] = 0;
+  table.origins[entry] = table.documents[entry] = 0;
+  std::int64_t at = 0;
+  std::int64_t real = 0;
+  for (std::size_t s = first_slice_[number]; s < first_slice_[number + 1]; ++s) {
+    const row_chunk& each = slices_[s];
+    std::memcpy(slot.row(r) + static_cast<std::size_t>(at) * sizeof(Token),
+                text.data() + each.first, static_cast<std::size_t>(each.length) * sizeof(Token));
+    // One more than the length if the token after the slice is not padding: it is a label.
+    const std::int64_t last = std::min(each.real, whole.layout.text_len());
+    const std::int64_t known = std::clamp<std::int64_t>(last - each.first, 0, each.length + 1);
+    ++entry;
+    table.ends[entry] = static_cast<std::int32_t>(at + each.length);
+    table.real_ends[entry] = static_cast<std::int32_t>(at + known);
+    table.next[entry] =
+        known > each.length ? text[static_cast<std::size_t>(each.first + each.length)] : 0;
+    const std::int64_t before = each.first - start_of_positions<Token>(text, row, each);
+    table.origins[entry] = static_cast<std::int32_t>(at - before);
+    table.documents[entry] = static_cast<std::int32_t>(each.document);
+    at += each.length;
+    real += std::min(known, each.length);
+  }
+  slot.real()[number] = static_cast<std::int32_t>(real);
+}
+
+/// The token of the whole row that has position id 0, for the first token of a slice.
+template <class Token>
+std::int64_t context_cut::start_of_positions(std::span<const Token> text,
+                                             const dataset::sample_text& row,
+                                             const row_chunk& slice) const {
+  if (rules_.positions_at_boundaries) {
+    return *(std::ranges::upper_bound(row.boundaries, slice.first) - 1);
+  }
+  if (rules_.eod == dataset::no_token) return slice.begin;
+  for (std::int64_t i = slice.first; i > slice.begin; --i) {
+    const std::int64_t before = i - 1;
+    const std::int64_t token =
+        before < slice.real ? static_cast<std::int64_t>(text[static_cast<std::size_t>(before)])
+                            : rules_.pad;
+    if (token == rules_.eod) return i;
+  }
+  return slice.begin;
+}
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/fake_cuda/kernel_memory.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <millrace/loader/cuda/detail/handles.hpp>
+#include <millrace/loader/cuda/detail/output_layout.hpp>
+#include <millrace/loader/cuda/detail/stream_order.hpp>
+
+#include "support/fake_cuda/checking_consumer.hpp"
+#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/fake_cuda/random_batch.hpp"
+
+namespace millrace::loader::cuda {
+namespace {
+
+using test::fake_cuda;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A batch whose arrays are blocks of their own, as long as the kernel needs them to be.
+class arrays_apart {
+ public:
+  explicit arrays_apart(const test::random_batch& batch) {
+    const output_layout outputs(batch.layout, {.segment_ids = true, .cu_seqlens_size = 20000});
+    std::vector<std::byte> one_block(outputs.bytes());
+    work = outputs.work(one_block.data(), batch.slot.data(), batch.layout, batch.boundaries,
+                        batch.rules);
+    const auto rows = static_cast<std::size_t>(work.rows);
+    const auto elements = static_cast<std::size_t>(work.rows * work.seq_len);
+    const auto count = static_cast<std::size_t>(work.boundary_count);
+    place("text", &batch_work::text, batch.layout.row_bytes() * rows);
+    place("real", &batch_work::real, 4 * rows);
+    place("boundary_begin", &batch_work::boundary_begin, 4 * (rows + 1));
+    place("boundaries", &batch_work::boundaries, 4 * count);
+    if (work.packed()) place("document_ends", &batch_work::document_ends, 4 * count);
+    place("tokens", &batch_work::tokens, 8 * elements);
+    place("labels", &batch_work::labels, 8 * elements);
+    place("position_ids", &batch_work::position_ids, 8 * elements);
+    place("loss_mask", &batch_work::loss_mask, 4 * elements);
+    place("segment_ids", &batch_work::segment_ids, 4 * elements);
+    place("cu_seqlens", &batch_work::cu_seqlens, std::size_t{4} * 20000);
+    place("marks", &batch_work::marks,
+          4 * rows * ((static_cast<std::size_t>(work.seq_len) + 511) / 512));
+  }
+
+  struct array {
+    std::string name;
+    std::function<void()> cut;   // makes its block one byte too short
+    std::function<void()> mend;  // undoes that
+  };
+  std::deque<array> arrays;
+  batch_work work;
+
+ private:
+  template <class T>
+  void place(const char* name, T* batch_work::*member, std::size_t bytes) {
+    // An input keeps its contents.
+    blocks_.push_back(allocate_device(fake_cuda::api(), bytes));
+    blocks_.push_back(allocate_device(fake_cuda::api(), bytes - 1));
+    auto* const whole = static_cast<T*>(blocks_[blocks_.size() - 2].get().value);
+    auto* const cut = static_cast<T*>(blocks_.back().get().value);
+    const void* const from = work.*member;
+    std::memcpy(const_cast<void*>(static_cast<const void*>(whole)), from, bytes);
+    work.*member = whole;
+    arrays.push_back({name, [this, member, cut] { work.*member = cut; },
+                      [this, member, whole] { work.*member = whole; }});
+  }
+
+  std::vector<device_memory> blocks_;
+};
+
+// A kernel uses every byte of its arrays, so a fault of any array is seen, even if it is a block of
+// its own.
+TEST(KernelMemory, HasEveryArrayOfABatch) {
+  std::mt19937_64 random(6);
+  for (const bool packed : {false, true}) {
+    fake_cuda cuda;
+    test::random_shape shape{.rows = 2, .seq_len = 9000, .longest = 300};
+    shape.packed = packed;
+    const auto batch =
+        test::make_random_batch(random, shape, {.eod = 7, .positions = position_rule::after_eod});
+    const owned_stream stream = make_stream(fake_cuda::api());
+    arrays_apart apart(batch);
+    ASSERT_TRUE(needs_marks(apart.work));
+    ASSERT_EQ(fake_cuda::api().launch_batch(apart.work, stream.get().value), 0);
+    drain(fake_cuda::api(), stream.get().value);
+    EXPECT_EQ(test::difference(apart.work, apart.work.cu_seqlens_used(), batch.expected), "");
+    EXPECT_THAT(cuda.faults(), IsEmpty());
+    std::size_t faults = 0;
+    for (const arrays_apart::array& each : apart.arrays) {
+      each.cut();
+      EXPECT_EQ(fake_cuda::api().launch_batch(apart.work, stream.get().value),
+                fake_cuda::illegal_address)
+          << each.name;
+      EXPECT_EQ(cuda.faults().size(), ++faults) << each.name;
+      each.mend();
+    }
+    EXPECT_EQ(faults, packed ? 12U : 11U);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::loader::cuda
