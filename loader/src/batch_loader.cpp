@@ -2,6 +2,7 @@
 #include <millrace/loader/batch_loader.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,9 @@
 #include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
+#include <millrace/loader/detail/batch/next_result.hpp>
+#include <millrace/loader/detail/memory/bounded_end.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/pipeline.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
 #include <millrace/loader/detail/run_description.hpp>
@@ -68,7 +72,8 @@ MILLRACE_INLINE std::shared_ptr<const dataset::edited_stream> stream_of(
 
 struct batch_loader::contents {
   contents(std::shared_ptr<const dataset::run> of, const loader_options& asked)
-      : options(detail::checked(asked, *of)),
+      : name("the batch_loader of rank " + std::to_string(asked.rank)),
+        options(detail::checked(asked, *of)),
         run(std::move(of)),
         stream(detail::stream_of(*run, options, options.edits)),
         sampler(run->end(), sampler_of(options), stream),
@@ -80,6 +85,7 @@ struct batch_loader::contents {
   void start(std::unique_ptr<detail::pipeline> made) {
     pipeline = std::move(made);
     served = 0;
+    waiting.reset();
     next_weights = 0;
     pipeline->start();  // no throw before this: next() would wait for a pipeline that never started
   }
@@ -102,6 +108,21 @@ struct batch_loader::contents {
     }
   }
 
+  /// What is known about a wait for a batch at its begin.
+  struct wait_begin {
+    std::int64_t asked_ns = 0;
+    std::int64_t ready = 0;  // batches that were ready
+  };
+
+  /// Begins a wait for the next batch, unless one goes on. False after the last batch.
+  /// @throws as batch_loader::next
+  bool begin_wait();
+  /// Ends the wait with the batch.
+  /// @throws as batch_loader::next
+  std::optional<batch> take();
+
+  home_process home;
+  std::string name;  // for the report on an end that takes too long
   loader_options options;
   std::shared_ptr<const dataset::run> run;
   std::shared_ptr<const dataset::edited_stream> stream;
@@ -110,7 +131,8 @@ struct batch_loader::contents {
   bool has_mixture;
   std::int64_t served = 0;
   std::optional<stall_cause> last_stall;
-  std::int64_t next_weights = 0;  // next step at which the mixture's weights change; -1: never
+  std::optional<wait_begin> waiting;  // next() is at work, or next_for() gave up meanwhile
+  std::int64_t next_weights = 0;      // next step at which the mixture's weights change; -1: never
   std::unique_ptr<detail::pipeline> pipeline;  // last: its threads use the run
 };
 
@@ -128,32 +150,56 @@ MILLRACE_INLINE batch_loader::batch_loader(std::shared_ptr<const dataset::run> r
                                            const loader_options& options)
     : contents_(std::make_unique<contents>(std::move(run), options)) {}
 
-MILLRACE_INLINE batch_loader::~batch_loader() = default;
+MILLRACE_INLINE batch_loader::~batch_loader() {
+  contents* const all = contents_.release();
+  if (!all->home.is_here()) return;
+  delete_within(all->options.end_within, std::move(all->name), all);
+}
+
+MILLRACE_INLINE void batch_loader::stop() const noexcept {
+  contents_->pipeline->stop();
+}
 
 MILLRACE_INLINE std::optional<batch> batch_loader::next() {
-  contents& all = *contents_;
+  if (!contents_->begin_wait()) return std::nullopt;
+  return contents_->take();
+}
+
+MILLRACE_INLINE next_result<batch> batch_loader::next_for(std::chrono::nanoseconds timeout) {
+  if (!contents_->begin_wait()) return {};
+  const auto deadline = detail::deadline_in(timeout);
+  if (!contents_->pipeline->slots()->wait_until(deadline)) return {std::nullopt, true};
+  return {contents_->take()};
+}
+
+MILLRACE_INLINE bool batch_loader::contents::begin_wait() {
+  home.require_here("batch_loader");
   // This check comes first, because the caller may hold all batches of a short run.
-  if (all.served == all.sampler.count()) return std::nullopt;
-  all.description.throw_failure();
-  const auto& ring = all.pipeline->slots();
+  if (served == sampler.count()) return false;
+  description.throw_failure();
+  const auto& ring = pipeline->slots();
   // Only this thread takes slots. So if all_held() is false now, it stays false, and take() will
   // not deadlock.
   if (ring->all_held()) {
-    throw config_error("all " + std::to_string(ring->size()) +
-                       " slots are still held (look_ahead is " +
-                       std::to_string(all.options.look_ahead) + ", threads is " +
-                       std::to_string(all.options.threads) +
-                       "): destroy a batch before calling next(), or raise look_ahead");
+    throw config_error("all " + std::to_string(ring->size()) + " slots are still held (held is " +
+                       std::to_string(options.held) + ", look_ahead is " +
+                       std::to_string(options.look_ahead) + ", threads is " +
+                       std::to_string(options.threads) +
+                       "): destroy a batch before calling next(), or raise held");
   }
-  const std::int64_t asked_ns = now_ns();
-  std::size_t ready = 0;
-  detail::batch_slot* slot = ring->take(&ready);
+  if (!waiting) waiting = {now_ns(), static_cast<std::int64_t>(ring->ready())};
+  return true;
+}
+
+MILLRACE_INLINE std::optional<batch> batch_loader::contents::take() {
+  const auto& ring = pipeline->slots();
+  const wait_begin began = *std::exchange(waiting, std::nullopt);
+  detail::batch_slot* slot = ring->take();
   if (slot == nullptr) return std::nullopt;
   batch taken(ring, slot);
-  telemetry& meter = *all.pipeline->meter();
-  all.last_stall = meter.wait(all.served, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
-  ++all.served;
-  if (all.has_mixture) all.count_sources(*slot);
+  last_stall = pipeline->meter()->wait(served, began.asked_ns, now_ns(), began.ready);
+  ++served;
+  if (has_mixture) count_sources(*slot);
   return taken;
 }
 
@@ -170,6 +216,7 @@ MILLRACE_INLINE dataset::run_state batch_loader::state() const {
 }
 
 MILLRACE_INLINE dataset::run_state batch_loader::state_at(std::int64_t consumed_samples) const {
+  contents_->home.require_here("batch_loader");
   dataset::run_state state = contents_->description.get();
   state.consumed_samples = consumed_samples;
   return state;

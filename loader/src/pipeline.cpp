@@ -16,6 +16,7 @@
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/detail/plan/look_ahead.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
@@ -85,6 +86,7 @@ MILLRACE_INLINE telemetry_options pipeline::meter_options(const dataset::run& ru
 MILLRACE_INLINE void pipeline::start() try {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
+    setup.cpus = options_.near_cpus;
     if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
     threads_.emplace_back(std::move(setup), [this, i] { fill_slots(i); });
   }
@@ -93,24 +95,28 @@ MILLRACE_INLINE void pipeline::start() try {
   throw;
 }
 
-// In addition to the look_ahead slots, there is one for the caller and one per thread. There are at
-// most as many slots as micro-batches, so that no option allocates more memory than the run needs.
+// There are look_ahead slots, those that the caller holds, and one per thread. There are at most as
+// many slots as micro-batches, so that no option allocates more memory than the run needs.
 MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const dataset::run& run,
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
-  const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
-  if (slots == 0) return std::make_shared<ring>(0, [](std::size_t) -> batch_slot { throw 0; });
+  const std::int64_t ahead = options.look_ahead + options.threads;
+  const std::int64_t slots = std::min(ahead + options.held, batches);
+  if (slots == 0) {
+    return share_at_home<ring>(std::size_t{0}, [](std::size_t) -> batch_slot { throw 0; });
+  }
   const slot_layout layout = layout_of(run, options);
   const auto count = static_cast<std::size_t>(slots);
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())
                                                : plain_memory(count, layout.capacity_bytes());
   const std::vector<memory_block> host_blocks = host_memory(options.fields, layout, count);
-  return std::make_shared<ring>(count, [&](std::size_t i) {
+  const auto make = [&](std::size_t i) {
     batch_slot slot(layout, blocks.at(i));
     place_host_fields(options.fields, host_blocks[i], slot);
     return slot;
-  });
+  };
+  return share_at_home<ring>(count, make, slot_reuse::newest, ahead);
 }
 
 MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {

@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 
-CALL = re.compile(r"(?<![\w.>:])(?:record|wait|wait_on_host|drain)\(")
+CALL = re.compile(r"(?<![\w.>:])(?:record|wait|wait_on_host|drain|is_done)\(")
 # Calls of the runtime that only stream_order.hpp may make.
-BARE = re.compile(r"(?:\.|->)(?:record_event|wait_event|synchronize_\w+)\(")
+BARE = re.compile(r"(?:\.|->)(?:record_event|wait_event|query_event|synchronize_\w+)\(")
 SECONDS = 120
 
 

@@ -55,12 +55,8 @@ json_value place(std::istream& in) {
   const rank_role role = role_of(layout, rank, 2 * o.context_parallel);
   const parallel_place& p = role.place;
   const std::int64_t needs = (role.needs.tokens ? 1 : 0) + (role.needs.labels ? 2 : 0);
-  const std::vector<std::int64_t> numbers = {p.tp,        p.cp,
-                                             p.dp,        p.pp,
-                                             p.ep,        p.expert_tp,
-                                             p.expert_dp, role.data_ranks,
-                                             needs,       role.reads ? 1 : 0,
-                                             role.source};
+  const std::vector<std::int64_t> numbers = {
+      p.tp, p.cp, p.dp, p.pp, p.ep, p.expert_tp, p.expert_dp, role.data_ranks, needs};
   return list(numbers);
 }
 

@@ -20,7 +20,7 @@ namespace millrace::loader {
 MILLRACE_INLINE data_verifier::data_verifier(const std::vector<verified_file>& files,
                                              const verify_options& options,
                                              std::shared_ptr<open_files> table)
-    : core_(std::make_shared<detail::verify_core>(
+    : core_(share_at_home<detail::verify_core>(
           files, loader::check(options), table ? std::move(table) : open_files::of_process())) {
   if (options.mode == verify_mode::off || options.scrub_bytes_per_second == 0) return;
   scrubber_ = scrubber::of_process();

@@ -5,8 +5,8 @@
 usage: ranks_against_reference.py --driver rank_lines [--seed N] [--cases N]
 
 Three oracles: RankGenerator for groups along any axes of any order; initialize_model_parallel, run for
-every rank that is asked about over a process group that is only pretended, for both numberings, who
-broadcasts and first and last stages; get_batch_on_this_cp_rank for context parallelism. What Megatron
+every rank that is asked about over a process group that is only pretended, for both numberings and for
+first and last stages; get_batch_on_this_cp_rank for context parallelism. What Megatron
 refuses we must refuse, and nothing else. Exits 77 where megatron-core is missing.
 """
 import argparse
@@ -81,14 +81,11 @@ def place_case(rng, seen):
             expert_model_parallel_size=ep, expert_tensor_parallel_size=etp or None, order=order,
             create_gloo_process_groups=False)
         first, last = p.is_pipeline_first_stage(), p.is_pipeline_last_stage()
-        takes = first or last
-        source = p.get_tensor_model_parallel_src_rank()
         expected = [p.get_tensor_model_parallel_rank(), p.get_context_parallel_rank(),
                     p.get_data_parallel_rank(), p.get_pipeline_model_parallel_rank(),
                     p.get_expert_model_parallel_rank(), p.get_expert_tensor_parallel_rank(),
                     p.get_expert_data_parallel_rank(), p.get_data_parallel_world_size(),
-                    first + 2 * last, int(takes and source == rank),
-                    source if takes and source != rank else -1]
+                    first + 2 * last]
         seen["places"] += 1
         seen["places with experts apart"] += ep > 1
     except (AssertionError, RuntimeError):

@@ -3,11 +3,14 @@
 #include <millrace/loader/batch_loader.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -18,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/instant_run.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 
@@ -118,23 +122,78 @@ TEST(BatchLoader, DealsTheSameStepsToAnyNumberOfRanks) {
 TEST(BatchLoader, RefusesToServeWhenEverySlotIsHeld) {
   const test::stored_tokens stored(500);
   for (std::int64_t look_ahead = 1; look_ahead <= 3; ++look_ahead) {
-    const loader_options options = {.batch_size = 2, .seq_len = 8, .look_ahead = look_ahead};
+    const std::int64_t most = 4 - look_ahead;
+    const loader_options options = {
+        .batch_size = 2, .seq_len = 8, .look_ahead = look_ahead, .held = most};
     batch_loader loader(stored.data(), options);
     std::vector<std::optional<batch>> held;
-    for (std::int64_t m = 0; m < look_ahead + 2; ++m) held.push_back(loader.next());
+    const std::int64_t slots = look_ahead + most + 1;
+    for (std::int64_t m = 0; m < slots; ++m) held.push_back(loader.next());
     const std::int64_t consumed = loader.consumed_samples();
     try {
       loader.next();
       FAIL() << "served";
     } catch (const config_error& e) {
-      EXPECT_THAT(e.what(), AllOf(HasSubstr("all " + std::to_string(held.size()) + " slots"),
-                                  HasSubstr("look_ahead is " + std::to_string(look_ahead))));
+      EXPECT_THAT(e.what(),
+                  AllOf(HasSubstr("all " + std::to_string(held.size()) + " slots"),
+                        HasSubstr("held is " + std::to_string(most)), HasSubstr("raise held")));
     }
     EXPECT_EQ(loader.consumed_samples(), consumed);
 
     held[1].reset();
-    stored.expect_batch(*loader.next(), options, look_ahead + 2);
+    stored.expect_batch(*loader.next(), options, slots);
     stored.expect_batch(*held[0], options, 0);
+  }
+}
+
+// The default suffices for stage 0 of a pipeline of 8 stages: the trainer holds 8 batches at a
+// time, and each next() finds batches ahead of it.
+TEST(BatchLoader, ServesAPipelineOfEightStagesByDefault) {
+  const test::stored_tokens stored(2000);
+  const loader_options options = {.batch_size = 2, .seq_len = 8};
+  batch_loader loader(stored.data(), options);
+  std::deque<batch> held;
+  std::int64_t served = 0;
+  while (auto batch = loader.next()) {
+    stored.expect_batch(*batch, options, served++);
+    held.push_back(std::move(*batch));
+    if (held.size() == 8) held.pop_front();  // its backward pass
+  }
+  EXPECT_EQ(served, std::ssize(stored.samples(options)));
+}
+
+// The slots that a caller may hold are not used to prefetch, even if it holds none.
+TEST(BatchLoader, PreparesNoMoreBatchesForACallerThatMayHoldMore) {
+  const test::stored_tokens stored(4000);
+  for (const std::int64_t held : {1, 50}) {
+    std::atomic<std::int64_t> gathers = 0;
+    loader_options options = {.batch_size = 1, .seq_len = 8, .look_ahead = 3, .held = held};
+    class counting_reader final : public range_reader {
+     public:
+      counting_reader(const std::vector<data_file>& files, std::atomic<std::int64_t>& gathers)
+          : reader_(files), gathers_(gathers) {}
+      void prefetch(std::span<const file_range>) noexcept override {}
+      void gather(std::span<const read_request> requests) override {
+        ++gathers_;
+        reader_.gather(requests);
+      }
+      reader_report report() const override { return reader_.report(); }
+
+     private:
+      pread_reader reader_;
+      std::atomic<std::int64_t>& gathers_;
+    };
+    options.reader = [&](const std::vector<data_file>& files) {
+      return std::make_unique<counting_reader>(files, gathers);
+    };
+    batch_loader loader(stored.data(), options);
+    for (std::int64_t taken = 0; taken < 20; ++taken) {
+      const std::int64_t most = taken + 3 + 1;  // look_ahead, one per thread
+      while (gathers < most) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      EXPECT_EQ(gathers, most) << "held " << held << ", after " << taken << " batches";
+      ASSERT_TRUE(loader.next().has_value());
+    }
   }
 }
 
@@ -142,7 +201,7 @@ TEST(BatchLoader, RefusesToServeWhenEverySlotIsHeld) {
 // report that all slots are held.
 TEST(BatchLoader, SeesEveryReleaseThatCameBefore) {
   const test::stored_tokens stored(20000);
-  batch_loader loader(stored.data(), {.batch_size = 1, .seq_len = 4, .look_ahead = 1});
+  batch_loader loader(stored.data(), {.batch_size = 1, .seq_len = 4, .look_ahead = 1, .held = 1});
   std::vector<batch> held;
   for (int i = 0; i < 3; ++i) held.push_back(std::move(*loader.next()));
 

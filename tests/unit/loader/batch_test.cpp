@@ -34,7 +34,7 @@ class Batch : public testing::Test {
     }
   }
 
-  const loader_options options_ = {.batch_size = 2, .seq_len = 5, .look_ahead = 1};
+  const loader_options options_ = {.batch_size = 2, .seq_len = 5, .look_ahead = 1, .held = 1};
   test::stored_tokens<> stored_{1000};
   std::optional<batch_loader> loader_{std::in_place, stored_.data(), options_};
 };

@@ -104,7 +104,8 @@ TEST_F(LoaderVerification, FindsIdsThatAreNone) {
 TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   const test::stored_tokens stored(2000);
   std::size_t slots = 0;
-  loader_options options = {.batch_size = 2, .seq_len = 10, .look_ahead = 3, .threads = 2};
+  loader_options options = {
+      .batch_size = 2, .seq_len = 10, .look_ahead = 3, .held = 4, .threads = 2};
   options.cpus = {0, 99'999};  // the second does not exist
   options.memory = [&](std::size_t count, std::size_t bytes) {
     slots = count;
@@ -113,7 +114,7 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   batch_loader loader(stored.data(), options);
   std::int64_t served = 0;
   while (const auto batch = loader.next()) stored.expect_batch(*batch, options, served++);
-  EXPECT_EQ(slots, 6U);  // look_ahead, one for the caller, one per thread
+  EXPECT_EQ(slots, 9U);  // look_ahead, those that the caller may hold, one per thread
   const std::vector<grant> threads = loader.observe().threads;
   ASSERT_GE(threads.size(), 2U);
   for (const grant& each : threads) EXPECT_NE(each.why, "") << each.asked;
@@ -130,7 +131,7 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   const telemetry_report report = loader.observe().times;
   EXPECT_EQ(report.batches, served);
   EXPECT_EQ(report.bytes, static_cast<std::int64_t>(bytes));
-  EXPECT_EQ(report.slots, 6);
+  EXPECT_EQ(report.slots, 9);
 }
 
 struct slow_loader {

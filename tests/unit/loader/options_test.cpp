@@ -53,6 +53,8 @@ TEST(Options, OutOfRangeAreNamedWithValueAndRange) {
       {{.consumed_samples = -1}, "consumed_samples is -1,", "expected 0 or more"},
       {{.look_ahead = 0}, "look_ahead is 0,", "expected 1 to 1024"},
       {{.look_ahead = 1025}, "look_ahead is 1025,", "expected 1 to 1024"},
+      {{.held = 0}, "held is 0,", "expected 1 to 1024"},
+      {{.held = 1025}, "held is 1025,", "expected 1 to 1024"},
       {{.batch_size = 2, .world_size = 3, .global_batch_size = 16},
        "global_batch_size is 16,",
        "a multiple of 6, the batch_size 2 times the world_size 3"},

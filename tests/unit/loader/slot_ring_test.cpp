@@ -2,6 +2,7 @@
 #include <millrace/loader/detail/batch/slot_ring.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -110,6 +111,33 @@ TEST(SlotRing, ReusesTheNewestOrTheOldestSlot) {
     std::vector<slot*> expected = {held[2], held[0], held[3]};
     if (reuse == slot_reuse::newest) std::ranges::reverse(expected);
     EXPECT_EQ(again, expected);
+  }
+}
+
+// A ring of 5 slots of which at most 2 are ahead: a producer waits for the consumer to take one,
+// although slots are free.
+TEST(SlotRing, FillsNoMoreSlotsAheadThanItMay) {
+  ring r(
+      5, [](std::size_t) { return slot{}; }, slot_reuse::oldest, 2);
+  std::atomic<std::int64_t> published = 0;
+  std::jthread producer([&] {
+    for (std::int64_t value = 0; value < 50; ++value) {
+      publish(r, value);
+      ++published;
+    }
+  });
+  std::deque<slot*> held;
+  for (std::int64_t value = 0; value < 50; ++value) {
+    const std::int64_t most = std::min<std::int64_t>(value + 2, 50);
+    while (published < most) std::this_thread::yield();
+    std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(published, most);
+    held.push_back(r.take());
+    EXPECT_EQ(held.back()->value, value);
+    if (held.size() < 3) continue;  // 3 are held and 2 are ahead
+    EXPECT_EQ(held.front()->value, value - 2);
+    r.release(held.front());
+    held.pop_front();
   }
 }
 
@@ -230,12 +258,36 @@ TEST(SlotRing, GivesTicketsInOrderWhicheverIsFilledFirst) {
     std::this_thread::sleep_for(10ms);
     r.publish(first);
   });
-  std::size_t ready = 9;
-  EXPECT_EQ(r.take(&ready)->value, 1);
-  EXPECT_EQ(ready, 0) << "two are filled, but not the next one";
-  EXPECT_EQ(r.take(&ready)->value, 2);
-  EXPECT_EQ(ready, 2);
+  EXPECT_EQ(r.ready(), 0U) << "two are filled, but not the next one";
+  EXPECT_EQ(r.take()->value, 1);
+  EXPECT_EQ(r.ready(), 2U);
+  EXPECT_EQ(r.take()->value, 2);
   EXPECT_EQ(r.take()->value, 3);
+}
+
+// A wait with a time limit ends early if the next slot is filled, or if there are no more.
+TEST(SlotRing, WaitsForTheNextSlotOnlySoLong) {
+  const auto in = [](std::chrono::milliseconds time) {
+    return std::chrono::steady_clock::now() + time;
+  };
+  ring r = ring_of(2);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE(r.wait_until(in(20ms)));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 20ms);
+  {
+    std::jthread late([&] {
+      std::this_thread::sleep_for(10ms);
+      publish(r, 7);
+    });
+    EXPECT_TRUE(r.wait_until(in(1h)));
+  }
+  EXPECT_TRUE(r.wait_until(in(0ms)));
+  EXPECT_EQ(r.take()->value, 7);
+  EXPECT_FALSE(r.wait_until(in(0ms)));
+  std::jthread late([&] { finish(r, failure("broken")); });
+  EXPECT_TRUE(r.wait_until(in(1h)));
+  EXPECT_THROW((void)r.take(), std::runtime_error);
+  EXPECT_TRUE(r.wait_until(in(0ms))) << "nothing follows";
 }
 
 // Slots before the first failure are served, whichever thread fills them. Slots after it are not.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <millrace/dataset/state.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/batch.hpp>
+#include <millrace/loader/detail/batch/next_result.hpp>
 #include <millrace/loader/options.hpp>
 
 // Example:
@@ -40,8 +42,11 @@ class device_loader;
 /// Serves one rank the micro-batches of a run. It prepares them ahead on its own threads.
 ///
 /// The batches depend only on the run, the options and `consumed_samples`. So a run can be resumed
-/// from its state, even with another number of ranks. Use a loader from one thread. The destructor
-/// stops and joins the loader's threads.
+/// from its state, even with another number of ranks. Use a loader from one thread.
+///
+/// The destructor stops the loader's threads and waits for them, but not longer than
+/// `loader_options::end_within`. In a process forked from the one that created the loader, its
+/// functions throw an error, and the destructor does nothing.
 class MILLRACE_EXPORT batch_loader {
  public:
   /// Serves one dataset once, in stored order, in windows of `options.seq_len` tokens (see
@@ -74,11 +79,17 @@ class MILLRACE_EXPORT batch_loader {
   /// Returns the next micro-batch, or nothing after the last one. With `drop_last`, the last one is
   /// complete on all ranks. Without it, the last one may have fewer rows on this rank, or none.
   ///
-  /// @throws config_error  the caller holds all slots. Destroy a batch and call next() again.
+  /// @throws config_error  the caller holds all slots, more batches than `loader_options::held`.
+  ///                       Destroy a batch and call next() again, or raise `held`.
   /// @throws error  preparing this batch failed on another thread. Thrown once; afterwards the
   ///                loader is finished. Also thrown once, usually by one of the first calls, if the
   ///                run cannot be described (see `state`).
   std::optional<batch> next();
+
+  /// Like next(), but waits no longer than `timeout`, so that a caller can check for signals.
+  /// Telemetry counts several calls for one batch as one wait.
+  /// @throws as next
+  next_result<batch> next_for(std::chrono::nanoseconds timeout);
 
   /// Samples served so far, over all ranks, counted from the start of the run. A batch counts when
   /// next() returns it, not when it is destroyed. Assumes that all ranks are at the same
@@ -135,6 +146,10 @@ class MILLRACE_EXPORT batch_loader {
   friend class cuda::device_loader;
 
   struct contents;
+
+  /// Makes a next() that runs on another thread return soon. There are then no more batches until
+  /// `go_on`.
+  void stop() const noexcept;
 
   /// A state that belongs to this run, and the slots to resume with.
   struct resumption;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,11 @@ struct loader_options {
   std::int64_t world_size = 1;        ///< data-parallel ranks
   std::int64_t consumed_samples = 0;  ///< samples served before, over all ranks
   std::int64_t look_ahead = 2;        ///< micro-batches prepared in advance
+  /// Micro-batches that the caller may hold at once without reducing the look-ahead. Takes the
+  /// memory of one micro-batch each. 8 are enough for Megatron's 1F1B schedule with up to 8
+  /// pipeline stages; `held_by_stage` gives the number for a stage. Without pipeline parallelism, 1
+  /// or 2 are enough.
+  std::int64_t held = 8;
 
   std::int64_t global_batch_size = 0;  ///< samples per step; 0: batch_size * world_size
   std::optional<dataset::rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
@@ -79,14 +85,21 @@ struct loader_options {
 
   std::int64_t prefetch_samples = 64;  ///< samples announced in advance; at least 2 batches
   std::int64_t threads = 1;            ///< threads that fill slots
-  std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: anywhere
-  verify_options verify = {};          ///< checks of checksums and ids
-  std::size_t trace_events = 0;        ///< events kept for a trace, 40 bytes each; 0: none
+  std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: see near_cpus
+  /// If `cpus` is empty: CPUs that all threads may run on; empty: anywhere. A device loader sets
+  /// this to the CPUs of the device's NUMA node.
+  std::vector<int> near_cpus = {};
+  verify_options verify = {};    ///< checks of checksums and ids
+  std::size_t trace_events = 0;  ///< events kept for a trace, 40 bytes each; 0: none
   /// How files are read: the back end and its options. The environment variable MILLRACE_IO sets
   /// the back end if `io` does not.
   io_options io = {};
   make_reader_function reader = {};  ///< custom reader instead of `io`; empty: none
   slot_memory memory = {};           ///< memory for batches; empty: plain memory
+  /// How long a destructor waits for reads that have begun, 0 to 2147483647. Afterwards the threads
+  /// stay behind and free everything when their reads return (`ends_of_process` lists them). Until
+  /// then they may use a dataset that was passed by reference.
+  std::chrono::milliseconds end_within{10'000};
 
   std::int64_t samples_of_micro_batch() const noexcept { return batch_size * world_size; }
   std::int64_t samples_of_step() const noexcept {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <set>
@@ -13,8 +14,13 @@
 #include <variant>
 #include <vector>
 
+#include <millrace/loader/detail/io/pread_reader.hpp>
+#include <millrace/loader/detail/memory/cpu_list.hpp>
+#include <millrace/loader/loader_report.hpp>
+
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
+#include "support/faulty_reader.hpp"
 #include "support/loader_runs.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
@@ -225,6 +231,49 @@ TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
   EXPECT_EQ(cuda.alive(), 0U);
   (void)fake_cuda::api().use_device(0);
+}
+
+// The threads of a loader run on the CPUs of the device's NUMA node, if nobody chose others.
+TEST(DeviceLoader, RunsOnTheNodeOfTheDevice) {
+  const std::vector<int> all = allowed_cpus();
+  ASSERT_FALSE(all.empty());
+  const std::vector<int> of_node = {all.back()};
+  const test::temp_folder sys;
+  const auto pci = sys / "bus/pci/devices/0000:01:00.0";
+  const auto node = sys / "devices/system/node/node1";
+  std::filesystem::create_directories(pci);
+  std::filesystem::create_directories(node);
+  test::write_text(pci / "numa_node", "1\n");
+  test::write_text(node / "cpulist", cpu_list_text(of_node) + "\n");
+
+  const stored_run stored(test::run_kind::instant, false);
+  const dataset::indexed_dataset data(stored.prefixes[0]);
+  for (const bool chosen : {false, true}) {
+    fake_cuda cuda;
+    std::vector<int> filled_on;
+    loader_options options{.batch_size = 1, .seq_len = 16, .threads = 1};
+    if (chosen) options.cpus = {all.front()};
+    options.reader = [&](const std::vector<data_file>& files) {
+      return std::make_unique<test::faulty_reader>(std::make_unique<pread_reader>(files),
+                                                   [&](std::int64_t n) {
+                                                     if (n == 0) filled_on = allowed_cpus();
+                                                   });
+    };
+    device_loader_options device;
+    device.pool.files.sys = sys.path();
+    device_loader loader(data, options, device, &fake_cuda::api());
+    ASSERT_TRUE(loader.next(nullptr).has_value());
+    EXPECT_EQ(filled_on, chosen ? std::vector<int>{all.front()} : of_node);
+    std::string said;
+    for (const grant& each : loader.report().threads)
+      said += each.asked + ": " + each.granted + "\n";
+    const std::string cpus = "CPUs " + cpu_list_text(of_node) + " for thread mr-device: yes\n";
+    EXPECT_EQ(said, "NUMA node of device 0000:01:00.0: 1\nCPUs of NUMA node 1: yes\n" +
+                        (chosen ? "" : cpus));
+    const auto fill = loader.host().observe().threads;
+    ASSERT_EQ(fill.size(), 1U);
+    EXPECT_EQ(fill[0].granted, "yes");
+  }
 }
 
 TEST(DeviceLoader, TakesADatasetAsItIs) {

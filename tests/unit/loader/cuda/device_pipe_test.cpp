@@ -10,7 +10,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <set>
@@ -126,6 +128,140 @@ TEST(DevicePipe, NeverWaitsForTheDeviceOnTheConsumersThread) {
   }
 }
 
+// A copy is sent while the one before it runs.
+TEST(DevicePipe, TwoCopiesAreOnTheirWay) {
+  fake_cuda cuda;
+  cuda.jitter(0us);
+  cuda.delay(test::work_kind::copy, 300ms);
+  test::pinned_source source(&fake_cuda::api(), batches_of(5, {}, {}), 3);
+  const auto began = std::chrono::steady_clock::now();
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+  while (cuda.calls_of("kernel launch") < 2) std::this_thread::sleep_for(1ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 300ms);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(cuda.calls_of("kernel launch"), 2) << "more would need more memory of the source";
+  EXPECT_EQ(source.most_held(), 2U);
+}
+
+// A trainer takes a batch from time to time. By then the copy before is done, and finding that out
+// takes no wait.
+TEST(DevicePipe, WaitsForNoCopyThatIsDone) {
+  fake_cuda cuda;
+  cuda.jitter(0us);
+  constexpr int batches = 40;
+  test::pinned_source source(&fake_cuda::api(), batches_of(batches, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  std::int64_t waits = 0;
+  {
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+    for (const device_batch& batch : pipe.on(stream.get().value)) {
+      EXPECT_TRUE(batch.on_device());
+      std::this_thread::sleep_for(3ms);
+    }
+    waits = cuda.calls_of("cudaEventSynchronize");
+  }
+  EXPECT_LT(waits, batches / 2);
+}
+
+// A kernel of microseconds must not queue up behind the consumer's.
+TEST(DevicePipe, ItsStreamsHaveTheHighestPriority) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(1, {}, {}));
+  const device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+  EXPECT_EQ(cuda.streams().size(), 2U) << "one for copies, one for kernels";
+  for (const stream each : cuda.streams()) {
+    EXPECT_EQ(cuda.priority_of(each), fake_cuda::highest_priority);
+    EXPECT_EQ(cuda.flags_of(each), stream_non_blocking);
+  }
+}
+
+// The consumer's stream cannot be made to wait for a batch. The error is thrown, and no batch after
+// the one that is missing is served.
+TEST(DevicePipe, NothingFollowsABatchThatIsMissing) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(9, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  const cuda::stream on = stream.get().value;
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 1},
+                   source.source());
+  EXPECT_EQ(pipe.next(on)->micro_batch(), 0);
+  while (cuda.calls_of("kernel launch") < 3) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(20ms);
+  cuda.fail_call("cudaStreamWaitEvent", 1, 999);
+  EXPECT_THAT(message_of<cuda_error>([&] { (void)pipe.next(on); }),
+              HasSubstr("cudaStreamWaitEvent"));
+  EXPECT_FALSE(pipe.next(on).has_value());
+}
+
+/// What a profiler was told.
+struct profiler_log {
+  std::mutex mutex;
+  std::set<std::string> ranges;
+  std::vector<std::string> names;
+  std::int64_t open = 0;
+};
+profiler_log& told_to_profiler() {
+  static profiler_log log;
+  return log;
+}
+const profiler_marks fake_marks = {
+    .begin_range =
+        [](const char* text) {
+          const std::scoped_lock lock(told_to_profiler().mutex);
+          told_to_profiler().ranges.insert(text);
+          ++told_to_profiler().open;
+        },
+    .end_range =
+        [] {
+          const std::scoped_lock lock(told_to_profiler().mutex);
+          --told_to_profiler().open;
+        },
+    .name_stream =
+        [](stream, const char* name) {
+          const std::scoped_lock lock(told_to_profiler().mutex);
+          told_to_profiler().names.emplace_back(name);
+        },
+    .name_thread =
+        [](const char* name) {
+          const std::scoped_lock lock(told_to_profiler().mutex);
+          told_to_profiler().names.emplace_back(name);
+        },
+};
+
+// A profiler sees a range per batch on either side, and the names of the streams, if asked.
+TEST(DevicePipe, ShowsItsWorkToAProfilerIfAsked) {
+  static cuda_api api = fake_cuda::api();
+  api.marks = &fake_marks;
+  for (const bool asked : {false, true}) {
+    fake_cuda cuda;
+    test::pinned_source source(&api, batches_of(2, {}, {}));
+    {
+      device_pipe pipe(&api, source.batches()[0].layout, {.profile = asked}, source.source());
+      for (const device_batch& batch : pipe.on(nullptr)) EXPECT_TRUE(batch.on_device());
+    }
+    const profiler_log& log = told_to_profiler();
+    EXPECT_EQ(log.open, 0);
+    if (!asked) {
+      EXPECT_THAT(log.ranges, IsEmpty());
+      EXPECT_THAT(log.names, IsEmpty());
+      continue;
+    }
+    EXPECT_THAT(log.ranges,
+                testing::IsSupersetOf({"millrace: fill batch 0", "millrace: fill batch 1",
+                                       "millrace: next batch 0", "millrace: next batch 1"}));
+    EXPECT_THAT(log.names,
+                testing::ElementsAre("mr-device", "millrace copies", "millrace kernels"));
+  }
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(1, {}, {}));
+  EXPECT_EQ(message_of<config_error>([&] {
+              const device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout,
+                                     {.profile = true}, source.source());
+            }),
+            "profile is set, but this build has no NVTX: build millrace with a CUDA toolkit that "
+            "has the header nvtx3/nvToolsExtCudaRt.h, or leave profile off");
+}
+
 // A slow consumer stops the pipe, which in turn stops the source.
 TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
   fake_cuda cuda;
@@ -138,7 +274,33 @@ TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
   std::this_thread::sleep_for(50ms);
   EXPECT_EQ(cuda.calls_of("kernel launch"), 4);
   EXPECT_EQ(pipe.report().batches, 4);
-  EXPECT_EQ(source.most_held(), 1U);
+  EXPECT_LE(source.most_held(), 2U);
+}
+
+// A trainer on stage 0 of a pipeline of 8 stages holds 8 batches. The slots for them are not used
+// to prepare more batches in advance.
+TEST(DevicePipe, HasSlotsForBatchesThatTheTrainerHolds) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(60, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  const cuda::stream on = stream.get().value;
+  test::checking_consumer consumer(cuda);
+  {
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 2, .held = 8},
+                     source.source());
+    EXPECT_EQ(pipe.report().slots, 11U);
+    std::deque<device_batch> held;
+    std::int64_t taken = 0;
+    while (auto batch = pipe.next(on)) {
+      consumer.use(*batch, source.batches()[static_cast<std::size_t>(taken)], on);
+      held.push_back(std::move(*batch));
+      EXPECT_LE(pipe.report().batches, ++taken + 3);
+      if (held.size() == 8) held.pop_front();
+    }
+    EXPECT_EQ(taken, 60);
+  }
+  drain(fake_cuda::api(), on);
+  EXPECT_THAT(consumer.wrong(), IsEmpty());
 }
 
 // A trainer only submits work: its host releases batches long before its stream is done with them.
@@ -179,8 +341,8 @@ TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
   held.reserve(3);
   for (int i = 0; i < 3; ++i) held.push_back(std::move(*pipe.next(on)));
   EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(on); }),
-            "all 3 slots of the device ring are still held (look_ahead is 1): destroy a batch, and "
-            "the tensors made from it, before calling next(), or raise look_ahead");
+            "all 3 slots of the device ring are still held (held is 1, look_ahead is 1): destroy a "
+            "batch, and the tensors made from it, before calling next(), or raise held");
   held.clear();
   EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // and it continues
 }
@@ -229,6 +391,7 @@ TEST(DevicePipe, RefusesOptionsOutOfRange) {
     });
   };
   EXPECT_EQ(with({.look_ahead = 0}), "look_ahead is 0, expected 1 to 1024");
+  EXPECT_EQ(with({.held = 0}), "held is 0, expected 1 to 1024");
   EXPECT_EQ(with({.device = 1}),
             "device is 1, expected 0 to 0, the devices that this process sees");
 }
@@ -365,7 +528,9 @@ TEST(DevicePipe, ADeviceThatCannotBeUsedIsAnError) {
 // for other code to find.
 TEST(DevicePipe, EveryCallMayFail) {
   bool some_call_was_left = true;
+  bool some_was_kept = false;
   std::int64_t told = 0;
+  constexpr std::size_t kept_blocks = 2;  // of the slots, and of the texts
   for (std::int64_t k = 1; some_call_was_left; ++k) {
     SCOPED_TRACE(testing::Message() << "call " << k);
     fake_cuda cuda(static_cast<std::uint64_t>(k));
@@ -402,7 +567,9 @@ TEST(DevicePipe, EveryCallMayFail) {
     if (!std::ranges::any_of(std::array{"Destroy", "Free", "Synchronize"}, [&](const char* name) {
           return failed.find(name) != std::string::npos;
         })) {
-      EXPECT_EQ(cuda.alive(), alive) << failed;
+      // If a batch could not be released, nobody knows when its user is done.
+      EXPECT_THAT(cuda.alive(), testing::AnyOf(alive, alive + kept_blocks)) << failed;
+      some_was_kept = some_was_kept || cuda.alive() != alive;
     }
     drain(fake_cuda::api(), on);
     EXPECT_THAT(cuda.faults(), IsEmpty()) << failed;
@@ -411,42 +578,44 @@ TEST(DevicePipe, EveryCallMayFail) {
     EXPECT_TRUE(some_call_was_left || served == 6) << served;
   }
   EXPECT_GT(told, 30);
+  EXPECT_TRUE(some_was_kept);
 }
 
-// From some call on, no wait succeeds. Copies may then still run when the pipe gives up, and it
-// must not release the memory that they read or write.
+// From some call on, no wait succeeds, or no question whether a copy is done. Copies may then still
+// run when the pipe gives up, and it must not release the memory that they read or write.
 TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
-  for (std::int64_t k = 1; k <= 12; ++k) {
-    SCOPED_TRACE(testing::Message() << "wait " << k);
-    fake_cuda cuda(static_cast<std::uint64_t>(k));
-    cuda.jitter(20us);
-    cuda.delay(test::work_kind::copy, 2ms);
-    test::pinned_source source(&fake_cuda::api(), batches_of(6, {.rows = 1, .seq_len = 20}, {}));
-    const owned_stream stream = make_stream(fake_cuda::api());
-    const cuda::stream on = stream.get().value;
-    test::checking_consumer consumer(cuda);
-    cuda.fail_calls_from("Synchronize", k, 999);
-    std::int64_t served = 0;
-    const std::string said = message_of<cuda_error>([&] {
-      device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 1},
-                       source.source());
-      while (auto batch = pipe.next(on)) {
-        consumer.use(*batch, source.batches()[static_cast<std::size_t>(served++)], on);
+  for (const char* call : {"Synchronize", "Query"}) {
+    for (std::int64_t k = 1; k <= 12; ++k) {
+      SCOPED_TRACE(testing::Message() << call << " " << k);
+      fake_cuda cuda(static_cast<std::uint64_t>(k));
+      cuda.jitter(20us);
+      cuda.delay(test::work_kind::copy, 2ms);
+      test::pinned_source source(&fake_cuda::api(), batches_of(6, {.rows = 1, .seq_len = 20}, {}));
+      const owned_stream stream = make_stream(fake_cuda::api());
+      const cuda::stream on = stream.get().value;
+      test::checking_consumer consumer(cuda);
+      cuda.fail_calls_from(call, k, 999);
+      std::int64_t served = 0;
+      const std::string said = message_of<cuda_error>([&] {
+        device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 1},
+                         source.source());
+        while (auto batch = pipe.next(on)) {
+          consumer.use(*batch, source.batches()[static_cast<std::size_t>(served++)], on);
+        }
+      });
+      // Each batch but the first has one at least. Those of the last one come after it was served,
+      // as do those of the end.
+      if (k <= 4 || said != "nothing was thrown") {
+        EXPECT_THAT(said, HasSubstr(std::string(call) + ": fakeError (999)"));
+      } else {
+        EXPECT_EQ(served, 6);
       }
-    });
-    // The first batch has one wait, each later one has two. Those of the last batch come after it
-    // was served, as do those of the end.
-    if (k <= 9) {
-      EXPECT_THAT(said, HasSubstr("Synchronize: fakeError (999)"));
-    } else {
-      EXPECT_EQ(said, "nothing was thrown");
-      EXPECT_EQ(served, 6);
+      cuda.fail_call(0, 0);
+      drain(fake_cuda::api(), on);
+      EXPECT_EQ(consumer.seen(), served);
+      EXPECT_THAT(consumer.wrong(), IsEmpty());
+      EXPECT_THAT(cuda.faults(), IsEmpty());
     }
-    cuda.fail_call(0, 0);
-    drain(fake_cuda::api(), on);
-    EXPECT_EQ(consumer.seen(), served);
-    EXPECT_THAT(consumer.wrong(), IsEmpty());
-    EXPECT_THAT(cuda.faults(), IsEmpty());
   }
 }
 
@@ -521,7 +690,7 @@ TEST(DevicePipe, ABatchMayEndDuringACapture) {
     EXPECT_FALSE(pipe.next(on).has_value());
   }
   drain(fake_cuda::api(), on);
-  EXPECT_EQ(cuda.alive(), alive + 1) << "the memory of the slots, which the graph may read";
+  EXPECT_EQ(cuda.alive(), alive + 2) << "the memory, which the graph may read";
   EXPECT_THAT(consumer.wrong(), IsEmpty());
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }

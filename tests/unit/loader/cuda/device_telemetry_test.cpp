@@ -72,7 +72,7 @@ telemetry_report report_of(const slow_device& slow) {
   telemetry_report report;
   std::array<stall_counts, 4> starting{};  // stalls of the first round come from starting
   {
-    device_loader loader(stored.data(), options, {.no_device = no_device_rule::host},
+    device_loader loader(stored.data(), options, {.held = 1, .no_device = no_device_rule::host},
                          slow.on_device ? &fake_cuda::api() : nullptr);
     const owned_stream stream = make_stream(fake_cuda::api());
     std::vector<device_batch> held;

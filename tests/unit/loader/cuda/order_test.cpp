@@ -78,6 +78,22 @@ TEST_F(PipeOrder, ASlotOfTheHostIsLeftAloneUntilItWasCopied) {
   serve_all();
 }
 
+// Without the question whether `copied` is done, or the wait for it at the end, the same happens to
+// the slots of a consumer that takes its time.
+TEST_F(PipeOrder, NoSlotOfTheHostIsThoughtToBeCopied) {
+  cuda_.delay(test::work_kind::copy, 10ms);
+  {
+    device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                     source_.source());
+    for (const test::random_batch& wanted : source_.batches()) {
+      std::optional<device_batch> batch = pipe.next(stream_.get().value);
+      consumer_.use(*batch, wanted, stream_.get().value);
+      std::this_thread::sleep_for(2ms);
+    }
+  }
+  finish();
+}
+
 // Without the record of `ready`, or the consumer's wait for it, the consumer uses arrays that are
 // not finished.
 TEST_F(PipeOrder, AConsumerFindsWhatTheKernelMade) {
@@ -92,8 +108,8 @@ TEST_F(PipeOrder, ASlotOfTheDeviceIsLeftAloneUntilItsConsumerHasDone) {
   serve_all();
 }
 
-// Without the record of `free`, or the wait for it, stalls by a late consumer are always reported
-// as stalls by late copies. The copies of the first round are late, and on a busy machine others
+// Without the wait until a copy may begin, stalls by a late consumer are always reported as stalls
+// by late copies. The copies of the first round are late, and on a busy machine others
 // may be; most stalls must be the consumer's in one run at least.
 TEST_F(PipeOrder, AConsumerThatIsLateIsToldFromACopyThatIs) {
   const auto is_told = [this] {
@@ -151,10 +167,48 @@ TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Without the wait after a release that could not be recorded, memory is freed while the consumer
-// still uses it.
+// Without the record of another stream's `released`, or the pipe's wait for it, arrays are
+// overwritten while that stream still uses them.
+TEST_F(PipeOrder, ASlotIsLeftAloneUntilAnotherStreamHasDone) {
+  const owned_stream other = make_stream(fake_cuda::api());
+  const cuda::stream late = other.get().value;
+  cuda_.delay(test::work_kind::other, 20ms);
+  {
+    device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                     source_.source());
+    for (const test::random_batch& wanted : source_.batches()) {
+      std::optional<device_batch> batch = pipe.next(stream_.get().value);
+      batch->wait_on(late);
+      batch->also_used_on(late);
+      consumer_.use(*batch, wanted, late);
+    }
+  }
+  drain(fake_cuda::api(), late);
+  finish();
+}
+
+// Without the wait for it, memory is freed while another stream still uses it.
+TEST_F(PipeOrder, MemoryEndsBehindAnotherStream) {
+  const owned_stream other = make_stream(fake_cuda::api());
+  const cuda::stream late = other.get().value;
+  cuda_.delay(test::work_kind::other, 20ms);
+  {
+    device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                     source_.source());
+    std::optional<device_batch> batch = pipe.next(stream_.get().value);
+    batch->wait_on(late);
+    batch->also_used_on(late);
+    consumer_.use(*batch, source_.batches()[0], late);
+  }
+  drain(fake_cuda::api(), late);
+  EXPECT_THAT(consumer_.wrong(), IsEmpty());
+  EXPECT_THAT(cuda_.faults(), IsEmpty());
+}
+
+// A release could not be recorded. Nobody knows when the consumer is done, so its memory stays.
 TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
   cuda_.delay(test::work_kind::other, 5ms);
+  const std::size_t alive = cuda_.alive();
   {
     device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
                      source_.source());
@@ -166,6 +220,8 @@ TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
     EXPECT_THROW((void)pipe.next(stream_.get().value), cuda_error);
     EXPECT_FALSE(pipe.next(stream_.get().value).has_value());
   }
+  EXPECT_EQ(cuda_.alive(), alive + 2) << "the memory of the slots, and of the texts";
+  drain(fake_cuda::api(), stream_.get().value);
   EXPECT_THAT(consumer_.wrong(), IsEmpty());
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/detail/ranks/rank_role.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/loader/options.hpp>
+
 #include "support/config_refusal.hpp"
 
 namespace millrace::loader {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // Expert ranks have their own numbering: of 16 ranks, attention uses 2 x 2 x 2 x 2 and experts use
 // 1 x 4 x 2 x 2.
@@ -76,60 +76,90 @@ TEST(StageNeeds, AreMoreWithDocumentsAndMultiTokenPrediction) {
               HasSubstr("the pipeline stage is 4, expected 0 to 3"));
 }
 
-// A job of 2 x 2 x 3 x 3 ranks. A rank that reads sends to the other ranks of its group. No rank
-// gets a batch twice, and middle pipeline stages get none.
-TEST(RankRole, GivesEachRankThatNeedsThemItsBatchesOnce) {
-  const parallel_layout layout(
-      {.world_size = 36, .tensor_parallel = 2, .context_parallel = 2, .pipeline_parallel = 3});
-  std::map<std::int64_t, std::int64_t> source_by_sender;
-  std::int64_t readers = 0;
-  for (std::int64_t rank = 0; rank < 36; ++rank) {
-    const rank_role role = role_of(layout, rank, 16);
-    const bool middle = role.place.pp == 1;
-    EXPECT_EQ(role.needs.any(), !middle);
-    EXPECT_EQ(role.reads, !middle && role.place.tp == 0);
-    EXPECT_EQ(role.source, !middle && role.place.tp == 1 ? rank - 1 : -1);
-    EXPECT_EQ(role.data_ranks, 3);
-    EXPECT_EQ(role.data_rank, role.place.dp);
-    EXPECT_EQ(role.slices.length(), 8);
-    if (role.reads) {
-      ++readers;
-      EXPECT_THAT(role.receivers, ElementsAre(rank + 1));
-    } else {
-      EXPECT_THAT(role.receivers, IsEmpty());
+/// One pass of a stage: a micro-batch goes through a chunk of the model.
+struct model_pass {
+  std::int64_t micro_batch = 0;
+  std::int64_t chunk = 0;
+};
+
+/// Runs Megatron's schedule on a stage, pass by pass: forward passes to warm up, then one forward
+/// and one backward pass in turn, then the remaining backward passes. Returns the most
+/// micro-batches that are begun and not finished at a time.
+std::int64_t held_in_schedule(std::int64_t stage, std::int64_t stages, std::int64_t chunks) {
+  std::vector<model_pass> forward;
+  std::vector<model_pass> backward;
+  for (std::int64_t group = 0; group < 6; ++group) {
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      for (std::int64_t i = 0; i < stages; ++i) {
+        forward.push_back({group * stages + i, chunk});
+        backward.push_back({group * stages + i, chunks - 1 - chunk});
+      }
     }
   }
-  EXPECT_EQ(readers, 3 * 2 * 2);  // data x context x stages
+  const std::int64_t ahead =
+      chunks == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (chunks - 1) * stages;
+  std::map<std::int64_t, std::int64_t> left;  // backward passes to do, by micro-batch
+  std::size_t most = 0;
+  std::size_t done = 0;
+  for (std::size_t f = 0; f < forward.size(); ++f) {
+    left.try_emplace(forward[f].micro_batch, chunks);
+    most = std::max(most, left.size());
+    if (static_cast<std::int64_t>(f) < ahead) continue;
+    const std::int64_t finished = backward[done++].micro_batch;
+    if (--left.at(finished) == 0) left.erase(finished);
+  }
+  return static_cast<std::int64_t>(most);
 }
 
-TEST(RankRole, MayHaveAllOfAGroupRead) {
-  const parallel_layout layout({.world_size = 8, .tensor_parallel = 4});
-  for (std::int64_t rank = 0; rank < 8; ++rank) {
-    const rank_role role = role_of(layout, rank, 16, tensor_sharing::each_reads);
-    EXPECT_TRUE(role.reads);
-    EXPECT_EQ(role.source, -1);
-    EXPECT_THAT(role.receivers, IsEmpty());
-    EXPECT_EQ(role.data_rank, rank / 4);
-    EXPECT_EQ(role.data_ranks, 2);
+TEST(HeldByStage, IsWhatMegatronsScheduleHolds) {
+  for (std::int64_t stages = 1; stages <= 9; ++stages) {
+    for (std::int64_t stage = 0; stage < stages; ++stage) {
+      for (std::int64_t chunks = 1; chunks <= (stages == 1 ? 1 : 4); ++chunks) {
+        EXPECT_EQ(held_by_stage(stage, stages, chunks), held_in_schedule(stage, stages, chunks))
+            << "stage " << stage << " of " << stages << ", " << chunks << " chunks";
+      }
+    }
   }
 }
 
-// If document ends are needed, the middle stages receive them too.
-TEST(RankRole, BringsDocumentEndsToAllStages) {
-  const parallel_layout layout({.world_size = 6, .tensor_parallel = 2, .pipeline_parallel = 3});
-  const rank_role role = role_of(layout, 2, 16, tensor_sharing::broadcast, {.document_ends = true});
-  EXPECT_EQ(role.place.pp, 1);
-  EXPECT_TRUE(role.reads);
-  EXPECT_EQ(role.needs, (batch_needs{false, false, true}));
-  EXPECT_THAT(role.receivers, ElementsAre(3));
+// The default is enough for 8 stages without interleaving.
+TEST(HeldByStage, IsAtMostTheDefaultForEightStages) {
+  EXPECT_EQ(held_by_stage(0, 8), loader_options{}.held);
+  EXPECT_EQ(held_by_stage(7, 8), 1);
+  EXPECT_EQ(held_by_stage(0, 8, 2), 16);
+  EXPECT_THAT(test::config_refusal([] { held_by_stage(8, 8); }),
+              HasSubstr("the pipeline stage is 8, expected 0 to 7"));
+  EXPECT_THAT(test::config_refusal([] { held_by_stage(0, 8, 0); }),
+              HasSubstr("model_chunks is 0, expected 1 to 1024"));
 }
 
-// For any order of ranks, the source is the first rank of the tensor-parallel group.
-TEST(RankRole, FollowsTheOrderOfRanks) {
-  const parallel_layout layout({.world_size = 8, .tensor_parallel = 2, .order = "dp-tp"});
-  const rank_role reader = role_of(layout, 1, 8);
-  EXPECT_THAT(reader.receivers, ElementsAre(5));
-  EXPECT_EQ(role_of(layout, 5, 8).source, 1);
+// A job of 2 x 2 x 3 x 3 ranks. Every rank of the first and the last stage reads, all ranks of a
+// tensor-parallel group the same. Middle stages read nothing.
+TEST(RankRole, HasAllRanksOfATensorParallelGroupReadTheSame) {
+  const parallel_layout layout(
+      {.world_size = 36, .tensor_parallel = 2, .context_parallel = 2, .pipeline_parallel = 3});
+  std::map<std::vector<std::int64_t>, std::int64_t> readers;  // by stage, data rank, first position
+  for (std::int64_t rank = 0; rank < 36; ++rank) {
+    const rank_role role = role_of(layout, rank, 16);
+    EXPECT_EQ(role.place.tp, rank % 2);
+    EXPECT_EQ(role.needs.any(), role.place.pp != 1);
+    EXPECT_EQ(role.data_ranks, 3);
+    EXPECT_EQ(role.data_rank, role.place.dp);
+    EXPECT_EQ(role.held, 3 - role.place.pp);
+    EXPECT_EQ(role.slices.length(), 8);
+    if (!role.needs.any()) continue;
+    ++readers[{role.place.pp, role.data_rank, role.slices.position(0)}];
+  }
+  EXPECT_EQ(readers.size(), 2 * 3 * 2);  // stages x data x context
+  for (const auto& [what, ranks] : readers) EXPECT_EQ(ranks, 2) << testing::PrintToString(what);
+}
+
+// If document ends are needed, the middle stages read them too.
+TEST(RankRole, BringsDocumentEndsToAllStages) {
+  const parallel_layout layout({.world_size = 6, .tensor_parallel = 2, .pipeline_parallel = 3});
+  const rank_role role = role_of(layout, 3, 16, {.document_ends = true});
+  EXPECT_EQ(role.place.pp, 1);
+  EXPECT_EQ(role.needs, (batch_needs{false, false, true}));
 }
 
 }  // namespace

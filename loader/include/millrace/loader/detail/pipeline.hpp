@@ -55,7 +55,11 @@ class MILLRACE_EXPORT pipeline {
   pipeline(const dataset::run& run, const loader_options& options, const dataset::sampler& sampler);
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
-  ~pipeline() { ring_->close(); }
+  ~pipeline() { stop(); }
+
+  /// Stops requesting batches: next() returns those that are ready, then none. Called on any
+  /// thread.
+  void stop() const noexcept { ring_->close(); }
 
   /// Starts the threads. Call it once.
   /// @throws std::system_error, std::bad_alloc  a thread cannot be started. The ring ends with the

@@ -7,6 +7,7 @@
 
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/state.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/detail/state.hpp>
 #include <millrace/loader/options.hpp>
@@ -22,43 +23,52 @@ namespace millrace::loader {
 class run_description {
  public:
   run_description(const dataset::run& run, const loader_options& options)
-      : state_(run.description()),
-        thread_({.name = "mr-describe"}, [this, end = run.end(), options] {
+      : made_(make_at_home<made>(run.description())),
+        thread_({.name = "mr-describe"}, [result = made_.get(), end = run.end(), options] {
           std::exception_ptr failure;
           try {
-            state_ = describe(std::move(state_), end, options);
+            result->state = describe(std::move(result->state), end, options);
           } catch (...) {
             failure = std::current_exception();
           }
           // Set after the exception handler has ended, because the handler shares ownership of the
-          // exception. Now `failure_` is its only owner.
-          failure_ = std::move(failure);
-          done_.store(true, std::memory_order_release);
-          done_.notify_all();
+          // exception. Now `made::failure` is its only owner.
+          result->failure = std::move(failure);
+          result->done.store(true, std::memory_order_release);
+          result->done.notify_all();
         }) {}
   run_description(const run_description&) = delete;
   run_description& operator=(const run_description&) = delete;
 
   /// Waits for the result.
-  /// @throws as `describe`, on every call
+  /// @throws as `describe`, on every call; error in a forked process
   const dataset::run_state& get() const {
-    done_.wait(false, std::memory_order_acquire);
-    if (failure_) std::rethrow_exception(failure_);
-    return state_;
+    home_.require_here("description of a run");
+    made_->done.wait(false, std::memory_order_acquire);
+    if (made_->failure) std::rethrow_exception(made_->failure);
+    return made_->state;
   }
 
   /// Throws the failure of the thread, if there is one; never waits. For one thread only.
   /// @throws as `describe`, once
   void throw_failure() {
-    if (told_ || !done_.load(std::memory_order_acquire)) return;
+    if (told_ || !made_->done.load(std::memory_order_acquire)) return;
     told_ = true;
-    if (failure_) std::rethrow_exception(failure_);
+    if (made_->failure) std::rethrow_exception(made_->failure);
   }
 
  private:
-  dataset::run_state state_;
-  std::exception_ptr failure_;
-  std::atomic<bool> done_{false};
+  /// The result of the thread.
+  struct made {
+    explicit made(dataset::run_state at_start) : state(std::move(at_start)) {}
+
+    dataset::run_state state;
+    std::exception_ptr failure;
+    std::atomic<bool> done{false};
+  };
+
+  home_process home_;
+  owned_at_home<made> made_;
   bool told_ = false;
   named_thread thread_;  // last: it uses the other members
 };

@@ -33,8 +33,8 @@ namespace millrace::loader::cuda {
 /// Operations submitted to the consumer's stream after `next()` see filled arrays. The arrays stay
 /// valid until the batch and all tensors made from it are destroyed. Destroying the last one
 /// records an event on that stream, and the slot is refilled after the event; the host does not
-/// wait. So the stream must outlive the batch, and operations on other streams must be joined to it
-/// before the batch is destroyed.
+/// wait. So the stream must outlive the batch. To use the batch on another stream as well, call
+/// `wait_on` and `also_used_on` for it, or join it to the consumer's stream.
 ///
 /// A batch may outlive the pipe and be destroyed on any thread, but not in a stream callback. A
 /// batch that was moved from may only be destroyed or assigned to.
@@ -76,12 +76,29 @@ class device_batch {
   /// Number of samples consumed by all ranks after this batch.
   std::int64_t consumed_after() const noexcept { return slot().number.consumed; }
 
+  // Streams other than the consumer's. Null is the default stream of the batch's device. On the
+  // host path these functions do nothing. They may be called on any thread.
+
+  /// Operations submitted to `other` after this call see filled arrays.
+  /// @throws config_error  the stream is being captured into a CUDA graph
+  /// @throws cuda_error    the runtime refuses the wait
+  void wait_on(stream other) const { held_->wait_on(other); }
+
+  /// Destroying the batch also records an event on `other`, and the slot is refilled only after
+  /// it, as with PyTorch's `record_stream`. So this stream must outlive the batch, too.
+  /// @throws config_error  the stream is cudaStreamPerThread
+  /// @throws cuda_error    an event cannot be created
+  void also_used_on(stream other) const {
+    detail::refuse_per_thread(other);
+    held_->also_used_on(other);
+  }
+
   /// An owner that keeps the slot alive, as the batch does; for code that passes the arrays on.
   std::shared_ptr<const void> hold() const noexcept { return held_; }
 
  private:
   friend class device_pipe;
-  device_batch(std::shared_ptr<const detail::held_slot> held, int device) noexcept
+  device_batch(std::shared_ptr<detail::held_slot> held, int device) noexcept
       : held_(std::move(held)), device_(device) {}
 
  public:
@@ -95,7 +112,7 @@ class device_batch {
   const device_slot& slot() const noexcept { return held_->slot(); }
   const batch_work& work() const noexcept { return slot().work; }
 
-  std::shared_ptr<const detail::held_slot> held_;
+  std::shared_ptr<detail::held_slot> held_;
   int device_;
 };
 

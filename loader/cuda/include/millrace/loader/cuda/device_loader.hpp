@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,7 +17,11 @@
 #include <millrace/loader/cuda/detail/device_pipe.hpp>
 #include <millrace/loader/cuda/detail/device_telemetry.hpp>
 #include <millrace/loader/cuda/detail/pinned_hook.hpp>
+#include <millrace/loader/detail/batch/next_result.hpp>
 #include <millrace/loader/detail/batch/pinned_memory.hpp>
+#include <millrace/loader/detail/io/io_threads.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/detail/memory/numa.hpp>
 #include <millrace/loader/detail/memory/pinned_pool.hpp>
 #include <millrace/loader/detail/telemetry/telemetry.hpp>
@@ -36,6 +41,10 @@ namespace millrace::loader::cuda {
 struct device_loader_options {
   int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
+  /// Batches that the caller may hold at once without reducing the look-ahead, as
+  /// `loader_options::held`. The device has look_ahead + held + 1 slots. With all fields, each
+  /// takes 32 bytes per token, e.g. 1 MiB for 8 x 4,096 tokens.
+  std::int64_t held = 8;
   /// What to do where the process sees no device. If a device cannot be used, e.g. because the
   /// driver is too old, that is always an error.
   no_device_rule no_device = no_device_rule::error;
@@ -45,6 +54,9 @@ struct device_loader_options {
   /// loader sets the number and size of slots and the CUDA memory hook, and the device's NUMA node
   /// if none is set.
   pool_options pool = {};
+  /// Mark the work on each batch in the timeline of Nsight Systems (NVTX), and name the pipe's
+  /// streams there.
+  bool profile = false;
 };
 
 /// Serves one rank its micro-batches on a device. Consists of a `batch_loader`, and a `device_pipe`
@@ -53,11 +65,16 @@ struct device_loader_options {
 /// Without CUDA, a driver or a device, the same batches are made on the host if the options allow
 /// it
 /// (`no_device_rule::host`); `report()` says why. Use it from one thread.
+///
+/// If `loader_options::cpus` is empty and the NUMA node of the device is known, all threads of the
+/// loader run on the CPUs of that node (`report().threads`). The destructor waits at most
+/// `loader_options::end_within` for reads, and as long for the streams that use its batches.
 class device_loader {
  public:
   /// @param run      as for `batch_loader`
   /// @param options  as for `batch_loader`; `fields` and `boundaries` are overwritten to fit
-  ///                 `device`
+  ///                 `device`, and `held` because the host's batches are held only until they are
+  ///                 copied; `near_cpus` and the threads of `io` are set if they are empty
   /// @param api      for tests
   /// @throws as `batch_loader` and `device_pipe`
   template <class Run>
@@ -67,9 +84,10 @@ class device_loader {
       : api_(api),
         device_(device),
         pool_(std::make_shared<pool_report>()),
+        place_(place_of_device()),
         options_(host_options(options)),
-        host_(std::forward<Run>(run), options_),
-        consumed_(host_.consumed_samples()) {
+        host_(std::make_shared<batch_loader>(std::forward<Run>(run), options_)),
+        consumed_(host_->consumed_samples()) {
     start();
   }
 
@@ -82,12 +100,20 @@ class device_loader {
     return batch;
   }
 
+  /// Like next(), but waits no longer than `timeout`, so that a caller can check for signals.
+  /// @throws as next
+  next_result<device_batch> next_for(stream on, std::chrono::nanoseconds timeout) {
+    auto next = pipe().next_for(on, timeout);
+    if (next.batch) consumed_ = next.batch->consumed_after();
+    return next;
+  }
+
   /// The remaining batches, for a consumer that uses the stream `on`.
   batches_on<device_loader> on(stream on) { return {*this, on}; }
 
   /// As in `batch_loader`, for the batches that next() has returned.
   std::int64_t consumed_samples() const noexcept { return consumed_; }
-  dataset::run_state state() const { return host_.state_at(consumed_); }
+  dataset::run_state state() const { return host_->state_at(consumed_); }
 
   /// Resumes from a state, as `batch_loader::load_state`. Batches that the caller holds stay valid.
   /// @throws as `batch_loader::load_state`; the loader is then unchanged
@@ -99,37 +125,38 @@ class device_loader {
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
   /// @throws error  after a load_state() that could not resume
-  pipe_report report() const { return pipe().report(); }
+  pipe_report report() const;
   /// The memory of the host's slots, unless the options set it.
   const pool_report& memory_report() const noexcept { return *pool_; }
   /// Where the loader's time went since it started or resumed (`joined_report`). `text_of`,
   /// `json_of` and `prometheus_of` print it.
   /// @throws error  after a load_state() that could not resume
   telemetry_report time_report() const {
-    return joined_report(host_.meter()->report(), pipe().meter()->report());
+    return joined_report(host_->meter()->report(), pipe().meter()->report());
   }
   /// The last `loader_options::trace_events` events of the host, and as many events of the pipe,
   /// for `write_trace`.
   /// @throws error  after a load_state() that could not resume
   std::vector<trace_event> trace() const {
-    return joined_trace(host_.meter()->trace(), pipe().meter()->trace(),
+    return joined_trace(host_->meter()->trace(), pipe().meter()->trace(),
                         static_cast<std::size_t>(options_.threads));
   }
   /// The host loader, for its reports and its meter. Its consumer is the device pipe.
-  const batch_loader& host() const noexcept { return host_; }
+  const batch_loader& host() const noexcept { return *host_; }
 
  private:
+  std::optional<numa_place> place_of_device() const;
   loader_options host_options(loader_options options) const;
-  int node_of_device() const;
   void start();
   device_pipe& pipe() const;
-  std::optional<staged_batch> stage();
+  static std::optional<staged_batch> stage(batch_loader& host);
 
   const cuda_api* api_;
   device_loader_options device_;
   std::shared_ptr<pool_report> pool_;
+  std::optional<numa_place> place_;  // nothing on the host path
   loader_options options_;
-  batch_loader host_;
+  std::shared_ptr<batch_loader> host_;  // shared with the thread of the pipe
   std::int64_t consumed_;
   // Last, because its thread uses the other members. Null after a load_state() that could not
   // resume.
@@ -138,42 +165,63 @@ class device_loader {
 
 // ---------------------------------------------------------------------------------------------
 
+inline std::optional<numa_place> device_loader::place_of_device() const {
+  if (!find_device(api_, device_.device, device_.no_device).usable) return std::nullopt;
+  std::array<char, 32> address{};
+  const auto size = static_cast<int>(address.size());
+  if (api_->pci_bus_id(address.data(), size, device_.device) != 0) {
+    (void)api_->last_error();  // placement is best effort
+    return numa_place{};
+  }
+  return place_near_device(address.data(), device_.pool.files);
+}
+
 inline loader_options device_loader::host_options(loader_options options) const {
   options.fields = no_host_fields;
+  options.held = 2;  // copies of two batches may be on their way
+  if (place_ && options.cpus.empty() && options.near_cpus.empty()) {
+    options.near_cpus = place_->cpus;
+  }
+  if (!options.near_cpus.empty() && options.io.reader.threads == nullptr) {
+    options.io.reader.threads =
+        share_at_home<io_threads>(io_threads::usual, thread_setup{.cpus = options.near_cpus});
+  }
   options.boundaries = device_.fields.cu_seqlens || device_.positions_at_boundaries;
   if (options.memory) return options;
   pool_options pool = device_.pool;
-  if (find_device(api_, device_.device, device_.no_device).usable) {
+  if (place_) {
     pool.cuda = pinned_hook(api_, device_.device);
-    if (pool.node < 0) pool.node = node_of_device();
+    if (pool.node < 0) pool.node = place_->node;
   }
   options.memory = loader::pinned_memory(pool, pool_);
   return options;
 }
 
-inline int device_loader::node_of_device() const {
-  std::array<char, 32> address{};
-  const auto size = static_cast<int>(address.size());
-  const int code = api_->pci_bus_id(address.data(), size, device_.device);
-  if (code != 0) {
-    (void)api_->last_error();  // NUMA placement is best effort
-    return -1;
-  }
-  return place_near_device(address.data(), device_.pool.files).node;
-}
-
 inline void device_loader::start() {
-  device_options options{.device = device_.device, .look_ahead = device_.look_ahead};
+  device_options options{
+      .device = device_.device, .look_ahead = device_.look_ahead, .held = device_.held};
   options.no_device = device_.no_device;
   options.fields = device_.fields;
   options.rules = rules_of(options_.field_rules, device_.positions_at_boundaries);
   options.rank = options_.rank;
   options.trace_events = options_.trace_events;
-  batch_source source{.next = [this] { return stage(); }};
-  if (host_.micro_batches() != dataset::sampler::unbounded) {
-    source.count = host_.micro_batches();
+  options.cpus = options_.cpus.empty() ? options_.near_cpus : std::vector<int>();
+  options.end_within = options_.end_within;
+  options.profile = device_.profile;
+  batch_source source{.next = [host = host_] { return stage(*host); },
+                      .stop = [host = host_] { host->stop(); }};
+  if (host_->micro_batches() != dataset::sampler::unbounded) {
+    source.count = host_->micro_batches();
   }
-  pipe_ = std::make_unique<device_pipe>(api_, host_.layout(), options, std::move(source));
+  pipe_ = std::make_unique<device_pipe>(api_, host_->layout(), options, std::move(source));
+}
+
+inline pipe_report device_loader::report() const {
+  pipe_report report = pipe().report();
+  if (place_) {
+    report.threads.insert(report.threads.begin(), place_->grants.begin(), place_->grants.end());
+  }
+  return report;
 }
 
 inline device_pipe& device_loader::pipe() const {
@@ -185,8 +233,8 @@ inline device_pipe& device_loader::pipe() const {
 }
 
 // Called on the pipe's thread.
-inline std::optional<staged_batch> device_loader::stage() {
-  auto taken = host_.next();
+inline std::optional<staged_batch> device_loader::stage(batch_loader& host) {
+  auto taken = host.next();
   if (!taken) return std::nullopt;
   const auto batch = std::make_shared<const loader::batch>(std::move(*taken));
   staged_batch staged{.slot = batch->bytes().data(), .layout = batch->layout()};
@@ -195,10 +243,10 @@ inline std::optional<staged_batch> device_loader::stage() {
   staged.number.micro_batch = batch->micro_batch();
   staged.number.micro_batches = batch->micro_batches();
   staged.number.first_sample = batch->first_sample();
-  staged.number.consumed = host_.consumed_samples();
+  staged.number.consumed = host.consumed_samples();
   staged.positions = batch->positions();
   staged.sources = batch->sources();
-  staged.kept_by = host_.last_stall();
+  staged.kept_by = host.last_stall();
   staged.hold = batch;
   return staged;
 }
@@ -206,11 +254,12 @@ inline std::optional<staged_batch> device_loader::stage() {
 inline void device_loader::load_state(const dataset::run_state& saved,
                                       dataset::resume_terms terms) {
   // Everything that can be rejected is rejected before anything changes.
-  const auto resumption = host_.resumption_from(saved, std::move(terms));
+  const auto resumption = host_->resumption_from(saved, std::move(terms));
   // Destroy the old pipe before creating the new one, so the device never holds the slots of both.
-  pipe_.reset();  // its thread uses host_, and has taken batches of it in advance
+  if (pipe_ != nullptr) pipe_->stop();  // its thread uses host_ and takes batches in advance
+  pipe_.reset();
   consumed_ = saved.consumed_samples;
-  host_.go_on(resumption);
+  host_->go_on(resumption);
   start();
 }
 

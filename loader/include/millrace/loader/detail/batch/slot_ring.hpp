@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include <millrace/loader/detail/memory/home_process.hpp>
 
 namespace millrace::loader {
 
@@ -27,8 +30,9 @@ enum class slot_reuse : std::uint8_t {
 ///
 /// A producer gets a ticket with its slot: 0, 1, 2, ... The consumer takes slots in ticket order,
 /// even if a later slot is filled first. It may release them in any order, on any thread. A
-/// producer waits while no slot is free; the consumer waits while the slot of the next ticket is
-/// not ready. Slots are made once and never move. Nothing allocates after the constructor.
+/// producer waits while no slot is free, or while enough slots are ahead of the consumer: being
+/// filled, or ready. The consumer waits while the slot of the next ticket is not ready. Slots are
+/// made once and never move. Nothing allocates after the constructor.
 template <class Slot>
 class slot_ring {
  public:
@@ -38,9 +42,12 @@ class slot_ring {
     std::int64_t ticket = 0;
   };
 
-  /// @param make  called with 0 to slots - 1, on the calling thread
+  /// @param make   called with 0 to slots - 1, on the calling thread
+  /// @param ahead  most slots that are being filled or ready at a time, 1 or more; the others are
+  ///               for the consumer to hold
   template <class Make>
-  slot_ring(std::size_t slots, Make make, slot_reuse reuse = slot_reuse::newest);
+  slot_ring(std::size_t slots, Make make, slot_reuse reuse = slot_reuse::newest,
+            std::int64_t ahead = std::numeric_limits<std::int64_t>::max());
 
   std::size_t size() const noexcept { return slots_.size(); }
 
@@ -60,14 +67,18 @@ class slot_ring {
   /// into account every release that happened before the call.
   bool all_held() const;
 
+  /// Consumer: the number of consecutive slots, from the next one, that are ready.
+  std::size_t ready() const;
+
+  /// Consumer: waits until take() would return without waiting. False if the time is up first.
+  bool wait_until(std::chrono::steady_clock::time_point deadline);
+
   /// Consumer: waits for the next filled slot; null after the last one. Throws a producer's failure
   /// once, in place of the first slot that was not filled.
-  ///
-  /// @param ready  receives the number of consecutive slots, from the next one, that were ready
-  ///               when take() was called
-  Slot* take(std::size_t* ready = nullptr);
+  Slot* take();
 
-  /// Any thread: returns a taken slot, to be filled again.
+  /// Any thread: returns a taken slot, to be filled again. Does nothing in a forked process, where
+  /// a lock may be held for good.
   void release(Slot* slot) noexcept;
 
   /// Consumer: stops requesting slots. Producers stop at their next acquire_free(); take() returns
@@ -80,9 +91,13 @@ class slot_ring {
   Slot*& place_of(std::int64_t ticket) noexcept {
     return filled_[static_cast<std::size_t>(ticket) % filled_.size()];
   }
-  std::size_t ready_count() const noexcept;
-  bool over() const noexcept { return closed_ || end_ != never; }
+  // The following functions are called with the lock.
 
+  bool over() const noexcept { return closed_ || end_ != never; }
+  bool is_ready() noexcept { return !filled_.empty() && place_of(next_) != nullptr; }
+  bool is_due() noexcept { return next_ == end_ || is_ready() || closed_; }
+
+  const home_process home_;
   std::deque<Slot> slots_;  // a deque, because its elements never move
 
   mutable std::mutex mutex_;  // guards all below
@@ -91,6 +106,7 @@ class slot_ring {
   std::condition_variable freed_;  // producers wait on it
   std::condition_variable due_;    // the consumer waits on it
   const slot_reuse reuse_;
+  const std::int64_t ahead_;
   std::vector<Slot*> free_;  // in the order of their release
   // Circular, indexed by ticket. No two tickets in use collide, because there are at most as many
   // of them as slots.
@@ -107,8 +123,9 @@ class slot_ring {
 
 template <class Slot>
 template <class Make>
-slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse)
-    : reuse_(reuse), filled_(slots) {
+slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse, std::int64_t ahead)
+    : reuse_(reuse), ahead_(ahead), filled_(slots) {
+  assert(ahead >= 1);
   free_.reserve(slots);
   for (std::size_t i = 0; i < slots; ++i) slots_.push_back(make(i));
   // So that the slots are first used in the order in which they were made.
@@ -120,7 +137,7 @@ slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse)
 template <class Slot>
 typename slot_ring<Slot>::claim slot_ring<Slot>::acquire_free() {
   std::unique_lock lock(mutex_);
-  freed_.wait(lock, [&] { return over() || !free_.empty(); });
+  freed_.wait(lock, [&] { return over() || (!free_.empty() && tickets_ - next_ < ahead_); });
   if (over()) return {};
   const auto chosen = reuse_ == slot_reuse::newest ? std::prev(free_.end()) : free_.begin();
   Slot* const slot = *chosen;
@@ -153,7 +170,8 @@ bool slot_ring<Slot>::all_held() const {
 }
 
 template <class Slot>
-std::size_t slot_ring<Slot>::ready_count() const noexcept {
+std::size_t slot_ring<Slot>::ready() const {
+  const std::scoped_lock lock(mutex_);
   std::size_t count = 0;
   while (count < filled_.size() &&
          filled_[(static_cast<std::size_t>(next_) + count) % filled_.size()] != nullptr) {
@@ -163,21 +181,29 @@ std::size_t slot_ring<Slot>::ready_count() const noexcept {
 }
 
 template <class Slot>
-Slot* slot_ring<Slot>::take(std::size_t* ready) {
+bool slot_ring<Slot>::wait_until(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  if (ready != nullptr) *ready = ready_count();
-  const auto is_ready = [&] { return !filled_.empty() && place_of(next_) != nullptr; };
-  due_.wait(lock, [&] { return next_ == end_ || is_ready() || closed_; });
+  return due_.wait_until(lock, deadline, [&] { return is_due(); });
+}
+
+template <class Slot>
+Slot* slot_ring<Slot>::take() {
+  std::unique_lock lock(mutex_);
+  due_.wait(lock, [&] { return is_due(); });
   if (next_ == end_ || !is_ready()) {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     return nullptr;
   }
   ++held_;
-  return std::exchange(place_of(next_++), nullptr);
+  Slot* const taken = std::exchange(place_of(next_), nullptr);
+  ++next_;
+  freed_.notify_one();  // one slot less is ahead
+  return taken;
 }
 
 template <class Slot>
 void slot_ring<Slot>::release(Slot* slot) noexcept {
+  if (!home_.is_here()) return;
   const std::scoped_lock lock(mutex_);
   assert(held_ > 0);
   --held_;

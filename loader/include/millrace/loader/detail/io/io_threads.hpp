@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/detail/memory/one_per_process.hpp>
 
@@ -24,8 +25,8 @@ namespace millrace::loader {
 
 /// One pool of threads for all readers of a process. The threads mostly wait for storage, so they
 /// may outnumber the spare cores; they use no CPU time when there is nothing to read. Threads start
-/// on demand. The destructor waits for running tasks and drops queued ones. The threads are named
-/// mr-io-0, mr-io-1 ...
+/// on demand. The destructor waits for running tasks and drops queued ones; in a forked process it
+/// does nothing. The threads are named mr-io-0, mr-io-1 ...
 ///
 /// All members may be called from any thread, except that a task of the pool may only call
 /// `when_idle`.
@@ -40,12 +41,13 @@ class io_threads {
   io_threads(const io_threads&) = delete;
   io_threads& operator=(const io_threads&) = delete;
   ~io_threads() {
+    if (!home_.is_here()) return;
     {
       const std::lock_guard lock(mutex_);
       closing_ = true;
     }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    wake_->notify_all();
+    for (std::thread& thread : *threads_) thread.join();
   }
 
   /// The pool that readers share by default. It lives as long as it has users.
@@ -54,7 +56,7 @@ class io_threads {
   int most() const noexcept { return most_; }
   std::int64_t running() const {
     const std::lock_guard lock(mutex_);
-    return static_cast<std::int64_t>(threads_.size());
+    return static_cast<std::int64_t>(threads_->size());
   }
 
   /// Calls task(i) for 0 <= i < count on the calling thread and on at most `threads - 1` threads of
@@ -88,7 +90,7 @@ class io_threads {
       idle_.push_back(std::move(task));
       start(1);
     }
-    wake_.notify_one();
+    wake_->notify_one();
   }
 
  private:
@@ -157,7 +159,7 @@ class io_threads {
       }
       start(asked);
     }
-    asked == 1 ? wake_.notify_one() : wake_.notify_all();
+    asked == 1 ? wake_->notify_one() : wake_->notify_all();
   }
 
   // Starts enough threads for `tasks` more tasks, up to the maximum. @pre mutex_ is locked
@@ -165,11 +167,11 @@ class io_threads {
     const std::size_t wanted =
         std::min(busy_ + urgent_.size() + std::min<std::size_t>(idle_.size(), 1),
                  static_cast<std::size_t>(most_));
-    for (; tasks > 0 && threads_.size() < wanted; --tasks) {
+    for (; tasks > 0 && threads_->size() < wanted; --tasks) {
       try {
         thread_setup setup = setup_;
-        setup.name = "mr-io-" + std::to_string(threads_.size());
-        threads_.emplace_back([this, setup = std::move(setup)] {
+        setup.name = "mr-io-" + std::to_string(threads_->size());
+        threads_->emplace_back([this, setup = std::move(setup)] {
           try {
             (void)set_up_this_thread(setup);
           } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it runs anywhere
@@ -185,7 +187,7 @@ class io_threads {
   void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(
+      wake_->wait(
           lock, [&] { return closing_ || !urgent_.empty() || (!idle_.empty() && !idle_running_); });
       if (closing_) return;
       const bool is_idle_task = urgent_.empty();
@@ -203,16 +205,19 @@ class io_threads {
     }
   }
 
+  const home_process home_;
   const int most_;
   const thread_setup setup_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
+  // The threads wait for it, and so would its destructor in a forked process, for ever.
+  owned_at_home<std::condition_variable> wake_ = make_at_home<std::condition_variable>();
   std::deque<std::function<void()>> urgent_;
   std::deque<std::function<void()>> idle_;
   bool idle_running_ = false;
   bool closing_ = false;
   std::size_t busy_ = 0;
-  std::vector<std::thread> threads_;  // declared last: threads use the other members
+  // Declared last: threads use the other members.
+  owned_at_home<std::vector<std::thread>> threads_ = make_at_home<std::vector<std::thread>>();
 };
 
 }  // namespace millrace::loader

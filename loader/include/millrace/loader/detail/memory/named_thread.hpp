@@ -19,6 +19,7 @@
 #include <millrace/dataset/detail/lost_pages.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/memory/grant.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 
 namespace millrace::loader {
 
@@ -40,6 +41,7 @@ MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup)
 /// A thread whose name and placement are set before it does anything else. Like std::jthread, it is
 /// asked to stop and is joined on destruction; an exception of its function ends the process. It
 /// does not block SIGBUS, so that it can read memory maps (millrace/dataset/detail/lost_pages.hpp).
+/// In a process forked from the one that started it, the destructor does nothing.
 class named_thread {
  public:
   named_thread() = default;
@@ -53,9 +55,10 @@ class named_thread {
   requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread(
       thread_setup setup, Run run);
 
-  bool joinable() const noexcept { return thread_.joinable(); }
-  bool request_stop() noexcept { return thread_.request_stop(); }
-  void join() { thread_.join(); }
+  bool joinable() const noexcept { return thread_ != nullptr && thread_->joinable(); }
+  bool request_stop() noexcept { return thread_ != nullptr && thread_->request_stop(); }
+  /// @pre joinable()
+  void join() { thread_->join(); }
 
   /// The kernel's thread id, as shown by `ps -L` and Perfetto.
   ::pid_t id() const noexcept { return id_; }
@@ -75,7 +78,7 @@ class named_thread {
   ::pid_t id_ = 0;
   std::string name_;
   std::vector<grant> grants_;
-  std::jthread thread_;
+  owned_at_home<std::jthread> thread_;  // null if no thread was started
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -86,8 +89,8 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
     : name_(setup.name) {
   // Shared: the thread may still be in notify_all after this function has returned.
   const auto started = std::make_shared<start>();
-  thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
-                          started]([[maybe_unused]] std::stop_token stop) mutable {
+  thread_ = make_at_home<std::jthread>([setup = std::move(setup), run = std::move(run),
+                                        started]([[maybe_unused]] std::stop_token stop) mutable {
     dataset::unblock_sigbus();  // even if the inherited mask blocks it
     std::exception_ptr failure;
     try {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <unistd.h>
-
 #include <memory>
 #include <mutex>
+
+#include <millrace/loader/detail/memory/home_process.hpp>
 
 namespace millrace::loader {
 
@@ -17,18 +17,15 @@ std::shared_ptr<T> one_per_process() {
   struct current {
     std::mutex mutex;
     std::weak_ptr<T> one;
-    ::pid_t process = 0;
+    home_process home;
   };
   static current shared;
   const std::lock_guard lock(shared.mutex);
-  const ::pid_t self = ::getpid();
-  auto one = shared.process == self ? shared.one.lock() : nullptr;
+  auto one = shared.home.is_here() ? shared.one.lock() : nullptr;
   if (!one) {
-    one = std::shared_ptr<T>(new T, [self](T* made) {
-      if (::getpid() == self) delete made;  // NOLINT: as std::default_delete
-    });
+    one = share_at_home<T>();
     shared.one = one;
-    shared.process = self;
+    shared.home = {};
   }
   return one;
 }

@@ -27,6 +27,8 @@ struct pipeline_options {
   /// Multi-token prediction: the stages whose layers predict more tokens. They need tokens and
   /// labels. Megatron puts these layers on the last stage.
   std::vector<std::int64_t> mtp_stages{};
+  /// Parts of the model per stage, more than 1 with interleaved schedules (virtual pipelines).
+  std::int64_t model_chunks = 1;
 };
 
 /// The arrays that a pipeline stage needs: tokens for the first stage, labels for the last one.
@@ -40,39 +42,38 @@ struct pipeline_options {
 MILLRACE_EXPORT batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
                                            const pipeline_options& options = {});
 
-/// How the ranks of a tensor-parallel group get their batches, which are the same for all of them.
-enum class tensor_sharing : std::uint8_t {
-  broadcast,   ///< the first rank reads, and sends its slot (uint16 or int32) to the others
-  each_reads,  ///< all read: no traffic between devices; all but one hit the node's page cache
-};
+/// The most micro-batches that a stage has begun and not finished at a time, in Megatron's 1F1B
+/// schedule: the number of batches that a trainer holds if it keeps each until its backward pass,
+/// which is `held` for its loader's options. Without interleaving, it is the number of stages from
+/// this one on.
+///
+/// @throws config_error  the stage does not exist, or there are no model chunks
+MILLRACE_EXPORT std::int64_t held_by_stage(std::int64_t stage, std::int64_t stages,
+                                           std::int64_t model_chunks = 1);
 
 /// What one rank of a job does with data.
 struct rank_role {
   parallel_place place;
-  batch_needs needs;
+  batch_needs needs;  ///< a rank that needs nothing has no loader
 
   std::int64_t data_rank = 0;   ///< data-parallel rank: `rank` for its loader's options
   std::int64_t data_ranks = 1;  ///< data-parallel ranks: `world_size` for its loader's options
+  std::int64_t held = 1;        ///< as `held_by_stage`: `held` for its loader's options
   context_slices slices;        ///< its part of each row
-
-  bool reads = false;                     ///< true if it has a loader
-  std::int64_t source = -1;               ///< rank that it receives batches from, or -1
-  std::vector<std::int64_t> receivers{};  ///< ranks that it sends its batches to
 };
 
-/// Returns the role of a rank. Ranks of one tensor-parallel group share their batches. As in
-/// Megatron, each pipeline stage that needs data reads it itself, and each context-parallel rank
-/// reads its own chunks. Other ranks need no data.
+/// Returns the role of a rank. Each rank that needs data reads it itself, so nothing is sent
+/// between devices. The ranks of a tensor-parallel group get the same batches. They usually share a
+/// machine, so all but one of them find the data in its page cache. (In Megatron, the first rank of
+/// the group reads and broadcasts.) Each context-parallel rank reads its own chunks.
 ///
 ///     void print(const millrace::loader::parallel_layout& layout) {
 ///       const millrace::loader::rank_role role = millrace::loader::role_of(layout, 17, 4096);
-///       if (role.reads) std::cout << role.data_rank << " of " << role.data_ranks << '\n';
+///       if (role.needs.any()) std::cout << role.data_rank << " of " << role.data_ranks << '\n';
 ///     }
 ///
 /// @throws config_error  the rank or stage does not exist, or seq_len does not divide into chunks
 MILLRACE_EXPORT rank_role role_of(const parallel_layout& layout, std::int64_t rank,
-                                  std::int64_t seq_len,
-                                  tensor_sharing sharing = tensor_sharing::broadcast,
-                                  const pipeline_options& options = {});
+                                  std::int64_t seq_len, const pipeline_options& options = {});
 
 }  // namespace millrace::loader

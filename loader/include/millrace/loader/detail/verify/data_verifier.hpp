@@ -9,6 +9,7 @@
 
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/verify/scrubber.hpp>
 #include <millrace/loader/detail/verify/verify_core.hpp>
 
@@ -40,7 +41,7 @@ class MILLRACE_EXPORT data_verifier {
   data_verifier(const data_verifier&) = delete;
   data_verifier& operator=(const data_verifier&) = delete;
   ~data_verifier() {
-    if (scrubber_) scrubber_->remove(core_.get());
+    if (scrubber_ && home_.is_here()) scrubber_->remove(core_.get());
   }
 
   /// Checks blocks that will be needed, if they are in memory and the mode is first_touch. Errors
@@ -69,6 +70,7 @@ class MILLRACE_EXPORT data_verifier {
   static constexpr double mostly = 0.9;  // share of a block; the rest is a read or two
   [[noreturn]] static void refuse(const finding& found, std::int64_t sample);
 
+  home_process home_;
   std::shared_ptr<detail::verify_core> core_;
   std::shared_ptr<scrubber> scrubber_;  // null: nothing is scrubbed
 };

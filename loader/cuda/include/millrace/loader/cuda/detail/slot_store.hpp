@@ -33,13 +33,39 @@ struct device_slot {
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // on the host, [rows]
   std::vector<std::int64_t> sources;    // on the host, [rows]
+
+  /// A stream besides the consumer's own that uses the batch.
+  struct other_user {
+    stream on = nullptr;
+    event released = nullptr;  ///< completes when that stream is done
+  };
+  std::vector<other_user> others;  ///< guarded by the mutex of `pipe_state` while the slot is held
 };
 
-/// The memory of a pipe's slots and, with a device, its stream and events. Everything is allocated
-/// once, by the constructor.
+/// A device buffer that host slots are copied to, and the events of the last copy into it.
+struct raw_block {
+  std::byte* memory = nullptr;
+  event copied = nullptr;  ///< completes when the host slot may be refilled
+  /// Completes when the kernel has read the buffer: `ready` of the slot that the kernel filled.
+  /// Null before the first copy.
+  event read = nullptr;
+};
+
+/// The memory of a pipe's slots and, with a device, its streams and events. Everything is allocated
+/// once, by the constructor, except for events of streams other than the consumer's.
 ///
-/// The destructor waits until nothing on the device uses what it frees. What it cannot wait for, it
-/// does not free.
+/// The destructor waits until nothing on the device uses what it frees. If a wait fails, it frees
+/// no memory.
+///
+/// Copies and kernels have a stream each. On one stream, a copy would run after the kernel of the
+/// batch before, and that kernel may wait for the consumer: the copy would be late when it is
+/// needed, and its host slot would be held meanwhile. Large copies also run at the same time as
+/// kernels. If all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), operations run
+/// in the order of their submission, as on one stream. Nothing waits for an operation that is
+/// submitted later, so this cannot deadlock.
+///
+/// Both streams have the highest priority: a kernel takes microseconds and must not wait until the
+/// consumer's large kernels are done.
 class slot_store {
  public:
   /// @param api  null: no device; slots are in host memory
@@ -54,12 +80,14 @@ class slot_store {
     const device_scope scope(*api_, device);
     const outside_captures unforbidden(*api_);
     check_kernels(*api_, device);
-    raw_ = allocate_device(*api_, largest.capacity_bytes());
+    constexpr std::size_t unit = output_layout::alignment;
+    raw_stride_ = (largest.capacity_bytes() + unit - 1) / unit * unit;
+    raw_memory_ = allocate_device(*api_, raw_blocks * raw_stride_);
     device_memory_ = allocate_device(*api_, outputs_.bytes() * slots);
-    // A kernel takes microseconds: it must not wait until the consumer's large kernels are done.
-    copies_ = make_stream(*api_, highest_priority(*api_));
-    copied_ = make_event(*api_);
-    for (owned_event& each : free_) each = make_event(*api_);
+    const int priority = highest_priority(*api_);
+    copies_ = make_stream(*api_, priority);
+    kernels_ = make_stream(*api_, priority);
+    for (owned_event& each : copied_) each = make_event(*api_);
     for (std::size_t i = 0; i < slots; ++i) {
       ready_.push_back(make_event(*api_));
       released_.push_back(make_event(*api_));
@@ -77,48 +105,69 @@ class slot_store {
     try {
       scope.emplace(*api_, device_);
       unforbidden.emplace(*api_);
-    } catch (const error&) {  // everything below works without them
+    } catch (...) {  // NOLINT(bugprone-empty-catch): everything below works without them
     }
     try {
-      drain(*api_, copies());
+      // The pipe's thread has waited for all copies, or called keep_memory().
+      drain(*api_, kernels());
       for (const owned_event& released : released_) {
         wait_on_host(*api_, released.get().value);
       }
-    } catch (const error&) {  // no caller is left to report to
+      for (const owned_event& released : others_) wait_on_host(*api_, released.get().value);
+    } catch (...) {  // no caller is left to report to
       kept_ = true;
-      (void)raw_.release();
     }
+    others_.clear();
     released_.clear();
     ready_.clear();
-    for (owned_event& each : free_) each.reset();
-    copied_.reset();
+    for (owned_event& each : copied_) each.reset();
+    kernels_.reset();
     copies_.reset();
-    if (kept_) (void)device_memory_.release();
+    if (kept_) {
+      (void)device_memory_.release();
+      (void)raw_memory_.release();
+    }
     device_memory_.reset();
-    raw_.reset();
+    raw_memory_.reset();
   }
 
-  /// The memory of the slots is not freed, because operations that use it may run at any time. May
-  /// be called on any thread.
+  /// The memory is not freed, because operations that use it may run at any time. May be called on
+  /// any thread.
   void keep_memory() noexcept { kept_ = true; }
 
   bool on_device() const noexcept { return api_ != nullptr; }
   /// @pre on_device()
   const cuda_api& api() const noexcept { return *api_; }
   int device() const noexcept { return device_; }
-  /// The stream for copies and kernels.
   stream copies() const noexcept { return copies_.get().value; }
-  /// Completes when the host slot that was copied last may be refilled.
-  event copied() const noexcept { return copied_.get().value; }
-  /// Completes when the consumer has released the slot that a batch's kernel writes to. Valid until
-  /// the batch after the next one is sent.
-  /// @param ticket  the batch's ticket, 0 or more
-  event free(std::int64_t ticket) const noexcept {
-    return free_[static_cast<std::size_t>(ticket) % free_.size()].get().value;
+  stream kernels() const noexcept { return kernels_.get().value; }
+
+  /// Two: one is copied to while the kernel of the batch before reads the other, or while its copy
+  /// still runs.
+  static constexpr std::size_t raw_blocks = 2;
+  /// @pre on_device(), i < raw_blocks
+  raw_block raw(std::size_t i) const {
+    return {static_cast<std::byte*>(raw_memory_.get().value) + i * raw_stride_,
+            copied_[i].get().value};
   }
-  /// The device buffer that host slots are copied to. One is enough: the next copy into it runs
-  /// after the kernel that reads it, because both are on the same stream.
-  std::byte* raw() const noexcept { return static_cast<std::byte*>(raw_.get().value); }
+
+  /// An event for a stream that uses a batch besides the consumer's own. Pass it to `end_other`
+  /// when its recording is waited for.
+  /// @pre one thread at a time calls this or `end_other`
+  /// @throws cuda_error  the runtime call failed
+  event begin_other() {
+    if (spare_others_.empty()) {
+      spare_others_.reserve(others_.size() + 1);
+      others_.reserve(others_.size() + 1);
+      others_.push_back(make_event(*api_));
+      return others_.back().get().value;
+    }
+    const event spare = spare_others_.back();
+    spare_others_.pop_back();
+    return spare;
+  }
+  void end_other(event ended) noexcept { spare_others_.push_back(ended); }  // room is reserved
+
   const output_layout& outputs() const noexcept { return outputs_; }
 
   device_slot slot(std::size_t i) const {
@@ -149,14 +198,17 @@ class slot_store {
   int device_;
   output_layout outputs_;
   host_block host_memory_;
-  device_memory raw_;
+  device_memory raw_memory_;
+  std::size_t raw_stride_ = 0;
   device_memory device_memory_;
   std::atomic<bool> kept_{false};
   owned_stream copies_;
-  owned_event copied_;
-  std::array<owned_event, 2> free_;
+  owned_stream kernels_;
+  std::array<owned_event, raw_blocks> copied_;
   std::vector<owned_event> ready_;
   std::vector<owned_event> released_;
+  std::vector<owned_event> others_;
+  std::vector<event> spare_others_;  // those of others_ that no stream uses
 };
 
 }  // namespace millrace::loader::cuda

@@ -28,7 +28,11 @@ struct staged_batch {
   std::shared_ptr<const void> hold = {};
 };
 
-/// The source of a pipe's batches. `next` is called on the pipe's own thread.
+/// The source of a pipe's batches. `next` is called on the pipe's own thread. The pipe may hold a
+/// batch during the call, and then holds two.
+///
+/// If the pipe cannot end in time, its thread stays behind and keeps these functions. So they must
+/// own what they use.
 struct batch_source {
   /// Returns the next batch, or nothing after the last one. The pipe passes its exceptions on to
   /// the consumer.

@@ -4,8 +4,8 @@
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-/// The four operations that order CUDA operations. No other code in the loader orders them, so a
-/// test can leave out each of the four in turn.
+/// The five operations that order CUDA operations. No other code in the loader orders them, so a
+/// test can leave out each of their uses in turn.
 namespace millrace::loader::cuda {
 
 /// Records the event `which` on `behind`: it completes when all operations submitted to `behind` so
@@ -26,7 +26,20 @@ inline void wait_on_host(const cuda_api& api, event which) {
   check(api, api.synchronize_event(which), "cudaEventSynchronize");
 }
 
-/// The calling thread sleeps until all operations on the stream `which` are done.
+/// Whether the last recording of `which` has completed. The same guarantees follow as from
+/// `wait_on_host`.
+inline bool is_done(const cuda_api& api, event which) {
+  constexpr int not_ready = 600;  // cudaErrorNotReady
+  const int code = api.query_event(which);
+  if (code == not_ready) {
+    (void)api.last_error();
+    return false;
+  }
+  check(api, code, "cudaEventQuery");
+  return true;
+}
+
+/// The calling thread waits until all operations on the stream `which` are done. CUDA may spin.
 inline void drain(const cuda_api& api, stream which) {
   check(api, api.synchronize_stream(which), "cudaStreamSynchronize");
 }

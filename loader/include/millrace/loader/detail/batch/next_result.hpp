@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace millrace::loader {
+
+/// The result of a wait with a time limit: a batch, the end, or neither yet.
+///
+///     for (;;) {
+///       auto next = loader.next_for(100ms);
+///       if (next.timed_out) {
+///         check_for_signals();
+///         continue;
+///       }
+///       if (!next.batch) break;  // after the last one
+///       use(*next.batch);
+///     }
+template <class Batch>
+struct next_result {
+  std::optional<Batch> batch;  ///< empty after the last batch, and if `timed_out`
+  bool timed_out = false;      ///< the time is up; call again
+};
+
+namespace detail {
+
+/// The end of a wait that begins now. Longer waits than a year end after a year, as the clock has a
+/// limited range.
+inline std::chrono::steady_clock::time_point deadline_in(std::chrono::nanoseconds timeout) {
+  constexpr std::chrono::nanoseconds year = std::chrono::hours(24 * 365);
+  return std::chrono::steady_clock::now() + std::min(timeout, year);
+}
+
+}  // namespace detail
+
+}  // namespace millrace::loader
