@@ -82,9 +82,33 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
   }
 }
 
+/// True from a signal that was raised again until the access that failed is repeated. The handler
+/// reads it on every thread, and it may have interrupted malloc: the model initial-exec accesses it
+/// without __tls_get_addr, which may allocate.
+MILLRACE_INLINE constinit thread_local volatile bool is_to_be_repeated
+    [[gnu::tls_model("initial-exec")]] = false;
+
+MILLRACE_INLINE bool is_raised_again(const void* info) noexcept {
+  const auto* const what = static_cast<const ::siginfo_t*>(info);
+  return what->si_code == SI_TKILL && what->si_pid == ::getpid();
+}
+
+MILLRACE_INLINE bool watches_any() noexcept {
+  for (watched_map* w = watched_maps().load(); w != nullptr; w = w->next.load()) {
+    if (w->begin.load() != 0) return true;
+  }
+  return false;
+}
+
 MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) {
   // si_code > 0: the kernel reports an access. For kill(2), si_addr is meaningless.
-  if (info->si_code > 0 && mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
+  if (info->si_code > 0) {
+    is_to_be_repeated = false;
+    if (mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
+  } else if (is_raised_again(info) && !is_to_be_repeated && watches_any()) {
+    is_to_be_repeated = true;
+    return;
+  }
   pass_on(handler_before_watches(), signal, info, context);
 }
 

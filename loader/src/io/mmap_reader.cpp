@@ -207,7 +207,8 @@ MILLRACE_INLINE reader_report mmap_reader::report() const {
        !detail::has_sigbus_guard ? "built without: the kernel is asked before each copy instead"
        : displaced
            ? "another SIGBUS handler was installed later: unless it forwards signals that are not "
-             "its own, a lost page ends the process"
+             "its own, or restores the handler before it and raises the signal again, as Python's "
+             "faulthandler does, a lost page ends the process"
            : "a lost page is reported as an error of its file, and does not end the process"});
   advisor_.log().fill(report, *table_);
   detail::add_fallback(report, unmapped_.report());

@@ -59,9 +59,13 @@ struct sigbus_arm {
   ::sigjmp_buf back;
   const std::byte* begin;
   const std::byte* end;
+  volatile bool raised = false;  ///< the signal was raised, and nothing has shown why yet
 };
 
-MILLRACE_INLINE constinit thread_local sigbus_arm* volatile armed = nullptr;
+/// The handler reads it on every thread, and it may have interrupted malloc: the model initial-exec
+/// accesses it without __tls_get_addr, which may allocate.
+MILLRACE_INLINE constinit thread_local sigbus_arm* volatile armed
+    [[gnu::tls_model("initial-exec")]] = nullptr;
 
 MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
   static struct ::sigaction previous {};
@@ -78,6 +82,10 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
       armed = nullptr;
       ::siglongjmp(arm->back, 1);
     }
+  }
+  if (arm != nullptr && dataset::detail::is_raised_again(info)) {
+    arm->raised = true;  // the access is repeated, and then handled above
+    return;
   }
   dataset::detail::pass_on(previous_sigbus(), signal, info, context);
 }
@@ -117,6 +125,7 @@ MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
     done = i + 1;
   }
   armed = nullptr;
+  if (arm.raised) (void)::raise(SIGBUS);  // no access had failed: the signal was for someone else
   return count;
 }
 

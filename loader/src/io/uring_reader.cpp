@@ -142,6 +142,12 @@ MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
   return true;
 }
 
+// The progress of a read that has not begun.
+MILLRACE_INLINE read_progress uring_reader::progress_of(std::uint64_t bytes, std::uint64_t need,
+                                                        const direct_alignment& unit) noexcept {
+  return {.bytes = bytes, .need = need, .alignment = unit.offset, .memory_alignment = unit.memory};
+}
+
 // Starts announced reads while slots are free.
 MILLRACE_INLINE void uring_reader::pump() {
   const std::size_t most = static_cast<std::size_t>(limits_.depth) * 7 / 8;
@@ -158,12 +164,12 @@ MILLRACE_INLINE void uring_reader::pump() {
     const std::size_t slot = free_slots_.back();
     const auto& [key, entry] = *next;
     operation& op = operations_[slot];
-    const std::uint32_t unit = files_.alignment_of(key.file).offset;
-    const std::uint64_t bytes = (entry.end - key.begin + unit - 1) / unit * unit;
+    const direct_alignment unit = files_.alignment_of(key.file);
+    const std::uint64_t need = entry.end - key.begin;
     op = {key.file,
           key.begin,
           ring_->memory() + slot * limits_.slot_bytes,
-          {bytes, entry.end - key.begin, 0, unit, 0},
+          progress_of((need + unit.offset - 1) / unit.offset * unit.offset, need, unit),
           next,
           none};
     if (!ahead_.start(next, slot)) break;  // no memory: it remains queued
@@ -356,10 +362,13 @@ MILLRACE_INLINE void uring_reader::start_demand() {
     const std::size_t token = free.back();
     std::byte* const to =
         e.straight != nullptr ? e.straight : ring_->memory() + token * limits_.slot_bytes;
-    const std::uint32_t unit = files_.alignment_of(e.file).offset;
     operations_[token] = {
-        e.file,        e.begin,     to, {e.end - e.begin, e.need_end - e.begin, 0, unit, 0},
-        ahead_.none(), next_extent_};
+        e.file,
+        e.begin,
+        to,
+        progress_of(e.end - e.begin, e.need_end - e.begin, files_.alignment_of(e.file)),
+        ahead_.none(),
+        next_extent_};
     if (!start(token)) {
       const auto pieces = plan_.pieces_of(e);
       handed_over_.insert(handed_over_.end(), pieces.begin(), pieces.end());

@@ -12,6 +12,7 @@
 
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/io/ahead_reads.hpp>
+#include <millrace/loader/detail/io/direct_file.hpp>
 #include <millrace/loader/detail/io/direct_plan.hpp>
 #include <millrace/loader/detail/io/open_files.hpp>
 #include <millrace/loader/detail/io/pread_reader.hpp>
@@ -81,6 +82,8 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
   bool has_ring();
   void retire_ring() noexcept;
   void note_ring();
+  static read_progress progress_of(std::uint64_t bytes, std::uint64_t need,
+                                   const direct_alignment& unit) noexcept;
   bool start(std::size_t token);
   void pump();
   int wait();

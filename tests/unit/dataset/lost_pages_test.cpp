@@ -13,6 +13,7 @@
 
 #include <millrace/io/file_mapping.hpp>
 
+#include "support/child_process.hpp"
 #include "support/paths.hpp"
 
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
@@ -96,6 +97,54 @@ TEST_F(LostPages, DoNotMindBlockedSignals) {
     EXPECT_EQ(at(5 * page), std::byte{0});
     EXPECT_TRUE(watch.has_lost());
   }).join();
+}
+
+struct ::sigaction restored_handler {};
+
+/// What Python's faulthandler does: restores the handler before it, and raises the signal again.
+void restore_and_raise_again(int signal) {
+  (void)::sigaction(signal, &restored_handler, nullptr);
+  (void)::raise(signal);
+}
+void install_handler_that_restores() {
+  struct ::sigaction other {};
+  other.sa_handler = restore_and_raise_again;
+  other.sa_flags = SA_NODEFER;
+  (void)::sigaction(SIGBUS, &other, &restored_handler);
+}
+
+TEST_F(LostPages, SurviveAHandlerThatRestoresOursAndRaisesAgain) {
+  EXPECT_EQ(test::in_child([&] {
+              const lost_page_watch watch(map_.bytes());
+              for (const std::size_t lost : {5 * page, 6 * page}) {
+                install_handler_that_restores();
+                if (at(lost) != std::byte{0}) return 1;
+              }
+              return watch.lost_at() == 5 * page ? 0 : 2;
+            }),
+            0);
+}
+
+// A signal that is raised without an access is ignored once, because it may have been raised again.
+TEST_F(LostPages, EndTheProcessIfASignalIsRaisedTwice) {
+  EXPECT_EQ(test::in_child([&] {
+              const lost_page_watch watch(map_.bytes());
+              (void)::raise(SIGBUS);
+              if (at(5 * page) != std::byte{0} || !watch.has_lost()) return 1;
+              (void)::raise(SIGBUS);
+              (void)::raise(SIGBUS);
+              return 2;
+            }),
+            1000 + SIGBUS);
+}
+
+TEST_F(LostPages, LeaveRaisedSignalsAloneWhereNothingIsWatched) {
+  EXPECT_EQ(test::in_child([&] {
+              { const lost_page_watch watch(map_.bytes()); }
+              (void)::raise(SIGBUS);
+              return 1;
+            }),
+            1000 + SIGBUS);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/detail/io/read_outcome.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +11,7 @@ namespace millrace::loader {
 namespace {
 
 read_progress of(std::uint64_t bytes, std::uint64_t need) {
-  return {bytes, need, 0, 512, 0};
+  return {.bytes = bytes, .need = need, .alignment = 512, .memory_alignment = 512};
 }
 
 TEST(ReadOutcome, AllThatIsNeededIsEnough) {
@@ -25,6 +27,54 @@ TEST(ReadOutcome, AShortReadIsReadOn) {
   EXPECT_EQ(p.done, 4096u);
   EXPECT_EQ(take_result(p, 3584), read_outcome::resume);
   EXPECT_EQ(take_result(p, 512), read_outcome::complete);
+}
+
+// A device may want addresses that are aligned more coarsely than offsets. After a short read, a
+// read that resumes at either kind of boundary alone would be refused (EINVAL), and the file
+// would be read by pread from then on.
+TEST(ReadOutcome, ReadingResumesWhereOffsetAndAddressAreAligned) {
+  read_progress p = of(16384, 16000);
+  p.memory_alignment = 4096;
+  EXPECT_EQ(take_result(p, 4096 + 512), read_outcome::resume);
+  EXPECT_EQ(p.done, 4096u);
+  EXPECT_EQ(take_result(p, 8191), read_outcome::hand_over);
+  EXPECT_EQ(take_result(p, 2 * 4096 + 3584), read_outcome::resume);
+  EXPECT_EQ(p.done, 3 * 4096u);
+  EXPECT_EQ(take_result(p, 4096), read_outcome::complete);
+}
+
+// The same for all sizes of short reads, on a simulated device that refuses what is not aligned.
+TEST(ReadOutcome, NoShortReadIsResumedWhereTheDeviceRefusesIt) {
+  for (const std::uint32_t offset : {512u, 4096u}) {
+    for (const std::uint32_t memory : {4u, 512u, 4096u}) {
+      for (std::int64_t most = 512; most <= 16384; most += 512) {
+        read_progress p = of(16384, 16000);
+        p.alignment = offset;
+        p.memory_alignment = memory;
+        read_outcome outcome = read_outcome::resume;
+        int reads = 0;
+        while (outcome == read_outcome::resume || outcome == read_outcome::repeat) {
+          ASSERT_LT(++reads, 64);
+          const bool refused = p.done % offset != 0 || p.done % memory != 0;
+          const auto left = static_cast<std::int64_t>(p.bytes - p.done);
+          outcome = take_result(p, refused ? -EINVAL : std::min(most, left));
+        }
+        const bool aligned = most % std::max(offset, memory) == 0;
+        EXPECT_NE(outcome, read_outcome::demote) << offset << " " << memory << " " << most;
+        if (aligned || most >= 16000) {
+          EXPECT_EQ(outcome, read_outcome::complete) << offset << " " << memory << " " << most;
+        }
+      }
+    }
+  }
+}
+
+// A device that never reads a whole block would otherwise be asked for ever.
+TEST(ReadOutcome, AReadThatIsAlwaysTooShortIsForPread) {
+  read_progress p = of(16384, 16000);
+  p.memory_alignment = 4096;
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(take_result(p, 512), read_outcome::repeat);
+  EXPECT_EQ(take_result(p, 512), read_outcome::hand_over);
 }
 
 TEST(ReadOutcome, AnEndInsideABlockIsForPreadToJudge) {

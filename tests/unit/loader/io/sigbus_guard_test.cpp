@@ -161,6 +161,70 @@ TEST_F(SigbusGuard, SaysThatAnotherHandlerWasSet) {
             0);
 }
 
+struct ::sigaction restored {};
+
+/// What Python's faulthandler does: restores the handler before it, and raises the signal again.
+void restore_and_raise(int signal) {
+  passed_on = passed_on + 1;
+  (void)::sigaction(signal, &restored, nullptr);
+  (void)::raise(signal);
+}
+void install_restoring_handler() {
+  struct ::sigaction other {};
+  other.sa_handler = restore_and_raise;
+  other.sa_flags = SA_NODEFER;
+  (void)::sigaction(SIGBUS, &other, &restored);
+}
+
+TEST_F(SigbusGuard, SurvivesAHandlerThatRestoresItAndRaisesAgain) {
+  EXPECT_EQ(test::in_child([&] {
+              (void)detail::install_sigbus_guard();
+              std::byte to[1];
+              const copy_piece piece{begin() + 5 * page, to, 1};
+              for (int i = 1; i <= 2; ++i) {
+                install_restoring_handler();
+                if (copy_pieces({&piece, 1}, begin(), end()) != 0) return 1;
+                if (passed_on != i || detail::sigbus_guard_displaced()) return 2;
+              }
+              return copy_pieces({&piece, 1}, begin(), end()) == 0 ? 0 : 3;
+            }),
+            0);
+}
+
+// With the handler before: a lost page that is nobody's ends the process.
+TEST_F(SigbusGuard, ARaisedSignalDoesNotHideAnAccessOfSomebodyElse) {
+  EXPECT_EQ(test::in_child([&] {
+              (void)detail::install_sigbus_guard();
+              install_restoring_handler();
+              const volatile std::byte* lost = begin() + 5 * page;
+              return *lost == std::byte{} ? 5 : 6;
+            }),
+            1000 + SIGBUS);
+}
+
+// A thread raises the signal while another one copies. The copy goes on, and the signal is not
+// lost.
+TEST_F(SigbusGuard, ASignalRaisedDuringACopyIsPassedOnAfterIt) {
+  EXPECT_EQ(test::in_child([&] {
+              (void)detail::install_sigbus_guard();
+              struct ::sigaction before {};
+              before.sa_handler = count;
+              detail::previous_sigbus() = before;
+              std::vector<std::byte> to(page);
+              // So long that the signal comes during the copy, nearly always.
+              const std::vector<copy_piece> pieces(20000, {begin(), to.data(), page});
+              for (int round = 1; round <= 20; ++round) {
+                const ::pthread_t copies = ::pthread_self();
+                std::thread raises([&] { (void)::pthread_kill(copies, SIGBUS); });
+                if (copy_pieces(pieces, begin(), end()) != pieces.size()) return 1;
+                raises.join();
+                if (passed_on != round) return 2;
+              }
+              return 0;
+            }),
+            0);
+}
+
 TEST_F(SigbusGuard, ASentSignalIsPassedOn) {
   EXPECT_EQ(test::in_child([&] {
               (void)detail::install_sigbus_guard();

@@ -23,6 +23,10 @@ struct sigaction;  // from <csignal>; declared here so that includers do not nee
 ///
 /// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
 ///
+/// A SIGBUS that a thread of the process raises, without a failed access, is ignored once per
+/// thread while mappings are watched: the handler cannot tell it from one that another handler
+/// raised again. Signals of kill(2) are passed on.
+///
 /// A build with MILLRACE_NO_SIGBUS_GUARD installs no handler: nothing is watched, and SIGBUS ends
 /// the process. If a truncated file ends inside a page, the rest of that page reads as zeros
 /// without a signal, so readers still have to validate what they read.
@@ -49,8 +53,15 @@ struct end_of_watch {
 MILLRACE_EXPORT void pass_on(const struct ::sigaction& before, int signal, void* info,
                              void* context);
 
+/// True if this process raised the signal itself, as a handler does that passes on a signal after
+/// it restored the handler before it. One is Python's `faulthandler`, if it is enabled after ours
+/// is installed. A handler must then return: the access that failed is repeated, and this time the
+/// signal arrives with the address.
+/// @param info  a siginfo_t, of a SIGBUS
+MILLRACE_EXPORT bool is_raised_again(const void* info) noexcept;
+
 /// Installs the handler, once per process. A handler that is installed later must forward signals
-/// that it does not handle.
+/// that it does not handle, or restore this one and raise the signal again.
 MILLRACE_EXPORT void install_lost_page_handler() noexcept;
 
 }  // namespace detail

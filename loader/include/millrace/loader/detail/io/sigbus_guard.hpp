@@ -49,7 +49,8 @@ inline constexpr bool has_sigbus_guard = false;
 inline constexpr bool has_sigbus_guard = true;
 
 /// Installs the handler, once per process. A handler installed later must forward the signals that
-/// it does not handle itself.
+/// it does not handle itself, or restore this handler and raise them again, as Python's
+/// `faulthandler` does.
 MILLRACE_EXPORT bool install_sigbus_guard() noexcept;
 
 /// The handler that was installed before ours.

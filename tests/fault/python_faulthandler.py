@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lost pages are errors in a process of Python, too, although its faulthandler handles SIGBUS.
+
+usage: python_faulthandler.py --module LOST_PAGES_MODULE
+
+LOST_PAGES_MODULE is tests/support/lost_pages_module.cpp as a shared object. If faulthandler is
+enabled after the handlers of millrace, it restores them at the first SIGBUS and raises it again.
+Also checks with objdump that the handlers do not call __tls_get_addr, which may allocate: a SIGBUS
+may come while a thread is in malloc.
+"""
+import argparse
+import ctypes
+import faulthandler
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HANDLERS = ("on_sigbus(", "on_lost_page(")
+
+
+def functions_of(path):
+    """Name and instructions of each function of a shared object."""
+    shown = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", path], text=True,
+                           capture_output=True, check=True).stdout
+    return re.findall(r"^[0-9a-f]+ <(.*)>:\n((?:.+\n)*)", shown, re.M)
+
+
+def loaded_objects(module):
+    """The module, and the libraries of millrace that it loaded."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.split(maxsplit=5)[-1].strip() for line in maps}
+    return {module} | {path for path in paths if "libmillrace" in os.path.basename(path)}
+
+
+def check_thread_locals(module):
+    found = set()
+    for path in loaded_objects(module):
+        for name, code in functions_of(path):
+            for handler in HANDLERS:
+                if handler not in name or "siginfo" not in name:
+                    continue
+                found.add(handler)
+                if re.search(r"tls_get_addr|tlsdesc", code, re.I):
+                    sys.exit(f"{path}: {name} calls __tls_get_addr, expected thread-local variables "
+                             "of the model initial-exec")
+    if missing := set(HANDLERS) - found:
+        sys.exit(f"{module}: the handlers {sorted(missing)} are not there, expected both")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--module", required=True)
+    given = parser.parse_args()
+    module = ctypes.CDLL(given.module)
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
+        path = os.path.join(folder, "file").encode()
+        tries = ["without faulthandler", "with faulthandler", "with faulthandler once more"]
+        for when in tries:
+            for function in (module.pages_copied, module.losses_noticed):
+                if when != tries[0]:
+                    faulthandler.disable()
+                    faulthandler.enable(file=nowhere)
+                if function(path) != 1:
+                    sys.exit(f"{function.__name__}, {when}: the lost page was not noticed")
+    if shutil.which("objdump") is None:
+        print("there is no objdump, so the handlers' instructions were not checked")
+    else:
+        check_thread_locals(given.module)
+
+
+if __name__ == "__main__":
+    main()
