@@ -9,7 +9,7 @@
 
 #include <millrace/dataset/detail/run/sample_text.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
-#include <millrace/loader/detail/batch/sliced_fields.hpp>
+#include <millrace/loader/detail/batch/slice_table.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
 #include <millrace/loader/detail/plan/context_plan.hpp>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <millrace/dataset/sampler.hpp>
-#include <millrace/loader/detail/batch/sliced_fields.hpp>
+#include <millrace/loader/detail/batch/slice_table.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
 #include <millrace/loader/detail/batch/slot_memory.hpp>
 
