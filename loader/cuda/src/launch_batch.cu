@@ -10,8 +10,12 @@ namespace {
 
 constexpr int block_threads = 256;
 // Blocks per multiprocessor; six allow 42 registers per thread. Without this limit, ptxas on sm_90
-// spills registers to fit eight.
+// spills registers to fit eight. A multiprocessor of Turing has 1,024 threads.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int least_blocks = 4;
+#else
 constexpr int least_blocks = 6;
+#endif
 
 class device_block {
  public:
