@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks to the CUDA runtime like a driver of 2021. Its library is named libcuda.so.1; tests put its
+// folder into LD_LIBRARY_PATH.
+
+extern "C" {
+
+__attribute__((visibility("default"))) int cuInit(unsigned /*flags*/) {
+  return 0;
+}
+
+__attribute__((visibility("default"))) int cuDriverGetVersion(int* version) {
+  *version = 11040;
+  return 0;
+}
+
+}  // extern "C"
