@@ -26,7 +26,9 @@ inline bool is_there(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    folder += '/';
+    folder += program;
+    if (::access(folder.c_str(), X_OK) == 0) return true;
   }
   return false;
 }

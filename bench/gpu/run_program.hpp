@@ -37,6 +37,7 @@ namespace detail {
   (void)::dup2(output, STDERR_FILENO);
   for (const std::string& setting : settings) (void)::putenv(const_cast<char*>(setting.c_str()));
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());
