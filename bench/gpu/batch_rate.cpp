@@ -119,7 +119,7 @@ class copy_queue {
   const ready_source* from_;
   cudaStream_t on_;
   loader::cuda::device_memory to_;
-  std::array<loader::cuda::owned_event, 16> done_;
+  std::array<loader::cuda::owned_event, 64> done_;
   std::size_t at_ = 0;
 };
 
@@ -136,7 +136,7 @@ void print_all(const settings& given, const figures& found, std::size_t text_byt
                double bytes_per_token, bool wide) {
   const std::string of = size_text(text_bytes) + (wide ? ", i32" : "");
   std::optional<bench::target> rate, share;
-  if (text_bytes < (1U << 20)) rate = bench::target{50000, 100000, true};
+  if (text_bytes < (96U << 10)) rate = bench::target{50000, 100000, true};
   if (text_bytes >= (std::size_t{32} << 20)) share = bench::target{0.8, 0.95, true};
   bench::print({of + ": copies", "GB/s", found.copy_gb, {}});
   bench::print({of + ": batches of the pipe", "1/s", found.pipe_rate, {}});

@@ -45,8 +45,9 @@ inline std::string line_of(const step_result& result) {
 /// The results of `run_all` so far, as JSON and as Markdown.
 class bundle_report {
  public:
+  /// @param device    the device, in words
   /// @param manifest  a text file that says what the programs were built from; it may be missing
-  explicit bundle_report(const std::string& manifest) {
+  bundle_report(std::string device, const std::string& manifest) : device_(std::move(device)) {
     std::ifstream in(manifest);
     std::ostringstream text;
     text << in.rdbuf();
@@ -114,7 +115,13 @@ class bundle_report {
 
   std::string json() const {
     formats::json_writer json;
-    json.open('{').key("manifest").value(manifest_).key("steps").open('[');
+    json.open('{')
+        .key("device")
+        .value(device_)
+        .key("manifest")
+        .value(manifest_)
+        .key("steps")
+        .open('[');
     for (const step_result& result : results_) {
       json.open('{').key("step").value(result.step.name);
       json.key("verdict").value(text_of(result.verdict)).key("status").value(result.end.status);
@@ -129,8 +136,8 @@ class bundle_report {
   }
 
   std::string markdown() const {
-    std::string text = "# millrace on a GPU\n\n```\n" + manifest_ + "```\n\n## Figures\n\n" +
-                       markdown_of_figures() +
+    std::string text = "# millrace on a GPU\n\n" + device_ + "\n\n```\n" + manifest_ +
+                       "```\n\n## Figures\n\n" + markdown_of_figures() +
                        "\n## Steps\n\n| step | verdict | seconds |\n| --- | --- | --- |\n";
     for (const step_result& result : results_) {
       std::ostringstream seconds;
@@ -185,6 +192,7 @@ class bundle_report {
     std::filesystem::rename(part, path);
   }
 
+  std::string device_;
   std::string manifest_;
   std::vector<step_result> results_;
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace millrace::bench {
@@ -43,67 +44,97 @@ inline std::string cuda_tool(const std::string& name) {
 
 }  // namespace detail
 
-/// The steps, the most valuable first.
-///
-/// @param folder  the programs of the bundle
-/// @param data    for the datasets
-inline std::vector<bundle_step> bundle_steps(const std::string& folder, const std::string& data) {
-  const auto own = [&](const std::string& program) { return folder + "/" + program; };
-  const std::string narrow = data + "/u16", wide = data + "/i32";
-  const auto steps_of = [&](const std::string& load, const std::string& milliseconds,
-                            const std::string& queues, const std::string& seconds) {
-    return bundle_step{"step_ratio " + load + " " + milliseconds + " ms, " + queues + " queues",
-                       {own("step_ratio"), narrow, "--load", load, "--milliseconds", milliseconds,
-                        "--seconds", seconds},
-                       {"CUDA_DEVICE_MAX_CONNECTIONS=" + queues},
-                       45};
-  };
-  std::vector<bundle_step> steps = {
-      {"machine", {"nvidia-smi"}, {}, 20, 1, true},
-      {"data", {own("make_data"), narrow, "70", "u16"}, {}, 60},
-      {"data, wide", {own("make_data"), wide, "10", "i32"}, {}, 60},
-      {"tests", {own("gpu_tests")}, {}, 240, 20},
-      steps_of("one_sm", "5", "8", "10"),
-      {"kernel_time", {own("kernel_time")}, {}, 30},
-      {"batch_rate, 64 KiB", {own("batch_rate"), narrow}, {}, 45},
-      {"batch_rate, 64 MiB",
-       {own("batch_rate"), narrow, "--rows", "8192", "--seconds", "16"},
-       {},
-       60,
-       20},
-      steps_of("one_sm", "1", "8", "6"),
-      steps_of("one_sm", "0.3", "8", "5"),
-  };
-  for (const char* load : {"all_sms", "memory"}) {
-    steps.push_back(steps_of(load, "5", "8", "6"));
-    steps.push_back(steps_of(load, "1", "8", "5"));
-    steps.push_back(steps_of(load, "0.3", "8", "4"));
-  }
-  for (const char* load : {"one_sm", "all_sms", "memory"}) {
-    steps.push_back(steps_of(load, "5", "1", "6"));
-    steps.push_back(steps_of(load, "1", "1", "5"));
-    steps.push_back(steps_of(load, "0.3", "1", "4"));
-  }
-  steps.push_back({"batch_rate, 128 KiB of int32", {own("batch_rate"), wide}, {}, 45});
-  steps.push_back({"torch", {"python3", own("torch_tensors.py")}, {}, 60, 10});
-  for (const char* tool : {"memcheck", "racecheck", "synccheck"}) {
-    steps.push_back(
-        {std::string("compute-sanitizer ") + tool,
-         {detail::cuda_tool("compute-sanitizer"), "--tool", tool, "--error-exitcode", "1",
-          own("kernel_time"), "--rows", "2", "--seq-len", "3000", "--launches", "1"},
+/// Makes the steps of a bundle.
+class bundle_plan {
+ public:
+  /// @param folder  the programs of the bundle
+  /// @param data    for the datasets
+  /// @param share   of the usual time for each measurement; below 1, large batches have 4 MiB
+  ///                instead of 64
+  bundle_plan(std::string folder, const std::string& data, double share)
+      : folder_(std::move(folder)), narrow_(data + "/u16"), wide_(data + "/i32"), share_(share) {}
+
+  /// The steps, the most valuable first.
+  std::vector<bundle_step> steps() const {
+    std::vector<bundle_step> steps = {
+        {"machine", {"nvidia-smi"}, {}, 20, 1, true},
+        {"data", {own("make_data"), narrow_, "70", "u16"}},
+        {"data, wide", {own("make_data"), wide_, "10", "i32"}},
+        {"tests", {own("gpu_tests")}, {}, 240, 20},
+        training("one_sm", "5", "8", 10),
+        {"kernel_time", {own("kernel_time"), "--rounds", share_ < 1 ? "1" : "9"}},
+        {"batch_rate, 64 KiB", {own("batch_rate"), narrow_, "--seconds", seconds(8)}},
+        {"batch_rate, large",
+         {own("batch_rate"), narrow_, "--rows", share_ < 1 ? "512" : "8192", "--seconds",
+          seconds(16)},
          {},
-         60,
-         10});
+         75,
+         20},
+        training("one_sm", "1", "8", 6),
+        training("one_sm", "0.3", "8", 5),
+    };
+    add_training(steps, {"all_sms", "memory"}, "8");
+    add_training(steps, {"one_sm", "all_sms", "memory"}, "1");
+    steps.push_back(
+        {"batch_rate, 128 KiB of int32", {own("batch_rate"), wide_, "--seconds", seconds(8)}});
+    steps.push_back({"torch", {"python3", own("torch_tensors.py")}, {}, 60, 10});
+    add_tools(steps);
+    return steps;
   }
-  steps.push_back(
-      {"ncu",
-       {detail::cuda_tool("ncu"), "--clock-control", "none", "-k", "regex:make_batch", "--metrics",
-        "gpu__time_duration.sum,dram__bytes.sum", own("kernel_time"), "--launches", "20"},
-       {},
-       60,
-       10,
-       true});
-  return steps;
-}
+
+ private:
+  std::string own(const std::string& program) const { return folder_ + "/" + program; }
+
+  std::string seconds(double usual) const { return std::to_string(share_ * usual); }
+
+  bundle_step training(const std::string& load, const std::string& milliseconds,
+                       const std::string& queues, double usual_s) const {
+    return {"step_ratio " + load + " " + milliseconds + " ms, connections " + queues,
+            {own("step_ratio"), narrow_, "--load", load, "--milliseconds", milliseconds,
+             "--seconds", seconds(usual_s)},
+            {"CUDA_DEVICE_MAX_CONNECTIONS=" + queues},
+            45};
+  }
+
+  void add_training(std::vector<bundle_step>& steps, const std::vector<std::string>& loads,
+                    const std::string& queues) const {
+    for (const std::string& load : loads) {
+      steps.push_back(training(load, "5", queues, 6));
+      steps.push_back(training(load, "1", queues, 5));
+      steps.push_back(training(load, "0.3", queues, 4));
+    }
+  }
+
+  static bundle_step sanitized(const std::string& tool, const std::vector<std::string>& program) {
+    bundle_step step{"compute-sanitizer " + tool, {}, {}, 90, 15};
+    step.command = {detail::cuda_tool("compute-sanitizer"), "--tool", tool, "--error-exitcode",
+                    "1"};
+    step.command.insert(step.command.end(), program.begin(), program.end());
+    return step;
+  }
+
+  void add_tools(std::vector<bundle_step>& steps) const {
+    for (const char* tool : {"memcheck", "racecheck", "synccheck"}) {
+      steps.push_back(sanitized(
+          tool, {own("kernel_time"), "--rows", "2", "--seq-len", "3000", "--launches", "1"}));
+    }
+    steps.push_back(sanitized(
+        "memcheck", {own("gpu_tests"), "--here", "a_consumer_may_use_the_default_stream"}));
+    steps.back().name += " of a test";
+    steps.push_back({"ncu",
+                     {detail::cuda_tool("ncu"), "--clock-control", "none", "-k", "regex:make_batch",
+                      "--metrics", "gpu__time_duration.sum,dram__bytes.sum", own("kernel_time"),
+                      "--launches", "20"},
+                     {},
+                     60,
+                     10,
+                     true});
+  }
+
+  std::string folder_;
+  std::string narrow_;
+  std::string wide_;
+  double share_;
+};
 
 }  // namespace millrace::bench

@@ -2,30 +2,30 @@
 //
 // Tests and measures millrace on a GPU. It needs only the other programs of its folder.
 //
-//   run_all [--minutes N] [--results FOLDER] [--data FOLDER]
+//   run_all [--minutes N] [--share S] [--results FOLDER] [--data FOLDER]
 //
 // Runs the steps in the order of their value, each for a limited time, for N minutes (9) in all.
-// Writes results.json and results.md into FOLDER (results) after each step. The dataset is made in
-// the other FOLDER (/dev/shm or /tmp), and deleted at the end.
+// Each measurement takes S (1) times its usual time. Less is for a quick look: large batches are
+// then smaller, too. Writes results.json and results.md into FOLDER (results) after each step. The
+// dataset is made in the other FOLDER (/dev/shm or /tmp), and deleted at the end.
 //
 // Exit status: 0 every step passed, 1 a step failed, 2 wrong arguments, 77 there is no GPU, 78 the
 // driver is too old. A figure that misses its target fails no step: see the tables.
 
+#include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <exception>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 #include <string>
-#include <vector>
+#include <system_error>
 
 #include "bench/gpu/bundle_report.hpp"
 #include "bench/gpu/bundle_steps.hpp"
+#include "bench/gpu/device_clock.hpp"
 #include "bench/gpu/device_program.hpp"
 #include "bench/gpu/flags.hpp"
 #include "bench/gpu/run_program.hpp"
@@ -36,6 +36,7 @@ using namespace millrace;
 
 struct settings {
   double minutes = 9;
+  double share = 1;
   std::string results = "results";
   std::string data;
 };
@@ -65,6 +66,17 @@ class data_folder {
   }
   std::filesystem::path path_;
 };
+
+// The device that everything runs on: figures mean nothing without it.
+std::string device_text() {
+  cudaDeviceProp device{};
+  int driver = 0;
+  bench::must(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
+  bench::must(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  return std::string(device.name) + ", compute capability " + std::to_string(device.major) + "." +
+         std::to_string(device.minor) + ", " + std::to_string(device.multiProcessorCount) +
+         " multiprocessors, driver for CUDA " + loader::cuda::detail::version_text(driver);
+}
 
 bench::step_result run_step(const bench::bundle_step& step, double seconds_left) {
   bench::step_result result{step, {}, bench::step_verdict::passed};
@@ -102,9 +114,10 @@ int run_steps(const settings& given) {
   const std::string folder = bench::folder_of_program();
   std::filesystem::create_directories(given.results);
   const data_folder data(given.data);
-  bench::bundle_report report(folder + "/MANIFEST");
+  bench::bundle_report report(device_text(), folder + "/MANIFEST");
   bool failed = false;
-  for (const bench::bundle_step& step : bench::bundle_steps(folder, data.path())) {
+  for (const bench::bundle_step& step :
+       bench::bundle_plan(folder, data.path(), given.share).steps()) {
     const double spent = std::chrono::duration<double>(clock::now() - begin).count();
     report.add(run_step(step, 60 * given.minutes - spent));
     failed |= counts_as_failure(report.results().back());
@@ -119,8 +132,9 @@ int run_steps(const settings& given) {
 
 int main(int argc, char** argv) {
   settings given;
-  bench::flags flags("run_all [--minutes N] [--results FOLDER] [--data FOLDER]");
+  bench::flags flags("run_all [--minutes N] [--share S] [--results FOLDER] [--data FOLDER]");
   flags.add("--minutes", &given.minutes, 0.1, 600);
+  flags.add("--share", &given.share, 0.05, 100);
   flags.add("--results", &given.results);
   flags.add("--data", &given.data);
   if (!flags.parse(argc, argv)) return bench::misused;

@@ -146,9 +146,7 @@ double kernel_us(const settings& given) {
                                            loader::token_width::u16, 0.001, false},
                         {}),
       {});
-  std::vector<double> rounds;
-  for (int i = 0; i < 3; ++i) rounds.push_back(clock.round());
-  return bench::median(rounds);
+  return bench::median({clock.round(), clock.round(), clock.round()});
 }
 
 bool one_queue() {
