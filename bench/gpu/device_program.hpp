@@ -13,7 +13,14 @@
 namespace millrace::bench {
 
 /// Exit statuses of these programs. No program exits with `passed` unless it used a device.
-enum exit_status : int { passed = 0, failed = 1, misused = 2, no_device = 77, old_driver = 78 };
+enum exit_status : int {
+  passed = 0,
+  failed = 1,
+  misused = 2,
+  incomplete = 3,
+  no_device = 77,
+  old_driver = 78,
+};
 
 namespace detail {
 

@@ -9,8 +9,9 @@
 // then smaller, too. Writes results.json and results.md into FOLDER (results) after each step. The
 // dataset is made in the other FOLDER (/dev/shm or /tmp), and deleted at the end.
 //
-// Exit status: 0 every step passed, 1 a step failed, 2 wrong arguments, 77 there is no GPU, 78 the
-// driver is too old. A figure that misses its target fails no step: see the tables.
+// Exit status: 0 every step passed or its tool is not here, 1 a step failed, 2 wrong arguments, 3
+// there was no time for some steps, 77 there is no GPU, 78 the driver is too old. A figure that
+// misses its target fails no step: see the tables.
 
 #include <cuda_runtime_api.h>
 #include <unistd.h>
@@ -115,17 +116,19 @@ int run_steps(const settings& given) {
   std::filesystem::create_directories(given.results);
   const data_folder data(given.data);
   bench::bundle_report report(device_text(), folder + "/MANIFEST");
-  bool failed = false;
+  bool failed = false, complete = true;
   for (const bench::bundle_step& step :
        bench::bundle_plan(folder, data.path(), given.share).steps()) {
     const double spent = std::chrono::duration<double>(clock::now() - begin).count();
     report.add(run_step(step, 60 * given.minutes - spent));
     failed |= counts_as_failure(report.results().back());
+    complete &= report.results().back().verdict != bench::step_verdict::no_time;
     report.write(given.results);
     std::cout << bench::line_of(report.results().back()) << std::endl;
   }
   std::cout << '\n' << report.markdown_of_figures();
-  return failed ? bench::failed : bench::passed;
+  if (failed) return bench::failed;
+  return complete ? bench::passed : bench::incomplete;
 }
 
 }  // namespace
