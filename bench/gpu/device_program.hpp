@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+#include <millrace/loader/cuda/detail/find_device.hpp>
+
+/// What the programs of `bench/gpu` and `tests/gpu` do before they use a device.
+namespace millrace::bench {
+
+/// Exit statuses of these programs. No program exits with `passed` unless it used a device.
+enum exit_status : int {
+  passed = 0,
+  failed = 1,
+  misused = 2,
+  incomplete = 3,
+  no_device = 77,
+  old_driver = 78,
+};
+
+namespace detail {
+
+// Whether the kernel's driver has a device that the process cannot see for another reason than
+// $CUDA_VISIBLE_DEVICES.
+inline bool device_is_hidden() {
+  return std::getenv("CUDA_VISIBLE_DEVICES") == nullptr && ::access("/dev/nvidia0", F_OK) == 0;
+}
+
+}  // namespace detail
+
+/// Returns `passed` if the first device can be used; otherwise says why not.
+inline exit_status device_status(const char* program) {
+  constexpr int driver_is_old = 35;
+  try {
+    const auto answer = loader::cuda::find_device(loader::cuda::runtime_api(), 0);
+    if (answer.usable) return passed;
+    if (detail::device_is_hidden()) {
+      std::cerr << program << ": /dev/nvidia0 exists, but CUDA finds no device: " << answer.why
+                << '\n';
+      return failed;
+    }
+    std::cerr << program << ": skipped, there is no GPU here: " << answer.why << '\n';
+    return no_device;
+  } catch (const loader::cuda::cuda_error& e) {
+    std::cerr << program << ": " << e.what() << '\n';
+    return e.code() == driver_is_old ? old_driver : failed;
+  } catch (const std::exception& e) {
+    std::cerr << program << ": " << e.what() << '\n';
+    return failed;
+  }
+}
+
+/// Runs the rest of a program if there is a device.
+///
+/// @param body  () -> int, the exit status
+template <class Body>
+int run_on_device(const char* program, const Body& body) {
+  if (const exit_status status = device_status(program); status != passed) return status;
+  try {
+    return body();
+  } catch (const std::exception& e) {
+    std::cerr << program << ": " << e.what() << '\n';
+    return failed;
+  }
+}
+
+}  // namespace millrace::bench

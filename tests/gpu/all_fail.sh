@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs tests that must fail, because the runtime under them does not do what it should.
+#
+# usage: all_fail.sh GPU_TESTS NAME...
+set -u
+program=$1
+shift
+faults=0
+for name; do
+  if said=$("$program" "$name"); then
+    echo "expected a failure of $name, found: $said"
+    faults=1
+  fi
+  case $said in
+    *'"verdict": "failed"'*wrong* | *'"verdict": "failed"'*differ*) ;;
+    *)
+      echo "expected $name to find a wrong batch, found: $said"
+      faults=1
+      ;;
+  esac
+done
+exit "$faults"

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace millrace::test {
+
+/// The driver's function of this name, or null. Programs do not link the driver's library, so that
+/// they start without it.
+template <class Function>
+Function driver_function(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+  constexpr unsigned version = 12000;
+  if (cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result) != 0) {
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  return reinterpret_cast<Function>(found);
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/cuda_error.hpp>
+
+/// A test framework of a few lines. A machine that has a GPU may have nothing else to test with.
+namespace millrace::test {
+
+/// What a test throws.
+struct gpu_failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct gpu_skip : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Ends the test if `holds` is false.
+inline void expect(bool holds, const std::string& what) {
+  if (!holds) throw gpu_failure(what);
+}
+
+template <class Found, class Wanted>
+void expect_equal(Found found, Wanted wanted, const std::string& what) {
+  if (found == static_cast<Found>(wanted)) return;
+  throw gpu_failure(what + ": expected " + std::to_string(wanted) + ", found " +
+                    std::to_string(found));
+}
+
+/// Ends the test unless `body` throws an Error whose text contains `part`.
+template <class Error, class Body>
+void expect_error(const Body& body, const std::string& part) {
+  try {
+    body();
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    expect(text.find(part) != std::string::npos,
+           "expected an error about '" + part + "', found: " + text);
+    return;
+  }
+  throw gpu_failure("expected an error about '" + part + "', found none");
+}
+
+inline const loader::cuda::cuda_api& gpu_api() {
+  return *loader::cuda::runtime_api();
+}
+
+/// Ends the test unless a CUDA call succeeded.
+inline void must(int code, const char* call) {
+  loader::cuda::check(gpu_api(), code, call);
+}
+
+/// A test, run in a process of its own, so that a device that breaks in one fails no other.
+struct gpu_test {
+  const char* name;
+  void (*run)();
+  double limit_s = 60;
+};
+
+// Fields that the device makes (fields_test.cpp).
+void makes_what_dataset_makes_on_the_host();
+void makes_packed_rows();
+// Loaders (loader_test.cpp).
+void a_loader_serves_its_dataset_from_page_locked_memory();
+void a_consumer_may_use_the_default_stream();
+void two_loaders_share_a_device();
+void a_loader_leaves_other_devices_alone();
+// Order and ends (order_test.cpp).
+void a_slow_consumer_finds_every_batch();
+void a_slow_consumer_finds_every_large_batch();
+void batches_may_be_destroyed_on_foreign_threads();
+void a_pipe_may_end_at_any_time();
+// CUDA graphs (capture_test.cpp).
+void serves_while_another_thread_captures();
+void refuses_a_stream_that_is_being_captured();
+void survives_a_batch_that_ends_in_a_capture();
+// DLPack (dlpack_test.cpp).
+void a_tensor_outlives_the_pipe();
+void a_tensor_may_be_used_on_two_streams();
+
+}  // namespace millrace::test
