@@ -28,21 +28,25 @@ const std::string audit_help =
         R"(usage: inspect_dataset audit PREFIX --order ORDER --seq-length L [RUN FLAGS]
            [--first-step N] [--last-step N] [--state FILE] [--json]
 
-Counts how often each token is an input, over every step, rank and slot of a run. Accounts for all
-tokens of each dataset in each epoch (megatron: in all epochs together): served, left out and why,
-missing, replayed by edits, repeated. Fails if tokens are missing or repeated for no known reason.
+Counts how often each token is an input, over every step, rank and slot of a
+run. Accounts for all tokens of each dataset per epoch (order megatron: over
+all epochs): served, left out, missing, replayed and repeated. Fails if tokens
+are missing or repeated for no known reason.
 
 )") +
     run_flags_help +
-    R"(  --first-step N --last-step N audit steps N up to, but not including, N (all complete steps)
+    R"(  --first-step N            first step to audit (default: first complete step)
+  --last-step N             step at which to stop, not audited itself
+                            (default: after the last complete step)
 )" + state_flag_help +
-    R"(  --json                       one JSON object: first_step, last_step, sound and ledgers, each with
-                               prefix, round, tokens, times, samples, served, not_in_steps,
-                               left_out, missing, replayed, repeated, label_only, padding, faults
-                               (the first 16)
+    R"(  --json                    print one JSON object: first_step, last_step, sound
+                            and ledgers, each with prefix, round, tokens,
+                            times, samples, served, not_in_steps, left_out,
+                            missing, replayed, repeated, label_only, padding,
+                            faults (the first 16)
 
-  inspect_dataset audit data/web_text_document --order instant --seq-length 4096 --ranks 8 \
-      --micro-batch-size 4 --global-batch-size 256
+  inspect_dataset audit data/web_text_document --order instant --ranks 8 \
+      --seq-length 4096
 )";
 
 using dataset::audit_fault;

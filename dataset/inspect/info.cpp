@@ -23,16 +23,18 @@ namespace {
 
 constexpr const char* info_help = R"(usage: inspect_dataset info PREFIX [--json]
 
-Prints what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and the lengths of sequences and
-documents. If there is a PREFIX.meta, also prints what they were made from. Never reads the .bin.
-Warns if neighboring documents have similar lengths or, by PREFIX.src, come from the same input.
+Prints what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and the
+lengths of sequences and documents. With a PREFIX.meta, also prints what the
+dataset was made from. Never reads the .bin. Warns if neighboring documents
+have similar lengths or, by PREFIX.src, come from the same input.
 
   PREFIX   path of the dataset, without .bin and .idx
-  --json   one JSON object: prefix, dtype, sequences, documents, tokens, bin_bytes, idx_bytes,
-           multimodal, empty_sequences, empty_documents, and sequence_tokens and document_tokens
-           with min, median, mean, max (null if there are none), neighbours with
-           length_correlation, same_input and same_input_shuffled (null if unknown), and meta:
-           the contents of PREFIX.meta (null if there is none)
+  --json   print one JSON object: prefix, dtype, sequences, documents, tokens,
+           bin_bytes, idx_bytes, multimodal, empty_sequences, empty_documents,
+           sequence_tokens and document_tokens with min, median, mean and max
+           (null if there are none), neighbours with length_correlation,
+           same_input and same_input_shuffled (null if unknown), and meta: the
+           contents of PREFIX.meta (null if there is none)
 
   inspect_dataset info data/web_text_document
   inspect_dataset info data/web_text_document --json | jq .tokens

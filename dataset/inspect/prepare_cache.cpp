@@ -30,35 +30,35 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr const char* prepare_cache_help =
-    R"(usage: inspect_dataset prepare-cache --data-path [WEIGHT] PREFIX ... [--split TEXT] --seq-length L
+    R"(usage: inspect_dataset prepare-cache --data-path PREFIX ... --seq-length L
            --data-cache-path FOLDER --tokenizer-description FILE.json [OPTIONS]
 
-Builds the index caches that Megatron's first rank would build before it trains, with the same names
-and bytes. What is there already, whole and fitting, is left alone. Paths, weights and --split enter
-the names: give them as the run does. Fails where what is there does not fit.
+Builds the index caches of Megatron, with the same names and bytes. Keeps valid
+caches, fails on others. Pass paths, weights and --split exactly as to Megatron.
 
-  --data-path, --split            data that is split into parts; how: without it '969, 30, 1'
-  --train-data-path, --valid-data-path, --test-data-path   instead: data for each part
-  --data-args-path FILE, --per-split-data-args-path FILE   the same, in files
-  --train-samples N               and --valid-samples, --test-samples; left out: one epoch
-  --full-validation, --multiple-validation-sets, --mid-level-dataset-surplus X (0.005)
-  --seq-length L                  tokens of a sample
-  --seed N                        0 to 4294967295; 1234 without it
-  --blend-rounding twice|fused    fused: as Megatron blends on machines with FMA; twice without it
-  --data-cache-path FOLDER        where the files go; it is made if it is not there
-  --tokenizer-description FILE.json
-                                  identifiers of Megatron's tokenizer; without this flag, the error
-                                  shows the Python that writes the file
-  --no-extra-token                samples have no token beside their L for the last label
-  --keep-partial-validation       the last sample of validation may be partial
-  --verify                        look at every number of what is there, not at some samples
-  --threads N                     1 or 2 for each dataset; 2 without it
-  --json                          one JSON object: datasets and blends, each with part, samples,
-                                  name, built, verified; of datasets also prefix, num_samples,
-                                  epochs, tokens_per_epoch, separate_last_epoch
+  --data-path [WEIGHT] PREFIX ...   data that --split divides into parts
+  --split TEXT              weights of the parts (default: '969, 30, 1')
+  --train-data-path, --valid-data-path, --test-data-path   data per part
+  --data-args-path, --per-split-data-args-path FILE   data, named in a file
+  --train-samples, --valid-samples, --test-samples N   (default: one epoch)
+  --full-validation, --multiple-validation-sets   as in Megatron
+  --mid-level-dataset-surplus X   extra samples of a blend (default: 0.005)
+  --seq-length L            tokens per sample
+  --seed N                  seed, 0 to 4294967295 (default: 1234)
+  --blend-rounding twice|fused   rounding (default: twice); fused: as with FMA
+  --data-cache-path FOLDER  folder of the caches; created if it is missing
+  --tokenizer-description FILE.json   identifiers of Megatron's tokenizer;
+                            without this flag, an error shows how to write FILE
+  --no-extra-token          no token after each sample's L for its last label
+  --keep-partial-validation  keep the last, incomplete validation sample
+  --verify                  check all of an existing cache, not only samples
+  --threads N               threads per dataset, 1 or 2 (default: 2)
+  --json                    print one JSON object: datasets and blends, each
+                            with part, samples, name, built, verified; datasets
+                            also prefix, num_samples, epochs, tokens_per_epoch,
+                            separate_last_epoch
 
-  inspect_dataset prepare-cache --data-path 0.7 web_text_document 0.3 code_text_document \
-      --seq-length 4096 --train-samples 1000000 --valid-samples 10000 --test-samples 0 \
+  inspect_dataset prepare-cache --data-path a_text_document --seq-length 4096 \
       --data-cache-path cache --tokenizer-description tokenizer.json
 )";
 

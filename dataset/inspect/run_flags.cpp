@@ -36,18 +36,70 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 const char* const run_flags_help =
-    R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   or other flags of data, as prepare-cache has them
-  --order megatron|instant|stored   of indices built in memory; without any; as stored, one dataset
-  --part train|valid|test --split TEXT   of megatron (train; '969, 30, 1'); --valid-samples N, ...
-  --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
-  --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
-  --packing none|best_fit --pad-documents-to N   of instant: rows of whole documents (none; 1)
-  --seq-length L --train-samples N|--train-iters N --seed N   samples or steps (one epoch); (1234)
-  --ranks N --micro-batch-size B --global-batch-size G   (1, 1) samples of a step (N times B)
-  --rampup-batch-size START INCREMENT SAMPLES   of single: steps that grow to G, as Megatron's
-  --dataloader-type single|cyclic --no-data-sharding   cyclic: samples count on from pass to pass
-  --full-validation            of part valid, or of other orders: each sample once, one at a time
-  --no-drop-last --consumed-samples N   of single: serve a short end too; samples served before (0)
+    R"(  --order megatron|instant|stored   order of the samples
+  --seq-length L            tokens per sample
+  --data-path [WEIGHT] PREFIX ...   blend of datasets, instead of PREFIX
+  --train-samples N, --train-iters N   samples or steps (default: one epoch)
+  --seed N                  seed of the shuffle (default: 1234)
+  --ranks N                 data-parallel ranks (default: 1)
+  --micro-batch-size B      samples per rank and micro-batch (default: 1)
+  --global-batch-size G     samples per step (default: ranks times B)
+  (other run flags: inspect_dataset --help run)
+)";
+
+const char* const all_run_flags_help =
+    R"(usage: inspect_dataset where|audit|simulate PREFIX --order ORDER --seq-length L
+           [RUN FLAGS] [FLAGS OF THE VERB]
+
+Flags that describe a run: its data, the order of its samples, and its ranks.
+Flags that Megatron has, too, mean here what they mean there.
+
+Data:
+  PREFIX                    one dataset, without .bin and .idx
+  --data-path [WEIGHT] PREFIX ...   blend of datasets
+  --data-args-path FILE     file with the words of --data-path
+
+Run:
+  --order megatron          Megatron's order; its indices are built in memory
+  --order instant           shuffled order that needs no indices
+  --order stored            order of the file; one dataset only
+  --seq-length L            tokens per sample
+  --train-samples N         samples of the run (default: one epoch)
+  --train-iters N           steps of the run, instead of --train-samples
+  --seed N                  seed of the shuffle (default: 1234)
+
+Ranks:
+  --ranks N                 data-parallel ranks (default: 1)
+  --micro-batch-size B      samples per rank and micro-batch (default: 1)
+  --global-batch-size G     samples per step (default: ranks times B)
+  --consumed-samples N      samples served before the first step (default: 0)
+  --dataloader-type single|cyclic   sampler (default: single)
+  --rampup-batch-size START INCREMENT SAMPLES
+                            single: grow steps from START to G samples
+  --no-drop-last            single: also serve the last, incomplete step
+  --no-data-sharding        cyclic: shuffle all samples, not each rank's share
+
+Order megatron:
+  --part train|valid|test   part to serve (default: train)
+  --split TEXT              weights of the parts (default: '969, 30, 1')
+  --train-data-path, --valid-data-path, --test-data-path [WEIGHT] PREFIX ...
+                            data per part, instead of --data-path
+  --per-split-data-args-path FILE   JSON file with the data per part
+  --valid-samples, --test-samples N   samples of the part (default: one epoch)
+  --full-validation         part valid: serve each sample once, one at a time
+                            (orders instant and stored: the whole run)
+  --multiple-validation-sets  as in Megatron
+  --mid-level-dataset-surplus X   extra samples of a blend (default: 0.005)
+  --data-cache-path FOLDER  use the index caches of prepare-cache in FOLDER
+  --tokenizer-description FILE.json   required with --data-cache-path
+  --blend-rounding twice|fused   rounding of blends (default: twice); fused: as
+                            on machines with FMA
+  --no-extra-token          no token after each sample's L for its last label
+  --keep-partial-validation  keep the last, incomplete validation sample
+
+Order instant:
+  --packing none|best_fit   best_fit: rows of whole documents (default: none)
+  --pad-documents-to N      best_fit: pad documents to N tokens (default: 1)
 )";
 
 namespace {

@@ -32,29 +32,31 @@ constexpr std::int64_t usual_tokens = 256;
 
 constexpr const char* show_help =
     R"(usage: inspect_dataset show PREFIX --doc N [--tokens M | --all] [--json]
-                            [--tokenizer-type TYPE [--tokenizer-model PATH]
-                             [--vocab-file FILE] [--merge-file FILE] [--vocab-size V] ...]
+           [--tokenizer-type TYPE [--tokenizer-model PATH] [--vocab-file FILE]
+           [--merge-file FILE] [--vocab-size V] ...]
 
-Prints a document, sequence by sequence: the ids, and the text if the tokenizer is known. If there
-is a PREFIX.src, also prints where the document comes from: the input, its line, and its bytes in
-the decompressed text.
+Prints a document, sequence by sequence: the ids, and the text if the tokenizer
+is known. With a PREFIX.src, also prints where the document comes from: input,
+line, and bytes of the decompressed text.
 
   PREFIX       path of the dataset, without .bin and .idx
-  --doc N      the document, counted from 0
-  --tokens M   at most its first M tokens (256)
-  --all        all of it, however long
-  --json       one JSON object: prefix, dtype, document, source (input, line, begin, end; null
-               without PREFIX.src), sequences, tokens, tokens_shown, and contents: a list of
-               sequence, tokens, mode (multimodal only), ids, text
-  --force      decode even if the dataset was made with another tokenizer
+  --doc N      document, counted from 0
+  --tokens M   print at most its first M tokens (default: 256)
+  --all        print all of its tokens
+  --json       print one JSON object: prefix, dtype, document, source (input,
+               line, begin, end; null without PREFIX.src), sequences, tokens,
+               tokens_shown, and contents: a list of sequence, tokens, mode
+               (multimodal only), ids, text
+  --force      decode even if another tokenizer made the dataset
 
-The tokenizer flags are those of preprocess_data. Without them, show uses the tokenizer that
-PREFIX.meta names if it needs no files (ByteLevelTokenizer, NullTokenizer). With them, the
-tokenizer must have the fingerprint in PREFIX.meta.
+The tokenizer flags are those of preprocess_data. Without them, show uses the
+tokenizer in PREFIX.meta if it needs no files (ByteLevelTokenizer,
+NullTokenizer). With them, the tokenizer must have the fingerprint in
+PREFIX.meta.
 
   inspect_dataset show data/web_text_document --doc 0
-  inspect_dataset show data/web_text_document --doc 7 --all --tokenizer-type GPT2BPETokenizer \
-      --vocab-file vocab.json --merge-file merges.txt
+  inspect_dataset show data/web_text_document --doc 7 --all \
+      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/
 )";
 
 /// The place from which the document was read.

@@ -35,26 +35,29 @@ namespace {
 
 const std::string simulate_help =
     std::string(
-        R"(usage: inspect_dataset simulate PREFIX --order ORDER --seq-length L --compute-ms X [FLAGS]
+        R"(usage: inspect_dataset simulate PREFIX --order ORDER --seq-length L [RUN FLAGS]
+           --compute-ms X [OPTIONS]
 
-Serves a run with the loader to simulated ranks that compute for X ms per micro-batch (one step).
-Prints the accelerator utilization by MLPerf Storage's formula (compute time over total time, except
-the first step), the step time that would reach 90 %, how long ranks waited and why, memory, and a
-checksum of each rank's data. Reading every byte for the checksum is part of the X ms.
+Serves a run to simulated ranks that compute X ms per step of one micro-batch.
+Prints the accelerator utilization by the formula of MLPerf Storage, the step
+time that reaches 90 %, waits, memory, and a checksum of each rank's data.
 
 )") +
     run_flags_help +
-    R"(  --compute-ms X --steps N     compute time per micro-batch; micro-batches per rank (100)
-  --full-speed-steps N         extra steps without compute, to find the break-even step time (100)
-  --look-ahead N --threads N --prefetch-samples N --reader auto|mmap|pread|io_uring   loader options
-  --latency-us N --jitter-us N --mb-per-second X   simulate slower storage, per filling thread
-  --no-told-ahead              start the latency when bytes are needed, not when they are announced
-  --cold                       drop the data from the page cache first
-  --processes, --sync          run ranks as processes; or as threads that synchronize every step
-  --json                       one JSON object: utilisation, passes, break_even_ms, results, ...
+    R"(  --compute-ms X            compute time per step, reading all bytes included
+  --steps N                 micro-batches per rank (default: 100)
+  --full-speed-steps N      extra steps without compute (default: 100)
+  --look-ahead N, --threads N, --prefetch-samples N   options of the loader
+  --reader auto|mmap|pread|io_uring   reader of the loader (default: auto)
+  --latency-us N, --jitter-us N, --mb-per-second X   slower storage, per thread
+  --no-prefetch             start the latency at the read, not at the prefetch
+  --cold                    drop the data from the page cache first
+  --processes               run each rank as a process, not as a thread
+  --sync                    let all ranks wait for each other at every step
+  --json                    print one JSON object: utilisation, passes, ...
 
-  inspect_dataset simulate data/web_text_document --order instant --seq-length 4096 --ranks 2 \
-      --micro-batch-size 8 --compute-ms 120 --steps 500 --latency-us 30000 --cold
+  inspect_dataset simulate data/web_text_document --order instant \
+      --seq-length 4096 --micro-batch-size 8 --compute-ms 120 --cold
 )";
 
 /// The requested simulation.
@@ -88,15 +91,15 @@ std::optional<loader::throttle> throttle_of(const command_line& line) {
     throw misuse("--mb-per-second is 0, expected above 0", simulate_help);
   }
   if (!latency && !jitter && !rate) {
-    if (!line.values["no-told-ahead"].as<bool>()) return std::nullopt;
-    throw misuse("--no-told-ahead requires --latency-us, --jitter-us or --mb-per-second",
+    if (!line.values["no-prefetch"].as<bool>()) return std::nullopt;
+    throw misuse("--no-prefetch requires --latency-us, --jitter-us or --mb-per-second",
                  simulate_help);
   }
   loader::throttle storage;
   storage.latency = std::chrono::microseconds(latency.value_or(0));
   storage.jitter = std::chrono::microseconds(jitter.value_or(0));
   storage.bytes_per_second = rate.value_or(0) * 1e6;
-  storage.sees_prefetch = !line.values["no-told-ahead"].as<bool>();
+  storage.sees_prefetch = !line.values["no-prefetch"].as<bool>();
   return storage;
 }
 
@@ -343,7 +346,7 @@ int simulate(const arguments& args) {
     add(flag, po::value<std::int64_t>());
   }
   for (const char* flag : {"compute-ms", "mb-per-second"}) add(flag, po::value<double>());
-  for (const char* flag : {"no-told-ahead", "cold", "processes", "sync"}) {
+  for (const char* flag : {"no-prefetch", "cold", "processes", "sync"}) {
     add(flag, po::bool_switch());
   }
   add("reader", po::value<std::string>());

@@ -24,21 +24,24 @@ namespace {
 constexpr const char* verify_help =
     R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
 
-Checks every entry of PREFIX.idx, the size of PREFIX.bin, and the sidecar files that exist: both
-must match their checksums in PREFIX.sum; the counts in PREFIX.meta must be right; and PREFIX.src
-must place every document, in order, within the input that PREFIX.meta lists. If there is a
-PREFIX.meta but no PREFIX.sum, every token must be an id below the vocabulary size in PREFIX.meta.
-Prints "PREFIX: ok" and what the dataset holds. If there are neither these files nor --vocab-size,
-prints "PREFIX: index ok, tokens not checked" instead. On a fault, prints its file and byte, and
-exits with 1.
+Checks every entry of PREFIX.idx and the size of PREFIX.bin. Also checks the
+sidecar files that exist: both files against the checksums in PREFIX.sum, the
+counts in PREFIX.meta, and the places in PREFIX.src against the inputs in
+PREFIX.meta. If there is a PREFIX.meta but no PREFIX.sum, also checks every
+token against the vocabulary size in PREFIX.meta.
+
+Prints "PREFIX: ok" and what the dataset holds. If there are no such files and
+no --vocab-size, prints "PREFIX: index ok, tokens not checked" instead. On a
+fault, prints its file and byte, and exits with 1.
 
   PREFIX           path of the dataset, without .bin and .idx
-  --vocab-size V   also read all of PREFIX.bin: every token must be an id from 0 to V - 1
-  --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens,
-                   tokens_checked (whether the .bin was read), vocab_size (if ids were compared
-                   with it), sum_root (null without PREFIX.sum), src_inputs (how many PREFIX.src
-                   names; null without), meta_fits (true; null without PREFIX.meta), or fault
-                   with file, offset_bytes, what
+  --vocab-size V   read all of PREFIX.bin; every token must be 0 to V - 1
+  --json           print one JSON object: prefix, ok, dtype, sequences,
+                   documents, tokens, tokens_checked, vocab_size (if ids were
+                   compared with it), sum_root (null without PREFIX.sum),
+                   src_inputs (number of inputs in PREFIX.src; null without
+                   it), meta_fits (true; null without PREFIX.meta); on a
+                   fault: prefix, ok, fault with file, offset_bytes and what
 
   inspect_dataset verify data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257

@@ -29,25 +29,28 @@ namespace {
 const std::string where_help =
     std::string(
         R"(usage: inspect_dataset where PREFIX --order ORDER --seq-length L [RUN FLAGS]
-           (--step N | --iteration N) [--rank N] [--slot N] | --document N [--of PREFIX] [--json]
+           (--step N | --iteration N) [--rank N] [--slot N] [--json]
+           or --document N [--of PREFIX] [--json]
 
-Prints which documents a step of a run serves, with input, line and bytes if there is a PREFIX.src;
-or which slots serve a document. Assumptions about flags that are left out are printed on stderr.
+Prints the documents that a step of a run serves, or the slots that serve a
+document. With a PREFIX.src, also prints the input, its line and its bytes.
+Reports on stderr which values it assumes for omitted flags.
 
 )") +
     run_flags_help +
-    R"(  --step N, --iteration N      a step, counted from 0; or from 1, as in Megatron's logs
-  --rank N --slot N            one of each (default: all); slot: row plus micro-batch times B, in
-                               the rank's share of the step
-  --document N [--of PREFIX]   slots with a token of it, even as the last label; PREFIX of a blend
-  --allow-several-tokenizers   accept a blend of datasets that different tokenizers made
+    R"(  --step N                  step, counted from 0
+  --iteration N             step, counted from 1 as in Megatron's logs
+  --rank N, --slot N        one rank or slot (default: all); a slot is the row
+                            plus B times the micro-batch in the rank's step
+  --document N [--of PREFIX]   document to find; its dataset in a blend
 )" + state_flag_help +
-    R"(  --json  one JSON object: step, rank, slot, sample, prefix, sample_of_prefix, padding, documents,
-          in a list "slots" unless --rank and --slot are given; or prefix, document, source,
-          samples, slots; with --state also sample_without_edits
+    R"(  --json                    print one JSON object: step, rank, slot, sample,
+                            prefix, sample_of_prefix, padding, documents, or a
+                            list "slots" of these; or prefix, document, source,
+                            samples, slots; with --state sample_without_edits
 
-  inspect_dataset where data/web_text_document --order instant --seq-length 4096 --ranks 8 \
-      --micro-batch-size 4 --global-batch-size 256 --iteration 1001 --rank 3
+  inspect_dataset where data/web_text_document --order instant --ranks 8 \
+      --seq-length 4096 --iteration 1001 --rank 3
 )";
 
 using dataset::document_piece;
