@@ -25,6 +25,7 @@
 #include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include "data_options.hpp"
 #include "instant_parts.hpp"
@@ -58,6 +59,7 @@ Data:
   PREFIX                    one dataset, without .bin and .idx
   --data-path [WEIGHT] PREFIX ...   blend of datasets
   --data-args-path FILE     file with the words of --data-path
+  --allow-several-tokenizers  accept datasets of different tokenizers
 
 Run:
   --order megatron          Megatron's order; its indices are built in memory
@@ -105,6 +107,7 @@ Order instant:
 namespace {
 
 constexpr std::int64_t default_seed = 1234;
+constexpr const char* several_tokenizers_flag = "allow-several-tokenizers";
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 enum class order_kind { megatron, instant, stored };
@@ -183,8 +186,8 @@ void add_run_flags(po::options_description& own) {
     add(flag, po::value<std::int64_t>());
   }
   add("rampup-batch-size", po::value<std::vector<std::int64_t>>()->multitoken());
-  for (const char* flag :
-       {"no-data-sharding", "no-drop-last", "no-extra-token", "keep-partial-validation"}) {
+  for (const char* flag : {"no-data-sharding", "no-drop-last", "no-extra-token",
+                           "keep-partial-validation", several_tokenizers_flag}) {
     add(flag, po::bool_switch());
   }
 }
@@ -310,6 +313,13 @@ dataset::sampler_type sampler_of(const command_line& line, order_kind order,
   return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
 }
 
+/// Refuses datasets of different tokenizers, as the loader does.
+/// @throws config_error, format_error, io_error  as loader::identify_sources
+void expect_one_tokenizer(const command_line& line, dataset::run_state run) {
+  (void)loader::identify_sources(run, line.values[several_tokenizers_flag].as<bool>(),
+                                 std::string("pass --") + several_tokenizers_flag);
+}
+
 /// The number of samples that the flags request. For training, --train-iters counts steps of one
 /// global batch each, as in Megatron.
 std::optional<std::int64_t> asked_samples_of(const command_line& line, dataset::split_part part,
@@ -383,6 +393,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   suggest_datasets(data);
   const auto configured = [&](auto order, std::int64_t samples) {
     const dataset::run_state described = order.description();
+    expect_one_tokenizer(line, described);
     run_configuration run{.order = std::make_shared<const decltype(order)>(std::move(order)),
                           .sampler = ranks,
                           .samples = samples,

@@ -12,7 +12,6 @@
 
 #include <millrace/dataset/where.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
-#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -282,7 +281,6 @@ int where(const arguments& args) {
   for (const char* flag : {"step", "iteration", "rank", "slot", "document"})
     add(flag, po::value<std::int64_t>());
   add("of", po::value<std::string>());
-  add("allow-several-tokenizers", po::bool_switch());
   add_state_flag(own);
   const auto line = parse_run_options(args, own, where_help);
   if (!line) return command::exit_done;
@@ -292,9 +290,6 @@ int where(const arguments& args) {
     throw misuse("give either --step or --iteration, or --document", where_help);
   }
   const run_configuration run = run_configuration_of(*line, where_help);
-  // Refuse the runs that the loader refuses: those whose datasets have different tokenizers.
-  dataset::run_state described = run.order->description();
-  (void)loader::identify_sources(described, line->values["allow-several-tokenizers"].as<bool>());
   // An instant run of one dataset continues after its first epoch, so any step is valid.
   const bool any_epoch = slots && run.order->end() > run.samples;
   if (const std::string assumed = assumptions_of(*line, run, any_epoch); !assumed.empty()) {
