@@ -354,6 +354,15 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
   const auto add_flag = [&](const char* flag, std::int64_t value) {
     if (!line.find<std::int64_t>(flag)) add(fmt::format("--{} {}", flag, value));
   };
+  const auto order = line.find<std::string>("order");
+  if (order == "megatron") {
+    if (!line.find<std::string>("part")) add("--part train");
+    const bool one_blend = line.find<std::vector<std::string>>("prefix") ||
+                           line.find<std::vector<std::string>>("data-path");
+    if (one_blend && !line.find<std::string>("split")) {
+      add(fmt::format("--split '{}'", dataset::split_matrix::default_text));
+    }
+  }
   if (!run.has_end && !any_epoch) {
     add(fmt::format("one epoch of {} (see --{})", command::grouped(run.samples, "sample"),
                     samples_flag(part_of(line, {}))));
@@ -362,7 +371,7 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
   const bool all_once = run.sampler.type == dataset::sampler_type::full_validation;
   if (!all_once) add_flag("micro-batch-size", 1);
   add_flag("global-batch-size", run.sampler.samples_of_step());
-  if (line.find<std::string>("order") != "stored") add_flag("seed", default_seed);
+  if (order != "stored") add_flag("seed", default_seed);
   return text;
 }
 
