@@ -61,12 +61,12 @@ struct audited {
 };
 
 void add_row(std::string& text, std::int64_t tokens, const std::string& what) {
-  fmt::format_to(std::back_inserter(text), "{:>15}  {}\n", tokens, what);
+  fmt::format_to(std::back_inserter(text), "{:>18}  {}\n", grouped(tokens), what);
 }
 
 std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   std::string text = fmt::format(
-      "{}, {}: {}{}\n", prefix, ledger.round.name, counted(ledger.tokens, "token"),
+      "{}, {}: {}{}\n", prefix, ledger.round.name, grouped(ledger.tokens, "token"),
       ledger.round.times == 1 ? std::string() : fmt::format(", {} times", ledger.round.times));
   add_row(text, ledger.served, "served the expected number of times");
   add_row(text, ledger.not_in_steps, "only in samples before or after these steps");
@@ -75,12 +75,12 @@ std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   for (const auto& [why, tokens] : ledger.replayed) add_row(text, tokens, "replayed: " + why);
   fmt::format_to(std::back_inserter(text),
                  "not counted above ({}): {} repeated, {} only as the last label, {} of padding\n",
-                 counted(ledger.samples, "sample"), ledger.repeated, ledger.label_only,
-                 ledger.padding);
+                 grouped(ledger.samples, "sample"), grouped(ledger.repeated),
+                 grouped(ledger.label_only), grouped(ledger.padding));
   for (const audit_fault& each : ledger.faults) {
     fmt::format_to(std::back_inserter(text),
                    "fault: {} starting at token {} of sequence {}: served {}, expected {}\n",
-                   counted(each.tokens, "token"), each.first, each.sequence,
+                   grouped(each.tokens, "token"), each.first, each.sequence,
                    counted(each.times, "time"), each.expected);
   }
   return text;
@@ -126,8 +126,8 @@ audited audit_of(const command_line& line, const run_configuration& run) {
                  true};
   if (first >= last) {
     throw config_error(fmt::format("the run has {}, fewer than the {} of one step",
-                                   counted(served.end - served.ranks.first_sample(), "sample"),
-                                   served.ranks.steps().samples_of(first)));
+                                   grouped(served.end - served.ranks.first_sample(), "sample"),
+                                   grouped(served.ranks.steps().samples_of(first))));
   }
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     result.prefixes.push_back(order.prefix(s).string());

@@ -130,8 +130,8 @@ std::string sentence(const prepared_dataset& each) {
   const dataset::prepared_gpt_cache& one = each.cache;
   const auto& plan = one.plan;
   return fmt::format("{}: {} of {}, {}{}; {} {}\n", name(one.description.part),
-                     counted(plan.samples, "sample"), one.description.dataset_path,
-                     counted(plan.epochs, "epoch"),
+                     grouped(plan.samples, "sample"), one.description.dataset_path,
+                     grouped(plan.epochs, "epoch"),
                      plan.separate_last_epoch ? ", the last shuffled apart" : "", each.what.text(),
                      one.description.cache_name());
 }
@@ -164,7 +164,7 @@ struct prepared_blend {
 };
 
 std::string sentence(const prepared_blend& one) {
-  return fmt::format("{}: {} of the blend; {} {}\n", name(one.part), counted(one.samples, "sample"),
+  return fmt::format("{}: {} of the blend; {} {}\n", name(one.part), grouped(one.samples, "sample"),
                      one.what.text(), one.name);
 }
 

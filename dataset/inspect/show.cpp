@@ -153,14 +153,14 @@ std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
   std::string text;
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "{}, document {}: {}, {}\n", data.prefix().native(), found.document,
-                 counted(found.sequences, "sequence"), counted(found.tokens, "token"));
+                 grouped(found.sequences, "sequence"), grouped(found.tokens, "token"));
   if (found.from) {
     const auto& [input, place] = *found.from;
     fmt::format_to(out, "from {}, line {}, bytes {} to {}\n", command::one_line(input), place.line,
                    place.begin, place.end);
   }
   for (const auto& [sequence, tokens, shown] : found.pieces) {
-    fmt::format_to(out, "sequence {}: {}", sequence, counted(tokens, "token"));
+    fmt::format_to(out, "sequence {}: {}", sequence, grouped(tokens, "token"));
     if (data.is_multimodal()) fmt::format_to(out, ", mode {}", data.mode(sequence));
     text += "\nids:";
     for (std::int64_t i = 0; i < shown.size(); ++i) {
@@ -286,7 +286,7 @@ int show(const arguments& args) {
                              : as_text(data, found, tokenizer.get()));
   if (found.tokens_shown < found.tokens) {
     command::tell(fmt::format("{}: showed {} of {} tokens; --all shows the rest\n", program_name,
-                              found.tokens_shown, found.tokens));
+                              grouped(found.tokens_shown), grouped(found.tokens)));
   }
   return command::exit_done;
 }

@@ -265,9 +265,9 @@ std::string as_text(const request& asked, const stored_data& data,
   std::string text = fmt::format(
       "{} as {}, {} of {} x {} tokens, {} ms of work each\n"
       "reader {}, {}, {} of data, {} in the page cache at the start\n",
-      counted(run.ranks, "rank"), name_of(run.as), counted(run.steps.steps, "step"),
+      grouped(run.ranks, "rank"), name_of(run.as), grouped(run.steps.steps, "step"),
       run.options(0).batch_size, seq_length, asked.compute_ms, outcomes[0].reader,
-      counted(outcomes[0].slots, "slot"), bytes_text(data.bytes),
+      grouped(outcomes[0].slots, "slot"), bytes_text(data.bytes),
       data.resident ? fmt::format("{:.0f} %", 100 * *data.resident) : "an unknown share");
   for (std::size_t r = 0; r < outcomes.size(); ++r) text += text_of(outcomes[r], r);
   text += fmt::format("utilization {:.2f} % (lowest rank): {} MLPerf Storage's 90 %\n",

@@ -58,7 +58,7 @@ std::string describe(const sidecars_found& beside) {
   return (beside.root ? "checksums match, root " + *beside.root
                       : "no checksums: there is no .sum") +
          (beside.src_inputs
-              ? "; every document has its place in " + counted(*beside.src_inputs, "input")
+              ? "; every document has its place in " + grouped(*beside.src_inputs, "input")
               : "; no places: there is no .src") +
          (beside.meta ? "; the .meta matches" : "; there is no .meta");
 }
@@ -77,10 +77,10 @@ std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64
   if (!as_json) {
     return fmt::format(
         "{}: {}, {}, {}, {} of {}{}; {}\n", data.prefix().native(),
-        verdict(tokens_checked(vocab_size, beside)), counted(data.document_count(), "document"),
-        counted(data.sequence_count(), "sequence"), counted(data.token_count(), "token"),
+        verdict(tokens_checked(vocab_size, beside)), grouped(data.document_count(), "document"),
+        grouped(data.sequence_count(), "sequence"), grouped(data.token_count(), "token"),
         formats::name(data.type()),
-        vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string(),
+        vocab_size ? fmt::format(", each an id below {}", grouped(*vocab_size)) : std::string(),
         describe(beside));
   }
   formats::json_writer json;

@@ -94,10 +94,10 @@ std::string as_text(const dataset::run_places& places, const std::string& prefix
     const dataset::piece& p = each.tokens;
     fmt::format_to(std::back_inserter(text),
                    "token {}: {} of document {}, sequence {} from token {} on{}\n", each.at,
-                   counted(p.tokens, "token"), each.document, p.sequence, p.first,
+                   grouped(p.tokens, "token"), each.document, p.sequence, p.first,
                    text_of(places.documents(served.sample.source)->read_from(each.document)));
   }
-  if (served.padding > 0) text += counted(served.padding, "token") + " of padding\n";
+  if (served.padding > 0) text += grouped(served.padding, "token") + " of padding\n";
   return text;
 }
 
@@ -131,11 +131,11 @@ std::string as_text(const std::string& prefix, const question& q,
                     const std::vector<dataset::appearance>& found, bool with_unedited) {
   std::string text =
       fmt::format("{}, document {}{}: in {} of {}\n", prefix, q.document, text_of(from),
-                  counted(std::ssize(found), "slot"), counted(q.samples, "sample"));
+                  grouped(std::ssize(found), "slot"), grouped(q.samples, "sample"));
   for (const dataset::appearance& each : found) {
     fmt::format_to(std::back_inserter(text), "{}: sample {}{}, {} from token {} on{}\n",
                    at_text(each.slot), each.served, unedited_text(with_unedited, each.position),
-                   counted(each.tokens, "token"), each.at, each.label_only ? ", a label only" : "");
+                   grouped(each.tokens, "token"), each.at, each.label_only ? ", a label only" : "");
   }
   return text;
 }
@@ -230,7 +230,7 @@ std::vector<dataset::slot_place> served_slots(const slot_question& q,
       (q.rank ? 1 : ranks.options().world_size) * (q.slot ? 1 : ranks.slots(q.step));
   if (std::ssize(found) < all) {
     command::tell(fmt::format("{}: the run serves only {} of these {} of step {}\n", program_name,
-                              std::ssize(found), counted(all, "slot"), q.step));
+                              grouped(std::ssize(found)), grouped(all, "slot"), q.step));
   }
   return found;
 }
