@@ -125,9 +125,11 @@ audited audit_of(const command_line& line, const run_configuration& run) {
                  {},
                  true};
   if (first >= last) {
-    throw config_error(fmt::format("the run has {}, fewer than the {} of one step",
-                                   grouped(served.end - served.ranks.first_sample(), "sample"),
-                                   grouped(served.ranks.steps().samples_of(first))));
+    throw config_error(fmt::format(
+        "the run has {}, expected at least the {} of one step; pass more data or a smaller "
+        "--global-batch-size",
+        grouped(served.end - served.ranks.first_sample(), "sample"),
+        grouped(served.ranks.steps().samples_of(first))));
   }
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     result.prefixes.push_back(order.prefix(s).string());

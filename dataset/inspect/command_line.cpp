@@ -87,7 +87,7 @@ std::optional<command_line> parse_options(const arguments& args, const po::optio
   auto result = parse_all(args, own, help);
   if (!result) return result;
   const auto words = result->find<std::vector<std::string>>("prefix");
-  if (words) throw misuse("'" + words->front() + "' is unexpected: it belongs to no option", help);
+  if (words) throw misuse("'" + words->front() + "' belongs to no flag", help);
   return result;
 }
 

@@ -145,7 +145,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   const auto meta_path = dataset::sidecar_paths(data.prefix()).meta;
   if (!sources) {
     if (!meta || !meta->src_version) return std::nullopt;
-    throw format_error(meta_path, 0, "it describes a .src, but there is none");
+    throw format_error(meta_path, 0, "it describes a .src, but there is none; restore it");
   }
   if (!meta || !meta->src_version) {  // a .src may be added later, without the order of the inputs
     dataset::verify_sources(*sources);

@@ -34,7 +34,7 @@ constexpr const char* prepare_cache_help =
            --data-cache-path FOLDER --tokenizer-description FILE.json [OPTIONS]
 
 Builds the index caches of Megatron, with the same names and bytes. Keeps valid
-caches, fails on others. Pass paths, weights and --split exactly as to Megatron.
+caches, fails on others. Pass paths, weights and --split just as to Megatron.
 
   --data-path [WEIGHT] PREFIX ...   data that --split divides into parts
   --split TEXT              weights of the parts (default: '969, 30, 1')
@@ -73,7 +73,7 @@ std::int64_t number_of(const command_line& line, const char* flag, std::int64_t 
                        std::int64_t most) {
   const std::int64_t value = *line.find<std::int64_t>(flag);
   if (value < least || value > most) {
-    throw misuse(fmt::format("--{} is {}, expected {} to {}", flag, value, least, most),
+    throw misuse(fmt::format("--{} {}: expected {} to {}", flag, value, least, most),
                  prepare_cache_help);
   }
   return value;
@@ -81,9 +81,8 @@ std::int64_t number_of(const command_line& line, const char* flag, std::int64_t 
 
 std::string required(const command_line& line, const char* flag) {
   const auto value = line.find<std::string>(flag);
-  if (!value) throw misuse(fmt::format("--{} is missing", flag), prepare_cache_help);
-  if (value->empty())
-    throw misuse(fmt::format("--{} is empty, expected a path", flag), prepare_cache_help);
+  if (!value) throw misuse(fmt::format("--{} is required: a path", flag), prepare_cache_help);
+  if (value->empty()) throw misuse(fmt::format("--{}: expected a path", flag), prepare_cache_help);
   return *value;
 }
 
@@ -91,13 +90,13 @@ dataset::gpt_cache_options options_of(const command_line& line) {
   dataset::gpt_cache_options options;
   options.folder = required(line, "data-cache-path");
   if (!line.find<std::int64_t>("seq-length"))
-    throw misuse("--seq-length is missing", prepare_cache_help);
+    throw misuse("--seq-length is required: the tokens per sample", prepare_cache_help);
   options.sequence_length =
       number_of(line, "seq-length", 2, std::numeric_limits<std::int32_t>::max() - 1);
   options.random_seed = static_cast<std::uint32_t>(
       number_of(line, "seed", 0, std::numeric_limits<std::uint32_t>::max()));
   if (!line.find<std::string>("tokenizer-description")) {
-    throw misuse(std::string("--tokenizer-description is missing. ") + description_recipe,
+    throw misuse(std::string("--tokenizer-description is required. ") + description_recipe,
                  prepare_cache_help);
   }
   options.tokenizer = tokenizer_description(required(line, "tokenizer-description"));
@@ -132,8 +131,8 @@ std::string sentence(const prepared_dataset& each) {
   return fmt::format("{}: {} of {}, {}{}; {} {}\n", name(one.description.part),
                      grouped(plan.samples, "sample"), one.description.dataset_path,
                      grouped(plan.epochs, "epoch"),
-                     plan.separate_last_epoch ? ", the last shuffled apart" : "", each.what.text(),
-                     one.description.cache_name());
+                     plan.separate_last_epoch ? ", the last one shuffled separately" : "",
+                     each.what.text(), one.description.cache_name());
 }
 
 void write_json(formats::json_writer& json, const outcome& what) {
@@ -189,7 +188,8 @@ class report {
   }
   void add_nothing(dataset::split_part part) const {
     if (as_json_) return;
-    command::answer(fmt::format("{}: nothing, as --split gives it no weight\n", name(part)));
+    command::answer(fmt::format("{}: nothing to build, because --split gives this part no weight\n",
+                                name(part)));
   }
   void finish() const {
     if (!as_json_) return;

@@ -115,15 +115,17 @@ enum class order_kind { megatron, instant, stored };
 dataset::data_blends data_of(const command_line& line, order_kind order, const std::string& help) {
   dataset::data_flags flags = data_flags_of(line);
   if (const auto words = line.find<std::vector<std::string>>("prefix")) {
-    if (flags.data_path) throw misuse("PREFIX and --data-path exclude each other", help);
+    if (flags.data_path)
+      throw misuse("PREFIX and --data-path exclude each other; pass one of them", help);
     if (words->size() > 1) {
-      throw misuse("one PREFIX at a time, not also " + (*words)[1] + "; --data-path takes blends",
-                   help);
+      throw misuse(
+          "expected one PREFIX, found a second: " + (*words)[1] + "; for a blend, pass --data-path",
+          help);
     }
     flags.data_path = *words;
   } else if (!flags.data_path && !flags.data_args_path && !flags.train_data_path &&
              !flags.valid_data_path && !flags.test_data_path && !flags.per_split_data_args_path) {
-    throw misuse("which data? PREFIX, or --data-path, is missing", help);
+    throw misuse("the data is required: PREFIX for one dataset, or --data-path for a blend", help);
   }
   if (order != order_kind::megatron) flags.split = "1";  // --data-args-path requires a split
   return dataset::resolve_data_flags(flags);
@@ -134,7 +136,9 @@ std::optional<dataset::megatron_caches> caches_of(const command_line& line,
   const auto folder = line.find<std::string>("data-cache-path");
   const auto description = line.find<std::string>("tokenizer-description");
   if (folder.has_value() != description.has_value()) {
-    throw misuse("--data-cache-path and --tokenizer-description go together", help);
+    throw misuse(folder ? "--data-cache-path requires --tokenizer-description"
+                        : "--tokenizer-description requires --data-cache-path",
+                 help);
   }
   if (!folder) return std::nullopt;
   return dataset::megatron_caches{*folder, tokenizer_description(*description)};
@@ -147,7 +151,7 @@ dataset::blend_rounding rounding_of(const command_line& line, const std::string&
   for (const auto rounding : {dataset::blend_rounding::twice, dataset::blend_rounding::fused}) {
     if (said == name(rounding)) return rounding;
   }
-  throw misuse("--blend-rounding '" + said + "', expected twice or fused", help);
+  throw misuse("--blend-rounding '" + said + "': expected twice or fused", help);
 }
 
 namespace {
@@ -157,7 +161,7 @@ dataset::split_part part_of(const command_line& line, const std::string& help) {
   for (const dataset::split_part part : dataset::split_parts) {
     if (said == name(part)) return part;
   }
-  throw misuse("--part '" + said + "', expected train, valid or test", help);
+  throw misuse("--part '" + said + "': expected train, valid or test", help);
 }
 
 /// @param samples  samples of the part; those of other parts do not affect the run
@@ -196,7 +200,7 @@ std::optional<std::int64_t> count_of(const command_line& line, const char* flag,
                                      const std::string& help) {
   const auto value = line.find<std::int64_t>(flag);
   if (value && *value < least) {
-    throw misuse(fmt::format("--{} is {}, expected {} or more", flag, *value, least), help);
+    throw misuse(fmt::format("--{} {}: expected {} or more", flag, *value, least), help);
   }
   return value;
 }
@@ -209,44 +213,46 @@ bool is_second_word(const command_line& line, const char* flag, const char* firs
                     const char* second, const std::string& help) {
   const auto said = line.find<std::string>(flag).value_or(first);
   if (said == first || said == second) return said == second;
-  throw misuse(fmt::format("--{} '{}', expected {} or {}", flag, said, first, second), help);
+  throw misuse(fmt::format("--{} '{}': expected {} or {}", flag, said, first, second), help);
 }
 
 order_kind order_of(const command_line& line, const std::string& help) {
   const auto said = line.find<std::string>("order");
-  if (!said) {
-    throw misuse("which order? --order megatron, instant or stored is missing", help);
-  }
+  if (!said) throw misuse("--order is required: megatron, instant or stored", help);
   if (*said == "megatron") return order_kind::megatron;
   if (*said == "instant") return order_kind::instant;
   if (*said == "stored") return order_kind::stored;
-  throw misuse(fmt::format("--order '{}', expected megatron, instant or stored", *said), help);
+  throw misuse(fmt::format("--order '{}': expected megatron, instant or stored", *said), help);
 }
 
 /// Rejects flags that belong to another order.
 void check_order(const command_line& line, order_kind order, bool packed, const std::string& help) {
   if (order == order_kind::megatron && packed) {
     throw misuse(
-        "--packing best_fit is for --order instant: Megatron's samples are cut, not packed", help);
+        "--packing best_fit requires --order instant; Megatron cuts samples, it does not pack them",
+        help);
   }
   if (order == order_kind::stored && packed) {
-    throw misuse("--packing best_fit is for --order instant: stored rows are cut, not packed",
-                 help);
+    throw misuse(
+        "--packing best_fit requires --order instant; order stored cuts rows, it does not pack "
+        "them",
+        help);
   }
   if (!packed && line.find<std::int64_t>("pad-documents-to")) {
-    throw misuse("--pad-documents-to is for --packing best_fit; nothing else pads documents", help);
+    throw misuse("--pad-documents-to requires --packing best_fit", help);
   }
   if (order == order_kind::megatron) return;
   if (order == order_kind::stored && line.find<std::int64_t>("seed")) {
-    throw misuse("--seed is for the orders that shuffle; stored does not", help);
+    throw misuse("--seed requires --order megatron or instant; order stored does not shuffle",
+                 help);
   }
   const std::string said = *line.find<std::string>("order");
   const auto refuse = [&](const char* flag, const char* why) {
-    throw misuse(fmt::format("--{} is for --order megatron; {} {}", flag, said, why), help);
+    throw misuse(fmt::format("--{} requires --order megatron; order {} {}", flag, said, why), help);
   };
   if (line.find<std::string>("split")) refuse("split", "serves whole datasets");
-  if (line.find<std::string>("blend-rounding")) refuse("blend-rounding", "rounds nothing");
-  if (caches_of(line, help)) refuse("data-cache-path", "has no indices");
+  if (line.find<std::string>("blend-rounding")) refuse("blend-rounding", "does no rounding");
+  if (caches_of(line, help)) refuse("data-cache-path", "uses no indices");
   for (const char* flag : {"part", "per-split-data-args-path", "mid-level-dataset-surplus"}) {
     if (line.find<std::string>(flag)) refuse(flag, "has no parts");
   }
@@ -258,7 +264,7 @@ void check_order(const command_line& line, order_kind order, bool packed, const 
   }
   for (const char* flag :
        {"multiple-validation-sets", "keep-partial-validation", "no-extra-token"}) {
-    if (line.values[flag].as<bool>()) refuse(flag, "has none of these");
+    if (line.values[flag].as<bool>()) refuse(flag, "has no such option");
   }
 }
 
@@ -266,7 +272,7 @@ std::optional<dataset::rampup_batch> rampup_of(const command_line& line, const s
   const auto given = line.find<std::vector<std::int64_t>>("rampup-batch-size");
   if (!given) return std::nullopt;
   if (given->size() == 3) return dataset::rampup_batch{(*given)[0], (*given)[1], (*given)[2]};
-  throw misuse(fmt::format("--rampup-batch-size has {}, expected START INCREMENT SAMPLES",
+  throw misuse(fmt::format("--rampup-batch-size has {}, expected three: START INCREMENT SAMPLES",
                            counted(std::ssize(*given), "number")),
                help);
 }
@@ -282,9 +288,10 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
   // Full validation always uses batch size 1, regardless of the training's batch size.
   if (type == dataset::sampler_type::full_validation) options.batch_size = 1;
   if (options.batch_size > most / options.world_size) {
-    throw misuse(fmt::format("--micro-batch-size is {}, too much for {} ranks", options.batch_size,
-                             options.world_size),
-                 help);
+    throw misuse(
+        fmt::format("--micro-batch-size {}: expected at most {} for {}", options.batch_size,
+                    most / options.world_size, counted(options.world_size, "rank")),
+        help);
   }
   options.global_batch_size = count_of(line, "global-batch-size", 1, help).value_or(0);
   options.rampup = rampup;
@@ -292,7 +299,7 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
   options.drop_last = !line.values["no-drop-last"].as<bool>();
   options.consumed_samples = count_of(line, "consumed-samples", 0, help).value_or(0);
   if (!options.drop_last && type != dataset::sampler_type::single) {
-    throw misuse("--no-drop-last goes with --dataloader-type single only", help);
+    throw misuse("--no-drop-last requires --dataloader-type single", help);
   }
   return dataset::check(options);
 }
@@ -303,8 +310,9 @@ dataset::sampler_type sampler_of(const command_line& line, order_kind order,
                                  dataset::split_part part, const std::string& help) {
   const bool cyclic = is_second_word(line, "dataloader-type", "single", "cyclic", help);
   if (!cyclic && line.values["no-data-sharding"].as<bool>()) {
-    throw misuse("--no-data-sharding is for --dataloader-type cyclic; single deals no shards",
-                 help);
+    throw misuse(
+        "--no-data-sharding requires --dataloader-type cyclic; the single sampler has no shards",
+        help);
   }
   if (line.values["full-validation"].as<bool>() &&
       (order != order_kind::megatron || part == dataset::split_part::valid)) {
@@ -328,18 +336,18 @@ std::optional<std::int64_t> asked_samples_of(const command_line& line, dataset::
   const auto iterations = count_of(line, "train-iters", 1, help);
   if (!iterations) return count_of(line, samples_flag(part), 1, help);
   if (line.find<std::int64_t>("train-samples")) {
-    throw misuse("--train-iters and --train-samples exclude each other", help);
+    throw misuse("--train-iters and --train-samples exclude each other; pass one of them", help);
   }
   if (ranks.rampup) {
     throw misuse(
-        "--train-iters does not go with --rampup-batch-size, as in Megatron; give "
-        "--train-samples",
+        "--train-iters and --rampup-batch-size exclude each other, as in Megatron; pass "
+        "--train-samples instead of --train-iters",
         help);
   }
   if (part != dataset::split_part::train) return count_of(line, samples_flag(part), 1, help);
   if (*iterations > most / ranks.samples_of_step()) {
     throw misuse(
-        fmt::format("--train-iters is {}, expected at most {} for steps of {}", *iterations,
+        fmt::format("--train-iters {}: expected at most {} for steps of {}", *iterations,
                     most / ranks.samples_of_step(), counted(ranks.samples_of_step(), "sample")),
         help);
   }
@@ -383,16 +391,16 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   const dataset::sampler_type sampler = sampler_of(line, kind, part, help);
   check_order(line, kind, packed, help);
   const auto seq_length = count_of(line, "seq-length", 1, help);
-  if (!seq_length) throw misuse("--seq-length is missing", help);
+  if (!seq_length) throw misuse("--seq-length is required: the tokens per sample", help);
   const std::int64_t seed = count_of(line, "seed", 0, help).value_or(default_seed);
   if (megatron && seed > std::numeric_limits<std::uint32_t>::max()) {
-    throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
+    throw misuse(fmt::format("--seed {}: expected 0 to 4294967295", seed), help);
   }
   (void)part_sizes_of(line, help);  // also validates the unused flags of other parts
   const bool all_of_part = megatron && sampler == dataset::sampler_type::full_validation;
   const auto rampup = rampup_of(line, help);
   if (sampler != dataset::sampler_type::single && rampup) {
-    throw misuse("--rampup-batch-size goes with --dataloader-type single only", help);
+    throw misuse("--rampup-batch-size requires --dataloader-type single", help);
   }
   const dataset::sampler_options ranks = sampler_options_of(line, sampler, rampup, help);
   const auto asked = all_of_part ? std::nullopt : asked_samples_of(line, part, ranks, help);
@@ -423,8 +431,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     if (run.end() == 0) {
       throw config_error(fmt::format(
           "the {} part has no sample: a sample of --seq-length {} needs {}, and the part has "
-          "fewer; "
-          "give a smaller --seq-length or more data",
+          "fewer; pass a smaller --seq-length or more data",
           name(part), *seq_length, counted(run.seq_len() + (run.extra_token() ? 1 : 0), "token")));
     }
     const std::int64_t samples = std::min(run.end(), asked.value_or(most));
@@ -433,7 +440,8 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   const dataset::blend_list& blend = *data.blend;
   if (kind == order_kind::stored) {
     if (blend.prefixes.size() > 1) {
-      throw misuse("--order stored takes one dataset; instant and megatron take blends", help);
+      throw misuse(
+          "--order stored takes one dataset; for a blend, pass --order megatron or instant", help);
     }
     dataset::stored_run run(
         std::make_shared<const dataset::indexed_dataset>(blend.prefixes.front()), *seq_length);
@@ -441,11 +449,17 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     return configured(std::move(run), samples);
   }
   if (!asked && blend.prefixes.size() > 1) {
-    throw misuse("--train-samples is missing: a blend has no one epoch", help);
+    throw misuse(
+        "--train-samples or --train-iters is required: a blend has no common epoch that could be "
+        "the "
+        "default",
+        help);
   }
   if (!asked && sampler == dataset::sampler_type::cyclic) {
-    throw misuse("--train-samples is missing: cyclic draws an order of all samples of the run",
-                 help);
+    throw misuse(
+        "--train-samples or --train-iters is required: the cyclic sampler shuffles all samples of "
+        "the run",
+        help);
   }
   auto parts =
       instant_parts_of(blend, *seq_length, seed,

@@ -255,8 +255,10 @@ std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::
 std::int64_t token_limit(const command_line& line) {
   const auto tokens = line.find<std::int64_t>("tokens");
   const bool all = line.values["all"].as<bool>();
-  if (tokens && all) throw misuse("--tokens and --all exclude each other", show_help);
-  if (tokens && *tokens < 0) throw misuse("--tokens: expected 0 or more", show_help);
+  if (tokens && all)
+    throw misuse("--tokens and --all exclude each other; pass one of them", show_help);
+  if (tokens && *tokens < 0)
+    throw misuse(fmt::format("--tokens {}: expected 0 or more", *tokens), show_help);
   return all ? std::numeric_limits<std::int64_t>::max() : tokens.value_or(usual_tokens);
 }
 
@@ -266,8 +268,10 @@ int show(const arguments& args) {
   const auto line = parse(args, own_options(), show_help);
   if (!line) return command::exit_done;
   const auto document = line->find<std::int64_t>("doc");
-  if (!document) throw misuse("--doc is required: the document, counted from 0", show_help);
-  if (*document < 0) throw misuse("--doc: expected 0 or more", show_help);
+  if (!document)
+    throw misuse("--doc is required: the number of the document, counted from 0", show_help);
+  if (*document < 0)
+    throw misuse(fmt::format("--doc {}: expected 0 or more", *document), show_help);
   const std::int64_t limit = token_limit(*line);
   const bool forced = line->values["force"].as<bool>();
   auto named = named_tokenizer(*line);
@@ -277,7 +281,7 @@ int show(const arguments& args) {
   const auto tokenizer = find_tokenizer(std::move(named), forced, data);
   if (*document >= data.document_count()) {
     throw config_error(fmt::format(
-        "--doc {}: {} has {}", *document, data.prefix().native(),
+        "--doc {}: expected a document of {}, which has {}", *document, data.prefix().native(),
         data.document_count() == 0 ? std::string("no documents")
                                    : fmt::format("documents 0 to {}", data.document_count() - 1)));
   }

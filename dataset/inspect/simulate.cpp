@@ -78,7 +78,7 @@ struct stored_data {
 std::optional<double> number_of(const command_line& line, const char* flag) {
   const auto value = line.find<double>(flag);
   if (value && !(std::isfinite(*value) && *value >= 0)) {
-    throw misuse(fmt::format("--{} is {}, expected 0 or more", flag, *value), simulate_help);
+    throw misuse(fmt::format("--{} {}: expected 0 or more", flag, *value), simulate_help);
   }
   return value;
 }
@@ -88,7 +88,7 @@ std::optional<loader::throttle> throttle_of(const command_line& line) {
   const auto jitter = count_of(line, "jitter-us", 0, simulate_help);
   const auto rate = number_of(line, "mb-per-second");
   if (rate && *rate == 0) {
-    throw misuse("--mb-per-second is 0, expected above 0", simulate_help);
+    throw misuse("--mb-per-second 0: expected a number above 0", simulate_help);
   }
   if (!latency && !jitter && !rate) {
     if (!line.values["no-prefetch"].as<bool>()) return std::nullopt;
@@ -107,7 +107,7 @@ std::string reader_name_of(const command_line& line) {
   std::string name = line.find<std::string>("reader").value_or("auto");
   const char* const names[] = {"auto", "mmap", "pread", "io_uring"};
   if (std::ranges::find(names, name) == std::end(names)) {
-    throw misuse("--reader '" + name + "', expected auto, mmap, pread or io_uring", simulate_help);
+    throw misuse("--reader '" + name + "': expected auto, mmap, pread or io_uring", simulate_help);
   }
   return name;
 }
@@ -131,7 +131,7 @@ request request_of(const command_line& line, const run_configuration& what) {
   run.wait_for_each_other = line.values["sync"].as<bool>();
   if (run.wait_for_each_other && run.as == ranks_as::processes) {
     throw misuse(
-        "--sync and --processes exclude each other: only ranks that are threads can wait for each "
+        "--sync and --processes exclude each other; only ranks that are threads can wait for each "
         "other",
         simulate_help);
   }
@@ -188,7 +188,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
     // Dirty pages cannot be dropped, so write them to disk first.
     if (drop &&
         (::fdatasync(fd.get()) != 0 || ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0)) {
-      throw config_error("--cold: the kernel kept this file in the page cache: " + path);
+      throw config_error("--cold: the kernel did not drop " + path + " from the page cache");
     }
     const auto share = io::resident_share(fd.get(), 0, static_cast<std::uint64_t>(bytes));
     known = known && share.has_value();
@@ -263,7 +263,7 @@ std::string as_text(const request& asked, const stored_data& data,
   const simulated_run& run = asked.run;
   const summary all = summary_of(asked, outcomes);
   std::string text = fmt::format(
-      "{} as {}, {} of {} x {} tokens, {} ms of work each\n"
+      "{} as {}, {} of {} x {} tokens, {} ms of compute each\n"
       "reader {}, {}, {} of data, {} in the page cache at the start\n",
       grouped(run.ranks, "rank"), name_of(run.as), grouped(run.steps.steps, "step"),
       run.options(0).batch_size, seq_length, asked.compute_ms, outcomes[0].reader,

@@ -55,12 +55,11 @@ struct sidecars_found {
 };
 
 std::string describe(const sidecars_found& beside) {
-  return (beside.root ? "checksums match, root " + *beside.root
-                      : "no checksums: there is no .sum") +
+  return (beside.root ? "checksums match, root " + *beside.root : "no .sum") +
          (beside.src_inputs
-              ? "; every document has its place in " + grouped(*beside.src_inputs, "input")
-              : "; no places: there is no .src") +
-         (beside.meta ? "; the .meta matches" : "; there is no .meta");
+              ? "; the .src places every document in " + grouped(*beside.src_inputs, "input")
+              : "; no .src") +
+         (beside.meta ? "; the .meta matches" : "; no .meta");
 }
 
 // The .bin is read only to verify checksums or token ids.
@@ -117,7 +116,8 @@ int verify(const arguments& args) {
   const auto line = parse(args, own, verify_help);
   if (!line) return command::exit_done;
   auto vocab_size = line->find<std::int64_t>("vocab-size");
-  if (vocab_size && *vocab_size < 1) throw misuse("--vocab-size: expected 1 or more", verify_help);
+  if (vocab_size && *vocab_size < 1)
+    throw misuse(fmt::format("--vocab-size {}: expected 1 or more", *vocab_size), verify_help);
 
   std::string answer;
   int code = command::exit_done;

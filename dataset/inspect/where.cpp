@@ -168,9 +168,12 @@ std::int64_t source_of(const command_line& line, const dataset::run& order) {
     first = s;
     ++entries;
   }
-  if (first < 0) throw misuse("--of " + *wanted + ": no such prefix in --data-path", where_help);
+  if (first < 0) {
+    throw misuse("--of " + *wanted + ": expected a prefix that is in --data-path", where_help);
+  }
   if (!wanted && entries != order.source_count()) {
-    throw misuse("a document of which dataset? --of PREFIX is missing", where_help);
+    throw misuse("--of PREFIX is required: the dataset of the document, because this is a blend",
+                 where_help);
   }
   return first;
 }
@@ -191,12 +194,12 @@ std::optional<slot_question> slot_question_of(const command_line& line) {
   const auto rank = line.find<std::int64_t>("rank");
   const auto slot = line.find<std::int64_t>("slot");
   if (step && iteration) {
-    throw misuse("--step and --iteration exclude each other: iteration N is step N - 1",
+    throw misuse("--step and --iteration exclude each other; iteration N is step N - 1",
                  where_help);
   }
   if (step) return slot_question{*step, rank, slot};
   if (iteration) return slot_question{*iteration - 1, rank, slot};
-  if (rank || slot) throw misuse("--step or --iteration is missing", where_help);
+  if (rank || slot) throw misuse("--rank and --slot require --step or --iteration", where_help);
   return std::nullopt;
 }
 
@@ -287,7 +290,9 @@ int where(const arguments& args) {
 
   const auto slots = slot_question_of(*line);
   if (slots.has_value() == line->find<std::int64_t>("document").has_value()) {
-    throw misuse("give either --step or --iteration, or --document", where_help);
+    throw misuse(slots ? "--document and --step or --iteration exclude each other; pass one of them"
+                       : "--step, --iteration or --document is required",
+                 where_help);
   }
   const run_configuration run = run_configuration_of(*line, where_help);
   // An instant run of one dataset continues after its first epoch, so any step is valid.
