@@ -365,9 +365,9 @@ std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
   try {
     return make_step(*decoder, true);
   } catch (const error& e) {  // encoding does not need the decoder
-    notes.push_back("the decoder of the tokenizer is not understood: " + std::string(e.what()) +
-                    ". Ids are right; where they are shown as text, it is their tokens as they "
-                    "are in the vocabulary");
+    notes.push_back("the decoder of the tokenizer is not supported: " + std::string(e.what()) +
+                    ". The ids are correct; ids that are shown as text appear as their vocabulary "
+                    "entries");
   }
   return std::make_unique<join_step>("");
 }

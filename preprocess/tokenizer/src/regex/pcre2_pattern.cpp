@@ -54,14 +54,14 @@ std::string_view problem_of(int error) noexcept {
   switch (error) {
     case PCRE2_ERROR_MATCHLIMIT:
     case PCRE2_ERROR_DEPTHLIMIT:
-      return "there are too many ways to match it";
+      return "matching takes too many steps";
     case PCRE2_ERROR_JIT_STACKLIMIT:
     case PCRE2_ERROR_HEAPLIMIT:
-      return "to match it takes more than 256 MiB of memory";
+      return "matching takes more than 256 MiB of memory";
     case PCRE2_ERROR_NOMEMORY:
-      return "there is no memory to match it";
+      return "matching ran out of memory";
     default:
-      return "PCRE2 fails";
+      return "PCRE2 failed";
   }
 }
 
@@ -104,7 +104,7 @@ pcre2_pattern::pcre2_pattern(const std::string& source, engine how) {
   constexpr std::uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | without_optimizations;
   code_handle code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(source.data()), source.size(),
                                  options, &error, &offset, context.get()));
-  if (!code) throw pattern_error("PCRE2 refuses the regular expression: " + message_of(error));
+  if (!code) throw pattern_error("PCRE2 rejected the regular expression: " + message_of(error));
   const bool fast =
       how == engine::fastest && pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) == 0;
   compiled_ = std::make_unique<const compiled>(
