@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the attacks on the programs share: a corpus, runs with a limit, and what a refusal looks like.
+"""Shared parts of the attacks on the programs: a corpus, runs with a limit, and the form of a refusal.
 
 Used by fail_kth.py, racing_writers.py and mutated_files.py.
 """
@@ -54,12 +54,12 @@ def is_sanitized(program):
 
 
 def limit_of(undisturbed_s, least_s=LIMIT_S):
-    """The limit of runs of which an undisturbed one took so long."""
+    """The time limit of runs, from the duration of an undisturbed one."""
     return max(least_s, UNDISTURBED_RUNS * undisturbed_s)
 
 
 def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
-    """Runs a program in a session of its own. After the limit, kills all that is left of the session
+    """Runs a program in its own session. After the limit, kills what is left of the session
     and raises Hung."""
     # Other tests check for leaks, and MPI itself has some.
     environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0", **(more or {})}
@@ -101,7 +101,7 @@ def kill_session(process):
 
 
 def crash_of(result):
-    """How a program died of a fault instead of telling it, or nothing."""
+    """How a program died of a fault instead of reporting it, or None."""
     if result.status < 0 or result.status >= 128:
         return f"died of a signal (status {result.status})"
     if found := CRASH.search(result.err):
@@ -110,7 +110,7 @@ def crash_of(result):
 
 
 def refusal_problem(result, program):
-    """What is wrong with a refusal, or nothing: it has to be a sentence of the program."""
+    """What is wrong with a refusal, or None. It must be a message of the program."""
     if problem := crash_of(result):
         return problem
     if not re.search(rf"^{program}: .*[a-z]{{2,}}.* .*[a-z]{{2,}}", result.err, re.MULTILINE):
@@ -150,7 +150,7 @@ def made(root, command, kill_at=None):
     killed = {"MILLRACE_TEST_KILL_AT": kill_at} if kill_at else {}
     result = run(command(folder), {**HOOKS, **killed}, PATIENCE * LIMIT_S)
     if result.status != (-signal.SIGKILL if kill_at else 0):
-        sys.exit(f"{subprocess.list2cmdline(map(str, command(folder)))}: this run is to prepare the "
+        sys.exit(f"{subprocess.list2cmdline(map(str, command(folder)))}: this run prepares the "
                  f"attack, but ends with status {result.status}: {result.err}")
     files = contents(folder)
     shutil.rmtree(folder)
@@ -162,7 +162,7 @@ def is_unfinished(name):
 
 
 def difference(found, wanted):
-    """The names of files that differ, or nothing."""
+    """The names of files that differ, or None."""
     wrong = []
     for name in sorted(found.keys() | wanted.keys()):
         if name not in wanted:
@@ -196,7 +196,7 @@ class Corpus:
         self.inputs = [str(path) for path in sorted(folder.iterdir())]
 
     def add_archives(self, chance, folder):
-        """bzip2 and xz, which a build need not have."""
+        """bzip2 and xz, which are optional in a build."""
         text = b"".join(self._line(chance, i) for i in range(6))
         for name, data in (("f.jsonl.bz2", bz2.compress(text)), ("g.jsonl.xz", lzma.compress(text))):
             (folder / name).write_bytes(data)
@@ -274,7 +274,7 @@ def work_through(cases, attempt, hangs, seconds):
 
 
 def guarded(main):
-    """The exit status of a driver, or why it cannot begin."""
+    """Runs a driver and returns its exit status, or reports why it cannot start."""
     try:
         return main()
     except Hung as error:
@@ -284,12 +284,12 @@ def guarded(main):
 def arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder of the programs")
-    parser.add_argument("--seed", type=int, help="default: $MILLRACE_SEED, or by chance")
+    parser.add_argument("--seed", type=int, help="seed (default: $MILLRACE_SEED, or random)")
     parser.add_argument("--usual-seed", type=int, help="where neither of these is given")
-    parser.add_argument("--cases", type=int, help="most cases (default: all there are)")
-    parser.add_argument("--seconds", type=int, help="try no further case after this time, and stop after "
+    parser.add_argument("--cases", type=int, help="largest number of cases (default: all)")
+    parser.add_argument("--seconds", type=int, help="start no case after this time, and stop after "
                         "three times as long (default: never)")
-    parser.add_argument("--folder", help="for the runs (default: in memory, where syncing is quick)")
+    parser.add_argument("--folder", help="folder for the runs (default: in memory, where syncing is fast)")
     return parser
 
 
@@ -304,8 +304,8 @@ def seed_of(given):
 
 
 def chosen_number(seed, *words):
-    """A number below 2^64 by chance that depends on these words alone: a case that is added or gone
-    changes the choice of no other."""
+    """A random number below 2^64 that depends only on these words. So adding or removing a case
+    changes no other case."""
     text = "\0".join(map(str, (seed, *words)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 

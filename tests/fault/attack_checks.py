@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the drivers of the attacks: they must notice what they look for, and an attack that attacks
-nothing must fail.
+"""Checks the drivers of the attacks: they must find planted faults, and an attack without a target
+must fail.
 
   attack_checks.py --bin build/bin --library build/tests/libfail_kth.so
 """

@@ -3,28 +3,28 @@
 """Makes the k-th system call of a program that writes fail, for every k, as SQLite tests itself.
 
 Each scenario is a small run of preprocess_data, merge_datasets, inspect_dataset prepare-cache or
-preprocess_data_mpi. The library `fail_kth` (fail_kth.cpp), preloaded, first counts the calls of
-each kind: open, read, write, sync, rename and so on. Then, for each kind, each k and each fault, the
-run is made again with that one fault, `once` or from there `on`. A fault is an errno, a short
-transfer, or SIGKILL before or after the call. Such a run must do one of these:
+preprocess_data_mpi. The preloaded library `fail_kth` (fail_kth.cpp) first counts the calls of each
+kind: open, read, write, sync, rename and so on. Then, for each kind, each k and each fault, the script
+repeats the run with that fault, at call k only (`once`) or at all calls from k (`on`). A fault is an
+errno, a short transfer, or SIGKILL before or after the call. Such a run must do one of these:
 
-  complete  exit 0 with the bytes of an undisturbed run, and no other file beside them.
+  complete  exit 0 with the bytes of an undisturbed run and no other files.
             A lock that fails with EINTR must be tried again, so such runs must be complete;
-  refused   exit with a status that is not 0 and a sentence on stderr. Then no index may lie under a
-            final name without the tokens that belong to it, and the retry without a fault
-            (--resume; --overwrite where its message says so) must give the undisturbed bytes;
-  killed    as refused, without the sentence.
+  refused   exit with a nonzero status and an error message on stderr. Then no index may have a final
+            name without its tokens, and a retry without the fault (--resume, or --overwrite if the
+            message says so) must give the undisturbed bytes;
+  killed    like refused, without the message.
 
-It is `wrong` otherwise, and it `hangs` if it takes longer than the limit. `missed` are runs that made
-fewer calls than k this time, because their threads shared the work differently; they must end as the
-undisturbed run does.
+Any other outcome is `wrong`, and a run that exceeds the limit `hangs`. Runs are `missed` if they made
+fewer than k calls this time, because their threads shared the work differently; they must end like the
+undisturbed run.
 
 Each problem is printed with the arguments that replay it, e.g.
 
   fail_kth.py --bin build/bin --library build/tests/libfail_kth.so --only merge --plan rename:3:EIO:once
 
-Exits 1 if any run was wrong or hung, if there was no case, or if most cases were missed; 2 if it does
-not know an argument; and 77 where the system does not preload the library.
+Exits 1 if any run was wrong or hung, if there was no case, or if most cases were missed; 2 for an
+unknown argument; and 77 if the system does not preload the library.
 """
 
 import contextlib
@@ -72,12 +72,12 @@ ONCE_ONLY = {"EINTR", "kill-before", "kill-after"}
 
 
 def times_of(kind, fault):
-    """How often a fault may strike: at call k alone, or at that one and all later ones."""
+    """How often a fault may occur: at call k only, or at k and all later calls."""
     return ("once",) if fault in ONCE_ONLY or (kind, fault) == ("lock", "EAGAIN") else ("once", "on")
 
 
 class Scenario:
-    """A run, what it begins with, and what it must end with."""
+    """A run, its initial files, and its expected result."""
 
     def __init__(self, name, program, command, *, begin=None, wanted=None, old=None, parts=None,
                  retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), least_limit_s=attack.LIMIT_S):
@@ -96,7 +96,7 @@ class Scenario:
 
 
 def torn_index(found, scenario):
-    """An index, or part of a cache, under a final name that belongs to no whole dataset."""
+    """Finds an index, or part of a cache, with a final name but without its dataset."""
     sets = [scenario.wanted, scenario.old, scenario.begin, scenario.parts]
     for name, data in found.items():
         if name.endswith(".idx"):
@@ -106,7 +106,7 @@ def torn_index(found, scenario):
             if not any(stem + "bin" in mine and all(files.get(each) == of
                                                     for each, of in mine.items())
                        for files in sets):
-                return f"{name} lies there without the files that belong to it"
+                return f"{name} exists without the files that belong to it"
         elif name.endswith((".npy", "-description.txt")) and all(files.get(name) != data
                                                                  for files in sets):
             return f"{name} has other bytes"
@@ -190,7 +190,7 @@ class Attack:
         return calls
 
     def retry(self, scenario, folder):
-        """Without a fault."""
+        """Runs a scenario without a fault."""
         if scenario.refuses:
             result = attack.run(scenario.command(folder, (), []), scenario.hooks, scenario.limit_s)
             if result.status == 0:
@@ -211,7 +211,7 @@ class Attack:
         return f"no retry helps: {result.err.strip()}"
 
     def judge(self, scenario, folder, plan, result, fired):
-        """The outcome, and what is wrong."""
+        """The outcome and the problem, if any."""
         killed = "kill" in plan and fired and result.status != 0
         if not killed and (problem := attack.crash_of(result)):
             return "wrong", problem
@@ -243,7 +243,7 @@ class Attack:
 
     @staticmethod
     def told(scenario, result):
-        """What stderr says; of an MPI job, not what mpirun says of it."""
+        """The messages on stderr; for an MPI job, without those of mpirun."""
         lines = result.err.strip().splitlines()
         own = [line for line in lines if line.startswith(scenario.program)]
         return "\n      ".join((own or lines)[-6:])
@@ -272,7 +272,7 @@ class Attack:
                     f"--only '{scenario.name}' --plan {plan}{which}: {outcome}: {problem}")
 
     def cases(self, scenarios, kinds, faults, seed):
-        """All there are, such that a first part of them has something of everything."""
+        """All cases, in an order in which any first part of them has some of every kind."""
         groups = []
         for scenario in scenarios:
             for rank in scenario.ranks:
@@ -317,7 +317,7 @@ def preloadable(library, copy):
 
 
 def scenarios_in(root, programs, chance, mpiexec):
-    """Builds what the scenarios begin with: each is run once undisturbed, later, for its result."""
+    """Builds the initial files of the scenarios. Each scenario later runs once undisturbed, for its result."""
     preprocess, merge = programs / "preprocess_data", programs / "merge_datasets"
     inspect = programs / "inspect_dataset"
     good = attack.Corpus(root / "in" / "good", chance, 24, dirty=False)
@@ -446,13 +446,13 @@ def main():
     parser = attack.arguments(__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, type=pathlib.Path, help="fail_kth.so")
     parser.add_argument("--mpiexec", default=shutil.which("mpirun"))
-    parser.add_argument("--only", nargs="+", help="these scenarios alone")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="calls of these kinds alone")
+    parser.add_argument("--only", nargs="+", help="try only these scenarios")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="try only calls of these kinds")
     parser.add_argument("--faults", nargs="+", choices=sorted(set(sum(FAULTS.values(), []))),
-                        help="these faults alone")
-    parser.add_argument("--name", help="calls on files whose name ends so alone, e.g. .journal")
-    parser.add_argument("--plan", help="this fault alone: KIND:K:FAULT:once|on")
-    parser.add_argument("--rank", type=int, help="with --plan: in this MPI process")
+                        help="try only these faults")
+    parser.add_argument("--name", help="try only calls on files with this suffix, e.g. .journal")
+    parser.add_argument("--plan", help="try only this fault: KIND:K:FAULT:once|on")
+    parser.add_argument("--rank", type=int, help="with --plan: the MPI process in which it occurs")
     given = parser.parse_args()
     seed = attack.seed_of(given)
     programs = given.bin.resolve()

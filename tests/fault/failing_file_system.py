@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mounted folder of files whose bytes cannot all be read: the kernel's own EIO, by FUSE.
+"""A folder, mounted by FUSE, with files that are partly unreadable: reads fail with EIO.
 
-Speaks the protocol of linux/fuse.h over /dev/fuse itself, as much of it as reading takes.
+Implements the part of the protocol of linux/fuse.h over /dev/fuse that reading needs.
 """
 
 import ctypes
@@ -22,11 +22,11 @@ DETACH = 2
 
 
 class NoFuse(Exception):
-    """It cannot be mounted here."""
+    """FUSE cannot be mounted on this machine."""
 
 
 class FailingFileSystem:
-    """Mounted while it is entered. `files`: bytes by name; `bad`: by name, the byte from which on
+    """A context manager that mounts it. `files`: bytes by name; `bad`: by name, the byte from which on
     reading fails. Without `direct_io` the kernel keeps pages, and files can be mapped."""
 
     def __init__(self, folder, files, direct_io=True):

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the programs on files with random damage: flipped, cut, inserted, repeated or zeroed bytes.
 
-Damaged are the .idx, .bin and sidecars of a dataset, the caches that prepare-cache writes, a state of
-a run, the journal of an unfinished run, the files of tokenizers and compressed inputs. The program
-that reads the file must do one of these:
+The damaged files are the .idx, .bin and sidecars of a dataset, the caches of prepare-cache, a state of
+a run, the journal of an unfinished run, files of tokenizers, and compressed inputs. The program that
+reads the file must do one of these:
 
-  refused  exit with 1 or 2 and a sentence: on stderr, or on stdout for `inspect_dataset verify`, which
-           answers with the fault it finds;
+  refused  exit with 1 or 2 and a message: on stderr, or on stdout for `inspect_dataset verify`, which
+           prints the fault that it finds;
   equal    exit with 0, with the output and the files of the run on undamaged files;
   other    exit with 0 and another result, if the rule of these files lets that pass. --rules prints
            the rules.
 
-It is `wrong` otherwise: a signal, a failure of a sanitizer, a request for as much memory as the damage
-says, or a result that the rule forbids. It `hangs` if it takes longer than the limit.
+Any other outcome is `wrong`: a signal, a failure of a sanitizer, a request for as much memory as a
+damaged size states, or a result that the rule forbids. A run that exceeds the limit `hangs`.
 
 Exits 1 if a run was wrong or hung, or if none was tried.
 """
@@ -86,13 +86,13 @@ class Damage:
 
     @property
     def differs(self):
-        """How the result differs from the undamaged one, or nothing."""
+        """How the result differs from the undamaged one, or None."""
         files = attack.difference(self.found, self.wanted)
         return ", ".join(filter(None, [files, self.prints_otherwise and "stdout differs"]))
 
 
 def printed(result, folder):
-    """What a command says, but for its folder and for seconds and memory."""
+    """The output of a command without its folder, seconds and memory."""
     return re.sub(r"[0-9.]+ (s|MB/s|MB|GB)\b", r"N \1", result.out.replace(str(folder), "FOLDER"))
 
 
@@ -337,7 +337,7 @@ def targets_in(root, programs):
 
 
 def decompressed(name, data):
-    """What other programs than ours decompress, or nothing if they find damage."""
+    """What other programs decompress, or None if they find damage."""
     if not data:
         return b""
     try:
@@ -472,13 +472,13 @@ class Mutations:
 
 def main():
     parser = attack.arguments(__doc__.splitlines()[0])
-    parser.add_argument("--only", help="files of this kind alone")
-    parser.add_argument("--mutation", type=int, help="with --only: this one alone")
+    parser.add_argument("--only", help="damage only files of this kind")
+    parser.add_argument("--mutation", type=int, help="with --only: try only this mutation")
     parser.add_argument("--rules", action="store_true",
-                        help="print what may pass beside the undamaged result, and stop")
+                        help="print which results other than the undamaged one may pass, and stop")
     given = parser.parse_args()
     if given.mutation is not None and not given.only:
-        parser.error("--mutation needs --only")
+        parser.error("--mutation requires --only")
     seed = attack.seed_of(given)
     if given.cases is None:
         given.cases = 20000

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is read and written once leaves the page cache, where file systems know to and where not.
+"""Data that is read or written once leaves the page cache, with and without file-system support.
 
 usage: page_cache.py --bin FOLDER
 
@@ -8,7 +8,7 @@ Runs preprocess_data and merge_datasets on files that are not in memory, and loo
 afterwards; then again under strace, which refuses RWF_DONTCACHE as kernels before Linux 6.14 do; and on
 an input that was in memory, which has to stay there.
 
-Exits 77 without strace, and where the kernel does not tell what is in memory or does not let go of it.
+Exits 77 without strace, and if the kernel does not report what is in memory or does not drop it.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def resident(path):
 
 
 def put_out(path):
-    """Has a file leave the memory."""
+    """Drops a file from memory."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -2,31 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power loss for preprocess_data, by replay.
 
-A kill leaves the page cache; a power loss does not. So a run is recorded under strace, with all that
-it writes, and for each moment between two system calls the folder is built that a loss of power at
-that moment could leave. There `preprocess_data --resume` must end with the files of a run that was
-never disturbed: equal bytes, sidecars included, and nothing beside them.
+A kill leaves the page cache; a power loss does not. So the script records a run under strace, with
+all that it writes. For each moment between two system calls, it builds the folder that a power loss at
+that moment could leave. There, `preprocess_data --resume` must end with the files of an undisturbed
+run: equal bytes, sidecars included, and no other files.
 
-What POSIX promises is all that is relied on. A file's bytes are safe up to the start of its last
+The script relies only on what POSIX promises. A file's bytes are safe up to the start of its last
 fsync or fdatasync that returned; the names in the folder up to the start of the folder's last fsync.
-That a file system keeps more than that, as ext4 does, does not count. Of what is not safe survives:
+Some file systems keep more, e.g. ext4; the script ignores that. Of what is not safe, this survives:
 
   least    nothing: neither bytes nor names
   names    all names, no bytes
   sizes    all names, and sizes with zeros where the bytes should be
   bytes    all bytes, no names
-  some     by chance, several times: each change of a name or not; each write, half of it or none
+  some     several random choices: each change of a name or not; each write, half of it or none
 
-Not simulated: a safe sector that a torn write of its neighbour takes along, a disk that lies about
-its cache, a rename that leaves both names or none.
+Not simulated: a torn write that damages a neighboring, safe sector; a disk that reports false flushes
+of its cache; a rename that leaves both names or none.
 
-Recorded are: a fresh run; one that is killed, and its --resume, with what the first one left unsafe;
-one that is killed when it was all but done, and then --overwrite; --overwrite of a finished pair, of
-which at each moment one pair or the other must be whole, or no index there. The inputs are dirty: bad
+The recorded runs are: a fresh run; a run that is killed, and its --resume, with the unsafe data of the
+first; a run that is killed just before its end, and then --overwrite; --overwrite of a finished pair,
+where at each moment the old or the new pair must be complete, or there is no index. The inputs have bad
 records under quarantine, lines ended by \\r\\n, gzip, zstd in frames and an empty file, in blocks of a
 few lines with a checkpoint after each.
 
-Exits 77 where there is no strace, or it may not trace.
+Exits 77 if strace is missing or may not trace.
 """
 
 import argparse
@@ -102,13 +102,13 @@ class Corpus:
 
 
 def goes_on(left):
-    """Whether there is something done to go on from."""
+    """Whether the run left finished work to resume from."""
     return (b"out.journal" in left and
             len(left.get(b"out_text_document.bin.partial", b"")) > 0)
 
 
 def expect_old_or_new(left, old, new):
-    """Under final names: a pair that is whole, or no index."""
+    """Checks that the final names hold a complete pair or no index."""
     for key in (b"text", b"title"):
         pair = [b"out_" + key + b"_document." + end for end in (b"bin", b"idx")]
         if pair[1] not in left:
@@ -120,7 +120,7 @@ def expect_old_or_new(left, old, new):
 
 
 def try_loss(corpus, number, what, left, old, new):
-    """A problem in words, or nothing."""
+    """The problem as text, or None."""
     if problem := expect_old_or_new(left, old, new):
         return f"{what}: {problem}"
     folder = corpus.root / f"loss{number}"
@@ -148,7 +148,7 @@ def try_loss(corpus, number, what, left, old, new):
 
 
 def check(corpus, title, disk, runs, old, new, chance, most):
-    """How many losses were tried, and the problems."""
+    """The number of losses that were tried, and the problems."""
     found = list(losses(disk, runs, chance))
     tried = found if len(found) <= most else sorted(chance.sample(range(len(found)), most))
     if tried is not found:
@@ -215,8 +215,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, help="preprocess_data")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", help="for the runs (default: in memory, where syncing is quick)")
-    parser.add_argument("--most", type=int, default=400, help="losses tried of each run")
+    parser.add_argument("--folder", help="folder for the runs (default: in memory, where syncing is fast)")
+    parser.add_argument("--most", type=int, default=400, help="number of losses to try per run")
     options = parser.parse_args()
     try:
         may = subprocess.run(["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"],
@@ -224,7 +224,7 @@ def main():
     except FileNotFoundError:
         may = False
     if not may:
-        print("power loss is NOT tested: there is no strace here, or it may not trace")
+        print("power loss is NOT tested: strace is missing or may not trace")
         return 77
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     chance = random.Random(options.seed)

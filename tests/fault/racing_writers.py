@@ -8,13 +8,13 @@
   merge          merge_datasets, in order or shuffled, of one of two folders
   prepare-cache  inspect_dataset prepare-cache for one of two sequence lengths
 
-They begin in an empty folder, beside the output of an earlier run, beside an unfinished run, or with
-half a cache. At most one of them writes the same files at a time.
+They start in an empty folder, or in one with the output of an earlier run, an unfinished run, or half a
+cache. At most one of them may write the same files at a time.
 
-Each must end with exit 0, or with a sentence on stderr; prepare-cache waits for the others, so each of
-them must end with exit 0. What is there in the end must be what the processes with exit 0 write alone,
-without any other file beside it, and `inspect_dataset verify` must find nothing. If all were refused,
-the files must be those that were there before.
+Each must end with exit 0, or with a message on stderr; prepare-cache waits for the others, so each of
+those must end with exit 0. In the end, the folder must hold exactly the files that the processes with
+exit 0 write alone, and `inspect_dataset verify` must find no fault. If all were refused, the files must
+be unchanged.
 
 Exits 1 if a race ended otherwise, or if none was tried.
 """
@@ -35,7 +35,7 @@ import attack
 
 
 class Race:
-    """What three processes do at once. `commands` are pairs of a command and the files it makes."""
+    """What three processes do at the same time. `commands` are pairs of a command and the files it writes."""
 
     def __init__(self, name, program, begins, commands, *, side_by_side=False, waits=False):
         self.name, self.program, self.begins, self.commands = name, program, begins, commands
@@ -43,7 +43,7 @@ class Race:
         self.waits = waits  # commands wait for each other, so each must succeed
 
     def right(self, begin, done):
-        """What may be there in the end: one of these."""
+        """The sets of files that are allowed in the end."""
         if not self.side_by_side:
             return done
         left = {name: data for name, data in begin.items()
@@ -78,7 +78,7 @@ class Races:
             *attack.quarantine("text", "title"), "--workers", "1", *flags)
 
     def with_ways(self, command_of, files):
-        """A command as it may be given where files exist, and what it makes."""
+        """A command as it may be given if files exist, and the files it writes."""
         return [(command_of(*way), files) for way in ((), ("--resume",), ("--overwrite",))]
 
     def of_corpora(self, *flags):
@@ -217,7 +217,7 @@ class Races:
 
 def main():
     parser = attack.arguments(__doc__.splitlines()[0])
-    parser.add_argument("--only", type=int, help="the race of this number alone")
+    parser.add_argument("--only", type=int, help="run only the race with this number")
     given = parser.parse_args()
     chance = random.Random(attack.seed_of(given))
     if given.cases is None:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""preprocess_data on a disk that cannot be read in one place, and goes on once it can.
+"""preprocess_data on a disk with one unreadable place; it must resume when the place is readable.
 
 usage: read_errors.py --program PREPROCESS_DATA
 
-Exits 77 where no file system can be mounted by FUSE.
+Exits 77 if no file system can be mounted by FUSE.
 """
 
 import argparse
@@ -26,7 +26,7 @@ FILES = {
 
 
 def run(program, inputs, out, *flags):
-    """Runs it in blocks of some lines, with a checkpoint after each."""
+    """Runs the program in blocks of a few lines, with a checkpoint after each."""
     environment = dict(os.environ, MILLRACE_TEST_BLOCK_BYTES="20000", MILLRACE_TEST_CHECKPOINT_MS="0")
     command = [program, "--input", *inputs, "--output-prefix", str(out / "x"),
                "--tokenizer-type", "ByteLevelTokenizer", *flags]
@@ -78,7 +78,7 @@ def main():
         except NoFuse as e:
             print(f"NOT tested: no file system can be mounted by FUSE here ({e})")
             sys.exit(77)
-    print(f"{len(FILES)} files failed and were gone on with")
+    print(f"{len(FILES)} files failed, and the runs resumed")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The readers of the loader on a disk that cannot be read in one place: the kernel's own EIO, and
-the SIGBUS that it makes of it where the file is mapped.
+"""The readers of the loader on a disk with one unreadable place: EIO from the kernel, and SIGBUS
+if the file is mapped.
 
 usage: reader_errors.py --program READ_RANGES
 
-Exits 77 where no file system can be mounted by FUSE.
+Exits 77 if no file system can be mounted by FUSE.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def main():
             except NoFuse as e:
                 print(f"NOT tested: no file system can be mounted by FUSE here ({e})")
                 sys.exit(77)
-    print(f"{readers} readers said what could not be read, and went on")
+    print(f"{readers} readers reported the fault and continued")
 
 
 if __name__ == "__main__":

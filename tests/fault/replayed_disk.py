@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder on disk, replayed from the system calls that strace saw of a program."""
+"""A folder on disk, replayed from the system calls of a program that strace recorded."""
 
 import hashlib
 import os

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has Megatron read what we write, and us read what Megatron writes.
+"""Checks that Megatron reads what we write, and that we read what Megatron writes.
 
 usage: exchange_with_megatron.py --programs DIR --driver READ_DATASET [--seed N] [--count K]
 
-Theirs to us: K random datasets by Megatron's builder must look the same to our reader. Ours to them:
-the sample corpus and the golden lines, through preprocess_data with each tokenizer, with and without
---append-eod, must equal, byte for byte, what Megatron's builder makes of reference_preprocess.py,
-and look the same to both readers; so must their merge. Exits 77 where megatron-core is missing.
+Our reader must read K random datasets of Megatron's builder correctly. In the other direction,
+preprocess_data converts the sample corpus and the golden lines with each tokenizer, with and without
+--append-eod. The output must equal, byte for byte, what reference_preprocess.py writes with Megatron's
+builder, and both readers must read the same from it and from its merge. Exits 77 if megatron-core is missing.
 """
 
 import argparse

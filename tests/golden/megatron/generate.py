@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the data files of this folder with megatron-core's own IndexedDatasetBuilder.
+"""Writes the data files of this folder with megatron-core's IndexedDatasetBuilder.
 
 usage: generate.py [--check]
 
-With --check, writes nothing, compares every file byte for byte with what is made now, and exits 1
-on a difference. Needs megatron-core and tokenizers; exits 77 where megatron-core is not installed.
-The inputs (preprocess_*.jsonl, the sample corpus, ../tiny_bpe) are made elsewhere and only read.
+With --check, writes nothing, compares every file byte for byte with a new one, and exits 1 on a
+difference. Needs megatron-core and tokenizers; exits 77 if megatron-core is not installed.
+The inputs (preprocess_*.jsonl, the sample corpus, ../tiny_bpe) are only read.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def write_runs(folder, manifest):
 
 
 def write_sample_sums(folder):
-    """The sample corpus is too large to keep tokenized; its sums are not."""
+    """The sums of the tokenized sample corpus, which is too large to keep here."""
     tiny = f"gpt2:{TINY_BPE / 'vocab.json'},{TINY_BPE / 'merges.txt'}"
     sums = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -111,7 +111,7 @@ def generate(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--check", action="store_true", help="compare with what is here, write nothing"
+        "--check", action="store_true", help="write nothing, compare with the files here"
     )
     args = parser.parse_args()
     megatron_support.load()

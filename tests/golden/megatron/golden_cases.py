@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the files of this folder hold; generate.py writes them."""
+"""The contents of the files in this folder, which generate.py writes."""
 
 THREE = [[[1, 2, 3]], [], [[4, 5], [6, 7, 999]]]
 

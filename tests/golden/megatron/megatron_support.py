@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of this folder share: megatron-core's module, a reader and a writer on it."""
+"""Shared parts of the scripts in this folder: megatron-core's module, and a reader and a writer that use it."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ SKIPPED = 77  # the exit code that ctest takes for "skipped"
 
 
 def load():
-    """megatron.core.datasets.indexed_dataset, or exit 77 where megatron-core is not installed."""
+    """megatron.core.datasets.indexed_dataset, or exit 77 if megatron-core is not installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -4,7 +4,7 @@
 usage: read_with_megatron.py PREFIX [--multimodal]
 
 Keys: dtype, lengths, document_indices, tokens_md5 (MD5 over all tokens in order, each as a
-little-endian int64) and, with --multimodal, modes. Exits 77 where megatron-core is not installed.
+little-endian int64) and, with --multimodal, modes. Exits 77 if megatron-core is not installed.
 """
 
 import argparse
@@ -17,7 +17,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("prefix", help="path of the dataset without .bin and .idx")
     parser.add_argument(
-        "--multimodal", action="store_true", help="the .idx ends with one mode a sequence"
+        "--multimodal", action="store_true", help="the .idx ends with one mode per sequence"
     )
     args = parser.parse_args()
     print(json.dumps(megatron_support.read_dataset(args.prefix, args.multimodal)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON lines to .bin/.idx, slowly: what Megatron's preprocess_data does, on Megatron's own builder.
+"""JSON lines to .bin/.idx, a slow version of Megatron's preprocess_data that uses Megatron's builder.
 
 usage: reference_preprocess.py --input FILE [--key text ...] [--append-eod]
            --tokenizer byte|null:V|gpt2:VOCAB,MERGES --output-prefix P
@@ -9,7 +9,7 @@ Writes P_<key>_document.bin and .idx for each key. Tokenizers:
   null:V             integers divided by single spaces, vocabulary V, eod V-1
   gpt2:VOCAB,MERGES  byte-level BPE from a vocab.json and a merges.txt; <|endoftext|> in the text
                      is one id, and is the eod
-Bad input ends in a Python exception. Exits 77 where megatron-core is not installed.
+Bad input raises a Python exception. Exits 77 if megatron-core is not installed.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def encode_document(value, tokenizer, eod):
 
 
 def preprocess(path, keys, tokenizer, append_eod, output_prefix):
-    """Writes one dataset a key and returns, by key, its counts."""
+    """Writes one dataset per key and returns, by key, its counts."""
     indexed_dataset = megatron_support.load()
     dtype = indexed_dataset.DType.optimal_dtype(tokenizer.vocab_size)
     eod = tokenizer.eod if append_eod else None

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What megatron-core's GPTDataset makes of texts: writes sample_fields.jsonl, a case a line.
+"""Writes sample_fields.jsonl: fields that megatron-core's GPTDataset gives for texts, one case per line.
 
 Each text goes through GPTDataset.__getitem__ itself; only the look-up of the text is replaced.
-`text` is what the dataset has, `pad` and `eod` the ids; what is missing of seq_len + extra_token is
-padded by __getitem__'s caller, as _query_document_sample_shuffle_indices does it.
+`text` is what the dataset has, `pad` and `eod` are ids. The caller of __getitem__ pads the text to
+seq_len + extra_token, as _query_document_sample_shuffle_indices does.
 """
 import json
 import pathlib

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes random datasets with Megatron's own IndexedDatasetBuilder, each with the answer beside it.
+"""Writes random datasets with Megatron's own IndexedDatasetBuilder, each with the expected contents.
 
 usage: write_with_megatron.py OUTDIR --seed N --count K
 
 Dataset i is OUTDIR/random_<i>.bin and .idx; OUTDIR/random_<i>.json holds what a reader must find:
 the keys that read_with_megatron.py prints, and "multimodal". Equal seeds give equal files. Exits 77
-where megatron-core is not installed.
+if megatron-core is not installed.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def random_document(rng, dtype, multimodal):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("outdir", help="a folder, made if it is missing")
+    parser.add_argument("outdir", help="folder; created if it is missing")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, required=True, help="number of datasets")
     args = parser.parse_args()

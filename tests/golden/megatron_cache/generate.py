@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the caches of this folder with megatron-core's own GPTDataset, of ../megatron/idx_int32.
+"""Writes the caches of this folder for ../megatron/idx_int32 with megatron-core's GPTDataset.
 
 usage: generate.py
 
-Exits 77 where megatron-core is not installed.
+Exits 77 if megatron-core is not installed.
 """
 
 import json
@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Tokenizer:
-    """What a description wants of one."""
+    """The parts of a tokenizer that a description needs."""
 
     unique_identifiers = {"class": "some.Tokenizer", "vocab_size": "100"}
     vocab_size, pad, eod, eos = 100, -1, -2, -2

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the files of this folder with numpy itself (made with numpy 2.4.6).
 
-    generate.py           writes them anew
+    generate.py           writes them again
     generate.py --check   fails if numpy would now write other bytes
 
 NAME.npy     what numpy.save makes of an array, named by dtype and shape. Element k holds
              (k + 1) * 0x9E3779B97F4A7C15, cut to its width; floats (k - 2) * 1.5; bools k odd.
-headers.tsv  header texts, one a line: numpy's verdict on it (descr, order, shape; or refused), ours
+headers.tsv  header texts, one per line: numpy's verdict on it (descr, order, shape; or refused), ours
              ("same", or "refused" for what is left to numpy, or is not), and the text.
 """
 import io

@@ -4,7 +4,7 @@
 
 usage: generate.py [--check]
 
---check writes nothing and exits 1 on a difference. Exits 77 where megatron-core is missing.
+--check writes nothing and exits 1 on a difference. Exits 77 if megatron-core is missing.
 """
 import json
 import pathlib

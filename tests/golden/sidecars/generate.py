@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the files of this folder, by `sidecar_formats.py`, which knows only the specification.
 
-    generate.py           writes them anew
+    generate.py           writes them again
     generate.py --check   fails if it would now write other bytes
 
 idx_uint16_3docs.sum   of Megatron's files of that name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sidecars of a dataset, slowly and plainly, as formats/spec/sum.md, src.md, meta.md and
-rows.md have them.
+"""Slow, simple writers of a dataset's sidecars, as formats/spec/sum.md, src.md, meta.md and rows.md
+specify them.
 
-Written from those pages alone, to compare the project's own code with.
+Written only from those pages, as a reference for the project's own code.
 """
 import hashlib
 import struct
@@ -29,7 +29,7 @@ assert crc32c(b"123456789") == 0xE3069283
 
 
 def encode_sum(bin_file, idx_file):
-    """A `.sum`, out of the bytes of a `.bin` and an `.idx`."""
+    """A `.sum`, from the bytes of a `.bin` and an `.idx`."""
     out = b"MILLSUM\0" + struct.pack("<IIQQ", 1, BLOCK, len(bin_file), len(idx_file))
     for data in (bin_file, idx_file):
         for start in range(0, len(data), BLOCK):
@@ -38,7 +38,7 @@ def encode_sum(bin_file, idx_file):
 
 
 def lengths_and_document_index(idx_file):
-    """The two columns of an `.idx` that say how long documents are, as bytes and as numbers."""
+    """The two columns of an `.idx` that determine the lengths of documents, as bytes and as numbers."""
     sequences, ends = struct.unpack_from("<QQ", idx_file, 18)
     lengths = idx_file[34:34 + 4 * sequences]
     index = idx_file[34 + 12 * sequences:34 + 12 * sequences + 8 * ends]
@@ -46,7 +46,7 @@ def lengths_and_document_index(idx_file):
 
 
 def rows_of_block(lengths, seq_len, multiple):
-    """How many rows best fit makes of documents: every row is tried for each."""
+    """The number of rows that best fit gives; tries every row for each document."""
     full = sum(length // seq_len for length in lengths)
     shares = sorted((-(-(length % seq_len) // multiple) * multiple for length in lengths), reverse=True)
     rooms = []
@@ -59,7 +59,7 @@ def rows_of_block(lengths, seq_len, multiple):
 
 
 def encode_rows(bin_file, idx_file, seq_len, multiple, first, last, sum_file=None):
-    """A table of rows, out of the bytes of a dataset and of its `.sum`, if it has one."""
+    """A table of rows, from the bytes of a dataset and of its `.sum`, if it has one."""
     length_bytes, index_bytes, lengths, index = lengths_and_document_index(idx_file)
     documents = [sum(lengths[a:b]) for a, b in zip(index, index[1:])][first:last]
     out = b"MILLROWS" + struct.pack("<II7qII", 1, 4096, seq_len, multiple, first, last,
@@ -92,7 +92,7 @@ def zigzag(difference):
 
 
 def encode_src(places, names):
-    """A `.src`, out of (input, line, begin, end) of each document and the names (bytes)."""
+    """A `.src`, from (input, line, begin, end) of each document and the names (bytes)."""
     payload, directory = bytearray(), bytearray()
     for number, (source, line, begin, end) in enumerate(places):
         length = end - begin
@@ -152,7 +152,7 @@ def extent(path, text, begin, end, lines):
 
 
 def encode_meta(meta):
-    """A `.meta`, out of its entries, in the order of the page."""
+    """A `.meta`, from its entries, in the order of the page."""
     assert list(meta) == ["level", "key", "path", "dtype", "append_eod", "on_bad_record", "options",
                           "tokenizer", "sum", "src", "tasks", "inputs", "counts", "bin_bytes",
                           "sum_root"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the vocabularies of ranks out of tiny_bpe, and the ids that the references give with them.
+"""Writes vocabularies of ranks from tiny_bpe, and the ids that the reference tokenizers give with them.
 
 usage: generate.py [--check]
 

@@ -5,7 +5,7 @@ usage: generate.py
 
 Writes bpe.model, unigram.model, suffix.model and cases.jsonl into this folder. Needs the package
 `sentencepiece` (0.2.2 or later); exits 77 without it. Another release may train other models, so
-this is for making them anew, not for comparing.
+this script has no --check.
 """
 
 import io

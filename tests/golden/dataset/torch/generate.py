@@ -5,7 +5,7 @@
 usage: generate.py [--wide]
 
 --wide prints, instead, what tests/support/randperm.cpp prints for the length at which torch starts to
-draw 64 bits a number: two runs to compare by hand, of 3.5 GB each. Exits 77 where torch is missing.
+draw 64 bits per number: two runs to compare by hand, of 3.5 GB each. Exits 77 if torch is missing.
 """
 import argparse
 import hashlib
