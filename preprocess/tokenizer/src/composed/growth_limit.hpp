@@ -65,14 +65,14 @@ class growth_limit {
 
   [[noreturn]] void refuse(unit of) const {
     const std::string most = std::to_string(most_bytes_);
-    const std::string text =
-        " from a text of " + std::to_string(text_bytes_) + " bytes, expected at most ";
+    const std::string text = " of a text of " + std::to_string(text_bytes_) + " bytes; ";
     if (of == unit::ids) {
       throw unencodable_text("the tokenizer makes more than " + most + " ids" + text +
-                             std::to_string(most_times) + " ids per byte plus 2^20");
+                             "it may make " + std::to_string(most_times) +
+                             " ids per byte plus 2^20");
     }
     throw unencodable_text("the tokenizer's " + std::string(step_) + " makes more than " + most +
-                           " bytes" + text + std::to_string(most_times) +
+                           " bytes" + text + "a text may grow to " + std::to_string(most_times) +
                            " times its size plus 1 MiB");
   }
 

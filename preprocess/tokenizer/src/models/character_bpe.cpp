@@ -72,9 +72,9 @@ class character_bpe final : public word_model {
           symbols_.push_back(id);
         } else if (!model_->options_.byte_fallback || !take_bytes(text)) {
           if (model_->options_.unknown_is_fault) {
-            return encode_fault{at - size,
-                                "the character " + in_quotes(word.substr(at - size, size)) +
-                                    " is not in the vocabulary, which has no unknown token"};
+            return encode_fault{at - size, "the character " +
+                                               in_quotes(word.substr(at - size, size)) +
+                                               " has no token, nor has the unknown token"};
           }
           if (waiting && !model_->options_.fuse_unknown) symbols_.push_back(*waiting);
           waiting = model_->options_.unknown;

@@ -59,9 +59,8 @@ class word_piece final : public word_model {
       }
       ids.truncate(before);
       if (!model_->options_.unknown) {
-        return encode_fault{
-            0, "the word " + in_quotes(word) +
-                   " cannot be split into tokens of the vocabulary, which has no unknown token"};
+        return encode_fault{0, "the word " + in_quotes(word) +
+                                   " is not made of tokens, and there is no unknown token"};
       }
       ids.push_back(*model_->options_.unknown);
       return std::nullopt;

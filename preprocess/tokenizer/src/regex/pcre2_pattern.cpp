@@ -54,14 +54,14 @@ std::string_view problem_of(int error) noexcept {
   switch (error) {
     case PCRE2_ERROR_MATCHLIMIT:
     case PCRE2_ERROR_DEPTHLIMIT:
-      return "matching takes too many steps";
+      return "there are too many ways to match it";
     case PCRE2_ERROR_JIT_STACKLIMIT:
     case PCRE2_ERROR_HEAPLIMIT:
-      return "matching takes more than 256 MiB of memory";
+      return "to match it takes more than 256 MiB of memory";
     case PCRE2_ERROR_NOMEMORY:
-      return "matching ran out of memory";
+      return "there is no memory to match it";
     default:
-      return "PCRE2 failed";
+      return "PCRE2 fails";
   }
 }
 

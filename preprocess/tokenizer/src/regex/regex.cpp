@@ -31,7 +31,7 @@ std::optional<regex_search::match> regex_search::next() {
     if (found.what == kind::nothing) return std::nullopt;
     if (found.what == kind::problem) {
       throw unencodable_text("the regular expression " + in_quotes(pattern_.text_) +
-                             " failed at byte " + std::to_string(bytes_before(from)) +
+                             " gives up at byte " + std::to_string(bytes_before(from)) +
                              " of a piece of " + std::to_string(text_.size()) + ": " +
                              std::string(found.problem));
     }
