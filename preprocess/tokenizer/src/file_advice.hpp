@@ -15,6 +15,10 @@ namespace millrace::tokenizer::detail {
 /// @return a sentence, or an empty string if the files look as the type expects
 std::string file_advice(const tokenizer_options& options);
 
+/// Says that the file of `--tokenizer-model` is not of the kind that the type requires, if it is of
+/// no kind that is recognized. Empty if it is recognized, is a folder or does not exist.
+std::string not_the_model(const tokenizer_options& options);
+
 /// The type that a user probably meant by `typed`; empty if no type is similar.
 std::string_view likely_type(std::string_view typed);
 

@@ -209,13 +209,15 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
-    // If the flags are wrong, the files cannot show why. But the contents of a folder can show
-    // which file it lacks.
+    // If the flags are wrong, a file can explain it only if it is there.
     const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
-    if (of_flags && !io::is_folder(options.model)) throw;
+    if (of_flags && !io::is_there(options.model)) throw;
     const std::string advice = detail::file_advice(options);
-    if (advice.empty()) throw;
-    throw config_error(advice);
+    if (!advice.empty()) throw config_error(advice);
+    const auto* fault = dynamic_cast<const format_error*>(&e);
+    const std::string not_it = fault != nullptr ? detail::not_the_model(options) : "";
+    if (not_it.empty()) throw;
+    throw format_error(fault->path(), fault->offset(), not_it + ": " + fault->problem());
   }
 }
 

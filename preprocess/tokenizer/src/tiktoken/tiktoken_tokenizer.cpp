@@ -90,15 +90,14 @@ std::vector<special_token> known_specials(const vocabulary& v, special_table tab
 void read_ranks(std::string_view text, const tokenizer_options& options, vocabulary& v) {
   v.pattern = options.tiktoken_pattern;
   if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // tiktoken's name
-  if (v.pattern.empty()) {
-    throw config_error(
-        "--tokenizer-type TikTokenizer with a file of ranks needs "
-        "--tiktoken-pattern, one of " +
-        tiktoken_pattern_names());
-  }
   refuse(options.vocab_size.has_value(), "--vocab-size");
   refuse(options.tiktoken_num_special_tokens.has_value(), "--tiktoken-num-special-tokens");
   parse_rank_file(text, v.ranked);
+  if (v.pattern.empty()) {
+    throw config_error(
+        "--tiktoken-pattern is required for a .tiktoken file: the name of its vocabulary, one of " +
+        tiktoken_pattern_names());
+  }
   special_table table = special_table_of(v.pattern);
   if (!options.special_tokens.empty()) {
     v.specials = numbered(options.special_tokens, v.ranked.tokens.end_id());
