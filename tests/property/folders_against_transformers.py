@@ -275,7 +275,7 @@ class Tally:
 def make_folder(rng, folder, releases):
     """A folder that all can open, and its files; or None."""
     described = tokenizer_of(rng)
-    if described["model"].get("type") == "Unigram":  # of a piece that is there twice the releases count one
+    if described["model"].get("type") == "Unigram":  # for a piece that occurs twice, the releases count one
         described["model"]["vocab"] = list({piece[0]: piece for piece in reversed(described["model"]["vocab"])}.values())[::-1]
     if rng.random() < 0.5:
         add_usual(rng, described)
