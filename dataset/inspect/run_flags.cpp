@@ -450,9 +450,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   }
   if (!asked && blend.prefixes.size() > 1) {
     throw misuse(
-        "--train-samples or --train-iters is required: a blend has no common epoch that could be "
-        "the "
-        "default",
+        "--train-samples or --train-iters is required: a blend has no single epoch as its default",
         help);
   }
   if (!asked && sampler == dataset::sampler_type::cyclic) {
