@@ -119,12 +119,11 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// Says that a file is none that --tokenizer-model may name for this type.
-std::string not_a_model(std::string_view type) {
-  std::string text = "not a SentencePiece .model file";
-  if (type == "HuggingFaceTokenizer") text = "not a tokenizer.json of Hugging Face";
-  if (type == "TikTokenizer") text = "neither a .tiktoken file nor a .vocab.json of Megatron";
-  return text + ", as --tokenizer-type " + std::string(type) + " requires";
+/// The kind of file that --tokenizer-model names for this type.
+std::string model_of(std::string_view type) {
+  if (type == "HuggingFaceTokenizer") return "a tokenizer.json of Hugging Face";
+  if (type == "TikTokenizer") return "a .tiktoken file or a .vocab.json of Megatron";
+  return "a SentencePiece .model file";
 }
 
 /// A sentence that names the type and the flag for a file of this kind.
@@ -270,7 +269,8 @@ std::string advice_on_model(const fs::path& path, std::string_view type) {
   if (is_folder(path)) return use_of_folder(path, type);
   const file_kind kind = kind_of(path);
   if (kind == file_kind::json_lines) {
-    return path.string() + ": this is a file of JSON lines, " + not_a_model(type);
+    return path.string() + ": this is a file of JSON lines, but --tokenizer-type " +
+           std::string(type) + " requires " + model_of(type);
   }
   return takes_model(type, kind) ? "" : use_of(kind, path);
 }
@@ -311,7 +311,8 @@ std::string file_advice(const tokenizer_options& options) {
 std::string not_the_model(const tokenizer_options& options) {
   if (options.model.empty() || !is_there(options.model) || is_folder(options.model)) return "";
   if (kind_of(options.model) != file_kind::unknown) return "";
-  return "this is " + not_a_model(options.type);
+  return "this is not " + model_of(options.type) + ", which --tokenizer-type " + options.type +
+         " requires";
 }
 
 std::string_view likely_type(std::string_view typed) {
