@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/command/grouped.hpp>
 #include <millrace/command/text.hpp>
 
 /// The verbs of `inspect_dataset`, one file per verb. Each parses its arguments, calls a library,
@@ -18,6 +19,7 @@ inline constexpr const char* program_name = "inspect_dataset";
 
 using arguments = std::vector<std::string>;
 using command::counted;
+using command::grouped;
 
 int info(const arguments& args);
 int verify(const arguments& args);

@@ -17,8 +17,11 @@
 /// The flags that describe a run: its data, order and ranks.
 namespace millrace::inspect {
 
-/// The lines of `--help` about these flags.
+/// The lines about the most common of these flags, for the `--help` of a verb.
 extern const char* const run_flags_help;
+
+/// The text of `inspect_dataset --help run`: all of these flags.
+extern const char* const all_run_flags_help;
 
 void add_run_flags(boost::program_options::options_description& own);
 

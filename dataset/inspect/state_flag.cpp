@@ -17,7 +17,7 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 const char* const state_flag_help =
-    R"(  --state FILE                 state of the run (JSON); its edits and schedule are applied
+    R"(  --state FILE              apply the edits and the schedule of a saved state
 )";
 
 namespace {

@@ -70,7 +70,7 @@ MILLRACE_INLINE void verify_sources(const document_sources& sources,
                                     std::span<const source_extent> inputs, source_order order) {
   if (sources.input_count() != inputs.size()) {
     throw format_error(sources.path(), 32,
-                       "the names of " + std::to_string(sources.input_count()) +
+                       "it has the names of " + std::to_string(sources.input_count()) +
                            " inputs, but the .meta has " + std::to_string(inputs.size()));
   }
   detail::place_check check(sources, inputs, order);

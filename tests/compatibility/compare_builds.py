@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the data files of two versions of millrace, and continues with the new one what the old one began.
+"""Compares the data files of two versions of millrace, and resumes interrupted runs of the old one with the new one.
 
 usage: compare_builds.py OLD NEW [--corpora FOLDER] [--tokenizers FOLDER] [--keep FOLDER] [--limit-mb N]
 
@@ -12,8 +12,8 @@ usage: compare_builds.py OLD NEW [--corpora FOLDER] [--tokenizers FOLDER] [--kee
   --limit-mb    text per corpus, in MB (default: 4)
 
 Each case is a list of commands. It runs with both versions, and all data files must be equal byte for byte.
-Interrupted runs: the old preprocess_data is killed at several moments. The new one resumes, and must make what a
-run without interruption makes. States: the old library serves batches of a blend and saves its state. The new one
+Interrupted runs: the old preprocess_data is killed at several moments. The new one resumes, and must write what an
+uninterrupted run writes. States: the old library serves batches of a blend and saves its state. The new one
 continues from that state, and must serve the batches that the old one serves next.
 
 Prints one line per case, and exits with 1 if anything differs.
@@ -102,7 +102,7 @@ class version:
 
 
 def tokenizers(folder):
-    """Flags by name, of the vocabularies that are there."""
+    """Flags by name, for the vocabularies that exist."""
     found = {"bytes": ["--tokenizer-type", "ByteLevelTokenizer"]}
     known = {
         "gpt2": ["GPT2BPETokenizer", "--vocab-file", "vocab.json", "--merge-file", "merges.txt"],
@@ -121,7 +121,7 @@ def tokenizers(folder):
 
 
 def cases(corpora, kinds):
-    """(name, commands) of what is compared. Inputs lie in the current folder."""
+    """(name, commands) of each case. Inputs are in the current folder."""
     byte_level = kinds["bytes"]
     for corpus in corpora:
         stem = corpus.name.split(".")[0]

@@ -79,8 +79,8 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
     const auto i =
         static_cast<std::size_t>(std::find(counts_.begin(), counts_.end(), 0) - counts_.begin());
     throw config_error("weight " + std::to_string(i) + " of a blend is " +
-                       std::to_string(weights[i]) + ", which of their sum, " + std::to_string(sum) +
-                       ", is less than one sample in 2^22; omit the source, or raise its weight");
+                       std::to_string(weights[i]) + ", less than 2^-22 of the sum " +
+                       std::to_string(sum) + "; omit the source, or raise its weight");
   }
   lay();
 }

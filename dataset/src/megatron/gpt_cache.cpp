@@ -69,7 +69,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
     const auto bytes = description.bytes();
     if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
       return nothing(description_path().string() +
-                     ": it does not hold the description that its name stands for");
+                     ": the description in it does not match the hash in its name");
     }
     all->document = detail::map_npy(document_path());
     all->sample = detail::map_npy(sample_path());

@@ -51,7 +51,7 @@ MILLRACE_INLINE std::int64_t gpt_epochs(const gpt_request& request, const gpt_pl
   if (plan.tokens_per_epoch <= 1) {
     throw config_error(
         wanted + "but has " + std::to_string(plan.tokens_per_epoch) +
-        " tokens: give it a larger part of --split or more data, or request no samples");
+        " tokens: give the part a larger weight in --split or more data, or request no samples");
   }
   const std::int64_t tokens = checked_product(*request.num_samples, plan.sequence_length,
                                               plan.extra_token + plan.tokens_per_epoch,

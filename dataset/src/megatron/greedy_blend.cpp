@@ -150,7 +150,7 @@ MILLRACE_INLINE greedy_kernel best_kernel() noexcept {
 
 MILLRACE_INLINE void check_blended_count(std::size_t count) {
   if (count == 0 || count > most_blended_datasets) {
-    throw config_error("a blend is of " + std::to_string(count) + " datasets, expected 1 to " +
+    throw config_error("a blend has " + std::to_string(count) + " datasets, expected 1 to " +
                        std::to_string(most_blended_datasets));
   }
 }
@@ -178,14 +178,14 @@ MILLRACE_INLINE void fill_exhaustive_blend(std::span<const std::int64_t> sizes,
                          std::to_string(sizes[d]) + " samples, expected 1 or more");
     }
     if (sizes[d] > left) {
-      throw config_error("the datasets of a blend have more samples than there is room for, " +
+      throw config_error("the datasets of a blend have more samples than the blend can hold, " +
                          std::to_string(out.dataset_index.size()));
     }
     left -= sizes[d];
   }
   if (left != 0) {
     throw config_error("the datasets of a blend have " + std::to_string(left) +
-                       " samples fewer than there is room for");
+                       " samples fewer than the blend holds");
   }
   const auto total = static_cast<double>(out.dataset_index.size());
   std::vector<double> weights(sizes.size());

@@ -65,9 +65,9 @@ class gpt_index_verifier {
     for (std::int64_t entry = first; entry < last; ++entry) {
       const auto sequence = static_cast<std::size_t>(sequence_at(entry) - plan_.sequences.first);
       if (++met[sequence] <= times) continue;
-      refuse_document(entry, "which entries " + std::to_string(first) + " to " +
-                                 std::to_string(entry - 1) + " have " + std::to_string(times) +
-                                 " times already: expected each once per epoch");
+      refuse_document(entry, "but entries " + std::to_string(first) + " to " +
+                                 std::to_string(entry - 1) + " already have it " +
+                                 std::to_string(times) + " times: expected each once per epoch");
     }
   }
 
@@ -106,7 +106,7 @@ class gpt_index_verifier {
       }
       throw format_error(index_.shuffle_path, byte(index_.shuffle_offset, index_.shuffle, k),
                          "entry " + std::to_string(k) + " is sample " + std::to_string(sample) +
-                             (inside ? ", which one before it is" : "") + ": expected each of " +
+                             (inside ? ", as an entry before it is" : "") + ": expected each of " +
                              std::to_string(first) + " to " + std::to_string(last - 1) + " once");
     }
   }

@@ -17,7 +17,7 @@ MILLRACE_INLINE void check(const best_fit_options& options) {
   constexpr std::int64_t most = 1 << 24;  // a packer uses 4 bytes per token of a row
   if (options.seq_len < 1 || options.seq_len > most) {
     throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 1 to " +
-                       std::to_string(most) + " where documents are packed");
+                       std::to_string(most) + " to pack documents");
   }
   const std::int64_t multiple = options.pad_documents_to;
   if (multiple < 1 || options.seq_len % multiple != 0) {

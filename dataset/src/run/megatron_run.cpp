@@ -102,8 +102,7 @@ MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const ble
   if (!io::is_there(cache.dataset_path())) return;
   std::string why;
   const auto kept = cache.load(&why);
-  const std::string what =
-      "the blend that is kept as " + cache.dataset_path().string() + " cannot be used: ";
+  const std::string what = "the blend cache " + cache.dataset_path().string() + " cannot be used: ";
   if (!kept) {
     throw config_error(what + why + "; build it with inspect_dataset prepare-cache");
   }
@@ -114,7 +113,7 @@ MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const ble
       continue;
     throw config_error(what + "sample " + std::to_string(i) + " differs if blends are " +
                        "rounded " + name(rounding) + "; the cache may come from a machine that " +
-                       "rounds differently (see --blend-rounding)");
+                       "rounds differently; pass its --blend-rounding");
   }
 }
 
@@ -141,7 +140,7 @@ MILLRACE_INLINE megatron_run::source_info megatron_run::build_source(
   if (split) {
     const split_matrix matrix(*split);
     if (!matrix.has(request.part)) {
-      throw config_error(info.whose + " has no weight in --split '" + *split + "'");
+      throw config_error(info.whose + " has no weight in --split '" + *split + "'; give it one");
     }
     range = matrix.of(request.part, columns.sequence_count());
   }
@@ -171,7 +170,7 @@ MILLRACE_INLINE megatron_run megatron_run::build(const part_plan& plan, gpt_requ
                                                  blend_rounding rounding, std::size_t most_open) {
   if (plan.datasets.empty()) {
     throw config_error("the " + std::string(name(request.part)) +
-                       " part has no data: give it a weight in --split, and samples");
+                       " part has no data; give it a weight in --split, and request samples of it");
   }
   if (!plan.blended && plan.datasets.size() != 1) {
     throw config_error("the " + std::string(name(request.part)) + " part has " +

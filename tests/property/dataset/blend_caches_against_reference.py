@@ -6,15 +6,15 @@ GPTDatasets of real .bin and .idx files, with a cache folder, in a process group
 usage: blend_caches_against_reference.py --driver D [--program I] [--cases N] [--seed S]
        blend_caches_against_reference.py --plant-bugs [--cases N] [--seed S]
 
-The driver is the program made of tests/support/megatron_caches.cpp; I is inspect_dataset, whose verb
+The driver is the program of tests/support/megatron_caches.cpp; I is inspect_dataset, whose verb
 prepare-cache makes the folder of every fourth case. Both folders must hold the same names and the same
 bytes. Then each reads what the other wrote: nothing may be written again, and Megatron's arrays and some
 samples of ours, down to their tokens, must be those of before.
 
-With --plant-bugs the driver is built here, by $CXX or c++, once for each bug that is put into a copy of
+With --plant-bugs the driver is built here, by $CXX or c++, once for each bug that is planted in a copy of
 our sources; each must be found. The same seed gives the same cases. What Megatron refuses, or would never
 finish, is left out and counted; we must refuse it too. Exits 1 on a difference, on a bug that was not
-found, and where one of BRANCHES was never met in 150 cases or more; 77 where megatron-core is missing.
+found, and where one of BRANCHES was never met in 150 cases or more; 77 if megatron-core is missing.
 """
 import argparse
 import collections
@@ -33,7 +33,7 @@ import warnings
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
 import met_branches  # noqa: E402
-from megatron_against_reference import (  # noqa: E402  (exits 77 where megatron-core is missing)
+from megatron_against_reference import (  # noqa: E402  (exits 77 if megatron-core is missing)
     Limits, Tokenizer, plant, random_split, samples_of, write_corpus)
 import numpy  # noqa: E402
 import torch  # noqa: E402
@@ -85,7 +85,7 @@ BUGS = (
 
 
 class Endless(Exception):
-    """Megatron would count epochs without tokens for ever."""
+    """Megatron would count epochs without tokens forever."""
 
 
 def finite_epochs(self, tokens, original=GPTDataset._get_num_epochs):
@@ -257,7 +257,7 @@ def count_branches(ours, flags, sizes, options, seen):
 
 
 def prepare_by_program(program, flags, sizes, options, tokenizer, folder, cache):
-    """inspect_dataset prepare-cache; whether it went well."""
+    """Runs inspect_dataset prepare-cache; returns whether it succeeded."""
     pathlib.Path(f"{folder}/tokenizer.json").write_text(json.dumps(tokenizer.unique_identifiers))
     words = [program, "prepare-cache", "--json", "--data-cache-path", cache,
              "--tokenizer-description", f"{folder}/tokenizer.json", "--seq-length", str(options["length"]),
@@ -342,7 +342,7 @@ def run_case(rng, folder, ask, program, seen):
 
 
 def run(driver, program, cases, seed):
-    """What was met; an AssertionError at the first difference."""
+    """The branches that were reached. Raises AssertionError at the first difference."""
     rng = random.Random(seed)
     seen = collections.Counter()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -7,11 +7,11 @@ permutations with torch.randperm.
 usage: blends_against_reference.py --driver D [--cases N] [--seed S]
        blends_against_reference.py --plant-bugs [--cases N] [--seed S]
 
-The driver is the program made of tests/support/megatron_blend.cpp. With --plant-bugs it is built here,
+The driver is the program of tests/support/megatron_blend.cpp. With --plant-bugs it is built here,
 by $CXX or c++, once for each bug that is put into a copy of our sources; each must be found. The seed
 is printed; the same seed gives the same cases. What Megatron refuses, we must refuse too; what we refuse
 beyond that is counted. Exits 1 on a difference, on a bug that was not found, and where one of BRANCHES was
-never met in 1000 cases or more; 77 where megatron-core is missing. Whole runs, over files and with a cache
+never met in 1000 cases or more; 77 if megatron-core is missing. Whole runs, over files and with a cache
 folder, are for blend_caches_against_reference.py.
 """
 import argparse
@@ -28,7 +28,7 @@ import tempfile
 import warnings
 
 import met_branches
-from megatron_against_reference import plant  # exits 77 where megatron-core is missing
+from megatron_against_reference import plant  # exits 77 if megatron-core is missing
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)

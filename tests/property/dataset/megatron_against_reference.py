@@ -6,11 +6,11 @@ corpora, splits, lengths, numbers of samples and seeds; and some samples with wh
 usage: megatron_against_reference.py --driver D [--cases N] [--seed S]
        megatron_against_reference.py --plant-bugs [--cases N] [--seed S]
 
-The driver is the program made of tests/support/megatron_index.cpp. With --plant-bugs it is built here,
+The driver is the program of tests/support/megatron_index.cpp. With --plant-bugs it is built here,
 by $CXX or c++, once for each bug that is put into a copy of our sources; each must be found. The seed
-is printed; the same seed gives the same cases. What Megatron refuses, or would never finish, is left
-out and counted; we must refuse it too. Exits 1 on a difference, on a bug that was not found, and where
-one of BRANCHES was never met in 400 corpora or more; 77 where megatron-core is missing.
+is printed; the same seed gives the same cases. Cases that Megatron refuses, or would never finish, are
+skipped and counted; we must refuse them too. Exits 1 on a difference, on a bug that was not found, and
+if one of BRANCHES was never reached in 400 corpora or more; 77 if megatron-core is missing.
 """
 import argparse
 import collections
@@ -76,7 +76,7 @@ BUGS = (
 
 
 class Tokenizer:
-    """What a description wants of one."""
+    """The parts of a tokenizer that a description needs."""
     def __init__(self, rng):
         self.unique_identifiers = {"class": "some.Tokenizer", "tokenizer_path": rng.choice([None, "a/b"]),
                                    "vocab_size": str(rng.randrange(1000)),
@@ -288,7 +288,7 @@ def reference_part(prefix, split, index, samples, folder, bounds, config):
 
 
 def run(driver_path, cases, seed):
-    """What was met; an AssertionError at the first difference."""
+    """The branches that were reached. Raises AssertionError at the first difference."""
     rng = random.Random(seed)
     seen = collections.Counter()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:

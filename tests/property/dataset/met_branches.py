@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of a run of random cases: prints what was met how often, and fails where something never was."""
+"""Prints how often random cases reached each branch, and fails if one was never reached."""
 
 
 def show(seen, cases, what, seed):

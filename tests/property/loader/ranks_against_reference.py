@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our numbering of ranks, and what each has of a row, with megatron-core's.
+"""Compares our numbering of ranks, and the part of a row that each rank gets, with megatron-core's.
 
 usage: ranks_against_reference.py --driver rank_lines [--seed N] [--cases N]
 
-Three oracles: RankGenerator for groups along any axes of any order; initialize_model_parallel, run for
-every rank that is asked about over a process group that is only pretended, for both numberings, who
-broadcasts and first and last stages; get_batch_on_this_cp_rank for context parallelism. What Megatron
-refuses we must refuse, and nothing else. Exits 77 where megatron-core is missing.
+Three oracles: RankGenerator for groups along any axes of any order; initialize_model_parallel, run with
+a fake process group for every rank in question, for both numberings, who broadcasts, and first and last
+stages; get_batch_on_this_cp_rank for context parallelism. What Megatron
+refuses we must refuse, and nothing else. Exits 77 if megatron-core is missing.
 """
 import argparse
 import collections
@@ -101,7 +101,7 @@ def place_case(rng, seen):
 
 
 class Group:
-    """As much of a process group as is asked for."""
+    """A fake process group with the methods that are used."""
 
     def __init__(self, rank, size):
         self.rank, self.size = lambda: rank, lambda: size

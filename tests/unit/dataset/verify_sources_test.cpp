@@ -104,7 +104,7 @@ TEST_F(VerifySources, AskOnlyForSoundEntriesWithoutAMeta) {
 TEST_F(VerifySources, CompareTheNumberOfInputs) {
   names_.emplace_back("c");
   EXPECT_THAT(fault_of(places_),
-              HasSubstr("the names of 3 inputs, but the .meta has 2 (at byte 32)"));
+              HasSubstr("it has the names of 3 inputs, but the .meta has 2 (at byte 32)"));
 }
 
 // verify_sources() finds damage in every entry. open() does not, because it reads no entry.

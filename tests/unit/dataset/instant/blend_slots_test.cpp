@@ -67,7 +67,7 @@ TEST(BlendSlots, RefusesWeightsThatAreNone) {
   EXPECT_THAT(refusal({1, 1, nan}), HasSubstr("weight 2 of a blend is"));
   EXPECT_THAT(refusal({1, inf}), HasSubstr("weight 1 of a blend is inf"));
   EXPECT_THAT(refusal({1e308, 1e308}), HasSubstr("overflows a double"));
-  EXPECT_THAT(refusal({1, 1e-8}), HasSubstr("less than one sample in 2^22"));
+  EXPECT_THAT(refusal({1, 1e-8}), HasSubstr("less than 2^-22 of the sum"));
   EXPECT_THAT(refusal(weights(65537, 1)), HasSubstr("65537 sources, expected at most 65536"));
 }
 

@@ -104,7 +104,7 @@ TEST(GptPlan, HasNoSamplesWhereNoneAreAskedFor) {
 TEST(GptPlan, RefusesSamplesOfNoTokens) {
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 0, 0),
               AllOf(HasSubstr("web train requests 5 samples of 8 tokens, but has 0"),
-                    HasSubstr("larger part of --split")));
+                    HasSubstr("larger weight in --split")));
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 1), HasSubstr("but has 1"));
 }
 

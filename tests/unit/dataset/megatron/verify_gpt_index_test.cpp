@@ -135,7 +135,7 @@ TEST_F(VerifyGptIndex, NamesTheFirstThatIsWrong) {
   auto shuffle = std::get<0>(index.shuffle).numbers();
   shuffle[2] = shuffle[1];
   EXPECT_THAT(fault(std::move(index)),
-              testing::AllOf(HasSubstr("136"), HasSubstr("which one before it is")));
+              testing::AllOf(HasSubstr("136"), HasSubstr("as an entry before it is")));
 }
 
 // The files have the same sizes whether or not samples have an extra token. If any row shows which

@@ -126,7 +126,7 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
               HasSubstr("edit 1, skip_samples [5, 3]: expected an ascending range"));
   EXPECT_THAT(fault({skip(-1, 3)}), HasSubstr("edit 0, skip_samples [-1, 3]"));
   EXPECT_THAT(fault({skip(1, 3, -1)}), HasSubstr("since is -1"));
-  EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("served again at 2, expected 3 or later"));
+  EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("at is 2, expected 3 or later"));
   EXPECT_THAT(fault({replay(1, 3, 4, 9)}),
               HasSubstr("edit 0 replays samples at sample 4, expected 9 or later"));
   edit late = skip(0, (std::int64_t{1} << 40) + 1);
@@ -134,13 +134,15 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({late}), HasSubstr("expected an ascending range within 0 to 2^40"));
   late = replay(0, 1, (std::int64_t{1} << 40) + 1);
   late.unit = edit_unit::steps;
-  EXPECT_THAT(fault({late}), HasSubstr("expected 1 or later, when it was served, and up to 2^40"));
+  EXPECT_THAT(fault({late}),
+              HasSubstr("expected 1 or later, after these were served, and up to 2^40"));
   edit no_reason = skip(0, 1);
   no_reason.why = "";
   EXPECT_THAT(fault({no_reason}), HasSubstr("expected a reason"));
   edit documents = skip(0, 1);
   documents.unit = edit_unit::documents;
-  EXPECT_THAT(fault({documents}), HasSubstr("skip_documents [0, 1]: expected to block documents"));
+  EXPECT_THAT(fault({documents}),
+              HasSubstr("skip_documents [0, 1]: only documents can be blocked"));
   documents.kind = edit_kind::block;
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
 }

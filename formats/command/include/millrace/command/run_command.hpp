@@ -28,12 +28,15 @@ inline constexpr int exit_misuse = 2;
 class usage_error : public error {
  public:
   /// @param usage  the usage line to print; empty: the usage line of the program
-  explicit usage_error(const std::string& what, std::string usage = {})
-      : error(what), usage_(std::move(usage)) {}
+  /// @param verb   the verb whose --help explains the usage; empty: that of the program does
+  explicit usage_error(const std::string& what, std::string usage = {}, std::string verb = {})
+      : error(what), usage_(std::move(usage)), verb_(std::move(verb)) {}
   const std::string& usage() const noexcept { return usage_; }
+  const std::string& verb() const noexcept { return verb_; }
 
  private:
   std::string usage_;
+  std::string verb_;
 };
 
 /// Writes an answer to stdout and flushes it.
@@ -84,8 +87,8 @@ int run_command(std::string_view program, std::string_view usage, Body&& body) n
   try {
     return body();
   } catch (const usage_error& e) {
-    tell(fmt::format("{0}: {1}\n{2}\nTry '{0} --help'.\n", program, one_line(e.what()),
-                     e.usage().empty() ? usage : e.usage()));
+    tell(fmt::format("{0}: {1}\n{2}\nTry '{0}{3}{4} --help'.\n", program, one_line(e.what()),
+                     e.usage().empty() ? usage : e.usage(), e.verb().empty() ? "" : " ", e.verb()));
     return exit_misuse;
   } catch (const std::bad_alloc&) {
     tell(program);
