@@ -15,7 +15,7 @@
 
 namespace millrace::dataset {
 
-/// An LRU pool of open sources. Each source is opened on first use; a bounded number stay open.
+/// An LRU pool of open sources. It opens each source on first use and keeps a bounded number open.
 ///
 /// Thread-safe. A pointer that `get` returned stays valid even if the pool evicts the source. While
 /// one thread opens a source, other threads can get other sources.
@@ -51,7 +51,8 @@ class open_pool {
     return opened;
   }
 
-  /// Adds a source that the caller opened, as the most recently used. No effect if already open.
+  /// Adds a source that the caller opened, as the most recently used one. No effect if the source
+  /// is already open.
   void put(std::int64_t source, pointer opened) {
     pointer closed;  // the evicted source is unmapped after the lock is released
     const std::lock_guard lock(mutex_);
@@ -75,7 +76,7 @@ class open_pool {
  private:
   struct entry {
     pointer opened;                           // protected by mutex_
-    std::list<std::int64_t>::iterator place;  // place in recent_, if it is open
+    std::list<std::int64_t>::iterator place;  // place in recent_; valid only if open
     std::mutex opening;
   };
 

@@ -46,7 +46,7 @@ enum class shuffle_of : std::uint64_t {
   documents = 0x746e656d75636f64,  ///< the bytes of "document"
 };
 
-/// The hash of everything that an order of `what` depends on, except the epoch.
+/// Hash of everything that determines an order of `what`, except the epoch.
 constexpr std::uint64_t order_hash(shuffle_of what, std::uint64_t seed,
                                    std::uint64_t name) noexcept {
   return absorb(absorb(mix64(static_cast<std::uint64_t>(what)), seed), name);
@@ -57,8 +57,8 @@ inline constexpr std::size_t feistel_rounds = 6;
 /// The keys of one permutation.
 using feistel_keys = std::array<std::uint64_t, feistel_rounds>;
 
-/// Random numbers 0 to 5 of `hash` (see `draw`). They are independent, so a processor computes them
-/// in parallel.
+/// Random numbers 0 to 5 of `hash` (see `draw`). None depends on another, so a processor can
+/// compute them in parallel.
 constexpr feistel_keys keys_of(std::uint64_t hash) noexcept {
   feistel_keys keys{};
   for (std::size_t i = 0; i < feistel_rounds; ++i) keys[i] = draw(hash, i);

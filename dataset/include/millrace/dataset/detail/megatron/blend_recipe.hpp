@@ -30,8 +30,8 @@ class MILLRACE_EXPORT blend_recipe {
   /// True if every sample of every dataset is served exactly once.
   bool exhaustive() const noexcept { return shares_.empty(); }
 
-  /// Weights for the greedy choice; empty if the blend is exhaustive. Given weights are normalized
-  /// a second time, as in Megatron; this can change their last bits.
+  /// Weights for the greedy choice; empty if the blend is exhaustive. Weights that the user gave
+  /// are normalized a second time, as in Megatron; this can change their last bits.
   const std::vector<double>& shares() const noexcept { return shares_; }
 
   /// Number of samples in the blend.

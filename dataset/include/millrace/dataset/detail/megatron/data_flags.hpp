@@ -25,7 +25,7 @@ using part_blends = std::array<std::optional<blend_list>, 3>;
 /// @throws config_error  a key is missing, a value has another type, or its words are not a blend
 MILLRACE_EXPORT part_blends read_part_blends(std::string_view json, std::string_view option);
 
-/// Megatron's flags for which data to use and how to blend it, as typed.
+/// Megatron's flags that select the data and define the blend, as the user typed them.
 struct data_flags {
   std::optional<std::vector<std::string>> data_path;        ///< --data-path
   std::optional<std::string> data_args_path;                ///< --data-args-path

@@ -18,10 +18,10 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
-/// A packed row as a sample. Its text has seq_len tokens: the parts, each padded to a multiple of
-/// pad_documents_to, followed by padding up to seq_len. Labels never cross from one part into the
-/// next, so the last token of each part has no label and no loss. Positions restart at 0 with each
-/// part.
+/// A packed row as a sample. Its text has seq_len tokens. The text consists of the parts, each
+/// padded to a multiple of pad_documents_to, and of padding up to seq_len. Labels never cross from
+/// one part into the next, so the last token of each part has no label and no loss. Positions
+/// restart at 0 with each part.
 ///
 ///   parts of 3 and 5 tokens, pad_documents_to 4, seq_len 16
 ///

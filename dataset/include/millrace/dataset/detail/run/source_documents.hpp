@@ -29,7 +29,7 @@ struct record_place {
 class source_documents {
  public:
   /// @param prefix  path without `.bin` and `.idx`; works if neither file can be mapped
-  /// @throws io_error, format_error  as index_columns, document_sources::find
+  /// @throws io_error, format_error  as `index_columns` and `document_sources::find`
   explicit source_documents(std::filesystem::path prefix)
       : prefix_(std::move(prefix)),
         search_(index_columns(prefix_)),
@@ -47,7 +47,7 @@ class source_documents {
   std::int64_t document_of(std::int64_t sequence) const { return search_.document_of(sequence); }
 
   /// @pre 0 <= document < document_count()
-  /// @throws format_error  as document_search::sequences_of
+  /// @throws format_error  as `document_search::sequences_of`
   sequence_range sequences_of(std::int64_t document) const {
     return search_.sequences_of(document);
   }
