@@ -16,8 +16,8 @@ namespace millrace::formats {
 
 /// MD5 (RFC 1321) of bytes that are passed in any number of pieces.
 ///
-/// Use it only for names that other programs build from an MD5, such as those of Megatron's caches.
-/// It gives no security: anyone can make two texts with the same MD5.
+/// Use it only for names that other programs derive from an MD5, such as the names of Megatron's
+/// caches. It gives no security: anyone can make two texts with the same MD5.
 class md5 {
  public:
   md5& update(std::span<const std::byte> bytes) noexcept;
@@ -106,7 +106,8 @@ inline md5& md5::update(std::span<const std::byte> bytes) noexcept {
 }
 
 inline std::string md5::hex() const {
-  // The padding: a 1 bit, zeros up to eight bytes before the end of a block, the length in bits.
+  // The padding consists of a 1 bit, zeros up to eight bytes before the end of a block, and the
+  // length in bits.
   std::array<std::byte, 72> tail{std::byte{0x80}};
   const std::size_t zeros = (119 - size_bytes_ % 64) % 64;
   for (std::size_t i = 0; i < 8; ++i) {
