@@ -48,7 +48,7 @@ std::size_t at(std::int64_t index) {
   return static_cast<std::size_t>(index);
 }
 
-/// Elements [begin, end) of a list, limited to the elements that exist.
+/// Returns elements [begin, end) of a list, but only those that exist.
 batch slice(const batch& whole, std::int64_t begin, std::int64_t end) {
   const auto size = static_cast<std::int64_t>(whole.size());
   return {whole.begin() + std::min(begin, size), whole.begin() + std::min(end, size)};
@@ -264,8 +264,8 @@ TEST(CyclicSampler, GoesOnWhereItWasLeft) {
   for (const bool sharding : {true, false}) {
     for (std::int64_t rank = 0; rank < 3; ++rank) {
       const data_share share = {2, 3, rank};
-      // With 43 samples, all ranks have equally many batches, with and without sharding. With
-      // unequal counts, Megatron's own resume drifts.
+      // With 43 samples, all ranks have equally many batches, with and without sharding. If the
+      // numbers differ, a resume in Megatron itself serves other samples.
       const cyclic_sampler pass(43, 0, share, sharding);
       batches whole = all_of(pass);
       const batches second = all_of(pass.next_pass());
@@ -309,7 +309,7 @@ TEST(HybridSampler, TakesAGlobalBatchAtATime) {
   const hybrid_sampler sampler(26, 0, 12, {2, 3, 1});
   EXPECT_THAT(all_of(sampler), ElementsAre(ElementsAre(2, 3, 8, 9), ElementsAre(14, 15, 20, 21)));
   EXPECT_EQ(sampler.consumed_before(1), 12);
-  // The micro-batches of the `single` sampler, joined.
+  // The expected batches are micro-batches of the `single` sampler, joined.
   for (std::int64_t rank = 0; rank < 3; ++rank) {
     const data_share share = {2, 3, rank};
     const batches micro = all_of(single_sampler(100, 10, share));
