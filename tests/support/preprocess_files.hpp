@@ -10,7 +10,7 @@
 #include "support/paths.hpp"
 #include "watch/progress.hpp"
 
-/// Preprocesses files in this process, without the program preprocess_data.
+/// Preprocesses files in this process, without running the program preprocess_data.
 namespace millrace::test {
 
 /// The bytes of a `.bin` and its `.idx`.
