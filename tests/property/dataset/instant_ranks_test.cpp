@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that the served samples do not depend on the ranks, on restarts, or on changes of the
-// number of ranks.
+// number of ranks between restarts.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -64,7 +64,7 @@ class InstantRanks : public testing::Test {
         out.push_back(static_cast<std::uint16_t>(view[i]));
       }
     }
-    // The pieces must hold exactly the tokens of the window in the stream.
+    // The pieces must contain exactly the tokens of the window in the stream.
     sample_tokens window(static_cast<std::size_t>(sample.place.tokens));
     data.stream().subview(sample.place.first_token, sample.place.tokens).copy_to(std::span(window));
     EXPECT_EQ(out, window);
