@@ -38,7 +38,7 @@ std::optional<command_line> parse(const arguments& args,
                                   const boost::program_options::options_description& own,
                                   const std::string& help);
 
-/// Like `parse`, for a verb that takes only options, no PREFIX.
+/// Like `parse`, for a verb that takes options but no PREFIX.
 ///
 /// @throws usage_error  the options are invalid, or there is a positional argument.
 std::optional<command_line> parse_options(const arguments& args,

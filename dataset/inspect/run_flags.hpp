@@ -43,8 +43,8 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
 /// @param any_epoch  the answer does not depend on the number of samples
 std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch);
 
-/// The value of --blend-rounding (default: twice).
-/// @throws usage_error  the value is neither twice nor fused
+/// The value of `--blend-rounding` (default: `twice`).
+/// @throws usage_error  the value is neither `twice` nor `fused`
 dataset::blend_rounding rounding_of(const command_line& line, const std::string& help);
 
 /// The value of a flag, which must be at least `least`; nullopt if it was not given.

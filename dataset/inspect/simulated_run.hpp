@@ -40,8 +40,7 @@ struct rank_outcome {
 
 /// Runs all ranks to completion.
 ///
-/// @pre `what.as` is `threads`, or the calling process has only one thread, because this function
-///      forks it
+/// @pre `what.as` is `threads`, or the calling process has only one thread (this function forks it)
 /// @return one outcome per rank
 /// @throws error  the error of the first rank that failed
 std::vector<rank_outcome> run_ranks(const simulated_run& what);

@@ -15,7 +15,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Sums over pairs (x, y) that are computed in one pass.
+/// Sums over pairs (x, y), computed in one pass.
 struct pair_moments {
   double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
 

@@ -86,12 +86,13 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
 }
 
 /// Assigns slots by Tijdeman's rule for n sources. At time t, a source is eligible if its share of
-/// the first t slots exceeds the number of slots that it has received by at least d = 1 / (2 (n -
-/// 1)). Of the eligible sources, the one with the earliest deadline gets the slot.
+/// the first t slots exceeds the number of slots that it has received by at least
+/// d = 1 / (2 (n - 1)). Of the eligible sources, the one with the earliest deadline gets the slot.
 ///
 /// In integers, with M = 2 (n - 1): let a source have c of the P slots of the period, and let x be
-/// the number of slots that it has received. The source is eligible at any t with M (c t - P x) >=
-/// P. It must get a slot before t reaches P (M (x + 1) - 1) / (M c). No product exceeds 2^62.
+/// the number of slots that it has received. The source is eligible at any t with
+/// M (c t - P x) >= P. It must get a slot before t reaches P (M (x + 1) - 1) / (M c). No product
+/// exceeds 2^62.
 MILLRACE_INLINE void blend_slots::lay() {
   const auto n = counts_.size();
   const std::int64_t size = period();
@@ -100,7 +101,7 @@ MILLRACE_INLINE void blend_slots::lay() {
     std::int64_t numerator;  // M (x + 1) - 1
     std::int64_t count;      // c
     std::size_t source;
-    // Means "later", so the earliest is at the top of the heap.
+    // The order is "later", so the earliest deadline is at the top of the heap.
     bool operator<(const deadline& other) const noexcept {
       const std::int64_t left = numerator * other.count;
       const std::int64_t right = other.numerator * count;

@@ -92,7 +92,8 @@ MILLRACE_INLINE std::vector<window_order> instant_order::orders_of(
     if (sources[i].token_count) {
       tokens = *sources[i].token_count;
     } else {
-      // Do not map the index: thousands may be opened here, and most are not needed for hours.
+      // Do not map the index: thousands of indices may be opened here, and most are not needed for
+      // hours.
       tokens = index_columns(sources[i].prefix, index_access::pread).token_count();
     }
     orders.emplace_back(names[i], tokens, options.seq_len, options.seed);

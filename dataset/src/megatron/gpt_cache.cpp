@@ -103,7 +103,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
   const auto int32 = formats::npy_type_of<std::int32_t>();
   view.document = column(all->document, int32, index_numbers::type::int32,
                          {size(plan.document_entries())}, document_path());
-  // For the sample index, some releases of Megatron write int64 and others int32; both are valid.
+  // Some releases of Megatron write int64 where other releases write int32; both are valid.
   view.sample = column(all->sample, int32, index_numbers::type::int32, {size(plan.samples) + 1, 2},
                        sample_path());
   view.shuffle = column(all->shuffle, formats::npy_type_of<std::uint32_t>(),

@@ -57,7 +57,7 @@ struct plain_kernel {
     return count;
   }
 
-  /// Packs the groups whose keys are above `floor`; there must be at most `most_lanes`.
+  /// Packs the groups whose keys are above `floor`; there must be at most `most_lanes` such groups.
   static void pack(const greedy_groups& all, const double* keys, double floor,
                    lanes& out) noexcept {
     out.clear();

@@ -81,7 +81,8 @@ class gpt_index_verifier {
       const std::int64_t token = j * plan_.sequence_length;
       while (token + plan_.extra_token > begin + length) {
         begin += length;
-        length = length_at(++entry);  // exists, as all entries have E * N tokens
+        // The next entry exists, because the entries have tokens for all rows.
+        length = length_at(++entry);
       }
       verify_row(j, entry, token - begin);
     }

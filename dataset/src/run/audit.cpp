@@ -67,7 +67,7 @@ class auditor {
   };
   struct counts {
     std::int64_t pass = 0;  // cyclic only
-    sample_round round;     // its samples are counted from the start of the run
+    sample_round round;     // its sample indices are counted in one pass
     coverage served;
     coverage elsewhere;              // tokens of samples that other steps serve
     std::vector<explained> dropped;  // tokens of samples that no step serves
@@ -207,7 +207,7 @@ class auditor {
       sample_range samples;
       coverage* to;
     };
-    // `at` cannot fail: every counted or touched round is in a pass that has turns.
+    // `at` never throws, because `turns_` has an entry for the pass of every round in `counts_`.
     const turned& turns = turns_.at(here.pass)[static_cast<std::size_t>(source)];
     const auto in_round = [&](sample_range range) {
       range.first = std::max(range.first, here.round.first);
@@ -277,6 +277,8 @@ class auditor {
     return lengths_.first(of.pass, source);
   }
 
+  /// Adds the inputs of a sample to `to` and, if `label_only` is not null, the number of its last
+  /// labels to `*label_only`.
   /// @return number of padding tokens
   std::int64_t add(const source_sample& sample, coverage& to, std::int64_t* label_only) {
     const std::int64_t padding = order_.pieces(sample, pieces_);
@@ -295,7 +297,7 @@ class auditor {
     return padding;
   }
 
-  /// Adds the counts to the ledger.
+  /// Adds the counts of a round to its ledger.
   void settle(std::int64_t source, counts& counted) {
     const auto documents = sources_.get(source);
     const std::int64_t tokens = documents->columns().token_count();

@@ -73,7 +73,7 @@ class MILLRACE_EXPORT megatron_run : public run {
   ///                  being built. The blend is always built, and compared with the cached blend
   /// @param rounding  how the arithmetic of a blend is rounded; `fused` is Megatron's result on a
   ///                  machine with FMA
-  /// @param most_open  most datasets and caches open at a time; does not affect the order
+  /// @param most_open  maximum number of open datasets and caches; does not affect the order
   /// @throws config_error  the split gives the part no data; the plan has several datasets that are
   ///                       not blended; a cache is missing or damaged; the cached blend differs; or
   ///                       `plan_gpt_index` or `blend_recipe` throws it

@@ -89,7 +89,7 @@ class MILLRACE_EXPORT packed_run : public run {
   /// The offsets include the padding between documents.
   void starts_of(const source_sample& sample, std::span<const piece> pieces,
                  std::vector<std::int64_t>& out) const override;
-  /// Between two boundaries are a document and its padding.
+  /// The range between two adjacent boundaries contains one document and its padding.
   void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
   /// @throws io_error, format_error  as `open` and `packed_rows::rows_of`
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,

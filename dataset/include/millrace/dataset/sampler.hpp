@@ -121,9 +121,9 @@ struct position_turns {
 /// Maps each (step, rank, row) to the position of the run that it serves, and back. Only this class
 /// implements how Megatron's samplers, batch-size ramp-ups, edits and resuming affect this mapping.
 ///
-/// Served samples are numbered from the start of the run over all ranks. With W = batch_size *
-/// world_size, the first sample of micro-batch t of rank r is
-/// consumed_samples + t * W + r * batch_size:
+/// Served samples are numbered from the start of the run, over all ranks. With W = batch_size *
+/// world_size, the first sample of micro-batch t of rank r is consumed_samples + t * W + r *
+/// batch_size. The mapping goes through this number:
 ///
 ///   step, micro-batch, rank, row  <->  sample  ->  position  (by edits, or the shuffle of a pass)
 ///
@@ -147,7 +147,7 @@ class MILLRACE_EXPORT sampler {
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
 
   /// @param end    number of positions: `run::end()`
-  /// @param edits  single only; null: no edits
+  /// @param edits  for the `single` sampler only; null: no edits
   /// @throws config_error  as `check`; there are edits although the sampler is not `single`;
   ///                       `consumed_samples` is after the end or inside a micro-batch; or the run
   ///                       has too few samples, or has no end although the sampler needs one
@@ -236,7 +236,7 @@ class MILLRACE_EXPORT sampler {
   std::vector<position_range> dropped_between(std::int64_t begin, std::int64_t end) const;
 
  private:
-  /// The place of a row in the passes of the cyclic sampler.
+  /// The place of a micro-batch in the passes of the `cyclic` sampler.
   struct drawn_place {
     std::int64_t epoch;
     std::int64_t batch;  // index among the rank's micro-batches of the epoch
@@ -253,7 +253,7 @@ class MILLRACE_EXPORT sampler {
   void check_part_of_step() const;
   std::int64_t micro_batches_of(std::int64_t step) const noexcept;
   cyclic_layout layout() const noexcept;
-  /// Micro-batches per epoch and rank, without the extra one that some ranks may have.
+  /// Micro-batches per epoch and rank, without the extra micro-batch that some ranks may have.
   std::int64_t counted() const noexcept;
   drawn_place drawn_place_of(std::int64_t t, std::int64_t rank) const noexcept;
   std::optional<std::int64_t> turn_of(const drawn_place& place, std::int64_t rank) const noexcept;

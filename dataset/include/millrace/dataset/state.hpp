@@ -71,7 +71,7 @@ MILLRACE_EXPORT void check(const edit& e, std::size_t number);
 
 /// Identifies a dataset of a run.
 struct state_source {
-  std::string prefix = {};  ///< its path; may change
+  std::string prefix = {};  ///< path without `.bin` and `.idx`; may change
   double weight = 1;        ///< in the blend, if there is no schedule and weights are used
   std::int64_t tokens = 0;
   std::int64_t sequences = 0;
@@ -189,10 +189,9 @@ struct resume_terms {
 /// - A schedule may change from the first step that has not begun, and may then have more datasets.
 /// - Edits may be appended if the samples that were served stay the same. Saved edits may not be
 ///   removed, even if they concern only future samples.
-/// - With the `cyclic` sampler, the number of ranks and the micro-batch size may change only
-/// between
-///   epochs: consumed_samples must be a multiple of the samples per epoch, both with the old and
-///   with the new values.
+/// - With the `cyclic` sampler, the number of ranks and the micro-batch size may change only at the
+///   end of an epoch: consumed_samples must be a multiple of the samples per epoch, both with the
+///   old and with the new values.
 ///
 /// Example: resume with another seed.
 ///

@@ -65,8 +65,8 @@ struct appearance {
   friend bool operator==(const appearance&, const appearance&) = default;
 };
 
-/// Finds the documents that a slot serves, and the slots that serve a document, by the same sampler
-/// and run that the loader uses. Opens a dataset when one of its documents is needed. Thread-safe.
+/// Finds the documents that a slot serves, and the slots that serve a document. Uses the same
+/// sampler and run as the loader. Opens a dataset when one of its documents is needed. Thread-safe.
 ///
 /// Example: which documents does rank 3 get in step 100?
 ///
@@ -78,7 +78,7 @@ struct appearance {
 class MILLRACE_EXPORT run_places {
  public:
   /// @param order      must outlive this
-  /// @param most_open  most datasets that are kept open
+  /// @param most_open  maximum number of datasets that are kept open
   run_places(const run& order, const sampler& ranks, std::size_t most_open = 512);
 
   /// Returns the sample that a slot serves. Takes O(log documents) time plus the time of
@@ -152,8 +152,10 @@ struct audit_ledger {
 
 struct audit_options {
   std::size_t most_changes = std::size_t{1} << 26;  ///< counts in memory at a time, 16 bytes each
-  std::size_t most_faults = 16;                     ///< most faults reported per ledger
-  std::size_t most_open = 512;                      ///< most indices that are kept open
+  /// Maximum number of faults reported per ledger.
+  std::size_t most_faults = 16;
+  /// Maximum number of indices that are kept open.
+  std::size_t most_open = 512;
 };
 
 /// Counts how often a run serves each token in steps [first_step, last_step), over every rank and

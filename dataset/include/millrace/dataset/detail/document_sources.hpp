@@ -14,8 +14,8 @@
 
 namespace millrace::dataset {
 
-/// A mapped PREFIX.src file: it records where in the input each document of a dataset was.
-/// Thread-safe for reads.
+/// A mapped PREFIX.src file. It records the place in the inputs from which each document of a
+/// dataset was read. All functions are thread-safe.
 class MILLRACE_EXPORT document_sources {
  public:
   /// Returns the sources of `data`, or nullopt if there is no `.src`.
@@ -51,8 +51,8 @@ class MILLRACE_EXPORT document_sources {
   template <class Look>
   void for_each(Look&& look) const;
 
-  /// Returns the offset, in bytes, of a directory entry in the `.src`: the entry of the group of
-  /// documents that contains `document`. For messages.
+  /// Returns the byte offset of a directory entry in the `.src`, for messages. The entry belongs to
+  /// the group of documents that contains `document`.
   /// @pre 0 <= document < document_count() of the dataset
   std::uint64_t offset_of(std::int64_t document) const noexcept {
     return view_.directory_offset(static_cast<std::uint64_t>(document) /

@@ -27,7 +27,7 @@ class open_pool {
 
   /// @param open       opens a source; called from any thread, but by only one thread at a time per
   ///                   source
-  /// @param most_open  most sources that are kept open
+  /// @param most_open  maximum number of sources that are kept open
   /// @throws config_error  `most_open` is below 1.
   open_pool(std::int64_t size, open_function open, std::size_t most_open)
       : open_(std::move(open)), entries_(static_cast<std::size_t>(size)), most_open_(most_open) {
@@ -38,7 +38,7 @@ class open_pool {
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(entries_.size()); }
 
-  /// Returns a source, and opens it if necessary.
+  /// Returns a source, after opening it if necessary.
   ///
   /// @pre 0 <= source < size()
   /// @throws what `open` throws. The next call tries again.

@@ -20,8 +20,8 @@ struct blend_place {
   friend bool operator==(const blend_place&, const blend_place&) = default;
 };
 
-/// An endless, stateless blend of sources by weight: maps a position to (source, k) and back with
-/// one table lookup.
+/// An endless, stateless blend of sources by weight. Maps a position to a pair (source, k), and
+/// back, with one table lookup.
 ///
 /// The blend repeats after a period of P positions. Each position of the period is a slot, and a
 /// source gets `slots(source)` of them. P is a power of two from 2^16 to 2^22. It is above 2^16

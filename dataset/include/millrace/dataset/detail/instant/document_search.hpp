@@ -53,7 +53,7 @@ class MILLRACE_EXPORT document_search {
   /// @throws format_error  the document ends before it starts, or outside the sequences.
   sequence_range sequences_of(std::int64_t document) const;
 
-  /// Returns the position in the stream of a sequence's first token.
+  /// Returns the position of a sequence's first token in the stream.
   ///
   /// @pre 0 <= sequence < columns().sequence_count()
   /// @throws format_error  the sequence starts outside the `.bin`, or between two tokens.

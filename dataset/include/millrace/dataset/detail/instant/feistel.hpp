@@ -17,8 +17,8 @@ namespace millrace::dataset {
 /// pseudorandom permutations, SIAM J. Comput. 17, 1988; if b is odd, the halves differ by one bit).
 /// A result outside 0 .. n-1 goes through the network again until it is inside ("cycle walking",
 /// Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). On average, this takes less
-/// than one extra pass. b is at least 8, because networks with smaller halves shuffle badly. So for
-/// n below 128, a lookup takes up to 256 / n passes on average.
+/// than one extra pass. The exponent b is at least 8, because networks with smaller halves shuffle
+/// badly. So for n below 128, a lookup takes up to 256 / n passes on average.
 ///
 /// It is a shuffle, not encryption. Exact numbers: formats/spec/instant_order.md, section 3. A
 /// value type: it may be copied freely and used by any thread.

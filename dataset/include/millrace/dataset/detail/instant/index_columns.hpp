@@ -28,7 +28,7 @@ namespace millrace::dataset {
 enum class index_access {
   map_if_possible,  ///< mapped; pread if the file system or a system limit does not allow mappings
   map_with_read_ahead,  ///< as map_if_possible, for sequential reads of many entries
-  pread,                ///< one system call per entry, no mapping: for few reads of many files
+  pread,                ///< no mapping, one system call per entry; for few reads per file
 };
 
 /// Reads single entries of three columns of an `.idx`: lengths, pointers and document index. An

@@ -50,7 +50,7 @@ struct instant_options {
   /// then count each sample as one step.
   first_position_function first_position_of;
   std::optional<std::int64_t> train_samples;
-  std::size_t most_open = 512;  ///< most `.idx` files open at a time; does not affect the order
+  std::size_t most_open = 512;  ///< maximum number of open `.idx` files; does not affect the order
 };
 
 }  // namespace millrace::dataset

@@ -75,8 +75,8 @@ class MILLRACE_EXPORT instant_order {
   std::optional<std::int64_t> position_of(std::int64_t source, std::int64_t epoch,
                                           std::int64_t window) const noexcept;
 
-  /// Returns all positions below `before` whose samples have the token of the source as an input.
-  /// They are sorted by epoch.
+  /// Returns all positions below `before` whose samples have token `token` of the source as an
+  /// input. The positions are sorted by epoch.
   ///
   /// @pre 0 <= source < source_count(), 0 <= token < its token count, 0 <= before <= end()
   std::vector<std::int64_t> positions_of(std::int64_t source, std::int64_t token,

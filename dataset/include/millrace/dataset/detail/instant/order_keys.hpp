@@ -7,7 +7,7 @@
 #include <string_view>
 
 /// Computes all random numbers of the instant order (formats/spec/instant_order.md, section 2).
-/// Changing a constant here changes every order; the tests' golden vectors would fail.
+/// If a constant here changes, every order changes, and the tests' golden vectors fail.
 namespace millrace::dataset {
 
 /// The finalizer of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
@@ -18,7 +18,7 @@ constexpr std::uint64_t mix64(std::uint64_t z) noexcept {
   return z ^ z >> 31;
 }
 
-/// Extends a hash by one more number.
+/// Mixes one more number into a hash.
 constexpr std::uint64_t absorb(std::uint64_t hash, std::uint64_t number) noexcept {
   return mix64((hash ^ number) + 0x9e3779b97f4a7c15);
 }
@@ -28,8 +28,8 @@ constexpr std::uint64_t draw(std::uint64_t hash, std::uint64_t i) noexcept {
   return mix64(hash + (i + 1) * 0x9e3779b97f4a7c15);
 }
 
-/// 64-bit FNV-1a hash of a name. Orders depend on a source's name, not on its place in a list, so
-/// adding or removing other sources does not change them.
+/// 64-bit FNV-1a hash of a name. The order of a source depends on its name, not on its place in a
+/// list. So adding or removing other sources does not change that order.
 constexpr std::uint64_t name_hash(std::string_view name) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {

@@ -72,8 +72,8 @@ class MILLRACE_EXPORT schedule {
   /// The first step and position of each segment.
   std::span<const segment_begin> begins() const noexcept { return begins_; }
 
-  /// The first position that is not served: `train_samples`; if not set, the first position that a
-  /// limit forbids; else `unbounded`.
+  /// The first position that is not served. This is `train_samples` if it is set. Otherwise, it is
+  /// the first position that a limit forbids, or `unbounded` if there is no limit.
   std::int64_t end() const noexcept { return end_; }
 
   /// The limit that determines end(), if `train_samples` was not given and there is a limit.

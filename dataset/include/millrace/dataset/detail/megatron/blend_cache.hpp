@@ -66,7 +66,7 @@ class MILLRACE_EXPORT blend_index {
 /// filled the folder, its blends are `fused`.
 class MILLRACE_EXPORT blend_cache {
  public:
-  /// @param datasets  identifiers of the blended datasets, in their order
+  /// @param datasets  `unique_identifiers` of the blended datasets, in the order of the blend
   blend_cache(std::filesystem::path folder, blend_recipe recipe, std::vector<python_json> datasets,
               split_part part)
       : folder_(std::move(folder)),

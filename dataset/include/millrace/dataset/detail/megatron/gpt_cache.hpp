@@ -26,7 +26,8 @@ namespace millrace::dataset {
 /// equal Megatron's, byte for byte (formats/spec/megatron_cache.md). Unlike Megatron, this class
 /// publishes them atomically, complete or not at all, and checks them before use.
 ///
-/// Names are relative to a folder: Megatron's --data-cache-path, or `default_folder`.
+/// The file names are relative to a folder, which is Megatron's `--data-cache-path` or
+/// `default_folder`.
 class MILLRACE_EXPORT gpt_cache {
  public:
   gpt_cache(std::filesystem::path folder, const gpt_description& description)

@@ -34,8 +34,9 @@ struct gpt_index {
 };
 
 /// The default for the callback `settled` of `build_gpt_index`; does nothing. The callback receives
-/// parts of the document index as they become final, with the index of each part's first entry. It
-/// runs on one thread, not necessarily the caller's. The order of the parts is unspecified.
+/// parts of the document index as they become final, with the index of each part's first entry. The
+/// callback runs on one thread, which may not be the caller's. The order of the parts is
+/// unspecified.
 struct ignore_documents {
   void operator()(std::int64_t, std::span<const std::int32_t>) const noexcept {}
 };

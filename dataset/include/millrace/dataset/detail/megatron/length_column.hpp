@@ -15,7 +15,7 @@ namespace millrace::dataset {
 class length_column {
  public:
   /// @param lengths  must outlive this
-  length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: they are that
+  length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: implicit
       : lengths_(lengths) {}
 
   /// @param columns  must outlive this and must not be moved

@@ -14,7 +14,7 @@
 namespace millrace::dataset {
 
 /// The part of numpy.random.RandomState(seed) that Megatron's indices need: bounded integers and
-/// shuffles, equal to numpy's draw by draw (numpy promises never to change them: NEP 19).
+/// shuffles. Makes the same draws as numpy, which promises never to change them (NEP 19).
 ///
 /// How many draws a bounded integer takes depends on the values drawn, so a shuffle is sequential.
 /// For speed, draws are made in bulk, and the memory of the next swaps is prefetched. Use from one
@@ -56,8 +56,7 @@ class MILLRACE_EXPORT numpy_random {
 template <class T, class Settled>
 void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
   // From the last element down to the second, swap each element with a random element at or before
-  // it.
-  // Number of elements still to swap; excludes the first element.
+  // it. `left` is the number of elements still to swap; it excludes the first element.
   std::size_t left = values.empty() ? 0 : values.size() - 1;
   for (; left > 0xFFFFFFFFU; --left) std::swap(values[left], values[interval(left)]);
 

@@ -43,7 +43,8 @@ class sample_rows {
   /// @param first  index of documents[0] in the document index
   void put(std::int64_t first, std::span<const std::int32_t> documents) noexcept;
 
-  /// Call after all entries. Writes the first row and, if the last sample is partial, the last row.
+  /// Call this function after all entries were processed. Writes the first row and, if the last
+  /// sample is partial, the last row.
   ///
   /// @param last_document  the last entry of the document index, if there is one
   /// @throws config_error  the last sample is partial and ends in an empty sequence; Megatron stops

@@ -41,9 +41,9 @@ class MILLRACE_EXPORT split_matrix {
     return bounds_[index(part) + 1] > bounds_[index(part)];
   }
 
-  /// Returns the part's range among `sequences` sequences. Each end of the range is the part's
-  /// bound times `sequences`, rounded to the nearest integer, ties to even. The range is empty if
-  /// the part has no weight.
+  /// Returns the part's range among `sequences` sequences. The ends of the range are the two bounds
+  /// of the part times `sequences`, each rounded to the nearest integer, ties to even. The range is
+  /// empty if the part has no weight.
   ///
   /// @pre 0 <= sequences < 2^52
   sequence_range of(split_part part, std::int64_t sequences) const noexcept;

@@ -22,7 +22,7 @@ inline constexpr std::size_t torch_randperm_wide = std::numeric_limits<std::uint
 /// 32 bits of the seed.
 ///
 /// @param wide_from  `torch_randperm_wide`, except in tests
-/// @pre T holds n - 1
+/// @pre T can represent n - 1
 template <class T>
 void torch_randperm(std::uint64_t seed, std::span<T> out,
                     std::size_t wide_from = torch_randperm_wide) noexcept;

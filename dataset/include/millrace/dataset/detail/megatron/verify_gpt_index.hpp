@@ -14,8 +14,7 @@ namespace millrace::dataset {
 ///
 /// - document index: each sequence occurs once per epoch, and a separate last epoch is at the end;
 /// - sample index: each row is exactly the one that a walk over all sequences gives;
-/// - shuffle index: each sample occurs once, and the samples of a separate last epoch are at the
-/// end.
+/// - shuffle index: each sample occurs once, and a separate last epoch is at the end.
 ///
 /// The only damage that this check cannot detect is another valid order. To find out whether the
 /// index holds the right shuffle, it would have to be built again. Takes O(entries + samples) time,

@@ -37,9 +37,9 @@ struct packing_report {
 /// can be accessed in any order. They depend only on the document lengths and the options.
 ///
 /// A view: the columns must outlive it and must not be moved. Thread-safe. Never reads tokens.
-/// Works even if files cannot be mapped. The layouts of up to 64 recently used blocks are cached,
-/// about 80 KB each. A cache miss takes tens of microseconds, plus two reads if the index is not
-/// mapped.
+/// Works even if files cannot be mapped. The layouts of up to 64 recently used blocks are cached;
+/// each takes about 80 KB. A cache miss takes tens of microseconds, plus two reads if the index is
+/// not mapped.
 class MILLRACE_EXPORT packed_rows {
  public:
   /// @param table_path  file for the table, see `open_row_table`; empty: do not store it
@@ -127,7 +127,8 @@ class packed_order {
   Shuffles shuffles_;
 };
 
-/// Rows in stored order: for evaluation, and for callers that shuffle elsewhere.
+/// The parameter `Shuffles` of a `packed_order` that serves rows in stored order. For evaluation,
+/// and for callers that shuffle elsewhere.
 struct unshuffled {
   struct identity {
     std::int64_t operator()(std::int64_t i) const noexcept { return i; }

@@ -35,7 +35,7 @@ inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents
   return (part.tokens + pad_documents_to - 1) / pad_documents_to * pad_documents_to;
 }
 
-/// Appends the pieces of a part, one per sequence of the document that it overlaps.
+/// Appends the pieces of a part: one piece for each sequence that the part overlaps.
 ///
 /// @throws format_error  the document is too short for the part, or its index entries are invalid
 /// @throws io_error

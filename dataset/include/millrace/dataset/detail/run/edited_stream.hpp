@@ -160,7 +160,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     replays_.insert(behind, {e.at, {e.replay, e.number}});
   }
 
-  /// Serves until `end` samples are served.
+  /// Serves positions until `end` samples have been served.
   void advance(std::int64_t end) {
     while (served_ < end && position_ < forever) {
       if (!again_.empty()) {

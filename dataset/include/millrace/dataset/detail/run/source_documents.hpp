@@ -41,7 +41,7 @@ class source_documents {
   formats::dtype type() const noexcept { return search_.columns().type(); }
   std::int64_t document_count() const noexcept { return search_.columns().document_count(); }
 
-  /// The document that contains a sequence. O(log documents).
+  /// The document that contains a sequence. Takes O(log documents) time.
   /// @pre 0 <= sequence < the number of sequences
   /// @throws format_error  no document contains it.
   std::int64_t document_of(std::int64_t sequence) const { return search_.document_of(sequence); }
@@ -59,7 +59,7 @@ class source_documents {
     return search_.first_token_of(sequence);
   }
 
-  /// The sequence that contains a token of the stream. O(log sequences).
+  /// The sequence that contains a token of the stream. Takes O(log sequences) time.
   /// @pre 0 <= token < the number of tokens
   /// @throws format_error  no sequence contains it.
   std::int64_t sequence_of(std::int64_t token) const { return search_.sequence_of(token); }

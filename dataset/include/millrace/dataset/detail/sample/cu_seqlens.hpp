@@ -18,7 +18,7 @@ namespace millrace::dataset {
 
 /// The result of `fill_cu_seqlens`.
 struct cu_seqlens_size {
-  std::int64_t entries = 0;     ///< count from the leading 0 to the first seq_len, inclusive
+  std::int64_t entries = 0;     ///< number of entries from the leading 0 to the first seq_len
   std::int32_t max_seqlen = 0;  ///< length of the longest document's part of the row
   friend bool operator==(const cu_seqlens_size&, const cu_seqlens_size&) = default;
 };
@@ -67,7 +67,7 @@ fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_
 template <class Id>
 void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> position_ids);
 
-/// Joins the boundaries of the rows of a micro-batch, for kernels that take the rows concatenated,
+/// Joins the boundaries of the rows of a micro-batch, for kernels that take the concatenated rows,
 /// [1, rows * seq_len]. Takes each row's boundaries up to its first seq_len and adds the offset of
 /// the row. There is a single boundary between one row and the next.
 ///

@@ -9,7 +9,7 @@
 
 namespace millrace::dataset {
 
-/// An id that no token has, for tokenizers without the special token in question.
+/// An id that no token has, for tokenizers that lack a special token.
 inline constexpr std::int64_t no_token = std::numeric_limits<std::int64_t>::min();
 
 /// Options that determine how the fields of a sample are made from its text. They are the options
