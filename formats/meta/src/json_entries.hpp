@@ -37,7 +37,7 @@ inline bool bool_of(const json_value& value, const char* name) {
   if (const bool* found = value.as<bool>()) return *found;
   fail_at(value, std::string(name) + " is neither true nor false");
 }
-/// 0 to 2^63 - 1.
+/// Returns an integer from 0 to 2^63 - 1.
 inline std::int64_t count_of(const json_value& value, const char* name) {
   const auto* found = value.as<std::int64_t>();
   if (found != nullptr && *found >= 0) return *found;

@@ -74,7 +74,7 @@ class concatenation {
     if (whole_.src_version != part.src_version) whole_.src_version.reset();
   }
 
-  /// Call it once.
+  /// Returns the meta of all appended parts. Call this function only once.
   dataset_meta meta() {
     const auto& tasks = whole_.tasks;
     if (tasks && tasks->first == 0 && tasks->last == tasks->of - 1) whole_.tasks.reset();

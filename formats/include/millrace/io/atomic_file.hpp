@@ -38,11 +38,11 @@ class MILLRACE_EXPORT file_busy : public io_error {
 ///
 /// Bytes go to `PATH.partial` in the same folder. `commit()` makes them durable and renames the
 /// partial file to PATH. Without a commit, the destructor removes the partial file, unless `keep()`
-/// was called. After SIGKILL, the partial file remains, but nobody can mistake it for the finished
-/// file. The next writer of the same path empties or resumes it.
+/// was called. After SIGKILL, the partial file remains, but its name shows that it is not finished.
+/// The next writer of the same path empties or resumes it.
 ///
-/// An advisory lock on the partial file prevents two writers of one path, if the file system has
-/// such locks. The lock ends with the process, however the process ends.
+/// If the file system has advisory locks, a lock on the partial file ensures that a path has only
+/// one writer at a time. The lock ends with the process, however the process ends.
 ///
 /// If PATH is a symbolic link, the file replaces the link, not its target. A moved-from or
 /// committed object owns nothing. Use an object from one thread at a time. Only

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little,
 template <class T>
 concept plain_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 
-/// Reads fields from the front of a span, with a bounds check for each.
+/// Reads fields from the front of a span, with a bounds check for each field.
 ///
 /// A header struct lists its fields once, in a `fields(io, header)` template. This class and
 /// `byte_writer` both pass themselves as `io`, so the reader and the writer always agree.

@@ -48,7 +48,7 @@ constexpr std::uint32_t crc32c_multiply(std::uint32_t a, std::uint32_t b) noexce
   return product;
 }
 
-/// [i][d]: x^(8 * d * 16^i), the factor that shifts a polynomial by d * 16^i bytes.
+/// crc32c_powers[i][d] is x^(8 * d * 16^i), the factor that shifts a polynomial by d * 16^i bytes.
 inline constexpr auto crc32c_powers = [] {
   std::array<std::array<std::uint32_t, 16>, 16> powers{};
   std::uint32_t unit = crc32c_one;
@@ -61,7 +61,7 @@ inline constexpr auto crc32c_powers = [] {
   return powers;
 }();
 
-/// [k][b]: the value of a register that starts at 0, after byte b and k zero bytes.
+/// crc32c_tables[k][b] is the value of a register that starts at 0, after byte b and k zero bytes.
 inline constexpr auto crc32c_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {

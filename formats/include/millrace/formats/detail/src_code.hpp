@@ -12,8 +12,8 @@
 
 namespace millrace::formats {
 
-/// The place in the inputs from which a document comes. Its record has the bytes [begin, end) of
-/// the decompressed text of the input, without the line end.
+/// The place in the inputs from which a document comes. The document's record is the bytes [begin,
+/// end) of the decompressed text of the input. It does not include the line end.
 struct source_place {
   std::uint32_t input = 0;  ///< index into the table of inputs
   std::int64_t line = 1;    ///< counted from 1
@@ -27,7 +27,7 @@ struct source_place {
 /// relative to the place of the previous document. The rules are in formats/spec/src.md.
 class src_code {
  public:
-  /// The most bytes that the encoding of one document takes.
+  /// Maximum number of bytes in the encoding of one document.
   static constexpr std::size_t most_bytes = 5 * most_varint_bytes;
 
   /// Encodes the first document of a group. Only the length of its record goes to `out`; the rest

@@ -33,7 +33,7 @@ constexpr std::uint64_t from_zigzag(std::uint64_t value) noexcept {
   return value >> 1 ^ ((value & 1) != 0 ? ~std::uint64_t{0} : 0);
 }
 
-/// Reads varints from the front of a span, with a bounds check for each.
+/// Reads varints from the front of a span, with bounds checks.
 class varint_reader {
  public:
   varint_reader() = default;

@@ -131,8 +131,8 @@ template <class Transfer, class Drop>
   if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) return n;
   n = plainly();
   const int code = errno;
-  // If the call fails without the flag, too, it does not show that the file system refuses the
-  // flag.
+  // If the call fails without the flag, too, its error has another cause. So do not record a
+  // refusal.
   if (n >= 0 && ::fstat(fd.get(), &status) == 0) refused.add(status.st_dev);
   errno = code;
   return n;
