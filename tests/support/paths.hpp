@@ -22,17 +22,17 @@ namespace millrace::test {
 std::filesystem::path source_folder();
 std::filesystem::path build_folder();
 
-/// tests/golden/NAME of the source tree.
+/// Returns the path of tests/golden/NAME in the source tree.
 inline std::filesystem::path golden(std::string_view name) {
   return source_folder() / "tests/golden" / name;
 }
 
-/// A program of this build, e.g. program("preprocess_data").
+/// Returns the path of a program of this build, e.g. program("preprocess_data").
 inline std::filesystem::path program(std::string_view name) {
   return build_folder() / "bin" / name;
 }
 
-/// The library that replaces NVIDIA's libcufile in tests.
+/// Returns the path of the library that replaces NVIDIA's libcufile in tests.
 inline std::filesystem::path fake_cufile() {
   return build_folder() / "tests/libfake_cufile.so";
 }

@@ -25,7 +25,7 @@ inline dataset_bytes read_dataset(const std::filesystem::path& prefix) {
   return {read_text(prefix.string() + ".bin"), read_text(prefix.string() + ".idx")};
 }
 
-/// Prints nothing except notes about skipped records.
+/// Preprocesses `inputs`. Prints nothing except notes about skipped records.
 inline preprocess::run_summary preprocess_files(const tokenizer::tokenizer& tokenizer,
                                                 const std::vector<std::string>& inputs,
                                                 preprocess::run_options options) {

@@ -30,8 +30,9 @@ struct program_options {
   std::vector<std::string> environment;  ///< overrides the variables of this process
   std::string stdout_path;               ///< file for stdout; empty: returned in `out`
   std::string stderr_path;               ///< file for stderr; empty: returned in `err`
-  bool ordinary_user = false;            ///< call become_ordinary_user; else exit cannot_become
-  /// As with `nohup`; all other signals have their default effects.
+  bool ordinary_user = false;            ///< drop root's privileges, or exit with cannot_become
+  /// Signals that the program ignores, as with `nohup`. All other signals have their default
+  /// effects.
   std::vector<int> ignored_signals;
   bool closed_streams = false;  ///< close stdin, stdout and stderr, as some daemons do
 };

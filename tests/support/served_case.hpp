@@ -262,11 +262,11 @@ inline served_case parse_case(const std::string& line) {
 
 // --- data and runs --------------------------------------------------------------------------
 
-/// Writes the dataset that `of` describes. Each random number r is the next one of
-/// `split_mix(of.seed)`, in this order. For each document, r % 4 is the number of sequences. Each
-/// sequence takes two numbers: the second one gives r % 26 tokens, or four times as many if r % 16
-/// is 0 for the first one. For each token, the id is r % 50000, or r % 200000 if `of.wide`. After
-/// these documents follows one with the four tokens 1 2 3 4, so that no dataset is empty.
+/// Writes the dataset that `of` describes. Takes the random numbers r from `split_mix(of.seed)`,
+/// one after another. For each document, r % 4 is the number of sequences. Each sequence takes two
+/// numbers: the second one gives r % 26 tokens, or four times as many if r % 16 is 0 for the first
+/// one. For each token, the id is r % 50000, or r % 200000 if `of.wide`. One more document with the
+/// tokens 1 2 3 4 ends the dataset, so that no dataset is empty.
 inline void write_case_dataset(const std::filesystem::path& prefix, const case_dataset& of) {
   const auto write = [&]<class T>(T, std::uint64_t ids) {
     split_mix random(of.seed);

@@ -58,7 +58,7 @@ TEST(InstantBlend, KeepsTwoHundredSourcesWithinOneSampleOfTheirShare) {
   for (const double w : weights) sum += w;
   weights.insert(weights.begin() + 77, sum * 1e-6);
   const blend_slots slots(weights);
-  EXPECT_EQ(slots.slots(77), 4);  // slots of the 2^22 in the period
+  EXPECT_EQ(slots.slots(77), 4);  // of the 2^22 slots in the period
   expect_exact(slots, slots.period() + 100'000);
 }
 

@@ -115,7 +115,8 @@ TEST_F(InstantRanks, EveryWindowOfAnEpochIsServedOnce) {
     auto& met = windows[std::pair(sample.source, sample.place.epoch)];
     EXPECT_TRUE(met.insert(sample.place.window).second);
   }
-  for (const auto& [which, met] : windows) {  // whole epochs, except the last of a source
+  // Every epoch is whole, except the last of each source.
+  for (const auto& [which, met] : windows) {
     const auto [source, epoch] = which;
     if (!windows.contains({source, epoch + 1})) continue;
     EXPECT_EQ(static_cast<std::int64_t>(met.size()), order.windows(source).windows_per_epoch());

@@ -162,7 +162,7 @@ TEST_F(PackedRun, GoesOnFromEveryStateAsIfItHadNotStopped) {
     saved.consumed_samples = k;
     const run_state loaded = parse_state(write_state(saved));
     require_same(loaded, state_);
-    const process resumed(*data_, loaded);  // is given only the saved state and the dataset
+    const process resumed(*data_, loaded);  // gets only the saved state and the dataset
     for (std::int64_t n = k; n < std::min<std::int64_t>(k + 3, run_steps * global_batch); ++n) {
       ASSERT_EQ(resumed.served(n), expected[static_cast<std::size_t>(n)]) << "from " << k;
     }

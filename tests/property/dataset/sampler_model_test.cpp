@@ -334,8 +334,8 @@ class compared {
     }
   }
 
-  /// A slot is the index of a row among the rows of a rank in a step. A step is whole if all its
-  /// slots are served.
+  /// Compares slots and whole steps with the model. A slot is the index of a row among the rows of
+  /// a rank in a step. A step is whole if all its slots are served.
   void compare_steps() const {
     std::map<std::int64_t, std::int64_t> served;  // by step
     std::map<std::int64_t, std::int64_t> first;

@@ -130,8 +130,8 @@ TEST(IndexedDataset, NamesItsFiles) {
   EXPECT_EQ(data.idx_size_bytes(), 34U + 12 + 16);
 }
 
-// If a prefix has an extension, the error says to drop it. This is the most common mistake, because
-// shell completion appends the extension.
+// If a prefix has an extension, the error says to drop the extension. An extension is the most
+// common mistake, because shell completion appends it.
 TEST(IndexedDataset, SaysToDropAnExtension) {
   const test::temp_folder folder;
   test::write_dataset<std::uint16_t>(folder / "data", {{{1}}});

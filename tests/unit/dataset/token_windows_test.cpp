@@ -21,7 +21,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// It must not compile to create token_windows from a temporary dataset.
+// Creating token_windows from a temporary dataset must not compile.
 static_assert(!std::is_constructible_v<token_windows, indexed_dataset, std::int64_t>);
 
 class TokenWindows : public testing::Test {

@@ -92,7 +92,7 @@ TEST_F(VerifySources, NameTheDocumentThatIsOutOfOrder) {
                         "before it is at line 30, bytes 1080 to 1099"));
   EXPECT_THAT(fault_with(65, [](auto& place) { place.begin -= 2; }),
               HasSubstr("document 65 is listed at line 6, bytes 98 to 119, but"));
-  EXPECT_TRUE(own_faults_only_);  // each time, the .src without the .meta was valid
+  EXPECT_TRUE(own_faults_only_);  // the .src alone was valid each time
 }
 
 // Without a .meta, only the entries themselves must be valid. Nothing says in which order inputs

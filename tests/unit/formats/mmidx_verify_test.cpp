@@ -61,8 +61,8 @@ TEST(VerifyMmidx, WantsABinOfExactlyTheSequences) {
 TEST(VerifyMmidx, SurvivesEveryAlteredByte) {
   const bytes file = golden_idx();
   const std::size_t refused = test::survive_every_alteration(verify, file);
-  // Four of the altered files are valid. In three of them, the document index 0 1 1 3 becomes 0 0 1
-  // 3, 0 1 2 3 or 0 1 3 3. In the fourth, the type is int16, which is as wide as uint16.
+  // Four of the altered files are valid. In three of them, the document index 0 1 1 3 becomes
+  // 0 0 1 3, 0 1 2 3 or 0 1 3 3. In the fourth, the type is int16, which is as wide as uint16.
   EXPECT_EQ(255 * file.size() - refused, 4);
 }
 

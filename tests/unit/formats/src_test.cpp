@@ -203,7 +203,7 @@ TEST_F(SrcPayload, IsRefusedWithABadDirectory) {
 
 TEST(ParseSrc, RefusesGroupsThatFallBack) {
   const bytes file = golden_src("typical");
-  // Entry of the third group; "a.jsonl" ends the file.
+  // Offset of the third group's directory entry. The file ends with the name "a.jsonl".
   const std::size_t entry = file.size() - 11 - 3 * 28;
   const auto group = [](std::span<const std::byte> bytes_of) {
     std::array<source_place, 64> places;

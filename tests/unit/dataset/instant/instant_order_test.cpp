@@ -103,7 +103,7 @@ TEST_F(InstantOrder, OpensIndicesOnlyWhenPiecesAreAskedFor) {
   std::vector<piece> pieces;
   EXPECT_THROW(order.pieces(sample, pieces), io_error);
   (void)stored("absent", 999);
-  // Its token count was different at first.
+  // The dataset had another token count when the order was created.
   EXPECT_THROW(order.pieces(sample, pieces), format_error);
 }
 

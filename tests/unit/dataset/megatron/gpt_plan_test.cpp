@@ -29,7 +29,7 @@ std::string refusal(const gpt_request& request, std::int64_t tokens, std::int64_
   return "accepted";
 }
 
-/// Megatron's own loop.
+/// Counts the epochs with Megatron's own loop.
 std::int64_t naive_epochs(std::int64_t samples, std::int64_t length, std::int64_t tokens,
                           std::int64_t extra) {
   std::int64_t epochs = 1;

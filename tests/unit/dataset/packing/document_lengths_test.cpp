@@ -127,7 +127,7 @@ TEST_F(DocumentLengths, NameTheEntryThatIsWrong) {
     alter<std::int64_t>(documents + 8UL * 151, end);  // where document 150 ends
     expect("document 150 covers sequences " + std::to_string(ends_[150]) + " up to " +
            std::to_string(end) + ", expected an ascending range within 0 to " + count);
-    // Where document 100 starts, the first boundary of the range.
+    // This entry is the start of document 100, so it is the first boundary of the range.
     alter<std::int64_t>(documents + 8UL * 100, end);
     expect(end == 0 ? "none" : "document 100 covers sequences " + std::to_string(end));
     alter<std::int64_t>(documents + 8UL * 250, end);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests how the state of a run in Megatron's order describes a blend, and blends that are stored in
-// a cache.
+// Tests runs in Megatron's order: how their state describes a blend, and how they compare a cached
+// blend with the built one.
 #include <millrace/dataset/detail/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron_run.hpp>
 
@@ -51,7 +51,7 @@ class MegatronRun : public testing::Test {
     return megatron_run::build(plan, {.sequence_length = 8, .part = split_part::train}, "1,0,0", 1,
                                caches, rounding);
   }
-  /// Does the same as inspect_dataset prepare-cache.
+  /// Does the same as `inspect_dataset prepare-cache`.
   blend_cache prepare(const part_plan& plan) const {
     const gpt_cache_options options{.folder = folder_ / "cache",
                                     .sequence_length = 8,

@@ -254,7 +254,7 @@ TEST(Sampler, RefusesAPartOfAStepThatOtherRanksHaveBegun) {
   options.consumed_samples = 8;
   EXPECT_EQ(positions_of(60, options).size(), 26);
   options.consumed_samples = 9;
-  options.global_batch_size = 0;  // then there are no steps
+  options.global_batch_size = 0;  // there are then no steps to check
   EXPECT_EQ(positions_of(60, options).front(), std::vector<std::int64_t>{9});
   options.batch_size = 2;
   options.global_batch_size = 16;

@@ -63,7 +63,8 @@ TEST(CuSeqlens, GiveThePaddingToTheLastDocument) {
 
 TEST(CuSeqlens, HaveEmptyPiecesTwice) {
   EXPECT_THAT(fill(pieces_of({2, 0, 2}), 4, false).all, ElementsAre(0, 2, 2, 4, 4));
-  // All boundaries do not fit into 4 entries. Without the repeated boundaries, they fit.
+  // With the repeated boundaries, there are too many for 4 entries. Without them, there are 4 or
+  // fewer.
   EXPECT_THAT(fill(pieces_of({1, 0, 0, 2}), 3, false).all, ElementsAre(0, 1, 3, 3));
 }
 

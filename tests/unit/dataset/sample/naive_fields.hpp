@@ -16,7 +16,7 @@ using ids = std::vector<std::int64_t>;
 struct naive_sample {
   ids tokens, labels, position_ids;
   std::vector<float> loss_mask;
-  // [i][j], as in Megatron's attention_mask; only for up to 40 tokens.
+  // masked[i][j] is as in Megatron's attention_mask. Only for texts of up to 40 tokens.
   std::vector<std::vector<bool>> masked;
 };
 
