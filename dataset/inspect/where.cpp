@@ -182,7 +182,8 @@ struct slot_question {
   bool is_one() const { return rank && slot; }
 };
 
-/// @return nullopt if none of these flags is given
+/// Returns the slots that `--step` or `--iteration` asks for, with `--rank` and `--slot` if given.
+/// Returns nullopt if none of these flags is given.
 std::optional<slot_question> slot_question_of(const command_line& line) {
   const auto step = line.find<std::int64_t>("step");
   const auto iteration = count_of(line, "iteration", 1, where_help);

@@ -101,7 +101,7 @@ MILLRACE_INLINE void blend_slots::lay() {
     std::int64_t numerator;  // M (x + 1) - 1
     std::int64_t count;      // c
     std::size_t source;
-    // The order is "later", so the earliest deadline is at the top of the heap.
+    // A later deadline is "less", so the earliest deadline is at the top of the heap.
     bool operator<(const deadline& other) const noexcept {
       const std::int64_t left = numerator * other.count;
       const std::int64_t right = other.numerator * count;

@@ -20,7 +20,8 @@ namespace millrace::formats {
   throw format_error(value.offset(), problem);
 }
 
-// Each function throws format_error if the value has another type; `name` is for the message.
+// Each of these functions throws format_error if the value has another type. `name` names the value
+// in the message.
 
 template <class T>
 const T& value_of(const json_value& value, const char* name, const char* expected) {

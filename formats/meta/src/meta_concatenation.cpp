@@ -61,7 +61,9 @@ class concatenation {
     shifts_.emplace_back();
   }
 
-  /// @param number  position of the part, from 1
+  /// Appends the next part.
+  ///
+  /// @param number  position of the part, from 1, for messages
   void append(const dataset_meta& part, std::size_t number) {
     check_equal(part, number);
     append_tasks(part, number);

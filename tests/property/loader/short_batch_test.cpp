@@ -78,7 +78,7 @@ class ShortBatch : public testing::TestWithParam<test::run_kind> {
 TEST_P(ShortBatch, HoldsWhatIsLeftWhateverTheRanks) {
   constexpr std::int64_t all = 1000;
   const std::vector<int> once(static_cast<std::size_t>(samples()), 1);
-  // With the largest of these numbers, some ranks get no row.
+  // With 20 ranks, some ranks get no row at all.
   for (const std::int64_t ranks : {1, 2, 3, 4, 7, 20}) {
     SCOPED_TRACE(testing::Message() << ranks << " ranks");
     std::string end;

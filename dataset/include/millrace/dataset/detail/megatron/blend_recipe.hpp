@@ -18,7 +18,7 @@
 namespace millrace::dataset {
 
 /// The inputs of megatron-core's BlendedDataset, and the values that it derives from these inputs.
-/// To create an object, the number of samples in each dataset of a part must be known.
+/// A recipe can be created only once the number of samples in each dataset of the part is known.
 class MILLRACE_EXPORT blend_recipe {
  public:
   /// @param plan     the plan of a part that is blended
