@@ -25,8 +25,8 @@ using formats::input_extent;
 using formats::json_string;
 using formats::meta_counts;
 
-/// Largest number of inputs that a line lists by name. Of any further inputs, only the count is
-/// shown.
+/// Largest number of inputs that a line lists by name. For all further inputs, the line shows only
+/// their count.
 constexpr std::size_t most_names = 3;
 
 /// @throws format_error  `meta` was not written for `data`.
@@ -99,7 +99,8 @@ std::optional<dataset_meta> find_meta(const dataset::indexed_dataset& data) {
 
 void check_root(const dataset::indexed_dataset& data, const dataset_meta& meta,
                 const std::optional<std::string>& root) {
-  if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may have been added later
+  // A .sum may have been added after the .meta.
+  if (!meta.sum_root || meta.sum_root == root) return;
   throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0,
                      fmt::format("the checksum root is {}, but {}", *meta.sum_root,
                                  root ? "the .sum has " + *root : "there is no .sum"));
@@ -147,7 +148,8 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
     if (!meta || !meta->src_version) return std::nullopt;
     throw format_error(meta_path, 0, "it describes a .src, but there is none; restore it");
   }
-  if (!meta || !meta->src_version) {  // a .src may be added later, without the order of the inputs
+  // A .src that was added after the .meta; the order of its documents is unknown.
+  if (!meta || !meta->src_version) {
     dataset::verify_sources(*sources);
     return static_cast<std::int64_t>(sources->input_count());
   }

@@ -173,7 +173,7 @@ void write_json(formats::json_writer& json, const prepared_blend& one) {
   write_json(json, one.what);
 }
 
-/// Reports what was prepared: as text immediately, or as JSON at the end.
+/// Reports the caches that were prepared. Text is printed immediately, JSON at the end.
 class report {
  public:
   explicit report(bool as_json) : as_json_(as_json) {}

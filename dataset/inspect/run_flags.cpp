@@ -164,7 +164,7 @@ dataset::split_part part_of(const command_line& line, const std::string& help) {
   throw misuse("--part '" + said + "': expected train, valid or test", help);
 }
 
-/// @param samples  samples of the part; those of other parts do not affect the run
+/// @param samples  samples of the part that the run serves; other parts do not affect the run
 dataset::megatron_run megatron_of(const command_line& line, const dataset::data_blends& data,
                                   const dataset::gpt_request& request,
                                   std::optional<std::int64_t> samples, const std::string& help) {
@@ -207,8 +207,8 @@ std::optional<std::int64_t> count_of(const command_line& line, const char* flag,
 
 namespace {
 
-/// Returns true if a flag that takes one of two words was given with the second one; false if it
-/// has the first one or was not given.
+/// Returns true if `flag` was given with the word `second`. Returns false if it was given with the
+/// word `first`, or not given.
 bool is_second_word(const command_line& line, const char* flag, const char* first,
                     const char* second, const std::string& help) {
   const auto said = line.find<std::string>(flag).value_or(first);
@@ -225,7 +225,7 @@ order_kind order_of(const command_line& line, const std::string& help) {
   throw misuse(fmt::format("--order '{}': expected megatron, instant or stored", *said), help);
 }
 
-/// Rejects flags that belong to another order.
+/// Rejects each given flag that does not apply to `order`, or that does not apply without packing.
 void check_order(const command_line& line, order_kind order, bool packed, const std::string& help) {
   if (order == order_kind::megatron && packed) {
     throw misuse(
@@ -304,8 +304,8 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
   return dataset::check(options);
 }
 
-/// With --full-validation, Megatron uses a separate sampler for the valid part and requests no
-/// particular number of its samples.
+/// Returns the sampler that the flags select. With `--full-validation`, Megatron uses a separate
+/// sampler for the valid part, and requests no particular number of samples for that part.
 dataset::sampler_type sampler_of(const command_line& line, order_kind order,
                                  dataset::split_part part, const std::string& help) {
   const bool cyclic = is_second_word(line, "dataloader-type", "single", "cyclic", help);

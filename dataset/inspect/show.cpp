@@ -65,7 +65,7 @@ struct source {
   formats::source_place place;
 };
 
-/// A sequence of the document, or the part of it that is shown.
+/// A sequence of the document, with the tokens that are shown.
 struct piece {
   std::int64_t sequence;
   std::int64_t tokens;  // length of the whole sequence
@@ -138,7 +138,7 @@ std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
       } else if (std::isfinite(shown.as_double(i))) {
         json.value(shown.as_double(i));
       } else {
-        json.null();  // not finite: JSON has no such number
+        json.null();  // the token is not finite, and JSON cannot represent it
       }
     }
     json.close(']');
@@ -199,7 +199,7 @@ std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) 
   }
 }
 
-/// The tokenizer of a PREFIX.meta if it can be built without files; otherwise null.
+/// The tokenizer that PREFIX.meta names, if it can be built without files; otherwise null.
 std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const tokenizer_identity& made_by) {
   tokenizer::tokenizer_options options;
   options.type = made_by.type;
@@ -251,7 +251,7 @@ std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::
   return made;
 }
 
-/// The most tokens to show.
+/// The largest number of tokens to show.
 std::int64_t token_limit(const command_line& line) {
   const auto tokens = line.find<std::int64_t>("tokens");
   const bool all = line.values["all"].as<bool>();

@@ -198,7 +198,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
   return data;
 }
 
-/// Caveats to report with the figures.
+/// Caveats to print with the results.
 std::vector<std::string> notes_of(const request& asked, const stored_data& data) {
   std::vector<std::string> notes;
   if (asked.run.steps.steps < 500) {
@@ -358,7 +358,7 @@ int simulate(const arguments& args) {
   const request asked = request_of(*line, *run);
   const stored_data data = data_of(*run, asked.cold);
   const auto seq_length = *line->find<std::int64_t>("seq-length");
-  run.reset();  // each rank creates its own
+  run.reset();  // each rank creates its own run
   const std::vector<rank_outcome> outcomes = run_ranks(asked.run);
   command::answer(line->json ? as_json(asked, data, outcomes, seq_length)
                              : as_text(asked, data, outcomes, seq_length));

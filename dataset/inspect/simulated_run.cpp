@@ -31,8 +31,8 @@ rank_outcome run_rank(const simulated_run& what, std::int64_t rank,
                       const loader::simulate_options& steps) {
   const loader::loader_options options = what.options(rank);
   rank_outcome outcome;
-  // The loader has this number of slots (the memory of one batch each). It has fewer if the run is
-  // shorter, but `simulate_rank` rejects a run that short.
+  // The loader has this many slots; each slot holds one batch. A loader has fewer slots if its run
+  // is shorter than that, but `simulate_rank` rejects such a run.
   outcome.slots = options.look_ahead + 1 + options.threads;
   loader::batch_loader loader(what.run().order, options);
   outcome.times = loader::simulate_rank(loader, outcome.slots, steps);
@@ -57,7 +57,7 @@ std::vector<rank_outcome> run_threads(const simulated_run& what) {
         } catch (...) {
           failures[r] = std::current_exception();
         }
-        together.arrive_and_drop();  // so that no rank waits for a failed one
+        together.arrive_and_drop();  // so that no other rank waits for the failed one
       });
     }
   }
@@ -75,7 +75,7 @@ struct child {
 
 static_assert(std::is_trivially_copyable_v<rank_outcome>);
 
-/// Runs a rank and writes to `to`: a byte for the kind of result, then the outcome or an error
+/// Runs a rank. Writes one byte for the kind of result to `to`, followed by the outcome or an error
 /// message. Never returns.
 [[noreturn]] void run_child(const simulated_run& what, std::int64_t rank, int to) {
   std::string text(1, 'E');
@@ -91,7 +91,7 @@ static_assert(std::is_trivially_copyable_v<rank_outcome>);
     if (size < 0 && errno != EINTR) break;
     if (size > 0) at += static_cast<std::size_t>(size);
   }
-  ::_exit(0);  // must not flush or remove anything that belongs to the parent
+  ::_exit(0);  // must not flush or remove anything that belongs to the parent process
 }
 
 child start_child(const simulated_run& what, std::int64_t rank) {

@@ -22,8 +22,8 @@ const char* const state_flag_help =
 
 namespace {
 
-/// Returns the state of the run that the flags describe. Leaves out the options that `state` leaves
-/// out.
+/// Returns the state of the run that the flags describe. Options that `state` does not contain are
+/// left out.
 dataset::run_state described(dataset::run_state run, const run_configuration& of,
                              const dataset::run_state& state) {
   const dataset::sampler_options& ranks = of.sampler;

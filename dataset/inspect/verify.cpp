@@ -130,7 +130,7 @@ int verify(const arguments& args) {
     if (meta) check_root(data, *meta, beside.root);
     if (meta) check_all_counts(data, *meta);
     beside.src_inputs = check_sources(data, meta);
-    // Without checksums, the tokens can only be checked against the vocabulary size. This check
+    // Without checksums, the tokens can be checked only against the vocabulary size. That check
     // reads the whole .bin.
     if (!vocab_size && meta && !beside.root) vocab_size = meta->tokenizer.vocab_size;
     if (vocab_size) dataset::verify_tokens(data, *vocab_size);

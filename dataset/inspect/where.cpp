@@ -75,8 +75,8 @@ std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
 
-/// Text for a sample's position in the run without edits, if `wanted`. Edits refer to these
-/// positions.
+/// If `wanted`, returns a text with the sample's position in the run without edits, to which edits
+/// refer. Otherwise returns an empty text.
 std::string unedited_text(bool wanted, std::int64_t position) {
   return wanted ? fmt::format(" ({} without edits)", position) : "";
 }
@@ -121,7 +121,7 @@ void write_json(formats::json_writer& json, const dataset::run_places& places,
 }
 
 struct question {
-  std::int64_t source;  // first source with the dataset of the document
+  std::int64_t source;  // the first source that reads the document's dataset
   std::int64_t document;
   std::int64_t samples;  // number of served samples
 };
@@ -157,7 +157,7 @@ std::string as_json(const std::string& prefix, const question& q,
   return json.close(']').close('}').text() + '\n';
 }
 
-/// The first source that reads the dataset given by --of.
+/// The first source that reads the dataset given by `--of`.
 std::int64_t source_of(const command_line& line, const dataset::run& order) {
   const auto wanted = line.find<std::string>("of");
   const std::filesystem::path prefix = wanted ? std::filesystem::path(*wanted) : order.prefix(0);
@@ -178,7 +178,7 @@ std::int64_t source_of(const command_line& line, const dataset::run& order) {
   return first;
 }
 
-/// The slots that --step or --iteration, --rank and --slot select.
+/// The slots that `--step` or `--iteration`, `--rank` and `--slot` select.
 struct slot_question {
   std::int64_t step;
   std::optional<std::int64_t> rank;  // nullopt: all ranks
@@ -187,7 +187,8 @@ struct slot_question {
   bool is_one() const { return rank && slot; }
 };
 
-/// @return nullopt if none of these flags is given
+/// Returns the slots that `--step` or `--iteration` asks for, with `--rank` and `--slot` if given.
+/// Returns nullopt if none of these flags is given.
 std::optional<slot_question> slot_question_of(const command_line& line) {
   const auto step = line.find<std::int64_t>("step");
   const auto iteration = count_of(line, "iteration", 1, where_help);
@@ -203,8 +204,8 @@ std::optional<slot_question> slot_question_of(const command_line& line) {
   return std::nullopt;
 }
 
-/// The served slots of the step, sorted by rank and slot. If some are not served, reports it on
-/// stderr.
+/// The slots of the step that are served, sorted by rank and slot. If some slots are not served,
+/// prints a message on stderr.
 ///
 /// @throws config_error  the step, rank or slot does not exist, or none of the slots is served
 std::vector<dataset::slot_place> served_slots(const slot_question& q,

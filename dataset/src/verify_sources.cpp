@@ -12,8 +12,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Compares the places of documents, in document order, with the parts of the inputs that were
-/// read.
+/// Compares the places of the documents with the parts of the inputs that were read. Call it once
+/// per document, in document order.
 class place_check {
  public:
   place_check(const document_sources& sources, std::span<const source_extent> inputs,

@@ -28,7 +28,7 @@ import tempfile
 import time
 
 PROGRAMS = ("preprocess_data", "merge_datasets", "inspect_dataset")
-# Files with messages, not data.
+# # Suffixes of files that contain messages, not data.
 NOT_DATA = {".log", ".out"}
 
 
@@ -38,7 +38,7 @@ def data_files(folder):
 
 
 def first_difference(old, new):
-    """Why two dictionaries of files differ, or an empty text."""
+    """Returns why two dictionaries of files differ, or an empty text if they are equal."""
     for name in sorted(old.keys() ^ new.keys()):
         return f"only the {'old' if name in old else 'new'} version made {name}"
     for name, data in old.items():
@@ -73,7 +73,7 @@ class version:
                 sys.exit(f"compare_builds.py: {self.bin / program} is missing; build it first")
 
     def folder(self, case, inputs):
-        """A fresh folder of one case, with links to the inputs under equal names."""
+        """Creates the folder of a case, with links to the inputs. Both versions use the same link names."""
         folder = self.work / self.name / case
         folder.mkdir(parents=True)
         for path in inputs:
@@ -90,7 +90,7 @@ class version:
             raise RuntimeError(f"{self.name}: {' '.join(map(str, command))}: exit {made.returncode}\n{text[-2000:]}")
 
     def compile_serve(self, source):
-        """The program that serves batches and saves states, against this version."""
+        """Compiles the program that serves batches and saves states, with the library of this version."""
         program = self.work / f"serve_{self.name}"
         libraries = [path for name in ("loader", "dataset")
                      for path in [self.root / f"build/{name}/libmillrace_{name}.a"] if path.exists()]
@@ -174,7 +174,7 @@ def compare_cases(old, new, corpora, kinds):
 
 
 def compare_resumed(old, new, corpora, kinds):
-    """The old version is killed when it has written a share of the tokens; the new one resumes."""
+    """Kills the old version when it has written a share of the tokens, and resumes with the new version."""
     kind = "gpt2" if "gpt2" in kinds else "bytes"
     command = ["--input", *(c.name for c in corpora), "--output-prefix", "p", "--on-bad-record", "quarantine",
                *kinds[kind], "--workers", "2"]
@@ -234,7 +234,7 @@ def compare_states(old, new, corpora, kinds):
 
 
 def inputs_of(root, corpora, work, limit):
-    """The sample and the corpora, each cut to `limit` bytes at a line's end."""
+    """Copies the sample and the corpora. Cuts each at the end of a line, after at most `limit` bytes."""
     folder = work / "inputs"
     folder.mkdir(parents=True)
     made = []

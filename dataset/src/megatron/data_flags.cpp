@@ -85,7 +85,7 @@ MILLRACE_INLINE data_blends resolve_data_flags(const data_flags& flags) {
   for (const auto& [flag, words] : parts) {
     if (!*words) continue;
     sources.emplace_back(flag);
-    break;  // these three flags may be combined, so add one
+    break;  // these three flags may be combined, so they count as one
   }
   constexpr const char* one_of =
       "pass one of --data-path, --data-args-path, --per-split-data-args-path, or "

@@ -65,7 +65,7 @@ MILLRACE_INLINE gpt_description description_of(const planned_dataset& planned,
           caches.tokenizer};
 }
 
-/// Opens the index of a source, and checks that it is the one that the run was built with.
+/// Opens the index of a source, and checks that the source is the one that the run was built with.
 MILLRACE_INLINE index_columns open_columns(const megatron_run::source_info& of) {
   index_columns columns(of.prefix);
   if (columns.sequence_count() == of.sequences && columns.token_count() == of.tokens &&
@@ -88,8 +88,8 @@ MILLRACE_INLINE gpt_order order_of(const megatron_run::source_info& of, length_c
                      "; build it with inspect_dataset prepare-cache");
 }
 
-/// Checks that the cached blend, if any, equals the blend that was built. This is necessary because
-/// a cache does not record how its blend was rounded, and another rounding gives another order.
+/// Checks that the cached blend, if there is one, equals the blend that was built. A cache does not
+/// record how its blend was rounded, and another rounding gives another order.
 MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const blend_recipe& recipe,
                                         const part_plan& plan, const gpt_request& request,
                                         const std::optional<std::string>& split,
@@ -184,7 +184,7 @@ MILLRACE_INLINE megatron_run megatron_run::build(const part_plan& plan, gpt_requ
     lengths.push_back(sources.back().plan.samples);
   }
   auto all = std::make_shared<contents>(std::move(sources), most_open);
-  // Open every cache now, so that an unusable one is reported immediately.
+  // Open every cache now, so that an unusable cache is reported immediately.
   if (caches) {
     for (std::int64_t s = 0; s < all->pool.size(); ++s) (void)all->pool.get(s);
   }
@@ -214,7 +214,7 @@ MILLRACE_INLINE run_state megatron_run::describe(const std::vector<source_info>&
   for (const source_info& each : sources) state.data.push_back({.prefix = each.prefix.string()});
   state.split = split.value_or("");
   state.split_part = name(request.part);
-  state.samples.assign(3, 0);  // for other parts, unknown and not needed
+  state.samples.assign(3, 0);  // samples of the other parts are unknown and not needed
   state.samples[static_cast<std::size_t>(request.part)] =
       (plan.blended ? plan.size : plan.datasets[0].num_samples).value_or(-1);
   state.surplus = plan.surplus;

@@ -34,7 +34,7 @@ USUAL = "tp-cp-ep-dp-pp"
 
 
 def random_order(rng, sizes, seen):
-    """Of all axes or of those that must be in it; sometimes one of these is missing."""
+    """Draws an order of all axes, or of those that must be in it. Sometimes leaves out an axis that must be in it."""
     axes = [a for a in AXES if sizes[a] > 1 or rng.random() < 0.7] or ["tp"]
     rng.shuffle(axes)
     if rng.random() < 0.1 and len(axes) > 1:
@@ -117,8 +117,8 @@ def slice_case(rng, seen):
         return question, None
     whole = torch.arange(rows * seq_len).reshape(rows, seq_len)
     part = get_batch_on_this_cp_rank({"tokens": whole}, Group(rank, cp))["tokens"]
-    # Text token i is the input at i and the label at i - 1. The rank must read exactly these
-    # tokens.
+    # Text token i is the input at index i and the label at index i - 1. The rank must read exactly
+    # the tokens of its inputs and labels.
     needed = sorted({int(i) + k for i in part[0] for k in (0, 1)})
     reads = []
     for token in needed:

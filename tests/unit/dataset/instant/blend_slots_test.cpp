@@ -44,7 +44,8 @@ TEST(BlendSlots, TakesRatiosAlone) {
 }
 
 TEST(BlendSlots, RoundsByLargestRemainder) {
-  const blend_slots slots(weights{1, 1, 1});  // 21845.33 slots each: source 0 gets the rest
+  // 21845.33 slots for each source; source 0 gets the remaining slot.
+  const blend_slots slots(weights{1, 1, 1});
   EXPECT_EQ(slots.slots(0), 21846);
   EXPECT_EQ(slots.slots(1), 21845);
   EXPECT_EQ(slots.slots(2), 21845);

@@ -104,7 +104,7 @@ TEST(DataFlags, ReadBlendsOfPartsFromAFile) {
   EXPECT_THROW(resolve({{"--per-split-data-args-path", {path}}}), format_error);
 }
 
-// Every truncation of the text is refused, and nothing after its end is read.
+// Every truncation of the text is refused. Nothing after the end of the text is read.
 TEST(DataFlags, RefuseEveryTruncationOfAFile) {
   const std::string whole = R"({"train": [0.3, "a", 1, "\u00e9"], "valid": "c", "test": null})";
   EXPECT_TRUE(read_part_blends(whole, "file")[0].has_value());

@@ -147,7 +147,7 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
 }
 
-// An edit can have any step whose position fits into 64 bits. If the caller's function from steps
+// An edit can name any step whose position fits into 64 bits. If the caller's function from steps
 // to positions returns a negative position, as after an overflow, the edit is refused.
 TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   edit far = skip(1, std::int64_t{1} << 40);
@@ -167,8 +167,8 @@ TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   }
 }
 
-// Skips bring a run to its last position earlier. Asking the edited run for a sample past that
-// position is an error.
+// With skips, a run reaches its last position after fewer samples. Asking the edited run for a
+// sample past that position is an error.
 TEST(EditedStream, EndsWhereTheRunDoes) {
   const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
   EXPECT_EQ(stream.served_before(8), 8);
@@ -220,8 +220,9 @@ bool keeps_out(const edit& e, std::int64_t position,
   });
 }
 
-/// Checks what the stream reports about each sample: whether it is served in its turn, again, or
-/// never, and because of which edit. `expected` lists the positions that were served.
+/// Checks what the stream reports about each position: whether it is served for the first time,
+/// replayed or never served, and because of which edit. `expected` lists the positions that are
+/// served.
 void expect_told_apart(const edited_stream& stream, const std::vector<edit>& edits,
                        const std::map<std::int64_t, positions>& documents,
                        const positions& expected) {
@@ -303,7 +304,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
     try {
       stream = stream_of(edits, documents);
     } catch (const config_error&) {
-      continue;  // earlier skips moved past the replay's place
+      continue;  // earlier skips have already moved the run past the place of the replay
     }
     const auto expected = test::naive_stream(edits, 300, step_samples, documents);
     ASSERT_EQ(first_of(stream, 300), expected) << round;
@@ -313,7 +314,8 @@ TEST(EditedStream, IsThatOfANaiveModel) {
       ASSERT_EQ(stream.reached(static_cast<std::int64_t>(n)), furthest) << round << ", " << n;
       furthest = std::max(furthest, expected[n] + 1);
       if (n % 16 != 0) continue;
-      // A run that ends at this position serves everything before the first position at or past it.
+      // If the run ends at this position, it serves all samples before the first sample whose
+      // position is this one or later.
       const auto beyond =
           std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
       ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;
@@ -325,7 +327,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
         if (expected[n] == p) naive.push_back(static_cast<std::int64_t>(n));
       }
       positions found = stream.all_served(p);
-      std::erase_if(found, [](std::int64_t n) { return n >= 300; });  // beyond the model
+      std::erase_if(found, [](std::int64_t n) { return n >= 300; });  // outside the model
       ASSERT_EQ(found, naive) << round << ", position " << p;
       if (naive.empty()) continue;
       ASSERT_EQ(stream.served(p), naive.front());
