@@ -28,21 +28,25 @@ const std::string audit_help =
         R"(usage: inspect_dataset audit PREFIX --order ORDER --seq-length L [RUN FLAGS]
            [--first-step N] [--last-step N] [--state FILE] [--json]
 
-Counts how often each token is an input, over every step, rank and slot of a run. Accounts for all
-tokens of each dataset in each epoch (megatron: in all epochs together): served, left out and why,
-missing, replayed by edits, repeated. Fails if tokens are missing or repeated for no known reason.
+Counts how often each token is an input, over every step, rank and slot of a
+run. Accounts for all tokens of each dataset per epoch (order megatron: over
+all epochs): served, left out, missing, replayed and repeated. Fails if tokens
+are missing or repeated for no known reason.
 
 )") +
     run_flags_help +
-    R"(  --first-step N --last-step N audit steps N up to, but not including, N (all complete steps)
+    R"(  --first-step N            first step to audit (default: first complete step)
+  --last-step N             step at which to stop, not audited itself
+                            (default: after the last complete step)
 )" + state_flag_help +
-    R"(  --json                       one JSON object: first_step, last_step, sound and ledgers, each with
-                               prefix, round, tokens, times, samples, served, not_in_steps,
-                               left_out, missing, replayed, repeated, label_only, padding, faults
-                               (the first 16)
+    R"(  --json                    print one JSON object: first_step, last_step, sound
+                            and ledgers, each with prefix, round, tokens,
+                            times, samples, served, not_in_steps, left_out,
+                            missing, replayed, repeated, label_only, padding,
+                            faults (the first 16)
 
-  inspect_dataset audit data/web_text_document --order instant --seq-length 4096 --ranks 8 \
-      --micro-batch-size 4 --global-batch-size 256
+  inspect_dataset audit data/web_text_document --order instant --ranks 8 \
+      --seq-length 4096
 )";
 
 using dataset::audit_fault;
@@ -57,12 +61,12 @@ struct audited {
 };
 
 void add_row(std::string& text, std::int64_t tokens, const std::string& what) {
-  fmt::format_to(std::back_inserter(text), "{:>15}  {}\n", tokens, what);
+  fmt::format_to(std::back_inserter(text), "{:>18}  {}\n", grouped(tokens), what);
 }
 
 std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   std::string text = fmt::format(
-      "{}, {}: {}{}\n", prefix, ledger.round.name, counted(ledger.tokens, "token"),
+      "{}, {}: {}{}\n", prefix, ledger.round.name, grouped(ledger.tokens, "token"),
       ledger.round.times == 1 ? std::string() : fmt::format(", {} times", ledger.round.times));
   add_row(text, ledger.served, "served the expected number of times");
   add_row(text, ledger.not_in_steps, "only in samples before or after these steps");
@@ -71,12 +75,12 @@ std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   for (const auto& [why, tokens] : ledger.replayed) add_row(text, tokens, "replayed: " + why);
   fmt::format_to(std::back_inserter(text),
                  "not counted above ({}): {} repeated, {} only as the last label, {} of padding\n",
-                 counted(ledger.samples, "sample"), ledger.repeated, ledger.label_only,
-                 ledger.padding);
+                 grouped(ledger.samples, "sample"), grouped(ledger.repeated),
+                 grouped(ledger.label_only), grouped(ledger.padding));
   for (const audit_fault& each : ledger.faults) {
     fmt::format_to(std::back_inserter(text),
                    "fault: {} starting at token {} of sequence {}: served {}, expected {}\n",
-                   counted(each.tokens, "token"), each.first, each.sequence,
+                   grouped(each.tokens, "token"), each.first, each.sequence,
                    counted(each.times, "time"), each.expected);
   }
   return text;
@@ -121,9 +125,11 @@ audited audit_of(const command_line& line, const run_configuration& run) {
                  {},
                  true};
   if (first >= last) {
-    throw config_error(fmt::format("the run has {}, fewer than the {} of one step",
-                                   counted(served.end - served.ranks.first_sample(), "sample"),
-                                   served.ranks.steps().samples_of(first)));
+    throw config_error(fmt::format(
+        "the run has {}, expected at least the {} of one step; pass more data or a smaller "
+        "--global-batch-size",
+        grouped(served.end - served.ranks.first_sample(), "sample"),
+        grouped(served.ranks.steps().samples_of(first))));
   }
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     result.prefixes.push_back(order.prefix(s).string());

@@ -87,7 +87,7 @@ std::optional<command_line> parse_options(const arguments& args, const po::optio
   auto result = parse_all(args, own, help);
   if (!result) return result;
   const auto words = result->find<std::vector<std::string>>("prefix");
-  if (words) throw misuse("'" + words->front() + "' is unexpected: it belongs to no option", help);
+  if (words) throw misuse("'" + words->front() + "' belongs to no flag", help);
   return result;
 }
 
@@ -98,7 +98,10 @@ std::optional<command_line> parse_run_options(const arguments& args,
 }
 
 command::usage_error misuse(const std::string& what, const std::string& help) {
-  return command::usage_error(what, help.substr(0, help.find("\n\n")));
+  const std::string start = "usage: " + std::string(program_name) + ' ';
+  const std::size_t verb = help.starts_with(start) ? start.size() : help.size();
+  return command::usage_error(what, help.substr(0, help.find("\n\n")),
+                              help.substr(verb, help.find(' ', verb) - verb));
 }
 
 }  // namespace millrace::inspect

@@ -33,32 +33,33 @@ struct command_line {
 /// @param own   the verb's options, in addition to `--json` and `--help`
 /// @param help  one screen; its first paragraph is the usage that is appended to errors
 /// @throws usage_error   the arguments are invalid.
-/// @throws config_error  as suggest_dataset
+/// @throws config_error  as `suggest_dataset`
 std::optional<command_line> parse(const arguments& args,
                                   const boost::program_options::options_description& own,
                                   const std::string& help);
 
-/// Like `parse`, for a verb that takes only options, no PREFIX.
+/// Like `parse`, for a verb that takes options but no PREFIX.
 ///
 /// @throws usage_error  the options are invalid, or there is a positional argument.
 std::optional<command_line> parse_options(const arguments& args,
                                           const boost::program_options::options_description& own,
                                           const std::string& help);
 
-/// Like `parse`, for a verb whose data may be given by positional arguments or by options. The
-/// value `prefix` contains the positional arguments.
+/// Like `parse`, for a verb that accepts its data as positional arguments or as options. The
+/// positional arguments become the value `prefix`.
 ///
 /// @throws usage_error  the arguments are invalid.
 std::optional<command_line> parse_run_options(
     const arguments& args, const boost::program_options::options_description& own,
     const std::string& help);
 
-/// Reports a common mistake: PREFIX is the --output-prefix of preprocess_data. The names of the
-/// datasets that it writes are longer: PREFIX_KEY_document.
-/// @throws config_error  PREFIX.idx does not exist, but PREFIX_*.idx do; the message names them
+/// Reports a common mistake: passing the `--output-prefix` of `preprocess_data` as PREFIX. The
+/// names of the datasets that `preprocess_data` writes are longer: PREFIX_KEY_document.
+/// @throws config_error  PREFIX.idx does not exist, but PREFIX_*.idx files do; the message names
+///                       them
 void suggest_dataset(const std::filesystem::path& prefix);
 
-/// An error about the command line, followed by the usage from `help`.
+/// Returns an error about the command line, followed by the usage from `help`.
 command::usage_error misuse(const std::string& what, const std::string& help);
 
 }  // namespace millrace::inspect

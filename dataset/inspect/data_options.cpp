@@ -64,7 +64,7 @@ dataset::part_sizes part_sizes_of(const command_line& line, const std::string& h
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     sizes[p] = line.find<std::int64_t>(samples_flags[p]);
     if (!sizes[p] || *sizes[p] >= 0) continue;
-    throw misuse(fmt::format("--{} is {}, expected 0 or more", samples_flags[p], *sizes[p]), help);
+    throw misuse(fmt::format("--{} {}: expected 0 or more", samples_flags[p], *sizes[p]), help);
   }
   return sizes;
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -23,16 +25,18 @@ namespace {
 
 constexpr const char* info_help = R"(usage: inspect_dataset info PREFIX [--json]
 
-Prints what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and the lengths of sequences and
-documents. If there is a PREFIX.meta, also prints what they were made from. Never reads the .bin.
-Warns if neighboring documents have similar lengths or, by PREFIX.src, come from the same input.
+Prints what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and the
+lengths of sequences and documents. With a PREFIX.meta, also prints what the
+dataset was made from. Never reads the .bin. Warns if neighboring documents
+have similar lengths or, by PREFIX.src, come from the same input.
 
   PREFIX   path of the dataset, without .bin and .idx
-  --json   one JSON object: prefix, dtype, sequences, documents, tokens, bin_bytes, idx_bytes,
-           multimodal, empty_sequences, empty_documents, and sequence_tokens and document_tokens
-           with min, median, mean, max (null if there are none), neighbours with
-           length_correlation, same_input and same_input_shuffled (null if unknown), and meta:
-           the contents of PREFIX.meta (null if there is none)
+  --json   print one JSON object: prefix, dtype, sequences, documents, tokens,
+           bin_bytes, idx_bytes, multimodal, empty_sequences, empty_documents,
+           sequence_tokens and document_tokens with min, median, mean and max
+           (null if there are none), neighbours with length_correlation,
+           same_input and same_input_shuffled (null if unknown), and meta: the
+           contents of PREFIX.meta (null if there is none)
 
   inspect_dataset info data/web_text_document
   inspect_dataset info data/web_text_document --json | jq .tokens
@@ -49,10 +53,20 @@ void add_lengths(formats::json_writer& json, const char* key,
   json.key("mean").value(lengths.mean).key("max").value(lengths.max).close('}');
 }
 
+/// A number that is not negative, such as a mean, with commas and `digits` decimals.
+std::string grouped_decimal(double number, int digits) {
+  const std::string text = fmt::format("{:.{}f}", number, digits);
+  const std::size_t whole = text.find('.');  // npos without decimals
+  return grouped(std::stoll(text.substr(0, whole))) +
+         (whole == std::string::npos ? "" : text.substr(whole));
+}
+
 std::string lengths_line(const dataset::length_statistics& lengths) {
   if (lengths.count == 0) return "none";
-  return fmt::format("min {}, median {}, mean {:.2f}, max {}", lengths.min, lengths.median,
-                     lengths.mean, lengths.max);
+  const bool halved = lengths.median != std::floor(lengths.median);
+  return fmt::format("min {}, median {}, mean {}, max {}", grouped(lengths.min),
+                     grouped_decimal(lengths.median, halved ? 1 : 0),
+                     grouped_decimal(lengths.mean, 2), grouped(lengths.max));
 }
 
 void add_neighbours(formats::json_writer& json, const dataset::neighbour_statistics& found) {
@@ -72,7 +86,7 @@ void add_neighbours(formats::json_writer& json, const dataset::neighbour_statist
 }
 
 std::string empty_note(const dataset::length_statistics& lengths) {
-  return lengths.empty == 0 ? "" : fmt::format(" ({} empty)", lengths.empty);
+  return lengths.empty == 0 ? "" : fmt::format(" ({} empty)", grouped(lengths.empty));
 }
 
 }  // namespace
@@ -123,11 +137,11 @@ int info(const arguments& args) {
   };
   row("prefix", data.prefix().native());
   row("dtype", std::string(formats::name(data.type())));
-  row("sequences", fmt::format("{}{}", data.sequence_count(), empty_note(sequences)));
-  row("documents", fmt::format("{}{}", data.document_count(), empty_note(documents)));
-  row("tokens", fmt::format("{}", data.token_count()));
-  row("bin_bytes", fmt::format("{}", data.bin_size_bytes()));
-  row("idx_bytes", fmt::format("{}", data.idx_size_bytes()));
+  row("sequences", grouped(data.sequence_count()) + empty_note(sequences));
+  row("documents", grouped(data.document_count()) + empty_note(documents));
+  row("tokens", grouped(data.token_count()));
+  row("bin_bytes", grouped(static_cast<std::int64_t>(data.bin_size_bytes())));
+  row("idx_bytes", grouped(static_cast<std::int64_t>(data.idx_size_bytes())));
   row("multimodal", data.is_multimodal() ? "yes" : "no");
   row("sequence_tokens", lengths_line(sequences));
   row("document_tokens", lengths_line(documents));

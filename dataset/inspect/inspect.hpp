@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include <millrace/command/grouped.hpp>
 #include <millrace/command/text.hpp>
 
-/// The verbs of `inspect_dataset`, one file per verb. Each parses its arguments, calls a library,
-/// and prints the answer.
+/// The verbs of `inspect_dataset`, one file per verb. A verb is called with the arguments after its
+/// name. It parses them, calls a library, prints the answer, and returns the exit code of the
+/// program.
 ///
-/// Each takes the arguments after its name and returns the program's exit code.
 /// @throws command::usage_error  the arguments are invalid.
 /// @throws millrace::error       the question could not be answered.
 namespace millrace::inspect {
@@ -18,6 +19,7 @@ inline constexpr const char* program_name = "inspect_dataset";
 
 using arguments = std::vector<std::string>;
 using command::counted;
+using command::grouped;
 
 int info(const arguments& args);
 int verify(const arguments& args);

@@ -35,7 +35,7 @@ instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq
 /// Creates a packed run. Does not store row tables next to the datasets.
 ///
 /// @param reweighted  if true, weights the sources by their number of rows
-/// @throws config_error, io_error, format_error  as dataset::packed_run
+/// @throws config_error, io_error, format_error  as `dataset::packed_run`
 dataset::packed_run packed_of(instant_parts parts, bool reweighted, std::int64_t pad_documents_to);
 
 }  // namespace millrace::inspect

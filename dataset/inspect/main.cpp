@@ -8,6 +8,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "inspect.hpp"
+#include "run_flags.hpp"
 
 namespace millrace::inspect {
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr const char* usage = R"(usage: inspect_dataset VERB PREFIX [OPTIONS]
        inspect_dataset VERB --help
-       inspect_dataset --help | --version)";
+       inspect_dataset --help [run] | --version)";
 
 constexpr const char* programs_help = R"(
 
@@ -23,18 +24,19 @@ Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
 
   info           print type, counts, sizes and lengths
   verify         check every entry; report the first fault and its byte
-  show           print one document: its ids, and its text if the tokenizer is known
-  prepare-cache  build the index caches that Megatron would build, in advance
-  where          find the documents that a slot of a run serves, or the slots that serve a document
-  audit          check that a run serves each token once per epoch, and account for the rest
+  show           print one document: its ids, and its text if possible
+  prepare-cache  build the index caches of Megatron before the training starts
+  where          find the documents of a step, or the steps of a document
+  audit          check that a run serves each token once per epoch
   simulate       estimate how well the loader keeps accelerators busy
 
-Answers go to stdout, everything else to stderr; with --json the answer is one JSON object.
-Exit status: 0 done, 1 failed or a fault found, 2 wrong command line.
+--help run shows the flags that describe a run, for where, audit and simulate.
+Answers go to stdout, everything else to stderr. With --json, the answer is one
+JSON object. Exit codes: 0 done, 1 failed or a fault found, 2 wrong flags.
 
   inspect_dataset info data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257 --json
-  inspect_dataset show data/web_text_document --doc 0 --tokenizer-type ByteLevelTokenizer
+  inspect_dataset show data/web_text_document --doc 0
   inspect_dataset prepare-cache --help
 )";
 
@@ -52,7 +54,14 @@ int run(arguments args) {
   const std::string first = args.front();
   args.erase(args.begin());
   if (first == "--help" || first == "-h") {
-    command::answer(std::string(usage) + programs_help);
+    if (args.empty()) {
+      command::answer(std::string(usage) + programs_help);
+    } else if (args.front() == "run") {
+      command::answer(all_run_flags_help);
+    } else {
+      throw command::usage_error("--help " + args.front() +
+                                 ": expected run or nothing; the help of a verb is VERB --help");
+    }
     return command::exit_done;
   }
   if (first == "--version") {

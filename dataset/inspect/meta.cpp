@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <millrace/command/grouped.hpp>
 #include <millrace/command/text.hpp>
 #include <millrace/dataset/detail/document_sources.hpp>
 #include <millrace/dataset/detail/sidecar_paths.hpp>
@@ -17,15 +18,15 @@ namespace millrace::inspect {
 
 namespace {
 
-using command::counted;
+using command::grouped;
 using command::one_line;
 using formats::dataset_meta;
 using formats::input_extent;
 using formats::json_string;
 using formats::meta_counts;
 
-/// Largest number of inputs that a line lists by name. Of any further inputs, only the count is
-/// shown.
+/// Largest number of inputs that a line lists by name. For all further inputs, the line shows only
+/// their count.
 constexpr std::size_t most_names = 3;
 
 /// @throws format_error  `meta` was not written for `data`.
@@ -52,17 +53,19 @@ std::string inputs_line(const dataset_meta& meta) {
     if (i < most_names && input.begin != 0) names += fmt::format(" from byte {}", input.begin);
   }
   if (meta.inputs.size() > most_names) {
-    names += fmt::format(" and {} more", meta.inputs.size() - most_names);
+    names += fmt::format(" and {} more",
+                         grouped(static_cast<std::int64_t>(meta.inputs.size() - most_names)));
   }
-  return fmt::format("{} of {} bytes, {}{}",
-                     counted(static_cast<std::int64_t>(meta.inputs.size()), "input"), bytes,
-                     counted(meta.counts.lines, "line"), names);
+  return fmt::format(
+      "{} of {} bytes, {}{}", grouped(static_cast<std::int64_t>(meta.inputs.size()), "input"),
+      grouped(static_cast<std::int64_t>(bytes)), grouped(meta.counts.lines, "line"), names);
 }
 
 std::string bad_records_line(const dataset_meta& meta) {
   std::string text;
   for (const auto& [kind, count] : meta.counts.bad_records) {
-    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, one_line(kind));
+    if (count != 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(count), one_line(kind));
   }
   return (text.empty() ? "none" : text) +
          fmt::format(" (policy: {})", one_line(meta.on_bad_record));
@@ -71,7 +74,7 @@ std::string bad_records_line(const dataset_meta& meta) {
 std::string tokenizer_line(const dataset_meta& meta) {
   const auto& tokenizer = meta.tokenizer;
   return fmt::format(
-      "{} of {} ids, {}, fingerprint {}", one_line(tokenizer.type), tokenizer.vocab_size,
+      "{} of {} ids, {}, fingerprint {}", one_line(tokenizer.type), grouped(tokenizer.vocab_size),
       tokenizer.eod ? fmt::format("eod {}{}", *tokenizer.eod, meta.append_eod ? " appended" : "")
                     : "no eod",
       one_line(tokenizer.fingerprint));
@@ -96,7 +99,8 @@ std::optional<dataset_meta> find_meta(const dataset::indexed_dataset& data) {
 
 void check_root(const dataset::indexed_dataset& data, const dataset_meta& meta,
                 const std::optional<std::string>& root) {
-  if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may have been added later
+  // A .sum may have been added after the .meta.
+  if (!meta.sum_root || meta.sum_root == root) return;
   throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0,
                      fmt::format("the checksum root is {}, but {}", *meta.sum_root,
                                  root ? "the .sum has " + *root : "there is no .sum"));
@@ -142,9 +146,10 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   const auto meta_path = dataset::sidecar_paths(data.prefix()).meta;
   if (!sources) {
     if (!meta || !meta->src_version) return std::nullopt;
-    throw format_error(meta_path, 0, "it describes a .src, but there is none");
+    throw format_error(meta_path, 0, "it describes a .src, but there is none; restore it");
   }
-  if (!meta || !meta->src_version) {  // a .src may be added later, without the order of the inputs
+  // A .src that was added after the .meta; the order of its documents is unknown.
+  if (!meta || !meta->src_version) {
     dataset::verify_sources(*sources);
     return static_cast<std::int64_t>(sources->input_count());
   }

@@ -30,7 +30,7 @@ void check_root(const dataset::indexed_dataset& data, const formats::dataset_met
 /// @throws format_error  PREFIX.meta is inconsistent, or contradicts the `.idx`.
 void check_all_counts(const dataset::indexed_dataset& data, const formats::dataset_meta& meta);
 
-/// Verifies PREFIX.src, and compares it with `meta` if given.
+/// Verifies PREFIX.src. Compares it with `meta` if `meta` is given.
 ///
 /// @return the number of inputs that PREFIX.src names; nullopt if there is no PREFIX.src
 /// @throws format_error  an entry of PREFIX.src is inconsistent or contradicts `meta`; or `meta`

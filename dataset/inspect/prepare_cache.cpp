@@ -30,35 +30,35 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr const char* prepare_cache_help =
-    R"(usage: inspect_dataset prepare-cache --data-path [WEIGHT] PREFIX ... [--split TEXT] --seq-length L
+    R"(usage: inspect_dataset prepare-cache --data-path PREFIX ... --seq-length L
            --data-cache-path FOLDER --tokenizer-description FILE.json [OPTIONS]
 
-Builds the index caches that Megatron's first rank would build before it trains, with the same names
-and bytes. What is there already, whole and fitting, is left alone. Paths, weights and --split enter
-the names: give them as the run does. Fails where what is there does not fit.
+Builds the index caches of Megatron, with the same names and bytes. Keeps valid
+caches, fails on others. Pass paths, weights and --split just as to Megatron.
 
-  --data-path, --split            data that is split into parts; how: without it '969, 30, 1'
-  --train-data-path, --valid-data-path, --test-data-path   instead: data for each part
-  --data-args-path FILE, --per-split-data-args-path FILE   the same, in files
-  --train-samples N               and --valid-samples, --test-samples; left out: one epoch
-  --full-validation, --multiple-validation-sets, --mid-level-dataset-surplus X (0.005)
-  --seq-length L                  tokens of a sample
-  --seed N                        0 to 4294967295; 1234 without it
-  --blend-rounding twice|fused    fused: as Megatron blends on machines with FMA; twice without it
-  --data-cache-path FOLDER        where the files go; it is made if it is not there
-  --tokenizer-description FILE.json
-                                  identifiers of Megatron's tokenizer; without this flag, the error
-                                  shows the Python that writes the file
-  --no-extra-token                samples have no token beside their L for the last label
-  --keep-partial-validation       the last sample of validation may be partial
-  --verify                        look at every number of what is there, not at some samples
-  --threads N                     1 or 2 for each dataset; 2 without it
-  --json                          one JSON object: datasets and blends, each with part, samples,
-                                  name, built, verified; of datasets also prefix, num_samples,
-                                  epochs, tokens_per_epoch, separate_last_epoch
+  --data-path [WEIGHT] PREFIX ...   data that --split divides into parts
+  --split TEXT              weights of the parts (default: '969, 30, 1')
+  --train-data-path, --valid-data-path, --test-data-path   data per part
+  --data-args-path, --per-split-data-args-path FILE   data, named in a file
+  --train-samples, --valid-samples, --test-samples N   (default: one epoch)
+  --full-validation, --multiple-validation-sets   as in Megatron
+  --mid-level-dataset-surplus X   extra samples of a blend (default: 0.005)
+  --seq-length L            tokens per sample
+  --seed N                  seed, 0 to 4294967295 (default: 1234)
+  --blend-rounding twice|fused   rounding (default: twice); fused: as with FMA
+  --data-cache-path FOLDER  folder of the caches; created if it is missing
+  --tokenizer-description FILE.json   identifiers of Megatron's tokenizer;
+                            without this flag, an error shows how to write FILE
+  --no-extra-token          no token after each sample's L for its last label
+  --keep-partial-validation  keep the last, incomplete validation sample
+  --verify                  check all of an existing cache, not only samples
+  --threads N               threads per dataset, 1 or 2 (default: 2)
+  --json                    print one JSON object: datasets and blends, each
+                            with part, samples, name, built, verified; datasets
+                            also prefix, num_samples, epochs, tokens_per_epoch,
+                            separate_last_epoch
 
-  inspect_dataset prepare-cache --data-path 0.7 web_text_document 0.3 code_text_document \
-      --seq-length 4096 --train-samples 1000000 --valid-samples 10000 --test-samples 0 \
+  inspect_dataset prepare-cache --data-path a_text_document --seq-length 4096 \
       --data-cache-path cache --tokenizer-description tokenizer.json
 )";
 
@@ -73,7 +73,7 @@ std::int64_t number_of(const command_line& line, const char* flag, std::int64_t 
                        std::int64_t most) {
   const std::int64_t value = *line.find<std::int64_t>(flag);
   if (value < least || value > most) {
-    throw misuse(fmt::format("--{} is {}, expected {} to {}", flag, value, least, most),
+    throw misuse(fmt::format("--{} {}: expected {} to {}", flag, value, least, most),
                  prepare_cache_help);
   }
   return value;
@@ -81,9 +81,8 @@ std::int64_t number_of(const command_line& line, const char* flag, std::int64_t 
 
 std::string required(const command_line& line, const char* flag) {
   const auto value = line.find<std::string>(flag);
-  if (!value) throw misuse(fmt::format("--{} is missing", flag), prepare_cache_help);
-  if (value->empty())
-    throw misuse(fmt::format("--{} is empty, expected a path", flag), prepare_cache_help);
+  if (!value) throw misuse(fmt::format("--{} is required: a path", flag), prepare_cache_help);
+  if (value->empty()) throw misuse(fmt::format("--{}: expected a path", flag), prepare_cache_help);
   return *value;
 }
 
@@ -91,13 +90,13 @@ dataset::gpt_cache_options options_of(const command_line& line) {
   dataset::gpt_cache_options options;
   options.folder = required(line, "data-cache-path");
   if (!line.find<std::int64_t>("seq-length"))
-    throw misuse("--seq-length is missing", prepare_cache_help);
+    throw misuse("--seq-length is required: the tokens per sample", prepare_cache_help);
   options.sequence_length =
       number_of(line, "seq-length", 2, std::numeric_limits<std::int32_t>::max() - 1);
   options.random_seed = static_cast<std::uint32_t>(
       number_of(line, "seed", 0, std::numeric_limits<std::uint32_t>::max()));
   if (!line.find<std::string>("tokenizer-description")) {
-    throw misuse(std::string("--tokenizer-description is missing. ") + description_recipe,
+    throw misuse(std::string("--tokenizer-description is required. ") + description_recipe,
                  prepare_cache_help);
   }
   options.tokenizer = tokenizer_description(required(line, "tokenizer-description"));
@@ -130,10 +129,10 @@ std::string sentence(const prepared_dataset& each) {
   const dataset::prepared_gpt_cache& one = each.cache;
   const auto& plan = one.plan;
   return fmt::format("{}: {} of {}, {}{}; {} {}\n", name(one.description.part),
-                     counted(plan.samples, "sample"), one.description.dataset_path,
-                     counted(plan.epochs, "epoch"),
-                     plan.separate_last_epoch ? ", the last shuffled apart" : "", each.what.text(),
-                     one.description.cache_name());
+                     grouped(plan.samples, "sample"), one.description.dataset_path,
+                     grouped(plan.epochs, "epoch"),
+                     plan.separate_last_epoch ? ", the last one shuffled separately" : "",
+                     each.what.text(), one.description.cache_name());
 }
 
 void write_json(formats::json_writer& json, const outcome& what) {
@@ -164,7 +163,7 @@ struct prepared_blend {
 };
 
 std::string sentence(const prepared_blend& one) {
-  return fmt::format("{}: {} of the blend; {} {}\n", name(one.part), counted(one.samples, "sample"),
+  return fmt::format("{}: {} of the blend; {} {}\n", name(one.part), grouped(one.samples, "sample"),
                      one.what.text(), one.name);
 }
 
@@ -174,7 +173,7 @@ void write_json(formats::json_writer& json, const prepared_blend& one) {
   write_json(json, one.what);
 }
 
-/// Reports what was prepared: as text immediately, or as JSON at the end.
+/// Reports the caches that were prepared. Text is printed immediately, JSON at the end.
 class report {
  public:
   explicit report(bool as_json) : as_json_(as_json) {}
@@ -189,7 +188,8 @@ class report {
   }
   void add_nothing(dataset::split_part part) const {
     if (as_json_) return;
-    command::answer(fmt::format("{}: nothing, as --split gives it no weight\n", name(part)));
+    command::answer(fmt::format("{}: nothing to build, because --split gives this part no weight\n",
+                                name(part)));
   }
   void finish() const {
     if (!as_json_) return;

@@ -25,6 +25,7 @@
 #include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include "data_options.hpp"
 #include "instant_parts.hpp"
@@ -36,23 +37,77 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 const char* const run_flags_help =
-    R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   or other flags of data, as prepare-cache has them
-  --order megatron|instant|stored   of indices built in memory; without any; as stored, one dataset
-  --part train|valid|test --split TEXT   of megatron (train; '969, 30, 1'); --valid-samples N, ...
-  --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
-  --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
-  --packing none|best_fit --pad-documents-to N   of instant: rows of whole documents (none; 1)
-  --seq-length L --train-samples N|--train-iters N --seed N   samples or steps (one epoch); (1234)
-  --ranks N --micro-batch-size B --global-batch-size G   (1, 1) samples of a step (N times B)
-  --rampup-batch-size START INCREMENT SAMPLES   of single: steps that grow to G, as Megatron's
-  --dataloader-type single|cyclic --no-data-sharding   cyclic: samples count on from pass to pass
-  --full-validation            of part valid, or of other orders: each sample once, one at a time
-  --no-drop-last --consumed-samples N   of single: serve a short end too; samples served before (0)
+    R"(  --order megatron|instant|stored   order of the samples
+  --seq-length L            tokens per sample
+  --data-path [WEIGHT] PREFIX ...   blend of datasets, instead of PREFIX
+  --train-samples N, --train-iters N   samples or steps (default: one epoch)
+  --seed N                  seed of the shuffle (default: 1234)
+  --ranks N                 data-parallel ranks (default: 1)
+  --micro-batch-size B      samples per rank and micro-batch (default: 1)
+  --global-batch-size G     samples per step (default: ranks times B)
+  (other run flags: inspect_dataset --help run)
+)";
+
+const char* const all_run_flags_help =
+    R"(usage: inspect_dataset where|audit|simulate PREFIX --order ORDER --seq-length L
+           [RUN FLAGS] [FLAGS OF THE VERB]
+
+Flags that describe a run: its data, the order of its samples, and its ranks.
+Flags that Megatron has, too, mean here what they mean there.
+
+Data:
+  PREFIX                    one dataset, without .bin and .idx
+  --data-path [WEIGHT] PREFIX ...   blend of datasets
+  --data-args-path FILE     file with the words of --data-path
+  --allow-several-tokenizers  accept datasets of different tokenizers
+
+Run:
+  --order megatron          Megatron's order; its indices are built in memory
+  --order instant           shuffled order that needs no indices
+  --order stored            order of the file; one dataset only
+  --seq-length L            tokens per sample
+  --train-samples N         samples of the run (default: one epoch)
+  --train-iters N           steps of the run, instead of --train-samples
+  --seed N                  seed of the shuffle (default: 1234)
+
+Ranks:
+  --ranks N                 data-parallel ranks (default: 1)
+  --micro-batch-size B      samples per rank and micro-batch (default: 1)
+  --global-batch-size G     samples per step (default: ranks times B)
+  --consumed-samples N      samples served before the first step (default: 0)
+  --dataloader-type single|cyclic   sampler (default: single)
+  --rampup-batch-size START INCREMENT SAMPLES
+                            single: grow steps from START to G samples
+  --no-drop-last            single: also serve the last, incomplete step
+  --no-data-sharding        cyclic: shuffle all samples, not each rank's share
+
+Order megatron:
+  --part train|valid|test   part to serve (default: train)
+  --split TEXT              weights of the parts (default: '969, 30, 1')
+  --train-data-path, --valid-data-path, --test-data-path [WEIGHT] PREFIX ...
+                            data per part, instead of --data-path
+  --per-split-data-args-path FILE   JSON file with the data per part
+  --valid-samples, --test-samples N   samples of the part (default: one epoch)
+  --full-validation         part valid: serve each sample once, one at a time
+                            (orders instant and stored: the whole run)
+  --multiple-validation-sets  as in Megatron
+  --mid-level-dataset-surplus X   extra samples of a blend (default: 0.005)
+  --data-cache-path FOLDER  use the index caches of prepare-cache in FOLDER
+  --tokenizer-description FILE.json   required with --data-cache-path
+  --blend-rounding twice|fused   rounding of blends (default: twice); fused: as
+                            on machines with FMA
+  --no-extra-token          no token after each sample's L for its last label
+  --keep-partial-validation  keep the last, incomplete validation sample
+
+Order instant:
+  --packing none|best_fit   best_fit: rows of whole documents (default: none)
+  --pad-documents-to N      best_fit: pad documents to N tokens (default: 1)
 )";
 
 namespace {
 
 constexpr std::int64_t default_seed = 1234;
+constexpr const char* several_tokenizers_flag = "allow-several-tokenizers";
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 enum class order_kind { megatron, instant, stored };
@@ -60,15 +115,17 @@ enum class order_kind { megatron, instant, stored };
 dataset::data_blends data_of(const command_line& line, order_kind order, const std::string& help) {
   dataset::data_flags flags = data_flags_of(line);
   if (const auto words = line.find<std::vector<std::string>>("prefix")) {
-    if (flags.data_path) throw misuse("PREFIX and --data-path exclude each other", help);
+    if (flags.data_path)
+      throw misuse("PREFIX and --data-path exclude each other; pass one of them", help);
     if (words->size() > 1) {
-      throw misuse("one PREFIX at a time, not also " + (*words)[1] + "; --data-path takes blends",
-                   help);
+      throw misuse(
+          "expected one PREFIX, found a second: " + (*words)[1] + "; for a blend, pass --data-path",
+          help);
     }
     flags.data_path = *words;
   } else if (!flags.data_path && !flags.data_args_path && !flags.train_data_path &&
              !flags.valid_data_path && !flags.test_data_path && !flags.per_split_data_args_path) {
-    throw misuse("which data? PREFIX, or --data-path, is missing", help);
+    throw misuse("the data is required: PREFIX for one dataset, or --data-path for a blend", help);
   }
   if (order != order_kind::megatron) flags.split = "1";  // --data-args-path requires a split
   return dataset::resolve_data_flags(flags);
@@ -79,7 +136,9 @@ std::optional<dataset::megatron_caches> caches_of(const command_line& line,
   const auto folder = line.find<std::string>("data-cache-path");
   const auto description = line.find<std::string>("tokenizer-description");
   if (folder.has_value() != description.has_value()) {
-    throw misuse("--data-cache-path and --tokenizer-description go together", help);
+    throw misuse(folder ? "--data-cache-path requires --tokenizer-description"
+                        : "--tokenizer-description requires --data-cache-path",
+                 help);
   }
   if (!folder) return std::nullopt;
   return dataset::megatron_caches{*folder, tokenizer_description(*description)};
@@ -92,7 +151,7 @@ dataset::blend_rounding rounding_of(const command_line& line, const std::string&
   for (const auto rounding : {dataset::blend_rounding::twice, dataset::blend_rounding::fused}) {
     if (said == name(rounding)) return rounding;
   }
-  throw misuse("--blend-rounding '" + said + "', expected twice or fused", help);
+  throw misuse("--blend-rounding '" + said + "': expected twice or fused", help);
 }
 
 namespace {
@@ -102,10 +161,10 @@ dataset::split_part part_of(const command_line& line, const std::string& help) {
   for (const dataset::split_part part : dataset::split_parts) {
     if (said == name(part)) return part;
   }
-  throw misuse("--part '" + said + "', expected train, valid or test", help);
+  throw misuse("--part '" + said + "': expected train, valid or test", help);
 }
 
-/// @param samples  samples of the part; those of other parts do not affect the run
+/// @param samples  samples of the part that the run serves; other parts do not affect the run
 dataset::megatron_run megatron_of(const command_line& line, const dataset::data_blends& data,
                                   const dataset::gpt_request& request,
                                   std::optional<std::int64_t> samples, const std::string& help) {
@@ -131,8 +190,8 @@ void add_run_flags(po::options_description& own) {
     add(flag, po::value<std::int64_t>());
   }
   add("rampup-batch-size", po::value<std::vector<std::int64_t>>()->multitoken());
-  for (const char* flag :
-       {"no-data-sharding", "no-drop-last", "no-extra-token", "keep-partial-validation"}) {
+  for (const char* flag : {"no-data-sharding", "no-drop-last", "no-extra-token",
+                           "keep-partial-validation", several_tokenizers_flag}) {
     add(flag, po::bool_switch());
   }
 }
@@ -141,57 +200,59 @@ std::optional<std::int64_t> count_of(const command_line& line, const char* flag,
                                      const std::string& help) {
   const auto value = line.find<std::int64_t>(flag);
   if (value && *value < least) {
-    throw misuse(fmt::format("--{} is {}, expected {} or more", flag, *value, least), help);
+    throw misuse(fmt::format("--{} {}: expected {} or more", flag, *value, least), help);
   }
   return value;
 }
 
 namespace {
 
-/// Returns true if a flag that takes one of two words was given with the second one; false if it
-/// has the first one or was not given.
+/// Returns true if `flag` was given with the word `second`. Returns false if it was given with the
+/// word `first`, or not given.
 bool is_second_word(const command_line& line, const char* flag, const char* first,
                     const char* second, const std::string& help) {
   const auto said = line.find<std::string>(flag).value_or(first);
   if (said == first || said == second) return said == second;
-  throw misuse(fmt::format("--{} '{}', expected {} or {}", flag, said, first, second), help);
+  throw misuse(fmt::format("--{} '{}': expected {} or {}", flag, said, first, second), help);
 }
 
 order_kind order_of(const command_line& line, const std::string& help) {
   const auto said = line.find<std::string>("order");
-  if (!said) {
-    throw misuse("which order? --order megatron, instant or stored is missing", help);
-  }
+  if (!said) throw misuse("--order is required: megatron, instant or stored", help);
   if (*said == "megatron") return order_kind::megatron;
   if (*said == "instant") return order_kind::instant;
   if (*said == "stored") return order_kind::stored;
-  throw misuse(fmt::format("--order '{}', expected megatron, instant or stored", *said), help);
+  throw misuse(fmt::format("--order '{}': expected megatron, instant or stored", *said), help);
 }
 
-/// Rejects flags that belong to another order.
+/// Rejects each given flag that does not apply to `order`, or that does not apply without packing.
 void check_order(const command_line& line, order_kind order, bool packed, const std::string& help) {
   if (order == order_kind::megatron && packed) {
     throw misuse(
-        "--packing best_fit is for --order instant: Megatron's samples are cut, not packed", help);
+        "--packing best_fit requires --order instant; Megatron cuts samples, it does not pack them",
+        help);
   }
   if (order == order_kind::stored && packed) {
-    throw misuse("--packing best_fit is for --order instant: stored rows are cut, not packed",
-                 help);
+    throw misuse(
+        "--packing best_fit requires --order instant; order stored cuts rows, it does not pack "
+        "them",
+        help);
   }
   if (!packed && line.find<std::int64_t>("pad-documents-to")) {
-    throw misuse("--pad-documents-to is for --packing best_fit; nothing else pads documents", help);
+    throw misuse("--pad-documents-to requires --packing best_fit", help);
   }
   if (order == order_kind::megatron) return;
   if (order == order_kind::stored && line.find<std::int64_t>("seed")) {
-    throw misuse("--seed is for the orders that shuffle; stored does not", help);
+    throw misuse("--seed requires --order megatron or instant; order stored does not shuffle",
+                 help);
   }
   const std::string said = *line.find<std::string>("order");
   const auto refuse = [&](const char* flag, const char* why) {
-    throw misuse(fmt::format("--{} is for --order megatron; {} {}", flag, said, why), help);
+    throw misuse(fmt::format("--{} requires --order megatron; order {} {}", flag, said, why), help);
   };
   if (line.find<std::string>("split")) refuse("split", "serves whole datasets");
-  if (line.find<std::string>("blend-rounding")) refuse("blend-rounding", "rounds nothing");
-  if (caches_of(line, help)) refuse("data-cache-path", "has no indices");
+  if (line.find<std::string>("blend-rounding")) refuse("blend-rounding", "does no rounding");
+  if (caches_of(line, help)) refuse("data-cache-path", "uses no indices");
   for (const char* flag : {"part", "per-split-data-args-path", "mid-level-dataset-surplus"}) {
     if (line.find<std::string>(flag)) refuse(flag, "has no parts");
   }
@@ -203,7 +264,7 @@ void check_order(const command_line& line, order_kind order, bool packed, const 
   }
   for (const char* flag :
        {"multiple-validation-sets", "keep-partial-validation", "no-extra-token"}) {
-    if (line.values[flag].as<bool>()) refuse(flag, "has none of these");
+    if (line.values[flag].as<bool>()) refuse(flag, "has no such option");
   }
 }
 
@@ -211,7 +272,7 @@ std::optional<dataset::rampup_batch> rampup_of(const command_line& line, const s
   const auto given = line.find<std::vector<std::int64_t>>("rampup-batch-size");
   if (!given) return std::nullopt;
   if (given->size() == 3) return dataset::rampup_batch{(*given)[0], (*given)[1], (*given)[2]};
-  throw misuse(fmt::format("--rampup-batch-size has {}, expected START INCREMENT SAMPLES",
+  throw misuse(fmt::format("--rampup-batch-size has {}, expected three: START INCREMENT SAMPLES",
                            counted(std::ssize(*given), "number")),
                help);
 }
@@ -227,9 +288,10 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
   // Full validation always uses batch size 1, regardless of the training's batch size.
   if (type == dataset::sampler_type::full_validation) options.batch_size = 1;
   if (options.batch_size > most / options.world_size) {
-    throw misuse(fmt::format("--micro-batch-size is {}, too much for {} ranks", options.batch_size,
-                             options.world_size),
-                 help);
+    throw misuse(
+        fmt::format("--micro-batch-size {}: expected at most {} for {}", options.batch_size,
+                    most / options.world_size, counted(options.world_size, "rank")),
+        help);
   }
   options.global_batch_size = count_of(line, "global-batch-size", 1, help).value_or(0);
   options.rampup = rampup;
@@ -237,25 +299,33 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
   options.drop_last = !line.values["no-drop-last"].as<bool>();
   options.consumed_samples = count_of(line, "consumed-samples", 0, help).value_or(0);
   if (!options.drop_last && type != dataset::sampler_type::single) {
-    throw misuse("--no-drop-last goes with --dataloader-type single only", help);
+    throw misuse("--no-drop-last requires --dataloader-type single", help);
   }
   return dataset::check(options);
 }
 
-/// With --full-validation, Megatron uses a separate sampler for the valid part and requests no
-/// particular number of its samples.
+/// Returns the sampler that the flags select. With `--full-validation`, Megatron uses a separate
+/// sampler for the valid part, and requests no particular number of samples for that part.
 dataset::sampler_type sampler_of(const command_line& line, order_kind order,
                                  dataset::split_part part, const std::string& help) {
   const bool cyclic = is_second_word(line, "dataloader-type", "single", "cyclic", help);
   if (!cyclic && line.values["no-data-sharding"].as<bool>()) {
-    throw misuse("--no-data-sharding is for --dataloader-type cyclic; single deals no shards",
-                 help);
+    throw misuse(
+        "--no-data-sharding requires --dataloader-type cyclic; the single sampler has no shards",
+        help);
   }
   if (line.values["full-validation"].as<bool>() &&
       (order != order_kind::megatron || part == dataset::split_part::valid)) {
     return dataset::sampler_type::full_validation;
   }
   return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
+}
+
+/// Refuses datasets of different tokenizers, as the loader does.
+/// @throws config_error, format_error, io_error  as loader::identify_sources
+void expect_one_tokenizer(const command_line& line, dataset::run_state run) {
+  (void)loader::identify_sources(run, line.values[several_tokenizers_flag].as<bool>(),
+                                 std::string("pass --") + several_tokenizers_flag);
 }
 
 /// The number of samples that the flags request. For training, --train-iters counts steps of one
@@ -266,18 +336,18 @@ std::optional<std::int64_t> asked_samples_of(const command_line& line, dataset::
   const auto iterations = count_of(line, "train-iters", 1, help);
   if (!iterations) return count_of(line, samples_flag(part), 1, help);
   if (line.find<std::int64_t>("train-samples")) {
-    throw misuse("--train-iters and --train-samples exclude each other", help);
+    throw misuse("--train-iters and --train-samples exclude each other; pass one of them", help);
   }
   if (ranks.rampup) {
     throw misuse(
-        "--train-iters does not go with --rampup-batch-size, as in Megatron; give "
-        "--train-samples",
+        "--train-iters and --rampup-batch-size exclude each other, as in Megatron; pass "
+        "--train-samples instead of --train-iters",
         help);
   }
   if (part != dataset::split_part::train) return count_of(line, samples_flag(part), 1, help);
   if (*iterations > most / ranks.samples_of_step()) {
     throw misuse(
-        fmt::format("--train-iters is {}, expected at most {} for steps of {}", *iterations,
+        fmt::format("--train-iters {}: expected at most {} for steps of {}", *iterations,
                     most / ranks.samples_of_step(), counted(ranks.samples_of_step(), "sample")),
         help);
   }
@@ -292,6 +362,15 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
   const auto add_flag = [&](const char* flag, std::int64_t value) {
     if (!line.find<std::int64_t>(flag)) add(fmt::format("--{} {}", flag, value));
   };
+  const auto order = line.find<std::string>("order");
+  if (order == "megatron") {
+    if (!line.find<std::string>("part")) add("--part train");
+    const bool one_blend = line.find<std::vector<std::string>>("prefix") ||
+                           line.find<std::vector<std::string>>("data-path");
+    if (one_blend && !line.find<std::string>("split")) {
+      add(fmt::format("--split '{}'", dataset::split_matrix::default_text));
+    }
+  }
   if (!run.has_end && !any_epoch) {
     add(fmt::format("one epoch of {} (see --{})", command::grouped(run.samples, "sample"),
                     samples_flag(part_of(line, {}))));
@@ -300,7 +379,7 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
   const bool all_once = run.sampler.type == dataset::sampler_type::full_validation;
   if (!all_once) add_flag("micro-batch-size", 1);
   add_flag("global-batch-size", run.sampler.samples_of_step());
-  if (line.find<std::string>("order") != "stored") add_flag("seed", default_seed);
+  if (order != "stored") add_flag("seed", default_seed);
   return text;
 }
 
@@ -312,16 +391,16 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   const dataset::sampler_type sampler = sampler_of(line, kind, part, help);
   check_order(line, kind, packed, help);
   const auto seq_length = count_of(line, "seq-length", 1, help);
-  if (!seq_length) throw misuse("--seq-length is missing", help);
+  if (!seq_length) throw misuse("--seq-length is required: the tokens per sample", help);
   const std::int64_t seed = count_of(line, "seed", 0, help).value_or(default_seed);
   if (megatron && seed > std::numeric_limits<std::uint32_t>::max()) {
-    throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
+    throw misuse(fmt::format("--seed {}: expected 0 to 4294967295", seed), help);
   }
   (void)part_sizes_of(line, help);  // also validates the unused flags of other parts
   const bool all_of_part = megatron && sampler == dataset::sampler_type::full_validation;
   const auto rampup = rampup_of(line, help);
   if (sampler != dataset::sampler_type::single && rampup) {
-    throw misuse("--rampup-batch-size goes with --dataloader-type single only", help);
+    throw misuse("--rampup-batch-size requires --dataloader-type single", help);
   }
   const dataset::sampler_options ranks = sampler_options_of(line, sampler, rampup, help);
   const auto asked = all_of_part ? std::nullopt : asked_samples_of(line, part, ranks, help);
@@ -331,6 +410,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   suggest_datasets(data);
   const auto configured = [&](auto order, std::int64_t samples) {
     const dataset::run_state described = order.description();
+    expect_one_tokenizer(line, described);
     run_configuration run{.order = std::make_shared<const decltype(order)>(std::move(order)),
                           .sampler = ranks,
                           .samples = samples,
@@ -351,8 +431,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     if (run.end() == 0) {
       throw config_error(fmt::format(
           "the {} part has no sample: a sample of --seq-length {} needs {}, and the part has "
-          "fewer; "
-          "give a smaller --seq-length or more data",
+          "fewer; pass a smaller --seq-length or more data",
           name(part), *seq_length, counted(run.seq_len() + (run.extra_token() ? 1 : 0), "token")));
     }
     const std::int64_t samples = std::min(run.end(), asked.value_or(most));
@@ -361,7 +440,8 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   const dataset::blend_list& blend = *data.blend;
   if (kind == order_kind::stored) {
     if (blend.prefixes.size() > 1) {
-      throw misuse("--order stored takes one dataset; instant and megatron take blends", help);
+      throw misuse(
+          "--order stored takes one dataset; for a blend, pass --order megatron or instant", help);
     }
     dataset::stored_run run(
         std::make_shared<const dataset::indexed_dataset>(blend.prefixes.front()), *seq_length);
@@ -369,11 +449,15 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     return configured(std::move(run), samples);
   }
   if (!asked && blend.prefixes.size() > 1) {
-    throw misuse("--train-samples is missing: a blend has no one epoch", help);
+    throw misuse(
+        "--train-samples or --train-iters is required: a blend has no single epoch as its default",
+        help);
   }
   if (!asked && sampler == dataset::sampler_type::cyclic) {
-    throw misuse("--train-samples is missing: cyclic draws an order of all samples of the run",
-                 help);
+    throw misuse(
+        "--train-samples or --train-iters is required: the cyclic sampler shuffles all samples of "
+        "the run",
+        help);
   }
   auto parts =
       instant_parts_of(blend, *seq_length, seed,

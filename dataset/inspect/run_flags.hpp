@@ -17,16 +17,19 @@
 /// The flags that describe a run: its data, order and ranks.
 namespace millrace::inspect {
 
-/// The lines of `--help` about these flags.
+/// The lines about the most common of these flags, for the `--help` of a verb.
 extern const char* const run_flags_help;
+
+/// The text of `inspect_dataset --help run`: all of these flags.
+extern const char* const all_run_flags_help;
 
 void add_run_flags(boost::program_options::options_description& own);
 
 struct run_configuration {
   std::shared_ptr<const dataset::run> order;
   dataset::sampler_options sampler;
-  /// Requested number of positions: from --train-samples etc., or one epoch. The run may have more:
-  /// Megatron's runs have whole epochs, and `instant` has no end.
+  /// Requested number of positions: from `--train-samples` etc., or one epoch. The run may have
+  /// more positions: Megatron's runs consist of whole epochs, and an `instant` run has no end.
   std::int64_t samples = 0;
   bool has_end = false;  ///< `samples` was given, or is the size of the whole part
   bool has_state = false;
@@ -38,13 +41,13 @@ struct run_configuration {
 /// @throws config_error, io_error, format_error  as the constructors of the orders
 run_configuration run_configuration_of(const command_line& line, const std::string& help);
 
-/// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if no values
-/// are assumed.
+/// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if no value
+/// is assumed.
 /// @param any_epoch  the answer does not depend on the number of samples
 std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch);
 
-/// The value of --blend-rounding (default: twice).
-/// @throws usage_error  the value is neither twice nor fused
+/// The value of `--blend-rounding` (default: `twice`).
+/// @throws usage_error  the value is neither `twice` nor `fused`
 dataset::blend_rounding rounding_of(const command_line& line, const std::string& help);
 
 /// The value of a flag, which must be at least `least`; nullopt if it was not given.

@@ -16,7 +16,7 @@ served_run served_run_of(const run_configuration& run, const std::string& help) 
   std::shared_ptr<const dataset::edited_stream> stream;
   if (run.has_state && run.sampler.type == dataset::sampler_type::single) {
     if (!run.has_end && end > run.samples) {
-      throw misuse("--train-samples is required: edits shift the samples up to the end of the run",
+      throw misuse("--train-samples is required: edits shift all samples up to the end of the run",
                    help);
     }
     const dataset::batch_steps steps(run.sampler.samples_of_step(), run.sampler.rampup);

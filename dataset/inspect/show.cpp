@@ -32,29 +32,31 @@ constexpr std::int64_t usual_tokens = 256;
 
 constexpr const char* show_help =
     R"(usage: inspect_dataset show PREFIX --doc N [--tokens M | --all] [--json]
-                            [--tokenizer-type TYPE [--tokenizer-model PATH]
-                             [--vocab-file FILE] [--merge-file FILE] [--vocab-size V] ...]
+           [--tokenizer-type TYPE [--tokenizer-model PATH] [--vocab-file FILE]
+           [--merge-file FILE] [--vocab-size V] ...]
 
-Prints a document, sequence by sequence: the ids, and the text if the tokenizer is known. If there
-is a PREFIX.src, also prints where the document comes from: the input, its line, and its bytes in
-the decompressed text.
+Prints a document, sequence by sequence: the ids, and the text if the tokenizer
+is known. With a PREFIX.src, also prints where the document comes from: input,
+line, and bytes of the decompressed text.
 
   PREFIX       path of the dataset, without .bin and .idx
-  --doc N      the document, counted from 0
-  --tokens M   at most its first M tokens (256)
-  --all        all of it, however long
-  --json       one JSON object: prefix, dtype, document, source (input, line, begin, end; null
-               without PREFIX.src), sequences, tokens, tokens_shown, and contents: a list of
-               sequence, tokens, mode (multimodal only), ids, text
-  --force      decode even if the dataset was made with another tokenizer
+  --doc N      document, counted from 0
+  --tokens M   print at most its first M tokens (default: 256)
+  --all        print all of its tokens
+  --json       print one JSON object: prefix, dtype, document, source (input,
+               line, begin, end; null without PREFIX.src), sequences, tokens,
+               tokens_shown, and contents: a list of sequence, tokens, mode
+               (multimodal only), ids, text
+  --force      decode even if another tokenizer made the dataset
 
-The tokenizer flags are those of preprocess_data. Without them, show uses the tokenizer that
-PREFIX.meta names if it needs no files (ByteLevelTokenizer, NullTokenizer). With them, the
-tokenizer must have the fingerprint in PREFIX.meta.
+The tokenizer flags are those of preprocess_data. Without them, show uses the
+tokenizer in PREFIX.meta if it needs no files (ByteLevelTokenizer,
+NullTokenizer). With them, the tokenizer must have the fingerprint in
+PREFIX.meta.
 
   inspect_dataset show data/web_text_document --doc 0
-  inspect_dataset show data/web_text_document --doc 7 --all --tokenizer-type GPT2BPETokenizer \
-      --vocab-file vocab.json --merge-file merges.txt
+  inspect_dataset show data/web_text_document --doc 7 --all \
+      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/
 )";
 
 /// The place from which the document was read.
@@ -63,7 +65,7 @@ struct source {
   formats::source_place place;
 };
 
-/// A sequence of the document, or the part of it that is shown.
+/// A sequence of the document, with the tokens that are shown.
 struct piece {
   std::int64_t sequence;
   std::int64_t tokens;  // length of the whole sequence
@@ -136,7 +138,7 @@ std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
       } else if (std::isfinite(shown.as_double(i))) {
         json.value(shown.as_double(i));
       } else {
-        json.null();  // not finite: JSON has no such number
+        json.null();  // the token is not finite, and JSON cannot represent it
       }
     }
     json.close(']');
@@ -151,14 +153,14 @@ std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
   std::string text;
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "{}, document {}: {}, {}\n", data.prefix().native(), found.document,
-                 counted(found.sequences, "sequence"), counted(found.tokens, "token"));
+                 grouped(found.sequences, "sequence"), grouped(found.tokens, "token"));
   if (found.from) {
     const auto& [input, place] = *found.from;
     fmt::format_to(out, "from {}, line {}, bytes {} to {}\n", command::one_line(input), place.line,
                    place.begin, place.end);
   }
   for (const auto& [sequence, tokens, shown] : found.pieces) {
-    fmt::format_to(out, "sequence {}: {}", sequence, counted(tokens, "token"));
+    fmt::format_to(out, "sequence {}: {}", sequence, grouped(tokens, "token"));
     if (data.is_multimodal()) fmt::format_to(out, ", mode {}", data.mode(sequence));
     text += "\nids:";
     for (std::int64_t i = 0; i < shown.size(); ++i) {
@@ -197,7 +199,7 @@ std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) 
   }
 }
 
-/// The tokenizer of a PREFIX.meta if it can be built without files; otherwise null.
+/// The tokenizer that PREFIX.meta names, if it can be built without files; otherwise null.
 std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const tokenizer_identity& made_by) {
   tokenizer::tokenizer_options options;
   options.type = made_by.type;
@@ -249,12 +251,14 @@ std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::
   return made;
 }
 
-/// The most tokens to show.
+/// The largest number of tokens to show.
 std::int64_t token_limit(const command_line& line) {
   const auto tokens = line.find<std::int64_t>("tokens");
   const bool all = line.values["all"].as<bool>();
-  if (tokens && all) throw misuse("--tokens and --all exclude each other", show_help);
-  if (tokens && *tokens < 0) throw misuse("--tokens: expected 0 or more", show_help);
+  if (tokens && all)
+    throw misuse("--tokens and --all exclude each other; pass one of them", show_help);
+  if (tokens && *tokens < 0)
+    throw misuse(fmt::format("--tokens {}: expected 0 or more", *tokens), show_help);
   return all ? std::numeric_limits<std::int64_t>::max() : tokens.value_or(usual_tokens);
 }
 
@@ -264,8 +268,10 @@ int show(const arguments& args) {
   const auto line = parse(args, own_options(), show_help);
   if (!line) return command::exit_done;
   const auto document = line->find<std::int64_t>("doc");
-  if (!document) throw misuse("--doc is required: the document, counted from 0", show_help);
-  if (*document < 0) throw misuse("--doc: expected 0 or more", show_help);
+  if (!document)
+    throw misuse("--doc is required: the number of the document, counted from 0", show_help);
+  if (*document < 0)
+    throw misuse(fmt::format("--doc {}: expected 0 or more", *document), show_help);
   const std::int64_t limit = token_limit(*line);
   const bool forced = line->values["force"].as<bool>();
   auto named = named_tokenizer(*line);
@@ -275,7 +281,7 @@ int show(const arguments& args) {
   const auto tokenizer = find_tokenizer(std::move(named), forced, data);
   if (*document >= data.document_count()) {
     throw config_error(fmt::format(
-        "--doc {}: {} has {}", *document, data.prefix().native(),
+        "--doc {}: expected a document of {}, which has {}", *document, data.prefix().native(),
         data.document_count() == 0 ? std::string("no documents")
                                    : fmt::format("documents 0 to {}", data.document_count() - 1)));
   }
@@ -284,7 +290,7 @@ int show(const arguments& args) {
                              : as_text(data, found, tokenizer.get()));
   if (found.tokens_shown < found.tokens) {
     command::tell(fmt::format("{}: showed {} of {} tokens; --all shows the rest\n", program_name,
-                              found.tokens_shown, found.tokens));
+                              grouped(found.tokens_shown), grouped(found.tokens)));
   }
   return command::exit_done;
 }

@@ -35,26 +35,29 @@ namespace {
 
 const std::string simulate_help =
     std::string(
-        R"(usage: inspect_dataset simulate PREFIX --order ORDER --seq-length L --compute-ms X [FLAGS]
+        R"(usage: inspect_dataset simulate PREFIX --order ORDER --seq-length L [RUN FLAGS]
+           --compute-ms X [OPTIONS]
 
-Serves a run with the loader to simulated ranks that compute for X ms per micro-batch (one step).
-Prints the accelerator utilization by MLPerf Storage's formula (compute time over total time, except
-the first step), the step time that would reach 90 %, how long ranks waited and why, memory, and a
-checksum of each rank's data. Reading every byte for the checksum is part of the X ms.
+Serves a run to simulated ranks that compute X ms per step of one micro-batch.
+Prints the accelerator utilization by the formula of MLPerf Storage, the step
+time that reaches 90 %, waits, memory, and a checksum of each rank's data.
 
 )") +
     run_flags_help +
-    R"(  --compute-ms X --steps N     compute time per micro-batch; micro-batches per rank (100)
-  --full-speed-steps N         extra steps without compute, to find the break-even step time (100)
-  --look-ahead N --threads N --prefetch-samples N --reader auto|mmap|pread|io_uring   loader options
-  --latency-us N --jitter-us N --mb-per-second X   simulate slower storage, per filling thread
-  --no-told-ahead              start the latency when bytes are needed, not when they are announced
-  --cold                       drop the data from the page cache first
-  --processes, --sync          run ranks as processes; or as threads that synchronize every step
-  --json                       one JSON object: utilisation, passes, break_even_ms, results, ...
+    R"(  --compute-ms X            compute time per step, reading all bytes included
+  --steps N                 micro-batches per rank (default: 100)
+  --full-speed-steps N      extra steps without compute (default: 100)
+  --look-ahead N, --threads N, --prefetch-samples N   options of the loader
+  --reader auto|mmap|pread|io_uring   reader of the loader (default: auto)
+  --latency-us N, --jitter-us N, --mb-per-second X   slower storage, per thread
+  --no-prefetch             start the latency at the read, not at the prefetch
+  --cold                    drop the data from the page cache first
+  --processes               run each rank as a process, not as a thread
+  --sync                    let all ranks wait for each other at every step
+  --json                    print one JSON object: utilisation, passes, ...
 
-  inspect_dataset simulate data/web_text_document --order instant --seq-length 4096 --ranks 2 \
-      --micro-batch-size 8 --compute-ms 120 --steps 500 --latency-us 30000 --cold
+  inspect_dataset simulate data/web_text_document --order instant \
+      --seq-length 4096 --micro-batch-size 8 --compute-ms 120 --cold
 )";
 
 /// The requested simulation.
@@ -75,7 +78,7 @@ struct stored_data {
 std::optional<double> number_of(const command_line& line, const char* flag) {
   const auto value = line.find<double>(flag);
   if (value && !(std::isfinite(*value) && *value >= 0)) {
-    throw misuse(fmt::format("--{} is {}, expected 0 or more", flag, *value), simulate_help);
+    throw misuse(fmt::format("--{} {}: expected 0 or more", flag, *value), simulate_help);
   }
   return value;
 }
@@ -85,18 +88,18 @@ std::optional<loader::throttle> throttle_of(const command_line& line) {
   const auto jitter = count_of(line, "jitter-us", 0, simulate_help);
   const auto rate = number_of(line, "mb-per-second");
   if (rate && *rate == 0) {
-    throw misuse("--mb-per-second is 0, expected above 0", simulate_help);
+    throw misuse("--mb-per-second 0: expected a number above 0", simulate_help);
   }
   if (!latency && !jitter && !rate) {
-    if (!line.values["no-told-ahead"].as<bool>()) return std::nullopt;
-    throw misuse("--no-told-ahead requires --latency-us, --jitter-us or --mb-per-second",
+    if (!line.values["no-prefetch"].as<bool>()) return std::nullopt;
+    throw misuse("--no-prefetch requires --latency-us, --jitter-us or --mb-per-second",
                  simulate_help);
   }
   loader::throttle storage;
   storage.latency = std::chrono::microseconds(latency.value_or(0));
   storage.jitter = std::chrono::microseconds(jitter.value_or(0));
   storage.bytes_per_second = rate.value_or(0) * 1e6;
-  storage.sees_prefetch = !line.values["no-told-ahead"].as<bool>();
+  storage.sees_prefetch = !line.values["no-prefetch"].as<bool>();
   return storage;
 }
 
@@ -104,7 +107,7 @@ std::string reader_name_of(const command_line& line) {
   std::string name = line.find<std::string>("reader").value_or("auto");
   const char* const names[] = {"auto", "mmap", "pread", "io_uring"};
   if (std::ranges::find(names, name) == std::end(names)) {
-    throw misuse("--reader '" + name + "', expected auto, mmap, pread or io_uring", simulate_help);
+    throw misuse("--reader '" + name + "': expected auto, mmap, pread or io_uring", simulate_help);
   }
   return name;
 }
@@ -128,7 +131,7 @@ request request_of(const command_line& line, const run_configuration& what) {
   run.wait_for_each_other = line.values["sync"].as<bool>();
   if (run.wait_for_each_other && run.as == ranks_as::processes) {
     throw misuse(
-        "--sync and --processes exclude each other: only ranks that are threads can wait for each "
+        "--sync and --processes exclude each other; only ranks that are threads can wait for each "
         "other",
         simulate_help);
   }
@@ -145,6 +148,7 @@ request request_of(const command_line& line, const run_configuration& what) {
   options.data_sharding = ranks.data_sharding;
   options.drop_last = ranks.drop_last;
   options.consumed_samples = ranks.consumed_samples;
+  options.allow_several_tokenizers = true;  // run_configuration_of has refused what was not allowed
   options.fields = loader::no_host_fields;
   options.look_ahead = count_of(line, "look-ahead", 1, simulate_help).value_or(options.look_ahead);
   options.threads = count_of(line, "threads", 1, simulate_help).value_or(options.threads);
@@ -184,7 +188,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
     // Dirty pages cannot be dropped, so write them to disk first.
     if (drop &&
         (::fdatasync(fd.get()) != 0 || ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0)) {
-      throw config_error("--cold: the kernel kept this file in the page cache: " + path);
+      throw config_error("--cold: the kernel did not drop " + path + " from the page cache");
     }
     const auto share = io::resident_share(fd.get(), 0, static_cast<std::uint64_t>(bytes));
     known = known && share.has_value();
@@ -194,7 +198,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
   return data;
 }
 
-/// Caveats to report with the figures.
+/// Caveats to print with the results.
 std::vector<std::string> notes_of(const request& asked, const stored_data& data) {
   std::vector<std::string> notes;
   if (asked.run.steps.steps < 500) {
@@ -259,11 +263,11 @@ std::string as_text(const request& asked, const stored_data& data,
   const simulated_run& run = asked.run;
   const summary all = summary_of(asked, outcomes);
   std::string text = fmt::format(
-      "{} as {}, {} of {} x {} tokens, {} ms of work each\n"
+      "{} as {}, {} of {} x {} tokens, {} ms of compute each\n"
       "reader {}, {}, {} of data, {} in the page cache at the start\n",
-      counted(run.ranks, "rank"), name_of(run.as), counted(run.steps.steps, "step"),
+      grouped(run.ranks, "rank"), name_of(run.as), grouped(run.steps.steps, "step"),
       run.options(0).batch_size, seq_length, asked.compute_ms, outcomes[0].reader,
-      counted(outcomes[0].slots, "slot"), bytes_text(data.bytes),
+      grouped(outcomes[0].slots, "slot"), bytes_text(data.bytes),
       data.resident ? fmt::format("{:.0f} %", 100 * *data.resident) : "an unknown share");
   for (std::size_t r = 0; r < outcomes.size(); ++r) text += text_of(outcomes[r], r);
   text += fmt::format("utilization {:.2f} % (lowest rank): {} MLPerf Storage's 90 %\n",
@@ -343,7 +347,7 @@ int simulate(const arguments& args) {
     add(flag, po::value<std::int64_t>());
   }
   for (const char* flag : {"compute-ms", "mb-per-second"}) add(flag, po::value<double>());
-  for (const char* flag : {"no-told-ahead", "cold", "processes", "sync"}) {
+  for (const char* flag : {"no-prefetch", "cold", "processes", "sync"}) {
     add(flag, po::bool_switch());
   }
   add("reader", po::value<std::string>());
@@ -354,7 +358,7 @@ int simulate(const arguments& args) {
   const request asked = request_of(*line, *run);
   const stored_data data = data_of(*run, asked.cold);
   const auto seq_length = *line->find<std::int64_t>("seq-length");
-  run.reset();  // each rank creates its own
+  run.reset();  // each rank creates its own run
   const std::vector<rank_outcome> outcomes = run_ranks(asked.run);
   command::answer(line->json ? as_json(asked, data, outcomes, seq_length)
                              : as_text(asked, data, outcomes, seq_length));

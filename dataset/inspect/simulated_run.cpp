@@ -58,7 +58,7 @@ std::vector<rank_outcome> run_threads(const simulated_run& what) {
         } catch (...) {
           failures[r] = std::current_exception();
         }
-        together.arrive_and_drop();  // so that no rank waits for a failed one
+        together.arrive_and_drop();  // so that no other rank waits for the failed one
       });
     }
   }
@@ -76,7 +76,7 @@ struct child {
 
 static_assert(std::is_trivially_copyable_v<rank_outcome>);
 
-/// Runs a rank and writes to `to`: a byte for the kind of result, then the outcome or an error
+/// Runs a rank. Writes one byte for the kind of result to `to`, followed by the outcome or an error
 /// message. Never returns.
 [[noreturn]] void run_child(const simulated_run& what, std::int64_t rank, int to) {
   std::string text(1, 'E');
@@ -92,7 +92,7 @@ static_assert(std::is_trivially_copyable_v<rank_outcome>);
     if (size < 0 && errno != EINTR) break;
     if (size > 0) at += static_cast<std::size_t>(size);
   }
-  ::_exit(0);  // must not flush or remove anything that belongs to the parent
+  ::_exit(0);  // must not flush or remove anything that belongs to the parent process
 }
 
 child start_child(const simulated_run& what, std::int64_t rank) {

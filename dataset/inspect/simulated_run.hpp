@@ -21,7 +21,8 @@ enum class ranks_as : std::uint8_t { threads, processes };
 struct simulated_run {
   std::int64_t ranks = 1;
   ranks_as as = ranks_as::threads;
-  bool wait_for_each_other = false;  ///< after each step; threads only
+  /// Each rank waits for all others after each step; threads only.
+  bool wait_for_each_other = false;
   loader::simulate_options steps;
   /// The loader options of a rank.
   std::function<loader::loader_options(std::int64_t rank)> options;
@@ -39,8 +40,7 @@ struct rank_outcome {
 
 /// Runs all ranks to completion.
 ///
-/// @pre `what.as` is threads, or the calling process, which this function forks, has no other
-/// threads
+/// @pre `what.as` is `threads`, or the calling process has only one thread (this function forks it)
 /// @return one outcome per rank
 /// @throws error  the error of the first rank that failed
 std::vector<rank_outcome> run_ranks(const simulated_run& what);

@@ -17,13 +17,13 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 const char* const state_flag_help =
-    R"(  --state FILE                 state of the run (JSON); its edits and schedule are applied
+    R"(  --state FILE              apply the edits and the schedule of a saved state
 )";
 
 namespace {
 
-/// Returns the state of the run that the flags describe. Leaves out the options that `state` leaves
-/// out.
+/// Returns the state of the run that the flags describe. Options that `state` does not contain are
+/// left out.
 dataset::run_state described(dataset::run_state run, const run_configuration& of,
                              const dataset::run_state& state) {
   const dataset::sampler_options& ranks = of.sampler;

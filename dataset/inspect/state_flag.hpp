@@ -12,7 +12,7 @@
 #include "command_line.hpp"
 #include "run_flags.hpp"
 
-/// --state: a state of the run. Its edits and schedule are applied.
+/// The flag `--state`, which gives a state of the run. The state's edits and schedule are applied.
 namespace millrace::inspect {
 
 /// A state, and the file that it was read from.
@@ -21,18 +21,18 @@ struct given_state {
   dataset::run_state state;
 };
 
-/// The lines of `--help` about --state.
+/// The lines of `--help` about `--state`.
 extern const char* const state_flag_help;
 
 void add_state_flag(boost::program_options::options_description& own);
 
-/// @return nullopt if --state was not given, or the verb does not have this flag
+/// @return nullopt if `--state` was not given, or if the verb does not have this flag
 /// @throws io_error, format_error, config_error  the file cannot be read, or is not a state
 std::optional<given_state> given_state_of(const command_line& line);
 
-/// Checks that the state matches the run that the flags describe, and returns its edits. Does not
-/// check whether files have changed. A state without "data" was written by hand to try edits: of
-/// its options that determine the order, only those that it contains are compared.
+/// Checks that the state matches the run that the flags describe, and returns the state's edits.
+/// Does not check whether files have changed. If a state has no "data", a person wrote it to try
+/// edits. Of the options that determine the order, only those in that state are then compared.
 ///
 /// @param order  description of the order that the flags select
 /// @param of     the run that the flags describe

@@ -24,21 +24,24 @@ namespace {
 constexpr const char* verify_help =
     R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
 
-Checks every entry of PREFIX.idx, the size of PREFIX.bin, and the sidecar files that exist: both
-must match their checksums in PREFIX.sum; the counts in PREFIX.meta must be right; and PREFIX.src
-must place every document, in order, within the input that PREFIX.meta lists. If there is a
-PREFIX.meta but no PREFIX.sum, every token must be an id below the vocabulary size in PREFIX.meta.
-Prints "PREFIX: ok" and what the dataset holds. If there are neither these files nor --vocab-size,
-prints "PREFIX: index ok, tokens not checked" instead. On a fault, prints its file and byte, and
-exits with 1.
+Checks every entry of PREFIX.idx and the size of PREFIX.bin. Also checks the
+sidecar files that exist: both files against the checksums in PREFIX.sum, the
+counts in PREFIX.meta, and the places in PREFIX.src against the inputs in
+PREFIX.meta. If there is a PREFIX.meta but no PREFIX.sum, also checks every
+token against the vocabulary size in PREFIX.meta.
+
+Prints "PREFIX: ok" and what the dataset holds. If there are no such files and
+no --vocab-size, prints "PREFIX: index ok, tokens not checked" instead. On a
+fault, prints its file and byte, and exits with 1.
 
   PREFIX           path of the dataset, without .bin and .idx
-  --vocab-size V   also read all of PREFIX.bin: every token must be an id from 0 to V - 1
-  --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens,
-                   tokens_checked (whether the .bin was read), vocab_size (if ids were compared
-                   with it), sum_root (null without PREFIX.sum), src_inputs (how many PREFIX.src
-                   names; null without), meta_fits (true; null without PREFIX.meta), or fault
-                   with file, offset_bytes, what
+  --vocab-size V   read all of PREFIX.bin; every token must be 0 to V - 1
+  --json           print one JSON object: prefix, ok, dtype, sequences,
+                   documents, tokens, tokens_checked, vocab_size (if ids were
+                   compared with it), sum_root (null without PREFIX.sum),
+                   src_inputs (number of inputs in PREFIX.src; null without
+                   it), meta_fits (true; null without PREFIX.meta); on a
+                   fault: prefix, ok, fault with file, offset_bytes and what
 
   inspect_dataset verify data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257
@@ -52,12 +55,11 @@ struct sidecars_found {
 };
 
 std::string describe(const sidecars_found& beside) {
-  return (beside.root ? "checksums match, root " + *beside.root
-                      : "no checksums: there is no .sum") +
+  return (beside.root ? "checksums match, root " + *beside.root : "no .sum") +
          (beside.src_inputs
-              ? "; every document has its place in " + counted(*beside.src_inputs, "input")
-              : "; no places: there is no .src") +
-         (beside.meta ? "; the .meta matches" : "; there is no .meta");
+              ? "; the .src places every document in " + grouped(*beside.src_inputs, "input")
+              : "; no .src") +
+         (beside.meta ? "; the .meta matches" : "; no .meta");
 }
 
 // The .bin is read only to verify checksums or token ids.
@@ -74,10 +76,10 @@ std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64
   if (!as_json) {
     return fmt::format(
         "{}: {}, {}, {}, {} of {}{}; {}\n", data.prefix().native(),
-        verdict(tokens_checked(vocab_size, beside)), counted(data.document_count(), "document"),
-        counted(data.sequence_count(), "sequence"), counted(data.token_count(), "token"),
+        verdict(tokens_checked(vocab_size, beside)), grouped(data.document_count(), "document"),
+        grouped(data.sequence_count(), "sequence"), grouped(data.token_count(), "token"),
         formats::name(data.type()),
-        vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string(),
+        vocab_size ? fmt::format(", each an id below {}", grouped(*vocab_size)) : std::string(),
         describe(beside));
   }
   formats::json_writer json;
@@ -114,7 +116,8 @@ int verify(const arguments& args) {
   const auto line = parse(args, own, verify_help);
   if (!line) return command::exit_done;
   auto vocab_size = line->find<std::int64_t>("vocab-size");
-  if (vocab_size && *vocab_size < 1) throw misuse("--vocab-size: expected 1 or more", verify_help);
+  if (vocab_size && *vocab_size < 1)
+    throw misuse(fmt::format("--vocab-size {}: expected 1 or more", *vocab_size), verify_help);
 
   std::string answer;
   int code = command::exit_done;
@@ -127,7 +130,7 @@ int verify(const arguments& args) {
     if (meta) check_root(data, *meta, beside.root);
     if (meta) check_all_counts(data, *meta);
     beside.src_inputs = check_sources(data, meta);
-    // Without checksums, the tokens can only be checked against the vocabulary size. This check
+    // Without checksums, the tokens can be checked only against the vocabulary size. That check
     // reads the whole .bin.
     if (!vocab_size && meta && !beside.root) vocab_size = meta->tokenizer.vocab_size;
     if (vocab_size) dataset::verify_tokens(data, *vocab_size);

@@ -12,7 +12,6 @@
 
 #include <millrace/dataset/where.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
-#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -29,25 +28,28 @@ namespace {
 const std::string where_help =
     std::string(
         R"(usage: inspect_dataset where PREFIX --order ORDER --seq-length L [RUN FLAGS]
-           (--step N | --iteration N) [--rank N] [--slot N] | --document N [--of PREFIX] [--json]
+           (--step N | --iteration N) [--rank N] [--slot N] [--json]
+           or --document N [--of PREFIX] [--json]
 
-Prints which documents a step of a run serves, with input, line and bytes if there is a PREFIX.src;
-or which slots serve a document. Assumptions about flags that are left out are printed on stderr.
+Prints the documents that a step of a run serves, or the slots that serve a
+document. With a PREFIX.src, also prints the input, its line and its bytes.
+Reports on stderr which values it assumes for omitted flags.
 
 )") +
     run_flags_help +
-    R"(  --step N, --iteration N      a step, counted from 0; or from 1, as in Megatron's logs
-  --rank N --slot N            one of each (default: all); slot: row plus micro-batch times B, in
-                               the rank's share of the step
-  --document N [--of PREFIX]   slots with a token of it, even as the last label; PREFIX of a blend
-  --allow-several-tokenizers   accept a blend of datasets that different tokenizers made
+    R"(  --step N                  step, counted from 0
+  --iteration N             step, counted from 1 as in Megatron's logs
+  --rank N, --slot N        one rank or slot (default: all); a slot is the row
+                            plus B times the micro-batch in the rank's step
+  --document N [--of PREFIX]   document to find; its dataset in a blend
 )" + state_flag_help +
-    R"(  --json  one JSON object: step, rank, slot, sample, prefix, sample_of_prefix, padding, documents,
-          in a list "slots" unless --rank and --slot are given; or prefix, document, source,
-          samples, slots; with --state also sample_without_edits
+    R"(  --json                    print one JSON object: step, rank, slot, sample,
+                            prefix, sample_of_prefix, padding, documents, or a
+                            list "slots" of these; or prefix, document, source,
+                            samples, slots; with --state sample_without_edits
 
-  inspect_dataset where data/web_text_document --order instant --seq-length 4096 --ranks 8 \
-      --micro-batch-size 4 --global-batch-size 256 --iteration 1001 --rank 3
+  inspect_dataset where data/web_text_document --order instant --ranks 8 \
+      --seq-length 4096 --iteration 1001 --rank 3
 )";
 
 using dataset::document_piece;
@@ -73,8 +75,8 @@ std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
 
-/// Text for a sample's position in the run without edits, if `wanted`. Edits refer to these
-/// positions.
+/// If `wanted`, returns a text with the sample's position in the run without edits, to which edits
+/// refer. Otherwise returns an empty text.
 std::string unedited_text(bool wanted, std::int64_t position) {
   return wanted ? fmt::format(" ({} without edits)", position) : "";
 }
@@ -92,10 +94,10 @@ std::string as_text(const dataset::run_places& places, const std::string& prefix
     const dataset::piece& p = each.tokens;
     fmt::format_to(std::back_inserter(text),
                    "token {}: {} of document {}, sequence {} from token {} on{}\n", each.at,
-                   counted(p.tokens, "token"), each.document, p.sequence, p.first,
+                   grouped(p.tokens, "token"), each.document, p.sequence, p.first,
                    text_of(places.documents(served.sample.source)->read_from(each.document)));
   }
-  if (served.padding > 0) text += counted(served.padding, "token") + " of padding\n";
+  if (served.padding > 0) text += grouped(served.padding, "token") + " of padding\n";
   return text;
 }
 
@@ -119,7 +121,7 @@ void write_json(formats::json_writer& json, const dataset::run_places& places,
 }
 
 struct question {
-  std::int64_t source;  // first source with the dataset of the document
+  std::int64_t source;  // the first source that reads the document's dataset
   std::int64_t document;
   std::int64_t samples;  // number of served samples
 };
@@ -129,11 +131,11 @@ std::string as_text(const std::string& prefix, const question& q,
                     const std::vector<dataset::appearance>& found, bool with_unedited) {
   std::string text =
       fmt::format("{}, document {}{}: in {} of {}\n", prefix, q.document, text_of(from),
-                  counted(std::ssize(found), "slot"), counted(q.samples, "sample"));
+                  grouped(std::ssize(found), "slot"), grouped(q.samples, "sample"));
   for (const dataset::appearance& each : found) {
     fmt::format_to(std::back_inserter(text), "{}: sample {}{}, {} from token {} on{}\n",
                    at_text(each.slot), each.served, unedited_text(with_unedited, each.position),
-                   counted(each.tokens, "token"), each.at, each.label_only ? ", a label only" : "");
+                   grouped(each.tokens, "token"), each.at, each.label_only ? ", a label only" : "");
   }
   return text;
 }
@@ -155,7 +157,7 @@ std::string as_json(const std::string& prefix, const question& q,
   return json.close(']').close('}').text() + '\n';
 }
 
-/// The first source that reads the dataset given by --of.
+/// The first source that reads the dataset given by `--of`.
 std::int64_t source_of(const command_line& line, const dataset::run& order) {
   const auto wanted = line.find<std::string>("of");
   const std::filesystem::path prefix = wanted ? std::filesystem::path(*wanted) : order.prefix(0);
@@ -166,14 +168,17 @@ std::int64_t source_of(const command_line& line, const dataset::run& order) {
     first = s;
     ++entries;
   }
-  if (first < 0) throw misuse("--of " + *wanted + ": no such prefix in --data-path", where_help);
+  if (first < 0) {
+    throw misuse("--of " + *wanted + ": expected a prefix that is in --data-path", where_help);
+  }
   if (!wanted && entries != order.source_count()) {
-    throw misuse("a document of which dataset? --of PREFIX is missing", where_help);
+    throw misuse("--of PREFIX is required: the dataset of the document, because this is a blend",
+                 where_help);
   }
   return first;
 }
 
-/// The slots that --step or --iteration, --rank and --slot select.
+/// The slots that `--step` or `--iteration`, `--rank` and `--slot` select.
 struct slot_question {
   std::int64_t step;
   std::optional<std::int64_t> rank;  // nullopt: all ranks
@@ -182,24 +187,25 @@ struct slot_question {
   bool is_one() const { return rank && slot; }
 };
 
-/// @return nullopt if none of these flags is given
+/// Returns the slots that `--step` or `--iteration` asks for, with `--rank` and `--slot` if given.
+/// Returns nullopt if none of these flags is given.
 std::optional<slot_question> slot_question_of(const command_line& line) {
   const auto step = line.find<std::int64_t>("step");
   const auto iteration = count_of(line, "iteration", 1, where_help);
   const auto rank = line.find<std::int64_t>("rank");
   const auto slot = line.find<std::int64_t>("slot");
   if (step && iteration) {
-    throw misuse("--step and --iteration exclude each other: iteration N is step N - 1",
+    throw misuse("--step and --iteration exclude each other; iteration N is step N - 1",
                  where_help);
   }
   if (step) return slot_question{*step, rank, slot};
   if (iteration) return slot_question{*iteration - 1, rank, slot};
-  if (rank || slot) throw misuse("--step or --iteration is missing", where_help);
+  if (rank || slot) throw misuse("--rank and --slot require --step or --iteration", where_help);
   return std::nullopt;
 }
 
-/// The served slots of the step, sorted by rank and slot. If some are not served, reports it on
-/// stderr.
+/// The slots of the step that are served, sorted by rank and slot. If some slots are not served,
+/// prints a message on stderr.
 ///
 /// @throws config_error  the step, rank or slot does not exist, or none of the slots is served
 std::vector<dataset::slot_place> served_slots(const slot_question& q,
@@ -228,7 +234,7 @@ std::vector<dataset::slot_place> served_slots(const slot_question& q,
       (q.rank ? 1 : ranks.options().world_size) * (q.slot ? 1 : ranks.slots(q.step));
   if (std::ssize(found) < all) {
     command::tell(fmt::format("{}: the run serves only {} of these {} of step {}\n", program_name,
-                              std::ssize(found), counted(all, "slot"), q.step));
+                              grouped(std::ssize(found)), grouped(all, "slot"), q.step));
   }
   return found;
 }
@@ -279,19 +285,17 @@ int where(const arguments& args) {
   for (const char* flag : {"step", "iteration", "rank", "slot", "document"})
     add(flag, po::value<std::int64_t>());
   add("of", po::value<std::string>());
-  add("allow-several-tokenizers", po::bool_switch());
   add_state_flag(own);
   const auto line = parse_run_options(args, own, where_help);
   if (!line) return command::exit_done;
 
   const auto slots = slot_question_of(*line);
   if (slots.has_value() == line->find<std::int64_t>("document").has_value()) {
-    throw misuse("give either --step or --iteration, or --document", where_help);
+    throw misuse(slots ? "--document and --step or --iteration exclude each other; pass one of them"
+                       : "--step, --iteration or --document is required",
+                 where_help);
   }
   const run_configuration run = run_configuration_of(*line, where_help);
-  // Refuse the runs that the loader refuses: those whose datasets have different tokenizers.
-  dataset::run_state described = run.order->description();
-  (void)loader::identify_sources(described, line->values["allow-several-tokenizers"].as<bool>());
   // An instant run of one dataset continues after its first epoch, so any step is valid.
   const bool any_epoch = slots && run.order->end() > run.samples;
   if (const std::string assumed = assumptions_of(*line, run, any_epoch); !assumed.empty()) {

@@ -22,7 +22,7 @@ MILLRACE_INLINE std::optional<document_sources> document_sources::find(
   try {
     formats::src_view view = formats::parse_src(file->bytes());
     if (view.document_count() != static_cast<std::uint64_t>(document_count)) {
-      throw format_error(16, "the places of " + std::to_string(view.document_count()) +
+      throw format_error(16, "it has the places of " + std::to_string(view.document_count()) +
                                  " documents, but the dataset has " +
                                  std::to_string(document_count));
     }

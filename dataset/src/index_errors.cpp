@@ -26,8 +26,8 @@ namespace millrace::dataset::detail {
                                                      std::uint64_t offset, std::int64_t d,
                                                      std::int64_t first, std::int64_t last,
                                                      std::int64_t sequences) {
-  // Report the offset of `first` if it is out of range. Otherwise, report the offset of `last`: it
-  // is out of range or less than `first`.
+  // Report the offset of `first` if `first` is out of range. Otherwise, report the offset of
+  // `last`, which is out of range or less than `first`.
   const bool bad_first = first < 0 || first > sequences;
   throw format_error(idx, bad_first ? offset : offset + 8,
                      "document " + std::to_string(d) + " covers sequences " +

@@ -28,8 +28,8 @@ MILLRACE_INLINE bool is_file_of_dataset(const std::filesystem::path& path) {
                              [&](formats::sidecar which) { return extension == suffix_of(which); });
 }
 
-/// @throws config_error  `prefix` is not a prefix, but the path of a dataset file, e.g. of a
-///                       `.bin`.
+/// @throws config_error  `prefix` is the path of a dataset file, e.g. of a `.bin`, and not a
+///                       prefix.
 MILLRACE_INLINE void check_prefix(const std::filesystem::path& prefix) {
   if (!is_file_of_dataset(prefix)) return;
   if (io::is_there(std::filesystem::path(prefix) += ".idx")) return;
@@ -79,7 +79,7 @@ MILLRACE_INLINE std::int64_t indexed_dataset::sequence_length(std::int64_t i) co
 MILLRACE_INLINE token_view indexed_dataset::sequence(std::int64_t i) const {
   const auto item = formats::size_bytes(idx_.type);
   const auto length_bytes = static_cast<std::uint64_t>(sequence_length(i)) * item;  // < 2^34
-  // A negative pointer becomes larger than any file.
+  // As an unsigned number, a negative pointer is larger than any file.
   const auto pointer = static_cast<std::uint64_t>(idx_.pointers[index(i)]);
   const auto bin = bin_file_.bytes();
   if (pointer > bin.size() || length_bytes > bin.size() - pointer || pointer % item != 0)

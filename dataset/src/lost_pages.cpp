@@ -49,7 +49,7 @@ MILLRACE_INLINE bool mend_lost_page(std::uintptr_t at) noexcept {
   for (watched_map* w = watched_maps().load(); w != nullptr; w = w->next.load()) {
     const std::uintptr_t begin = w->begin.load();
     if (begin == 0 || at < begin || at >= w->end.load()) continue;
-    if (w->begin.load() != begin) continue;  // slot reused: `end` belongs to another mapping
+    if (w->begin.load() != begin) continue;  // reused slot: `end` belongs to another mapping
     // Set `lost` before mapping the zeros: a reader that sees the zeros must also see `lost`.
     std::uintptr_t none = 0;
     (void)w->lost.compare_exchange_strong(none, at);
@@ -68,13 +68,14 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
                              void* context) {
   auto* const what = static_cast<::siginfo_t*>(info);
   const bool handles = (before.sa_flags & SA_SIGINFO) != 0;
-  // A process sent the signal, and without our handler the signal would be ignored. So ignore it.
+  // If a process sent the signal and the signal would be ignored without our handler, ignore it.
   if (!handles && before.sa_handler == SIG_IGN && what->si_code <= 0) return;
   if (handles) {
     before.sa_sigaction(signal, what, context);
   } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-    // Restore the previous action. When our handler returns, either the access is repeated or the
-    // raised signal is delivered. Both end the process, as they would without our handler.
+    // Restore the previous action. When our handler returns, the access is repeated or the raised
+    // signal is delivered. In both cases, the signal ends the process, as it would without our
+    // handler.
     (void)::sigaction(signal, &before, nullptr);
     if (what->si_code <= 0) (void)::raise(signal);
   } else {
@@ -115,7 +116,7 @@ MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) 
 MILLRACE_INLINE void install_lost_page_handler() noexcept {
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
   static const bool installed = [] {
-    (void)page_size();  // initialized before the handler needs it
+    (void)page_size();  // so that the page size is initialized before the handler needs it
     struct ::sigaction ours {};
     ours.sa_sigaction = on_lost_page;
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;

@@ -15,7 +15,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Moments of pairs (x, y), in one pass.
+/// Sums over pairs (x, y), computed in one pass.
 struct pair_moments {
   double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
 
@@ -92,7 +92,7 @@ MILLRACE_INLINE neighbour_statistics look_at_neighbours(const indexed_dataset& d
 
 MILLRACE_INLINE std::string neighbour_statistics::warning() const {
   if (documents < 1000) return {};
-  // For n random pairs, the correlation exceeds 5 / sqrt(n) about once in a million.
+  // For n random pairs, the correlation exceeds 5 / sqrt(n) about once in a million cases.
   const double bound = std::max(0.1, 5 / std::sqrt(static_cast<double>(documents)));
   const auto percent = [](double part) {
     return std::to_string(static_cast<std::int64_t>(std::lround(100 * part))) + " %";

@@ -12,8 +12,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Compares the places of documents, in document order, with the parts of the inputs that were
-/// read.
+/// Compares the places of the documents with the parts of the inputs that were read. Call it once
+/// per document, in document order.
 class place_check {
  public:
   place_check(const document_sources& sources, std::span<const source_extent> inputs,
@@ -70,7 +70,7 @@ MILLRACE_INLINE void verify_sources(const document_sources& sources,
                                     std::span<const source_extent> inputs, source_order order) {
   if (sources.input_count() != inputs.size()) {
     throw format_error(sources.path(), 32,
-                       "the names of " + std::to_string(sources.input_count()) +
+                       "it has the names of " + std::to_string(sources.input_count()) +
                            " inputs, but the .meta has " + std::to_string(inputs.size()));
   }
   detail::place_check check(sources, inputs, order);

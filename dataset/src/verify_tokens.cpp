@@ -19,8 +19,8 @@ namespace detail {
 /// Index of the first token outside 0 .. vocab_size - 1; tokens.size() if there is none.
 template <class T>
 std::int64_t find_outside(std::span<const T> tokens, std::int64_t vocab_size) {
-  // As unsigned numbers, negative ids are larger than all others. So one comparison finds negative
-  // ids and ids that are too large.
+  // As an unsigned number, a negative id is larger than any valid id. So one comparison finds
+  // negative ids and ids that are too large.
   using id = std::make_unsigned_t<T>;
   const auto limit = std::min(static_cast<std::uint64_t>(vocab_size),
                               static_cast<std::uint64_t>(std::numeric_limits<T>::max()) + 1);
@@ -38,8 +38,9 @@ std::int64_t find_outside(std::span<const T> tokens, std::int64_t vocab_size) {
   return static_cast<std::int64_t>(tokens.size());
 }
 
-/// The sequence that contains the byte of the `.bin` at `offset_bytes`: the last sequence that
-/// starts at or before it. Empty sequences that start at the same byte come before that sequence.
+/// Returns the sequence that contains byte `offset_bytes` of the `.bin`: the last sequence that
+/// starts at or before this byte. Empty sequences that start at the same byte precede that
+/// sequence.
 MILLRACE_INLINE std::int64_t sequence_at(const formats::mmidx_view& idx,
                                          std::int64_t offset_bytes) {
   std::int64_t low = 0;

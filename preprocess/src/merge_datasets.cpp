@@ -120,10 +120,11 @@ int merge_datasets(int argc, const char* const* argv) {
     command::print_version("merge_datasets");
     return command::exit_done;
   }
-  for (const char* flag : {"input", "output-prefix"}) {
-    if (given.count(flag) == 0) {
-      throw command::usage_error(fmt::format("--{} is required", flag));
-    }
+  if (given.count("input") == 0) {
+    throw command::usage_error("--input is required: the folder with the datasets to merge");
+  }
+  if (given.count("output-prefix") == 0) {
+    throw command::usage_error("--output-prefix is required: the path of the merged dataset");
   }
   const std::filesystem::path prefix = given["output-prefix"].as<std::string>();
   if (const auto name = prefix.filename(); name.empty() || name == "." || name == "..") {

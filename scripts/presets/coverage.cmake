@@ -5,6 +5,6 @@ include("${CMAKE_CURRENT_LIST_DIR}/common.cmake")
 set(CMAKE_BUILD_TYPE Debug CACHE STRING "")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g" CACHE STRING "")
 set(CMAKE_CXX_FLAGS "--coverage -fprofile-update=atomic" CACHE STRING "")
-# Counts live beside each build's objects: a cached object would bring another build's.
+# Counts are stored with each build's objects: a cached object would bring those of another build.
 set(CMAKE_CXX_COMPILER_LAUNCHER "" CACHE STRING "" FORCE)
 set(MILLRACE_DEV ON CACHE BOOL "")

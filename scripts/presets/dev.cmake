@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# For work on the sources: compiled fast, with asserts and line numbers; a warning is an error:
+# For development: compiles fast, with asserts and line numbers; a warning is an error:
 #   cmake -C scripts/presets/dev.cmake -S . -B build/dev
 include("${CMAKE_CURRENT_LIST_DIR}/common.cmake")
 set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What users run, and what scripts/test adds its test programs to:
+# The build for users, to which scripts/test adds its test programs:
 #   cmake -C scripts/presets/release.cmake -S . -B build
 include("${CMAKE_CURRENT_LIST_DIR}/common.cmake")
 set(CMAKE_BUILD_TYPE Release CACHE STRING "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ThreadSanitizer, by clang; run the tests with tsan.supp beside this file:
+# ThreadSanitizer, by clang; run the tests with tsan.supp from this folder:
 #   cmake -C scripts/presets/tsan.cmake -S . -B build/tsan
 #   TSAN_OPTIONS=suppressions=$PWD/scripts/presets/tsan.supp ctest --test-dir build/tsan -L "loader|cuda"
 include("${CMAKE_CURRENT_LIST_DIR}/common.cmake")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the data files of two versions of millrace, and continues with the new one what the old one began.
+"""Compares the data files of two versions of millrace, and resumes interrupted runs of the old one with the new one.
 
 usage: compare_builds.py OLD NEW [--corpora FOLDER] [--tokenizers FOLDER] [--keep FOLDER] [--limit-mb N]
 
@@ -12,8 +12,8 @@ usage: compare_builds.py OLD NEW [--corpora FOLDER] [--tokenizers FOLDER] [--kee
   --limit-mb    text per corpus, in MB (default: 4)
 
 Each case is a list of commands. It runs with both versions, and all data files must be equal byte for byte.
-Interrupted runs: the old preprocess_data is killed at several moments. The new one resumes, and must make what a
-run without interruption makes. States: the old library serves batches of a blend and saves its state. The new one
+Interrupted runs: the old preprocess_data is killed at several moments. The new one resumes, and must write what an
+uninterrupted run writes. States: the old library serves batches of a blend and saves its state. The new one
 continues from that state, and must serve the batches that the old one serves next.
 
 Prints one line per case, and exits with 1 if anything differs.
@@ -28,7 +28,7 @@ import tempfile
 import time
 
 PROGRAMS = ("preprocess_data", "merge_datasets", "inspect_dataset")
-# Files with messages, not data.
+# # Suffixes of files that contain messages, not data.
 NOT_DATA = {".log", ".out"}
 
 
@@ -38,7 +38,7 @@ def data_files(folder):
 
 
 def first_difference(old, new):
-    """Why two dictionaries of files differ, or an empty text."""
+    """Returns why two dictionaries of files differ, or an empty text if they are equal."""
     for name in sorted(old.keys() ^ new.keys()):
         return f"only the {'old' if name in old else 'new'} version made {name}"
     for name, data in old.items():
@@ -73,7 +73,7 @@ class version:
                 sys.exit(f"compare_builds.py: {self.bin / program} is missing; build it first")
 
     def folder(self, case, inputs):
-        """A fresh folder of one case, with links to the inputs under equal names."""
+        """Creates the folder of a case, with links to the inputs. Both versions use the same link names."""
         folder = self.work / self.name / case
         folder.mkdir(parents=True)
         for path in inputs:
@@ -90,7 +90,7 @@ class version:
             raise RuntimeError(f"{self.name}: {' '.join(map(str, command))}: exit {made.returncode}\n{text[-2000:]}")
 
     def compile_serve(self, source):
-        """The program that serves batches and saves states, against this version."""
+        """Compiles the program that serves batches and saves states, with the library of this version."""
         program = self.work / f"serve_{self.name}"
         libraries = [path for name in ("loader", "dataset")
                      for path in [self.root / f"build/{name}/libmillrace_{name}.a"] if path.exists()]
@@ -102,7 +102,7 @@ class version:
 
 
 def tokenizers(folder):
-    """Flags by name, of the vocabularies that are there."""
+    """Flags by name, for the vocabularies that exist."""
     found = {"bytes": ["--tokenizer-type", "ByteLevelTokenizer"]}
     known = {
         "gpt2": ["GPT2BPETokenizer", "--vocab-file", "vocab.json", "--merge-file", "merges.txt"],
@@ -121,7 +121,7 @@ def tokenizers(folder):
 
 
 def cases(corpora, kinds):
-    """(name, commands) of what is compared. Inputs lie in the current folder."""
+    """(name, commands) of each case. Inputs are in the current folder."""
     byte_level = kinds["bytes"]
     for corpus in corpora:
         stem = corpus.name.split(".")[0]
@@ -174,7 +174,7 @@ def compare_cases(old, new, corpora, kinds):
 
 
 def compare_resumed(old, new, corpora, kinds):
-    """The old version is killed when it has written a share of the tokens; the new one resumes."""
+    """Kills the old version when it has written a share of the tokens, and resumes with the new version."""
     kind = "gpt2" if "gpt2" in kinds else "bytes"
     command = ["--input", *(c.name for c in corpora), "--output-prefix", "p", "--on-bad-record", "quarantine",
                *kinds[kind], "--workers", "2"]
@@ -234,7 +234,7 @@ def compare_states(old, new, corpora, kinds):
 
 
 def inputs_of(root, corpora, work, limit):
-    """The sample and the corpora, each cut to `limit` bytes at a line's end."""
+    """Copies the sample and the corpora. Cuts each at the end of a line, after at most `limit` bytes."""
     folder = work / "inputs"
     folder.mkdir(parents=True)
     made = []

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serves batches of a shuffled blend and prints a checksum of each; loads and saves its state.
-// compare_builds.py compiles it against two versions of the library.
+// Serves batches of a shuffled blend and prints a checksum of each batch. Loads and saves the state
+// of the loader. compare_builds.py compiles this file with two versions of the library.
 //
 //   serve instant|stored BATCHES STATE_IN|- STATE_OUT PREFIX WEIGHT [PREFIX WEIGHT ...]
 
@@ -16,7 +16,7 @@
 
 #if __has_include(<millrace/dataset/instant_run.hpp>)
 #include <millrace/dataset/instant_run.hpp>
-#else  // the path of this header in November 2026
+#else  // where this header was in November 2026
 #include <millrace/dataset/run/instant_run.hpp>
 #endif
 #include <millrace/loader/batch_loader.hpp>

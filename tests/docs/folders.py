@@ -74,7 +74,7 @@ class sources:
             self.by_name[file.rsplit("/", 1)[-1]].append(file)
 
     def find(self, included, file):
-        """The file that `file` includes; None if it is not of this repository."""
+        """The file that `file` includes; None if it is not in this repository."""
         beside = f"{file.rsplit('/', 1)[0]}/{included}"
         if beside in self.known:
             return beside

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs loader/examples/blend.cpp as its header says: a run that was resumed from its state serves what one serves
-that was never interrupted.
+"""Runs loader/examples/blend.cpp as its header says: a run that resumes from its state serves what an
+uninterrupted run serves.
 
 usage: run_blend.py BIN_DIR SAMPLE
 """

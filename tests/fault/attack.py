@@ -151,7 +151,7 @@ def made(root, command, kill_at=None):
     killed = {"MILLRACE_TEST_KILL_AT": kill_at} if kill_at else {}
     result = run(command(folder), {**HOOKS, **killed}, PATIENCE * LIMIT_S)
     if result.status != (-signal.SIGKILL if kill_at else 0):
-        sys.exit(f"{subprocess.list2cmdline(map(str, command(folder)))}: this run is to prepare the "
+        sys.exit(f"{subprocess.list2cmdline(map(str, command(folder)))}: this run prepares the "
                  f"attack, but ends with status {result.status}: {result.err}")
     files = contents(folder)
     shutil.rmtree(folder)
@@ -287,12 +287,12 @@ def guarded(main):
 def arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder of the programs")
-    parser.add_argument("--seed", type=int, help="default: $MILLRACE_SEED, or by chance")
+    parser.add_argument("--seed", type=int, help="seed (default: $MILLRACE_SEED, or random)")
     parser.add_argument("--usual-seed", type=int, help="where neither of these is given")
-    parser.add_argument("--cases", type=int, help="most cases (default: all there are)")
-    parser.add_argument("--seconds", type=int, help="try no further case after this time, and stop after "
+    parser.add_argument("--cases", type=int, help="largest number of cases (default: all)")
+    parser.add_argument("--seconds", type=int, help="start no case after this time, and stop after "
                         "three times as long (default: never)")
-    parser.add_argument("--folder", help="for the runs (default: in memory, where syncing is quick)")
+    parser.add_argument("--folder", help="folder for the runs (default: in memory, where syncing is fast)")
     return parser
 
 

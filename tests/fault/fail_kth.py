@@ -108,7 +108,7 @@ def torn_index(found, scenario):
             if not any(stem + "bin" in mine and all(files.get(each) == of
                                                     for each, of in mine.items())
                        for files in sets):
-                return f"{name} lies there without the files that belong to it"
+                return f"{name} exists without the files that belong to it"
         elif name.endswith((".npy", "-description.txt")) and all(files.get(name) != data
                                                                  for files in sets):
             return f"{name} has other bytes"
@@ -452,13 +452,13 @@ def main():
     parser = attack.arguments(__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, type=pathlib.Path, help="fail_kth.so")
     parser.add_argument("--mpiexec", default=shutil.which("mpirun"))
-    parser.add_argument("--only", nargs="+", help="these scenarios alone")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="calls of these kinds alone")
+    parser.add_argument("--only", nargs="+", help="try only these scenarios")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="try only calls of these kinds")
     parser.add_argument("--faults", nargs="+", choices=sorted(set(sum(FAULTS.values(), []))),
-                        help="these faults alone")
-    parser.add_argument("--name", help="calls on files whose name ends so alone, e.g. .journal")
-    parser.add_argument("--plan", help="this fault alone: KIND:K:FAULT:once|on")
-    parser.add_argument("--rank", type=int, help="with --plan: in this MPI process")
+                        help="try only these faults")
+    parser.add_argument("--name", help="try only calls on files with this suffix, e.g. .journal")
+    parser.add_argument("--plan", help="try only this fault: KIND:K:FAULT:once|on")
+    parser.add_argument("--rank", type=int, help="with --plan: the MPI process in which it occurs")
     given = parser.parse_args()
     seed = attack.seed_of(given)
     programs = given.bin.resolve()

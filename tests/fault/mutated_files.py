@@ -476,13 +476,13 @@ class Mutations:
 
 def main():
     parser = attack.arguments(__doc__.splitlines()[0])
-    parser.add_argument("--only", help="files of this kind alone")
-    parser.add_argument("--mutation", type=int, help="with --only: this one alone")
+    parser.add_argument("--only", help="damage only files of this kind")
+    parser.add_argument("--mutation", type=int, help="with --only: try only this mutation")
     parser.add_argument("--rules", action="store_true",
-                        help="print what may pass beside the undamaged result, and stop")
+                        help="print which results other than the undamaged one may pass, and stop")
     given = parser.parse_args()
     if given.mutation is not None and not given.only:
-        parser.error("--mutation needs --only")
+        parser.error("--mutation requires --only")
     seed = attack.seed_of(given)
     if given.cases is None:
         given.cases = 20000

@@ -223,8 +223,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, help="preprocess_data")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", help="for the runs (default: in memory, where syncing is quick)")
-    parser.add_argument("--most", type=int, default=400, help="losses tried of each run")
+    parser.add_argument("--folder", help="folder for the runs (default: in memory, where syncing is fast)")
+    parser.add_argument("--most", type=int, default=400, help="number of losses to try per run")
     options = parser.parse_args()
     try:
         may = subprocess.run(["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"],
@@ -232,7 +232,7 @@ def main():
     except FileNotFoundError:
         may = False
     if not may:
-        print("power loss is NOT tested: there is no strace here, or it may not trace")
+        print("power loss is NOT tested: strace is missing or may not trace")
         return 77
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     chance = random.Random(options.seed)

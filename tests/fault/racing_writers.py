@@ -221,7 +221,7 @@ class Races:
 
 def main():
     parser = attack.arguments(__doc__.splitlines()[0])
-    parser.add_argument("--only", type=int, help="the race of this number alone")
+    parser.add_argument("--only", type=int, help="run only the race with this number")
     given = parser.parse_args()
     chance = random.Random(attack.seed_of(given))
     if given.cases is None:

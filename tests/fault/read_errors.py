@@ -78,7 +78,7 @@ def main():
         except NoFuse as e:
             print(f"NOT tested: no file system can be mounted by FUSE here ({e})")
             sys.exit(77)
-    print(f"{len(FILES)} files failed and were gone on with")
+    print(f"{len(FILES)} files failed, and the runs resumed")
 
 
 if __name__ == "__main__":

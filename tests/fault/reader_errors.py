@@ -66,7 +66,7 @@ def main():
             except NoFuse as e:
                 print(f"NOT tested: no file system can be mounted by FUSE here ({e})")
                 sys.exit(77)
-    print(f"{readers} readers said what could not be read, and went on")
+    print(f"{readers} readers reported the fault and continued")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 touch "$scratch/libpcre2-8.so"
 
-# expect STATUS PATTERN VERSION SETTING: configures with VERSION and SETTING, and expects STATUS and
-# a message that matches PATTERN.
+# expect STATUS PATTERN VERSION SETTING: configures with VERSION and SETTING. Fails unless the exit
+# status is STATUS and the message matches PATTERN.
 expect() {
   local status=0
   printf '#define PCRE2_MAJOR           %s\n#define PCRE2_MINOR           %s\n' \

@@ -39,14 +39,14 @@ contracting=
 if grep -qw fma /proc/cpuinfo; then contracting=' -mfma -ffp-contract=fast'; fi
 
 quietly cmake --install "$build" --prefix "$scratch/static"
-# The shared build is next to the other build. So ccache sees the same relative paths and already
-# has the objects.
+# The shared build is in a folder next to the other build. So ccache sees the same relative paths
+# and finds the objects in its cache.
 quietly cmake -C "$root/scripts/presets/release.cmake" -S "$root" -B "$build-shared" "${alike[@]}" \
   -DCMAKE_CXX_FLAGS="$flags" -DBUILD_SHARED_LIBS=ON -DMILLRACE_DEV=OFF
 quietly cmake --build "$build-shared"
 quietly cmake --install "$build-shared" --prefix "$scratch/shared"
 
-# Tokens of the byte-level tokenizer: the bytes of the text, then the end-of-document token.
+# The tokens of the byte-level tokenizer are the bytes of the text, then the end-of-document token.
 printf '{"text": "%s"}\n' 'To be, or not to be' 'that is the question' >"$scratch/in.jsonl"
 quietly "$scratch/static/bin/preprocess_data" --input "$scratch/in.jsonl" \
   --output-prefix "$scratch/data" --tokenizer-type ByteLevelTokenizer --append-eod
@@ -90,14 +90,14 @@ for form in static shared header_only; do
   quietly cmake --build "$scratch/$form.build"
   printf '%s:\n' "$form"
   "$scratch/$form.build/consumer" "$scratch/data_text_document" "${blends[@]}" | tee "$scratch/printed"
-  # "To be, o": the program requests eight tokens.
+  # The program requests eight tokens, which are the text "To be, o".
   expect 'first window: 84 111 32 98 101 44 32 111'
   expect 'caught: config_error'
   expect 'caught: io_error 2'
   if ((${#blends[@]})); then expect 'blends: 7'; fi
 done
 
-# The header-only form links neither library; the shared form loads both.
+# The header-only form links neither library. The shared form loads both libraries.
 if grep -rE 'libmillrace_(dataset|loader)\.' "$scratch/header_only.build" \
   --include=build.ninja --include=link.txt; then
   echo 'run.sh: header_only: the lines above link a library that the sources replace' >&2
@@ -111,7 +111,7 @@ for library in dataset loader; do
   }
 done
 
-# A shared library exports only marked symbols, and no helpers of its own sources.
+# A shared library exports only symbols that are marked for export, not the helpers of its sources.
 quietly nm -D --defined-only -C "$scratch"/shared/lib*/libmillrace_{dataset,loader}.so
 cp "$scratch/log" "$scratch/shown"
 for name in 'batch_loader::next' 'indexed_dataset::indexed_dataset'; do

@@ -4,8 +4,8 @@
 
     arrays_against_python.py --driver build/bin/convert_arrays [--seed N] [--cases N] [--first N]
 
-An array that Python reads must become one line for each element, with its value; of one that it
-refuses, the array or at least one line must be refused. Exit code 1 at the first difference, with the
+An array that Python reads must become one line per element, with its value. If Python refuses it, the
+driver must refuse the array or at least one line. Exits 1 at the first difference and prints the
 arguments that repeat it.
 """
 
@@ -62,7 +62,7 @@ def read_json(line):
 
 
 def fault_of(text, made):
-    """What is wrong with what was made of an array, or nothing."""
+    """What is wrong with the lines of an array, or None."""
     wanted = read_json(text)
     if made is None:
         return "refused" if wanted else None

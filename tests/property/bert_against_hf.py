@@ -4,11 +4,11 @@
 
 usage: bert_against_hf.py --driver D [--vocabulary TOKENIZER.JSON] [--cases N] [--seed S] [--code-points STEP]
 
-Both BERT types of a vocab.txt, and a tokenizer.json for each setting of BertNormalizer, most of them with a random small
-vocabulary and some with that of the file given. With --code-points, each STEPth code point is also put alone and next
-to what matters (some minutes for all of them). Every text is encoded twice, among others, so that cached ids are compared as well. The
-driver is the program made of tests/support/encode_lines.cpp. The seed is printed; the same seed gives the same texts.
-Exits 1 on a difference and 77 where the package `tokenizers` is missing.
+Tests both BERT types with a vocab.txt, and a tokenizer.json for each setting of BertNormalizer, most with a small random
+vocabulary and some with that of the given file. With --code-points, also tests every STEPth code point alone and next to
+other characters (all of them take some minutes). Encodes every text twice, so that cached ids are compared as well. The
+driver is the program of tests/support/encode_lines.cpp. The seed is printed; the same seed gives the same texts.
+Exits 1 on a difference and 77 if the package `tokenizers` is missing.
 """
 import argparse
 import itertools
@@ -66,7 +66,7 @@ def text_of(rng):
 
 
 def text_with(point):
-    """A code point among neighbours, each time on a line by itself."""
+    """A code point among neighbors, each on its own line."""
     return "\n".join(left + chr(point) + right for left, right in itertools.product(NEIGHBOURS, NEIGHBOURS))
 
 
@@ -107,7 +107,7 @@ def bert_type(tokenizers, vocabulary, lower):
 
 
 def case_of(rng, number, tokenizers, folder, given):
-    """What one tokenizer is made of, and the flags that it goes by here."""
+    """The parts of one tokenizer, and its flags for the driver."""
     vocabulary = given if given and number % 4 == 0 else small_vocabulary(rng)
     if number % 3 == 0:
         path = folder / f"{number}.txt"

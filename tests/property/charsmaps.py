@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charsmaps, as SentencePiece models and the normalizer Precompiled of tokenizer.json files have them.
+"""Charsmaps, as in SentencePiece models and in the normalizer Precompiled of a tokenizer.json.
 
-Maps of random rules, and SentencePiece's own ones where its package is there.
+Maps of random rules, and those of SentencePiece if its package is installed.
 """
 import base64
 import functools

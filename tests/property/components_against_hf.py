@@ -5,12 +5,12 @@
 usage: components_against_hf.py --driver PROGRAM [--cases N] [--texts N] [--seed N] [--regexes]
                                 [--code-points] [--only WORD]
 
-A case is a random tree of components as a tokenizer.json has them, and texts of odd characters; with --regexes, one
-component with a random regular expression. With --code-points, instead, every code point alone and among neighbours
-goes through each component by itself, and through each set that regular expressions know (an hour). With --only
-those cases alone are made that name WORD, e.g. Precompiled.
-PROGRAM is apply_components. A component that ours refuses is counted, not compared; some have to be refused and are
-never made. Exits 77 if the package tokenizers is missing.
+A case is a random tree of components as in a tokenizer.json, and texts of unusual characters; with --regexes, one
+component with a random regular expression. With --code-points, every code point goes through each component and each
+character set of regular expressions instead, alone and among neighbors (this takes an hour). --only WORD limits the cases
+to those that name WORD, e.g. Precompiled.
+PROGRAM is apply_components. Components that we refuse are counted, not compared; some must be refused and do not
+occur. Exits 77 if the package tokenizers is missing.
 """
 import argparse
 import json
@@ -300,7 +300,7 @@ def main():
             near = characters_of_regexes(components)
             comparison.compare(components, [text_of(rng, near) for _ in range(options.texts)])
     print(f"{comparison.texts} texts, {comparison.differences} differ, {comparison.refused} cases refused, "
-          f"{comparison.panics} texts that the reference dies of, {comparison.given_up} that ours gives up")
+          f"{comparison.panics} texts that crash the reference, {comparison.given_up} that we give up on")
     if comparison.without_pcre2:
         print(f"skipped: {comparison.without_pcre2} cases, as this build is without PCRE2")
     if comparison.without_pcre2 and options.regexes:

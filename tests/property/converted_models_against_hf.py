@@ -4,11 +4,11 @@
 
 usage: converted_models_against_hf.py --driver D [--every N] [--seed S] [MODEL ...]
 
-Each Unigram MODEL becomes a tokenizer.json in the ways in which `transformers` converts those of T5, XLM-R, Pegasus
-and ALBERT; without one, those that lie in the folder of vocabularies beside the checkout (or in $MILLRACE_SHARED),
-and the tiny one of this project, which lies in tests/golden. The texts are the corpora of that folder, of which every
-Nth line is taken, and the sample corpus. The driver is the program made of tests/support/hugging_face_lines.cpp.
-Exits 1 on a difference and 77 where the package `tokenizers` is missing.
+Converts each Unigram MODEL to a tokenizer.json in the ways in which `transformers` converts those of T5, XLM-R, Pegasus
+and ALBERT. Without MODEL, it takes those in the folder of vocabularies next to the checkout (or in $MILLRACE_SHARED), and
+the tiny one in tests/golden. The texts are every Nth line of the corpora in that folder, and the sample corpus. The driver
+is the program of tests/support/hugging_face_lines.cpp. Exits 1 on a difference and 77 if the package `tokenizers` is
+missing.
 """
 import argparse
 import gzip
@@ -30,7 +30,7 @@ UNIGRAM = 1
 
 
 def pieces_of(model):
-    """(text, score, type) of each, or nothing if the model is not of type Unigram."""
+    """(text, score, type) of each piece, or None if the model is not of type Unigram."""
     pieces, kind = [], UNIGRAM
     for number, value in charsmaps.fields(model):
         if number == 1:

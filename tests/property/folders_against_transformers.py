@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares folders of `transformers` as we open them with what two of its releases make of them.
+"""Compares how we open folders of `transformers` with how two of its releases open them.
 
 usage: folders_against_transformers.py --driver D --other PYTHON [--folders N] [--seed S] [--verbose]
 
-A folder is a random tokenizer.json (hugging_face_against_reference.py makes it) and files beside it: written here, or
-saved by one of the releases. AutoTokenizer opens it, and what Megatron does to it then is done. This Python has one
-release, the one given the other. Where both agree on ids, vocabulary size and eod, ours are the same or the folder is
-refused; where they do not, ours are those of either, or the folder is refused. The driver is the program made of
-tests/support/hugging_face_lines.cpp. Exits 1 on a difference, or if fewer than a tenth of the folders gave something that
-all three agree on, and 77 where a release is missing.
+A folder has a random tokenizer.json (from hugging_face_against_reference.py) and other files, which this script writes or
+one of the releases saves. AutoTokenizer opens the folder, and then the script does what Megatron does. This Python has one
+release, the given Python the other. If both agree on ids, vocabulary size and eod, we must agree or refuse the folder; if
+they differ, we must agree with one of them or refuse the folder. The driver is the program of
+tests/support/hugging_face_lines.cpp. Exits 1 on a difference, or if all three agree on fewer than a tenth of the folders,
+and 77 if a release is missing.
 
-Without special tokens Megatron looks up the spelling of each token again, which is not that of its id where an added token
-took spaces along: such texts are counted, and compared with the ids themselves.
+Without special tokens, Megatron looks up the spelling of each token again. If an added token included spaces, that spelling
+is not the one of its id: such texts are counted, and compared with the ids themselves.
 """
 import argparse
 import collections
@@ -50,7 +50,7 @@ USUAL = ["<s>", "</s>", "<unk>", "<pad>", "<mask>", "[CLS]", "[SEP]", "[UNK]", "
 
 
 def add_usual(rng, described):
-    """The tokens that a class would add, as any class has them, so that it has nothing to add."""
+    """The tokens that a class would add, so that it has none to add."""
     there = {token["content"] for token in described["added_tokens"]}
     vocab = described["model"]["vocab"]
     described["added_tokens"] = [token for i, token in enumerate(described["added_tokens"])
@@ -70,7 +70,7 @@ def token_entry(rng, content, as_object):
 
 
 def contents_of(rng, described):
-    """Texts that may be named: of tokens that are there, and new ones."""
+    """Texts of tokens that may get a name: existing ones, and new ones."""
     vocab = described["model"]["vocab"]
     known = list(vocab) if isinstance(vocab, dict) else [piece for piece, _ in vocab]
     added = [token["content"] for token in described["added_tokens"]]
@@ -78,7 +78,7 @@ def contents_of(rng, described):
 
 
 def files_of(rng, described):
-    """Files beside a tokenizer.json, as nobody saved them, by name."""
+    """Files that accompany a tokenizer.json, by name, as no release would save them."""
     contents = contents_of(rng, described)
     config = {}
     if rng.random() < 0.6:
@@ -119,7 +119,7 @@ def files_of(rng, described):
 
 
 def settings_of(rng, described):
-    """What a tokenizer is given before a release saves it."""
+    """Changes to a tokenizer before a release saves it."""
     contents = contents_of(rng, described)
     settings = {name: rng.choice(contents) for name in NAMES if rng.random() < 0.4}
     if rng.random() < 0.3:
@@ -128,7 +128,7 @@ def settings_of(rng, described):
 
 
 def named_in(files):
-    """All that may become an added token, whatever it is."""
+    """All texts that may become an added token."""
     def walk(value):
         if isinstance(value, dict):
             for key, each in value.items():
@@ -143,7 +143,7 @@ def named_in(files):
 
 
 def survives(described, contents):
-    """Whether no added token is nothing once it is normalized, or the same as another: the package ends or goes by chance."""
+    """Whether no added token is empty after normalization or equal to another: the package would crash or pick one at random."""
     from tokenizers import Tokenizer
     normalizer = Tokenizer.from_str(json.dumps(described)).normalizer
     contents = {token["content"] for token in described["added_tokens"]} | contents
@@ -187,7 +187,7 @@ def answer(job):
 
 
 def serve():
-    """A job a line in, an answer a line out."""
+    """Reads one job per line and writes one answer per line."""
     replies = os.fdopen(os.dup(1), "w")
     for fd in (1, 2):  # the packages print much
         os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
@@ -205,7 +205,7 @@ def serve():
 
 
 class Release:
-    """One of the releases, in a process of its own."""
+    """One of the releases, in its own process."""
 
     def __init__(self, python):
         self.process = subprocess.Popen([python, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -275,7 +275,7 @@ class Tally:
 def make_folder(rng, folder, releases):
     """A folder that all can open, and its files; or None."""
     described = tokenizer_of(rng)
-    if described["model"].get("type") == "Unigram":  # of a piece that is there twice the releases count one
+    if described["model"].get("type") == "Unigram":  # for a piece that occurs twice, the releases count one
         described["model"]["vocab"] = list({piece[0]: piece for piece in reversed(described["model"]["vocab"])}.values())[::-1]
     if rng.random() < 0.5:
         add_usual(rng, described)
@@ -308,10 +308,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--driver")
-    parser.add_argument("--other", help="a Python with another release")
+    parser.add_argument("--other", help="Python with another release")
     parser.add_argument("--folders", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", help="a folder for the folders")
+    parser.add_argument("--keep", help="parent of the random folders")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if options.serve:
@@ -339,14 +339,14 @@ def main():
         for case, (files, answers), (head, found) in zip(cases, others, ask_driver(options.driver, cases)):
             tally.compare(case, files, answers, head, found)
     print("folders: " + ", ".join(f"{count} {what}" for what, count in sorted(tally.counts.items())))
-    print(f"  {tally.respelled} texts that Megatron spells anew")
+    print(f"  {tally.respelled} texts that Megatron spells again")
     for problem, count in tally.refusals.most_common(15):
         print(f"  {count} refused: {problem}")
     for name, count in tally.undecided.most_common(15):
         print(f"  {count} on which the releases differ: {name}")
     enough = tally.counts["on which both agree"] * 10 >= options.folders
     if not enough:
-        print("too few were compared: whoever refuses everything is never wrong")
+        print("too few folders were compared, so the result means little")
     sys.exit(1 if tally.counts["differences"] or not enough else 0)
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes lines of 20 and 500 MB and compares the memory and the tokens that they take.
+"""Encodes lines of 20 and 500 MB and compares their memory and tokens.
 
     giant_line_memory.py --driver build/bin/bench_giant_line --vocabulary tests/golden/tiny_bpe
 
-Exit code 1 if the longer one takes 32 MB more, or gives another number of tokens than its size says.
+Exits 1 if the longer line takes 32 MB more, or if its number of tokens does not match its size.
 """
 
 import argparse

@@ -4,9 +4,9 @@
 
 usage: gpt2_against_hf.py --driver D [--vocab-file F] [--merge-file F] [--cases N] [--seed S]
 
-The driver is the program made of tests/support/encode_lines.cpp. Without files it takes the tiny BPE of
+The driver is the program of tests/support/encode_lines.cpp. Without files, it uses the tiny BPE of
 tests/golden. The seed is printed; the same seed gives the same texts. Exits 1 on a difference and
-77 where the package `tokenizers` is missing.
+77 if the package `tokenizers` is missing.
 """
 import argparse
 import pathlib

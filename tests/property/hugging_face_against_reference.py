@@ -6,9 +6,9 @@ random tokenizers and random adversarial texts.
 usage: hugging_face_against_reference.py --driver D [--cases N] [--seed S] [--verbose]
 
 A case is a tokenizer: a random model of any kind (some trained by the package), random normalizers,
-pre-tokenizers, added tokens, templates and decoders; it meets some 40 texts. The driver is the
-program made of tests/support/hugging_face_lines.cpp. The seed is printed; the same seed gives the
-same cases. Exits 1 on a difference and 77 where the package `tokenizers` is missing.
+pre-tokenizers, added tokens, templates and decoders. It encodes about 40 texts. The driver is the
+program of tests/support/hugging_face_lines.cpp. The seed is printed; the same seed gives the
+same cases. Exits 1 on a difference and 77 if the package `tokenizers` is missing.
 """
 import argparse
 import collections
@@ -35,7 +35,7 @@ BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 def text_of(rng, marks):
-    """A text of few characters in many orders, with the strings that mean something here."""
+    """A text of few characters in many orders, with strings that matter to these tokenizers."""
     pool = rng.choice([LETTERS, LETTERS + SPACES, LETTERS + SPACES + OTHERS])
     few = [rng.choice(pool) for _ in range(rng.randrange(1, 7))]
     length = rng.choice([0, 1, 2, 3, 5, 8, 13, 30, 80])
@@ -58,7 +58,7 @@ SPELLED = byte_alphabet()
 
 
 def merges_over(rng, symbols, count, prefix=""):
-    """Merges that make each other's parts, some of them several ways."""
+    """Merges that build on each other, some in several ways."""
     vocab, merges = list(dict.fromkeys(symbols)), []
     known = set(vocab)
     for _ in range(count):
@@ -168,7 +168,7 @@ def precompiled(rng):
 
 
 def like_sentencepiece(rng):
-    """A normalizer and a pre-tokenizer as models of SentencePiece are converted to."""
+    """A normalizer and a pre-tokenizer, as converted SentencePiece models have them."""
     metaspace = {"type": "Metaspace", "replacement": "\u2581", "split": rng.random() < 0.9,
                  "prepend_scheme": rng.choice(["always", "always", "first", "never"])}
     steps = [precompiled(rng)]
@@ -322,7 +322,7 @@ REFUSED = 0xFFFFFFFF
 
 
 class Reference:
-    """What the package makes of a text; REFUSED where it raises."""
+    """The result of the package for a text; REFUSED if it raises."""
 
     def __init__(self, described, specials, in_text):
         from tokenizers import Tokenizer
@@ -331,8 +331,8 @@ class Reference:
         self.specials = specials == "yes"
 
     def never_ends(self, added_tokens):
-        """Whether an added token is nothing once it is normalized, which the package does not
-        survive, or the same as another one, so that it finds either by chance."""
+        """Whether an added token is empty after normalization, which crashes the package, or equal
+        to another one, so that the package finds one of them at random."""
         normalizer = self.tokenizer.normalizer
         if normalizer is None:
             return False
@@ -430,7 +430,7 @@ def main():
     parser.add_argument("--driver", required=True)
     parser.add_argument("--cases", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", help="a folder for the tokenizers that differ")
+    parser.add_argument("--keep", help="folder for tokenizers that give differences")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     try:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds odd lines to our record parser and to Python's json, and compares what they make of them.
+"""Feeds unusual lines to our record parser and to Python's json, and compares the results.
 
     json_against_python.py --driver build/bin/parse_lines [--seed N] [--cases N] [--first N]
 
-All ways of the parser see every line: the usual one (simdjson, and the exact way where that is not
-sure), `--exact` alone, and `--giant`, which reads it through a small window and has to say the same as
-`--exact` to the letter. Exit code 1 at the first difference, with the arguments that repeat it.
+All modes of the parser read every line: the usual one (simdjson, and the exact one if simdjson is not
+sure), `--exact`, and `--giant`, which reads the line through a small window and must print the same as
+`--exact`. Exits 1 at the first difference and prints the arguments that repeat it.
 """
 
 import argparse
@@ -147,12 +147,12 @@ class Lines:
         return self.value(2)
 
     def member(self, path):
-        """The member of an object with a text at the end of `path`, and perhaps others beside it."""
+        """The member of an object with a text at the end of `path`, perhaps with other members."""
         rng, value = self.rng, self.wanted_value
         if len(path) > 1 and rng.random() < 0.97:
             def value():
                 parts = [self.member(path[1:])]
-                for other in self.paths:  # one on the same way, or a key that stands on another's
+                for other in self.paths:  # a key on the same path, or a key on another's path
                     if other[0] == path[0] and other != path and len(other) > 1 and rng.random() < 0.9:
                         parts.append(self.member(other[1:]))
                 for _ in range(rng.choice((0, 0, 0, 1, 2))):
@@ -246,7 +246,7 @@ class Lines:
 
 
 def expected(line, keys):
-    """What the driver must print: whole for a good record, else its beginning."""
+    """What the driver must print: all of it for a good record, otherwise its beginning."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -5,12 +5,12 @@
 usage: long_run.py --driver D (--tiktoken FILE --pattern NAME | --tokenizers FILE | --sentencepiece FILE) [--texts N] [--seed S]
                    [--code-points] [FLAG ...]
 
-The other scripts here make tokenizers as odd as their texts; this one takes a real file, or one of tests/golden, and makes
-texts fast: pieces of a pool that is drawn anew for every 50,000 texts, among them tokens, words of letters that rarely
-meet, and odd characters; every eighth stands behind 0 to 127 bytes more and before as many, so that it lies anywhere against
-the edges of blocks. With --code-points the texts are every code point, alone and next to each of a few, instead. D is the
-program made of tests/support/encode_lines.cpp, FLAGs are more flags for it. A million texts take a minute and a half of one
-core with tiktoken. Exits 1 on a difference and 77 where the reference is missing.
+The other scripts in this folder create unusual tokenizers. This one takes a real file, or one of tests/golden, and creates
+texts fast, from a pool that it draws again after every 50,000 texts: tokens, words of letters that rarely occur together, and
+unusual characters. Every eighth text has 0 to 127 extra bytes before it and after it, so that it begins and ends at any place
+in a block. With --code-points, the texts are every code point instead, alone and next to each of a few others. D is the
+program of tests/support/encode_lines.cpp; it also gets the FLAGs. A million texts take 90 seconds on one core with tiktoken.
+Exits 1 on a difference and 77 if the reference is missing.
 """
 import argparse
 import random
@@ -44,7 +44,7 @@ def texts_of(rng, tokens, count):
 
 
 def code_point_texts(at, count):
-    """Those of `count` code points from `at` on: a code point alone, then behind and before each neighbour."""
+    """Texts of `count` code points from `at` on: each code point alone, then after and before each neighbor."""
     texts = []
     for value in range(at, min(at + count, 0x110000)):
         if 0xD800 <= value < 0xE000:

@@ -5,12 +5,12 @@
 usage: pretokens_against_regex.py --driver D [--cases N] [--code-points STEP] [--seed S] [--patterns A,B]
                                   [--sets A,B]
 
-The driver is the program made of tests/support/split_lines.cpp. Each pattern is read by up to three
-engines: the one that users run (Oniguruma inside Hugging Face's tokenizers, or Rust's fancy-regex
-inside tiktoken), and Python's `regex`. The last knows a later Unicode than ours, so that code points
-that it assigns and version 16 did not are left out. Besides N random texts a pattern, code points
-are tried one by one between a few neighbours. The seed is printed; the same seed gives the same
-texts. Exits 1 on a difference and 77 where tokenizers, tiktoken or regex is missing.
+The driver is the program of tests/support/split_lines.cpp. Up to three engines read each pattern:
+the one that users run (Oniguruma inside Hugging Face's tokenizers, or Rust's fancy-regex inside
+tiktoken), and Python's `regex`. The last has a later Unicode version than ours, so code points that
+only the later version assigns are skipped. The script tests N random texts per pattern, and code
+points one by one between a few neighbors. The seed is printed; the same seed gives the same
+texts. Exits 1 on a difference and 77 if tokenizers, tiktoken or regex is missing.
 """
 import argparse
 import itertools
@@ -105,7 +105,7 @@ def code_points(rng, step):
 
 
 def newer_than_ours():
-    """Code points that Python's regex knows and Oniguruma's Unicode 16 does not."""
+    """Code points that Python's regex has and Oniguruma's Unicode 16 lacks."""
     import regex
     from tokenizers import Regex, pre_tokenizers
     everything = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
@@ -151,9 +151,9 @@ def by_hf(splits):
 
 
 def by_tiktoken(splits):
-    """tiktoken tells ids, not cuts. So it gets a vocabulary in which each pretoken that we found is a
-    token, which it looks up whole, and each pair of bytes that meets at a cut of ours is the first
-    merge of all, so that a pretoken which spans one shows."""
+    """tiktoken reports ids, not cuts. So it gets a vocabulary in which each pretoken that we found is a
+    token, which it looks up whole. Each pair of bytes at a cut of ours is the first merge, so that a
+    pretoken that spans a cut is found."""
     import tiktoken
     (split,) = splits
 
@@ -230,7 +230,7 @@ def main():
     parser.add_argument("--cases", type=int, default=20000, help="random texts for each pattern")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--patterns", default=",".join(PATTERNS))
-    parser.add_argument("--sets", default="avx2,avx512", help="instruction sets beside the portable one")
+    parser.add_argument("--sets", default="avx2,avx512", help="instruction sets to test in addition to the portable one")
     parser.add_argument("--code-points", type=int, default=1, metavar="STEP",
                         help="also try every STEP-th code point for each pattern; 0: none")
     options = parser.parse_args()

@@ -141,7 +141,7 @@ def a_class(rng, depth=0):
 
 
 def folded(rng):
-    """What (?i) is honoured for: letters of ASCII, but for those that one character stands for together."""
+    """Letters for which (?i) is supported: those of ASCII, except those that one character represents together."""
     word = "".join(rng.choice("abckKSxyz'1-") for _ in range(rng.randrange(1, 4)))
     return rng.choice(("(?i:%s)", "(?i:%s|[a-s]|[^k\\d])", "(?:(?i)%s|k)", "(?i:a(?-i:K)%s)")) % (
         "s" if "SS" in word.upper() else word)
@@ -179,7 +179,7 @@ def zero(rng, depth):
 
 
 def regex(rng, depth=0):
-    """A random pattern of what is supported, with few repeats in repeats, which may take for ever there too."""
+    """A random supported pattern, with few nested repeats, because the reference may also take forever on these."""
     parts = []
     for _ in range(rng.randrange(1, 4)):
         draw = rng.random()

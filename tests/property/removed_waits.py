@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves out every wait and every record of the device pipe in turn; a test must fail each time.
+"""Removes each wait and each record of the device pipe in turn; a test must fail each time.
 
 usage: removed_waits.py --program ORDER_TESTS --headers loader/cuda
 
@@ -76,7 +76,7 @@ def main():
         if status == 0:
             unseen.append(place)
     if unseen:
-        sys.exit(f"no test sees that these are left out: {', '.join(unseen)}")
+        sys.exit(f"no test fails without these: {', '.join(unseen)}")
     print(f"each of {len(places)} is seen")
 
 

@@ -4,10 +4,10 @@
 
 usage: sentencepiece_against_reference.py --driver D [--model F ...] [--models N] [--cases N] [--seed S]
 
-The driver is the program made of tests/support/sentencepiece_lines.cpp. Without files it trains N small models on
-random text, with random options, and edits them at random: types, scores, flags. Each model gets so many adversarial
+The driver is the program of tests/support/sentencepiece_lines.cpp. Without files, the script trains N small models on
+random text with random options, and edits their types, scores and flags at random. Each model gets --cases adversarial
 texts, and as many lists of ids to decode. The seed is printed; the same seed gives the same models and texts.
-Exits 1 on a difference and 77 where the package is missing or older than 0.2.2, which settles ties otherwise.
+Exits 1 on a difference, and 77 if the package is missing or older than 0.2.2, which breaks ties differently.
 """
 import argparse
 import io
@@ -44,7 +44,7 @@ def alphabet_of(rng):
 
 
 def text_of(rng, alphabet, spelled):
-    """`spelled`: texts of pieces, which come whole now and then."""
+    """A random text. `spelled`: texts of pieces, some of which it contains whole."""
     kind = rng.randrange(24)
     if kind == 0:
         return rng.choice(alphabet + spelled) * rng.randrange(1, rng.choice((120, 120, 2000)))
@@ -65,7 +65,7 @@ def text_of(rng, alphabet, spelled):
 
 
 def train(rng, sentencepiece):
-    """A model, serialized, of random text and options; nothing if the trainer does not want them."""
+    """A serialized model of random text and options; None if the trainer rejects them."""
     alphabet = alphabet_of(rng)
     words = ["".join(rng.choice(alphabet) for _ in range(rng.randrange(1, 8))) for _ in range(rng.randrange(5, 80))]
     lines = [" ".join(rng.choice(words) for _ in range(rng.randrange(1, 12))) for _ in range(rng.randrange(20, 120))]
@@ -135,7 +135,7 @@ def edit(rng, data, proto_class):
 
 
 def run(driver, model, mode, requests):
-    """Each request and each answer is bytes behind a count; ids count fours."""
+    """Sends all requests and returns the answers. Each is a count and its bytes; ids have four bytes each."""
     width = (1, 4) if mode.startswith("encode") else (4, 1)
     sent = b"".join(struct.pack("<I", len(r) // width[0]) + r for r in requests)
     got = subprocess.run([driver, model, mode], input=sent, stdout=subprocess.PIPE, check=True).stdout
@@ -144,7 +144,7 @@ def run(driver, model, mode, requests):
         (count,) = struct.unpack_from("<I", got, at)
         answers.append(got[at + 4:at + 4 + count * width[1]])
         at += 4 + count * width[1]
-    assert at == len(got), "the driver said more than it was asked"
+    assert at == len(got), "the driver answered more than the requests"
     return answers
 
 
@@ -153,7 +153,7 @@ def packed(ids):
 
 
 def encode_with_extra_spaces(processor, text):
-    """What Megatron's wrapper does when it is told not to ignore extra white space."""
+    """What Megatron's wrapper does if it must not ignore extra white space."""
     if processor.encode_as_pieces("x  y") != processor.encode_as_pieces("x y"):
         return processor.encode_as_ids(text)
     ids = []
@@ -164,7 +164,7 @@ def encode_with_extra_spaces(processor, text):
 
 
 def compare(rng, driver, path, processor, cases):
-    """The number of differences, of which it prints some."""
+    """Prints some of the differences and returns their number."""
     size = processor.get_piece_size()
     spelled = [processor.id_to_piece(i) for i in rng.sample(range(size), min(size, 200))]
     spelled = [s.replace(SPACE, rng.choice((" ", " ", SPACE))) for s in spelled]

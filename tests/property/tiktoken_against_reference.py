@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares our ids with those of the package tiktoken and of Megatron's TikTokenizer, on random
-adversarial texts and random vocabularies, and with real vocabularies where they are at hand.
+adversarial texts and random vocabularies, and with real vocabularies if there are any.
 
 usage: tiktoken_against_reference.py --driver D [--cases N] [--seed S] [--patterns NAME ...]
                                      [--shared FOLDER]
 
-The driver is the program made of tests/support/encode_lines.cpp. FOLDER is where tokenizers/ lies
-with real `.tiktoken` files (default: $MILLRACE_SHARED, or shared beside the checkout). The seed is
-printed; the same seed gives the same vocabularies and texts. Exits 1 on a difference and 77 where
+The driver is the program of tests/support/encode_lines.cpp. FOLDER has a folder tokenizers/
+with real `.tiktoken` files (default: $MILLRACE_SHARED, or shared next to the checkout). The seed is
+printed; the same seed gives the same vocabularies and texts. Exits 1 on a difference and 77 if
 the package tiktoken is missing.
 """
 import argparse
@@ -62,7 +62,7 @@ FRAGMENTS = ["'", "'s", "'S", "'re", "'\u017f", " ", " ", "  ", "\n", "\r\n", "\
 
 
 def trained(rng, size):
-    """Tokens in the order in which plain BPE makes them, out of a text of few fragments."""
+    """Tokens in the order in which plain BPE creates them, from a text of few fragments."""
     some = [rng.choice(FRAGMENTS) for _ in range(rng.randrange(3, 20))]
     words = ["".join(rng.choice(some) for _ in range(rng.randrange(1, 9))).encode()
              for _ in range(300)]
@@ -88,7 +88,7 @@ def trained(rng, size):
 
 
 def spoiled(rng, tokens):
-    """What training never gives: tokens that merging does not reach, or reaches by later ones."""
+    """Tokens that training never gives: those that merging does not reach, or reaches by later ones."""
     tokens = list(tokens)
     for _ in range(rng.randrange(4)):
         kind = rng.randrange(4)

@@ -4,10 +4,11 @@
 //
 // Request: size and bytes of {"normalizer": ..., "pre_tokenizer": ...}; number of texts; size and
 //          bytes of each text
-// Answer:  0; then for each text the number of its pieces, and the size and bytes of each piece.
-//          Without a pre-tokenizer, the normalized text is the only piece. If a text cannot be
-//          encoded, its number of pieces is 0xFFFFFFFF, and no pieces follow.
-//          Or, if a component is invalid: 1; size and bytes of the error message
+// Answer:  if the components are valid: 0, then for each text the number of its pieces, and the
+//          size and bytes of each piece. Without a pre-tokenizer, the normalized text is the only
+//          piece. If a text cannot be encoded, its number of pieces is 0xFFFFFFFF, and no pieces
+//          follow.
+//          If a component is invalid: 1, then size and bytes of the error message
 #include <cstdint>
 #include <exception>
 #include <iostream>

@@ -8,15 +8,15 @@
 
 namespace millrace::test {
 
-/// Megatron's attention mask: which tokens of a sample may attend to which. The loader gives a
-/// trainer `cu_seqlens` or positions instead; tests compare those with this mask.
+/// Megatron's attention mask: which tokens of a sample each token may attend to. The loader gives a
+/// trainer `cu_seqlens` or positions instead of a mask; tests compare these with this mask.
 class attention_mask {
  public:
   /// A causal mask: each token sees itself and all tokens before it.
   explicit attention_mask(std::int64_t seq_len) : starts_(static_cast<std::size_t>(seq_len)) {}
 
-  /// The mask with `reset_attention_mask`: tokens after an eod do not see the eod or any token
-  /// before it. The eod belongs to the document that it ends.
+  /// The mask with `reset_attention_mask`: a token after an eod sees neither that eod nor any token
+  /// before it. An eod belongs to the document that it ends.
   template <class Token>
   static attention_mask by_eod(std::span<const Token> tokens, std::int64_t eod) {
     attention_mask mask(static_cast<std::int64_t>(tokens.size()));
@@ -40,7 +40,7 @@ class attention_mask {
     return mask;
   }
 
-  /// Returns whether token j is hidden from token i. As in Megatron, true means hidden.
+  /// Returns whether token j is hidden from token i. As in Megatron, the value true means hidden.
   ///
   /// @pre 0 <= i, j < seq_len
   bool operator()(std::int64_t i, std::int64_t j) const noexcept {

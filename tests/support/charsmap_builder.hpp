@@ -10,8 +10,8 @@
 
 namespace millrace::test {
 
-/// Builds a charsmap of the rules {text, replacement}, in the format of SentencePiece models: a
-/// double array in which each node has a block of 256 units for its children.
+/// Builds a charsmap that replaces each text with its replacement, in the format of SentencePiece
+/// models: a double array in which each node has a block of 256 units for its children.
 ///
 /// @pre there are few rules; no text is empty
 inline std::string charsmap_of(const std::map<std::string, std::string>& rules) {

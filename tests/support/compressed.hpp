@@ -52,7 +52,7 @@ struct gzip_header {
   bool checksum = false;
 };
 
-/// One gzip member.
+/// Returns one gzip member with the compressed `text`.
 inline std::string gzip(std::string_view text, const gzip_header& header = {}) {
   int flags = header.checksum ? 2 : 0;
   if (!header.extra.empty()) flags |= 4;

@@ -15,11 +15,11 @@
 #include "input/byte_source.hpp"
 #include "support/paths.hpp"
 
-/// Writes files with given bytes and reads them through a byte_source.
+/// Writes files with given bytes and reads them through a `byte_source`.
 namespace millrace::test {
 
-// Returns text that repeats in part, so that its compressed form has all kinds of deflate blocks
-// and zstd literals.
+// Returns a text that repeats itself in part, so that its compressed form has all kinds of deflate
+// blocks and zstd literals.
 inline std::string some_text(std::size_t size, unsigned seed = 7) {
   std::mt19937 random(seed);
   std::string text;
@@ -33,8 +33,8 @@ inline std::string some_text(std::size_t size, unsigned seed = 7) {
 
 class compressed_input : public testing::Test {
  protected:
-  // Writes `file` to a file and returns the bytes that its byte_source reads, at most `step` bytes
-  // at a time.
+  // Writes `file` to disk and returns the bytes that its `byte_source` reads, at most `step` bytes
+  // per read.
   std::string read(std::string_view file, preprocess::compression compressed_with,
                    std::size_t step = 4096) const {
     write_text(path(), file);
@@ -52,8 +52,8 @@ class compressed_input : public testing::Test {
     return all;
   }
 
-  // As read(). Returns nothing if the byte_source throws format_error, as required for a damaged
-  // file.
+  // Same as read(), but returns nullopt if the `byte_source` throws format_error, as it must for a
+  // damaged file.
   std::optional<std::string> read_or_refuse(std::string_view file,
                                             preprocess::compression compressed_with) const {
     try {

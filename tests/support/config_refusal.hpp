@@ -7,7 +7,8 @@
 
 namespace millrace::test {
 
-/// Returns the message of the config_error that `attempt` throws, or "accepted" if it throws none.
+/// Returns the message of the `config_error` that `attempt` throws, or "accepted" if it throws
+/// nothing.
 template <class F>
 std::string config_refusal(const F& attempt) {
   try {

@@ -5,9 +5,9 @@
 //
 //   convert_arrays STEP < TEXTS
 //
-// Each text is given as its size, four bytes in little-endian order, and its bytes. The program
-// reads the bytes at most STEP at a time. It writes the lines of each text in the same format, or
-// four bytes 0xFF if the text is invalid.
+// Each text is given as its size (four bytes, little-endian), followed by its bytes. The program
+// reads at most STEP bytes at a time. It writes the lines of each text in the same format, or four
+// bytes 0xFF if the text is invalid.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

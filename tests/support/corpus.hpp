@@ -37,7 +37,7 @@ inline void PrintTo(const token_stream& stream, std::ostream* out) {
        << ", lengths " << stream.lengths_md5;
 }
 
-/// Encodes the texts under the key "text" of gzip-compressed JSON lines.
+/// Encodes the texts under the key "text" in a gzip-compressed file of JSON lines.
 /// @param prepare  changes a line before it is parsed; null: no change
 inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
                                   const std::filesystem::path& jsonl_gz,
@@ -72,7 +72,7 @@ inline std::filesystem::path golden_file(const std::filesystem::path& shared,
   return std::string(std::string_view(all["tokenizers"][tokenizer]["file"]));
 }
 
-/// Returns what the golden files list as the result of the reference tokenizer.
+/// Returns the result of the reference tokenizer, from the golden files.
 inline token_stream expected_stream(const std::filesystem::path& shared, std::string_view tokenizer,
                                     std::string_view corpus) {
   simdjson::dom::parser parser;

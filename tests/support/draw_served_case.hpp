@@ -14,7 +14,7 @@
 
 namespace millrace::test {
 
-/// A served case with its dataset files and its run.
+/// A case with its dataset files and its run.
 struct drawn_case {
   temp_folder folder{quick_folder()};
   served_case config;
@@ -95,8 +95,8 @@ inline case_edit draw_edit(split_mix& random, const served_case& c, std::int64_t
   return e;
 }
 
-/// Draws the edits and the number of consumed samples to start from. Both depend on the number of
-/// samples of the run.
+/// Draws the edits, and the number of consumed samples at which the case starts. Both depend on the
+/// number of samples of the run.
 inline void draw_place(split_mix& random, drawn_case& drawn) {
   served_case& c = drawn.config;
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
@@ -128,7 +128,7 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
   std::int64_t left = 0;
   try {
     left = samples();
-  } catch (const config_error&) {  // an edit was made after the end of its replay
+  } catch (const config_error&) {  // an edit was made after its replay had ended
     for (case_edit& each : c.edits) each.change.since = 0;
     left = samples();
   }
@@ -141,7 +141,7 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
 
 }  // namespace detail
 
-/// Draws a case that a loader accepts. Discards drawn cases for which no run can be built.
+/// Draws a case that a loader accepts. Draws again if no run can be built for a case.
 ///
 /// @param order  order of the case
 inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order) {

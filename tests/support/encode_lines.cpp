@@ -3,8 +3,8 @@
 //
 //     encode_lines <the tokenizer flags of preprocess_data>
 //
-// in:  for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
-// out: for each text the number of its ids, then the ids, as little-endian uint32
+// in:  for each text, its size in bytes as a little-endian uint32, then the text (UTF-8)
+// out: for each text, the number of its ids, then the ids, all as little-endian uint32
 #include <cstdint>
 #include <exception>
 #include <iostream>

@@ -13,8 +13,8 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
-/// Encodes texts part by part. A tokenizer decides at which places a text may be cut so that the
-/// ids stay the same.
+/// Encodes texts part by part. A tokenizer decides where a text may be cut without changing the
+/// ids.
 namespace millrace::test {
 
 /// Encodes each text in as many parts as possible.
@@ -59,7 +59,7 @@ class part_encoder {
     return 0;
   }
 
-  // Alternates between encoders from part to part, if the tokenizer allows it.
+  // Uses another encoder for each part, if the tokenizer allows it.
   tokenizer::encoder& encoder() {
     if (!tokenizer_.parts_in_order()) next_ = (next_ + 1) % encoders_.size();
     return *encoders_[next_];

@@ -12,8 +12,8 @@
 #include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/formats/sum.hpp>
 
-/// Encodes whole sidecars (the `.sum` and `.src` files of a dataset) in memory. The programs write
-/// sidecars piece by piece.
+/// Encodes whole sidecars (the `.sum` and `.src` files of a dataset) in memory. The programs, in
+/// contrast, write sidecars piece by piece.
 namespace millrace::test {
 
 /// Encodes a whole `.sum`.

@@ -14,8 +14,8 @@ struct fail_kth_allocation {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
   std::int64_t k = never;       ///< index of the first allocation that fails, counted from 1
-  std::int64_t failures = 1;    ///< number of allocations that fail, one after another
-  std::size_t least_bytes = 1;  ///< smaller allocations are not counted
+  std::int64_t failures = 1;    ///< number of allocations that fail, in a row
+  std::size_t least_bytes = 1;  ///< allocations of fewer bytes are not counted
 };
 
 /// Starts counting allocations at 0. No other thread may allocate during this call.
@@ -25,7 +25,8 @@ void arm(const fail_kth_allocation& what) noexcept;
 /// @return number of allocations counted since arm()
 std::int64_t disarm() noexcept;
 
-/// While an object of this class exists, allocations of its thread succeed and are not counted.
+/// While an object of this class exists, allocations of the thread that created it succeed and are
+/// not counted.
 class exempt_allocations {
  public:
   exempt_allocations() noexcept;

@@ -16,8 +16,8 @@
 /// Runs programs of this build while some of their system calls fail (fault/fail_kth.cpp).
 namespace millrace::test {
 
-/// Whether the library that makes calls fail can be preloaded into the programs of this build.
-/// ThreadSanitizer does not allow it.
+/// True if the library that makes calls fail can be preloaded into the programs of this build.
+/// ThreadSanitizer does not allow this.
 inline constexpr bool calls_can_fail = !under_thread_sanitizer;
 inline constexpr const char* calls_cannot_fail =
     "NOT tested: ThreadSanitizer admits no library before its own";
@@ -27,9 +27,9 @@ struct failing_result {
   bool struck = false;  ///< at least one call got the fault
 };
 
-/// @param folder  only calls on files in this folder count
-/// @param plan    KIND:K:FAULT:once|on, as in MILLRACE_FAIL_KTH
-/// @param ending  only calls on files whose path ends with this text count
+/// @param folder  only calls on files in this folder are counted
+/// @param plan    KIND:K:FAULT:once|on, as in `MILLRACE_FAIL_KTH`
+/// @param ending  only calls on files whose path ends with this text are counted
 inline failing_result run_failing(const std::vector<std::string>& command,
                                   const std::filesystem::path& folder, const std::string& plan,
                                   const std::string& ending = "",
@@ -37,8 +37,8 @@ inline failing_result run_failing(const std::vector<std::string>& command,
   const temp_folder own;
   const std::filesystem::path board_file = own / "board";
   write_text(board_file, std::string(sizeof(board), '\0'));
-  // The dynamic loader splits LD_PRELOAD at spaces and colons, and the path of the build may
-  // contain them.
+  // The dynamic loader splits LD_PRELOAD at spaces and colons. The path of the build may contain
+  // these characters, so copy the library to another folder.
   const std::filesystem::path library = own / "libfail_kth.so";
   std::filesystem::copy_file(build_folder() / "tests/libfail_kth.so", library);
   for (const std::string& each :

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A library that replaces libcuda.so.1 and libcufile.so.0, so that the code which calls them runs
-/// on a machine without a GPU. It reads the file with ordinary reads. Environment variables control
-/// it:
+/// Replaces libcuda.so.1 and libcufile.so.0, so that code that calls these libraries can run on a
+/// machine without a GPU. This library reads files with ordinary reads. Environment variables
+/// control it:
 ///
 ///   FAKE_CUDA     number of devices (default: 1), or "broken": cuInit fails
 ///   FAKE_CUFILE   a list of these words:
 ///                 no_start    the driver does not open
 ///                 no_handles  no file can be registered
-///                 no_reads    all reads from the second on return -5030
+///                 no_reads    every read after the first returns -5030
 ///                 short       a read returns about a third of the requested bytes
 ///                 errno       reads fail with EIO
 ///                 module      the kernel module is present
@@ -78,7 +78,7 @@ cufile_abi::error cuFileDriverGetProperties(cufile_abi::driver_properties* prope
 cufile_abi::error cuFileHandleRegister(cufile_abi::handle* handle,
                                        cufile_abi::descriptor* descriptor) {
   if (told("no_handles") || descriptor->type != cufile_abi::is_descriptor) return {5008, 0};
-  // Uses malloc, as a C library does, because tests make operator new fail.
+  // Use malloc, as a C library does, because tests make operator new fail.
   auto* const known = static_cast<known_file*>(std::malloc(sizeof(known_file)));  // NOLINT
   if (known == nullptr) return {5011, 0};
   known->fd = descriptor->file.fd;
@@ -100,7 +100,7 @@ void cuFileHandleDeregister(cufile_abi::handle handle) {
   }
   if (told("no_reads") && ++reads > 1) return -5030;
   const std::size_t most = told("short") ? bytes / 3 + 1 : bytes;
-  // Opens the file again for buffered reads. The given descriptor is for direct reads, and `base`
+  // Open the file again for buffered reads: the given descriptor is for direct reads, but `base`
   // may be unaligned.
   char again[32];  // NOLINT
   (void)std::snprintf(again, sizeof again, "/proc/self/fd/%d",

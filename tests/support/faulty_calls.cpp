@@ -16,7 +16,8 @@ namespace {
 
 using namespace millrace::test;  // NOLINT: this file is theirs
 
-// Reads at most `longest_read` bytes. The kernel, too, may return fewer bytes than requested.
+// Reads at most `longest_read` bytes. Like this function, the kernel may return fewer bytes than
+// requested.
 ::ssize_t short_read(int fd, const ::iovec* parts, int count, off_t offset, int flags) {
   std::vector<::iovec> fewer;
   std::size_t left = longest_read;
@@ -69,8 +70,8 @@ int fstatfs(int fd, struct statfs* status) {
 
 int statfs(const char* path, struct statfs* status) {
   const auto result = static_cast<int>(::syscall(SYS_statfs, path, status));
-  // If the path does not exist, the kernel reports nothing; this function reports the pretended
-  // type even then.
+  // Report the pretended type even if the path does not exist. In that case, the kernel reports
+  // nothing.
   if (pretended_magic != 0) status->f_type = pretended_magic;
   return pretended_magic != 0 ? 0 : result;
 }

@@ -8,17 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Simulates faults of system calls that the kernel cannot produce on demand. faulty_calls.cpp
-/// replaces the functions of libc in the programs that link it. It passes on all calls while no
-/// fault is set.
+/// Simulates faults of system calls that the kernel cannot produce on demand. In the programs that
+/// link faulty_calls.cpp, its functions replace those of libc. While no fault is set, they pass all
+/// calls on to the kernel.
 namespace millrace::test {
 
 /// Selects the calls of one kind that fail, and their error code.
 struct call_fault {
   std::atomic<int> code{0};     ///< errno; 0: no fault
-  std::atomic<int> passing{0};  ///< calls to let succeed first
-  std::atomic<int> failing{0};  ///< calls to let fail after them
-  std::atomic<int> failed{0};   ///< calls that have failed
+  std::atomic<int> passing{0};  ///< number of calls that succeed first
+  std::atomic<int> failing{0};  ///< number of calls after these that fail
+  std::atomic<int> failed{0};   ///< number of calls that have failed
 
   /// Counts a call and returns whether it must fail.
   bool strikes() noexcept {
@@ -39,7 +39,7 @@ inline std::atomic<int> nowait_code{
 inline std::atomic<std::size_t> longest_read{SIZE_MAX};
 inline std::atomic<std::int64_t> pretended_magic{0};  ///< type of all file systems; 0: the real one
 
-/// Sets a fault for a scope. At the end of the scope, clears all faults of all kinds.
+/// Sets a fault for the current scope. At the end of the scope, clears all faults of all kinds.
 class fault_scope {
  public:
   fault_scope() = default;

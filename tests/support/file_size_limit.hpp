@@ -9,7 +9,7 @@
 namespace millrace::test {
 
 /// While an object of this class exists, no file of this process can grow beyond `bytes`. A write
-/// beyond them fails with EFBIG, just as it would fail with ENOSPC on a full disk.
+/// past this limit fails with EFBIG, just as it would fail with ENOSPC on a full disk.
 class file_size_limit {
  public:
   explicit file_size_limit(::rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -7,8 +7,8 @@
 
 namespace millrace::test {
 
-/// Decodes pairs of hexadecimal digits to bytes. Words are encoded in this way because they may
-/// hold any bytes, even the separators of a line of words.
+/// Decodes pairs of hexadecimal digits to bytes. Words are encoded in hexadecimal because they may
+/// contain any bytes, even the separators between the words of a line.
 inline std::string word_of(const std::string& hex) {
   std::string word;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {

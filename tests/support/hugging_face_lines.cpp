@@ -9,11 +9,11 @@
 //        SPECIALS        yes or no: whether to add special tokens
 //        IN_TEXT         allow, text or error: how to treat special tokens in texts
 //        TEXTS           number of texts
-//      Then for each text its size in bytes as a little-endian uint32, and the text (UTF-8).
-// out: for each tokenizer, a line "ok VOCAB_SIZE EOD\n" (EOD -1: none) or "refused MESSAGE\n".
-//      After ok, for each text a uint32 number of ids and the ids, then the uint32 size of the
-//      decoded text, and the decoded text. For a text that cannot be encoded: the number 2^32 - 1,
-//      then the size 0.
+//      Then for each text, its size in bytes as a little-endian uint32, and the text (UTF-8).
+// out: for each tokenizer, a line "ok VOCAB_SIZE EOD\n" (EOD is -1 if there is none) or
+//      "refused MESSAGE\n". After "ok", for each text: the number of its ids as uint32, the ids,
+//      the size of the decoded text as uint32, and the decoded text. If a text cannot be encoded,
+//      only the number 2^32 - 1 and the size 0.
 #include <cstdint>
 #include <iostream>
 #include <sstream>

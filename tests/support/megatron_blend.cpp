@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers the cases of property/dataset/blends_against_reference.py. Each line of stdin is a case,
-// with tabs between its fields. The answer is a line of JSON on stdout. Each WORD is encoded as
-// hexadecimal digits, since it may hold any bytes.
+// Answers the cases of property/dataset/blends_against_reference.py. Each line of stdin is a case;
+// tabs separate its fields. The answer is a line of JSON on stdout. Each WORD is encoded as
+// hexadecimal digits, because it may contain any bytes.
 //
 //   greedy SIZE WEIGHT ...    MD5 of both columns of the blend, computed with two roundings; the
 //                             same with one rounding (fused); MD5 of the weights, normalized twice
 //   exhaustive LENGTH ...     MD5 of both columns of the exhaustive blend
 //   randperm SEED N           MD5 of the permutation as int64
-//   float WORD                repr(float(WORD)) of Python, or null
+//   float WORD                repr(float(WORD)) of Python, or null if Python raises ValueError
 //   data SIZE SIZE SIZE FLAG N WORD*N ...
-//                             the datasets of each part, and the blends. A dataset of prefix P has
-//                             len(P) * 7 samples per epoch
+//                             the datasets of each part, and the blends. A dataset with prefix P
+//                             has len(P) * 7 samples per epoch
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -55,8 +55,8 @@ std::string columns_md5(const blend_columns& columns) {
   return md5_of(columns.dataset_index) + md5_of(columns.dataset_sample_index);
 }
 
-/// Returns the MD5 of both columns, or "the kernels differ". Runs every kernel that this processor
-/// supports.
+/// Returns the MD5 of both columns. Runs every kernel that this processor supports, and returns
+/// "the kernels differ" if their results differ.
 std::string blended(const std::vector<double>& weights, const std::vector<std::int64_t>& limits,
                     std::int64_t size, blend_rounding rounding) {
   blend_columns columns(size);
@@ -99,7 +99,7 @@ std::string randperm(std::span<const std::string> field) {
   return '"' + md5_of(order) + '"';
 }
 
-/// Number of samples of a dataset, computed as the stub datasets of the script do.
+/// Returns the number of samples of a dataset, as the stub datasets of the script compute it.
 std::int64_t length_of(const planned_dataset& each) {
   const auto epoch = static_cast<std::int64_t>(each.prefix.size()) * 7;
   const std::int64_t wanted = each.num_samples.value_or(1);

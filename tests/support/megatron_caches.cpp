@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Answers the cases of property/dataset/blend_caches_against_reference.py. Each line of stdin is a
-// case, with tabs between its fields. The answer is a line of JSON on stdout. For each case, the
+// case; tabs separate its fields. The answer is a line of JSON on stdout. For each case, the
 // program writes the missing caches of a run to a folder, as `inspect_dataset prepare-cache` does,
 // and reads some samples through the caches.
 //
@@ -76,8 +76,8 @@ question question_of(const std::vector<std::string>& field) {
   return q;
 }
 
-/// The same as prepare_gpt_cache, but with wide index types, which it would choose only for more
-/// tokens than a test can have.
+/// Same as `prepare_gpt_cache`, but with wide index types. `prepare_gpt_cache` chooses these only
+/// for more tokens than a test can have.
 std::optional<prepared_gpt_cache> prepare_wide(const question& q, const planned_dataset& each,
                                                split_part part) {
   const gpt_cache_options& o = q.options;
@@ -166,7 +166,7 @@ python_json of_part(const question& q, const part_plan& plan, split_part part) {
   python_json shown = python_json::array();
   if (plan.blended || plan.datasets.size() == 1) {
     shown.push_back(shown_of(q, plan, part));
-  } else {  // several validation sets: a run for each
+  } else {  // several validation sets, with one run for each
     for (const planned_dataset& each : plan.datasets) {
       shown.push_back(shown_of(q, {.datasets = {each}}, part));
     }

@@ -3,7 +3,7 @@
 // Answers the cases of property/dataset/megatron_against_reference.py. For each line of stdin, the
 // program builds the caches of a dataset and prints a line of JSON about them to stdout.
 //
-// The fields of a case, with tabs between them: PREFIX, FOLDER, split (- for none), part (0 to 2),
+// The fields of a case, separated by tabs: PREFIX, FOLDER, split (- for none), part (0 to 2),
 // sequence length, samples (- for one epoch), seed, extra token (0, 1), drop the last partial
 // sample (0, 1), wide sample index (0, 1), wide shuffle index (0, 1), threads, tokenizer as JSON.
 // The case requests the wide types, because datasets that need them would be too large for a test.
@@ -46,7 +46,7 @@ void print_sample(const gpt_order& order, std::int64_t k) {
   }
   std::cout << "], \"with\": [";
   comma = "";
-  for (const piece& p : pieces) {  // prints the samples with the first token of this one
+  for (const piece& p : pieces) {  // prints the samples that contain the first token of this piece
     if (p.tokens == 0) continue;
     for (const std::int64_t other : order.samples_with(p.sequence, p.first)) {
       std::cout << comma << other;

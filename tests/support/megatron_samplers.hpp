@@ -12,7 +12,7 @@
 #include <millrace/dataset/detail/run/batch_steps.hpp>
 
 /// A model of Megatron's samplers. It follows their loops statement by statement and shares no code
-/// with the library. Reference: megatron/legacy/data/data_samplers.py,
+/// with the library. Reference: data_samplers.py in megatron/legacy/data, and
 /// num_microbatches_calculator.py.
 namespace millrace::test {
 
@@ -45,7 +45,7 @@ inline std::vector<index_batch> megatron_single(std::int64_t total_samples,
   return yielded;
 }
 
-/// The loop of hybrid context parallelism. Each returned batch holds all samples that the rank gets
+/// The loop of hybrid context parallelism. Each returned batch has all samples that the rank gets
 /// in one step, from all its micro-batches.
 inline std::vector<index_batch> megatron_hybrid(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
@@ -71,7 +71,7 @@ inline std::vector<index_batch> megatron_hybrid(std::int64_t total_samples,
   return yielded;
 }
 
-/// Returns torch.randperm(n), with a generator seeded with `seed`, as on a CPU. For small n only.
+/// Returns torch.randperm(n) on a CPU, with a generator seeded with `seed`. For small n only.
 inline index_batch naive_randperm(std::uint32_t seed, std::int64_t n) {
   std::mt19937 random(seed);
   index_batch a(static_cast<std::size_t>(n));
@@ -83,9 +83,10 @@ inline index_batch naive_randperm(std::uint32_t seed, std::int64_t n) {
   return a;
 }
 
-/// Returns the first `count` batches of MegatronPretrainingRandomSampler, iterated repeatedly.
+/// Returns the first `count` batches of MegatronPretrainingRandomSampler, which is iterated
+/// repeatedly.
 ///
-/// @param epochs  receives the epoch of each batch if it is not null
+/// @param epochs  if not null, receives the epoch of each batch
 inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size, std::int64_t ranks,
@@ -125,8 +126,8 @@ inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
   }
 }
 
-/// Returns the batches of MegatronFullValidationSampler, iterated repeatedly. Every rank gets as
-/// many batches as the first rank has in one pass.
+/// Returns the batches of MegatronFullValidationSampler, which is iterated repeatedly. Every rank
+/// gets as many batches as the first rank has in one pass.
 inline std::vector<index_batch> megatron_full_validation(std::int64_t total_samples,
                                                          std::int64_t ranks, std::int64_t rank) {
   std::vector<index_batch> yielded;
@@ -140,8 +141,8 @@ inline std::vector<index_batch> megatron_full_validation(std::int64_t total_samp
   }
 }
 
-/// Returns the global batch size after `consumed_samples`, as
-/// RampupBatchsizeNumMicroBatchesCalculator does.
+/// Returns the global batch size after `consumed_samples`, computed as by
+/// RampupBatchsizeNumMicroBatchesCalculator.
 inline std::int64_t megatron_global_batch(std::int64_t consumed_samples,
                                           std::int64_t global_batch_size,
                                           const std::optional<dataset::rampup_batch>& rampup) {

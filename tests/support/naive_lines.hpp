@@ -10,11 +10,11 @@
 namespace millrace::test {
 
 struct naive_line {
-  std::size_t offset = 0;  ///< offset of its first byte in the text
+  std::size_t offset = 0;  ///< offset of the line's first byte in the text
   std::string text;        ///< without its line terminator
 };
 
-/// Splits a text at Python's universal newlines, one character at a time.
+/// Splits a text at Python's universal newlines. Processes one character at a time.
 inline std::vector<naive_line> naive_lines_at(std::string_view text) {
   std::vector<naive_line> lines;
   naive_line line;

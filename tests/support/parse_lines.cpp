@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses records as preprocess_data does and prints the texts that it found, for tests that compare
-// them with the results of another parser:
+// Parses records as preprocess_data does, and prints the texts that it finds. Tests compare them
+// with the results of another parser:
 //
 //   parse_lines [--exact | --giant] [--paths] KEY... < RECORDS
 //
-// With --paths, a dot in KEY separates two keys of a path. --giant reads each record from a
+// With --paths, KEY is a path of keys, separated by dots. With --giant, each record is read from a
 // file, through a window of 16 to 65 bytes.
 //
-// Each record is given as its size, four bytes in little-endian order, and its bytes. The program
-// prints a line for each:
+// Each record is given as its size (four bytes, little-endian), followed by its bytes. The program
+// prints one line per record:
 //
 //   ok LONE_SURROGATES COUNT:HEX,HEX ...     for each key, the number of texts, and the texts
-//   KIND OFFSET WHAT                         for a bad record: kind, byte offset and message
+//   KIND OFFSET WHAT                         for a bad record, its kind, byte offset and message
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ class giant_parser {
 
   std::optional<record_fault> parse(std::string_view line) {
     if (::ftruncate(fd_.get(), 0) != 0) throw std::runtime_error("ftruncate failed");
-    // Writes other bytes before and after the line. The parser must not read them.
+    // Write other bytes before and after the line. The parser must not read these bytes.
     const std::string bytes = "\xFF}\"" + std::string(line) + "\"\\u12\xFF";
     millrace::io::pwrite_all(fd_, std::as_bytes(std::span(bytes)), 0, "memfd");
     const line_range range{fd_, "memfd", 3, 3 + line.size()};
@@ -124,8 +124,9 @@ int run(const std::vector<text_key>& keys, std::size_t padding) {
   Parser parser{std::span<const text_key>(keys)};
   std::uint32_t size = 0;
   for (unsigned record = 0; std::fread(&size, sizeof size, 1, stdin) == 1; ++record) {
-    // A separate block for each record, so that a sanitizer reports each read outside of it. The
-    // padding after the record holds bytes that a parser might mistake for part of the line.
+    // Allocate a separate block for each record, so that a sanitizer reports each read outside the
+    // block. The padding after the record has bytes that a parser might mistake for part of the
+    // line.
     const auto block = std::make_unique_for_overwrite<char[]>(size + padding);
     std::memset(block.get() + size, "}\"1\\ \xFF],"[record % 8], padding);
     if (size > 0 && std::fread(block.get(), size, 1, stdin) != 1) {

@@ -17,29 +17,29 @@
 /// Paths of test data and temporary folders.
 namespace millrace::test {
 
-/// The source tree, and the build that the test belongs to. Defined in paths.cpp, the only source
-/// that contains these paths. So ccache can share all other objects between checkouts.
+/// The source tree, and the build to which the test belongs. Both are defined in paths.cpp, the
+/// only source that contains these paths. So checkouts can share all other objects in ccache.
 std::filesystem::path source_folder();
 std::filesystem::path build_folder();
 
-/// tests/golden/NAME of the source tree.
+/// Returns the path of tests/golden/NAME in the source tree.
 inline std::filesystem::path golden(std::string_view name) {
   return source_folder() / "tests/golden" / name;
 }
 
-/// A program of this build, e.g. program("preprocess_data").
+/// Returns the path of a program of this build, e.g. program("preprocess_data").
 inline std::filesystem::path program(std::string_view name) {
   return build_folder() / "bin" / name;
 }
 
-/// The library that replaces NVIDIA's libcufile in tests.
+/// Returns the path of the library that replaces NVIDIA's libcufile in tests.
 inline std::filesystem::path fake_cufile() {
   return build_folder() / "tests/libfake_cufile.so";
 }
 
 /// The folder with large vocabularies and corpora, or an empty path if there is none. It is the
-/// folder `shared` next to the source tree, or the folder that `MILLRACE_SHARED` names. Tests that
-/// need it are skipped if it does not exist:
+/// folder that `MILLRACE_SHARED` names or, if that is not set, the folder `shared` next to the
+/// source tree. Tests that need the folder are skipped if it does not exist:
 ///
 ///     const auto shared = shared_folder();
 ///     if (shared.empty()) GTEST_SKIP() << no_shared_folder;
@@ -52,12 +52,13 @@ inline std::filesystem::path shared_folder() {
 inline constexpr const char* no_shared_folder =
     "needs vocabularies and corpora in ../shared (or $MILLRACE_SHARED), which is absent";
 
-/// A folder in memory if the machine has one. It is faster for tests that sync often.
+/// A folder in memory if the machine has one, otherwise the usual temporary folder. Tests that sync
+/// often are faster in memory.
 inline std::filesystem::path quick_folder() {
   return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
-/// A new folder. It is removed with its contents at the end of the scope.
+/// A new folder. The destructor removes it with its contents.
 class temp_folder {
  public:
   explicit temp_folder(

@@ -13,7 +13,7 @@
 #include "support/paths.hpp"
 #include "support/run_program.hpp"
 
-/// Runs preprocess_data under faults.
+/// Runs preprocess_data while faults occur.
 namespace millrace::test {
 
 inline std::string records(std::size_t count, const std::string& word) {
@@ -25,8 +25,8 @@ inline std::string records(std::size_t count, const std::string& word) {
   return text;
 }
 
-// Records with little redundancy: they compress to no less than a third of their size. So a damaged
-// byte in the compressed file is close to the intended place in the text.
+// Returns records with little redundancy, which compress to a third of their size or more. So the
+// damage of a byte in the compressed file is close to the intended place in the text.
 inline std::string random_records(std::size_t count) {
   std::mt19937_64 random(3);
   std::string text;
@@ -73,8 +73,8 @@ class preprocess_fault : public testing::Test {
   std::filesystem::path bin() const { return folder_ / "out_text_document.bin"; }
   std::filesystem::path idx() const { return folder_ / "out_text_document.idx"; }
 
-  // Expects an error message of one line that starts with the name of the program and contains
-  // `part`. A line about finished work that was kept may come before it.
+  // Expects a one-line error message that starts with the name of the program and contains `part`.
+  // A line about finished work that was kept may precede it.
   static void expect_sentence(const program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
     std::string said = result.err;
@@ -85,10 +85,10 @@ class preprocess_fault : public testing::Test {
     EXPECT_EQ(result.out, "");
   }
 
-  // The files of one finished dataset: .bin, .idx, .meta, .sum, .src.
+  // Number of files of one finished dataset: .bin, .idx, .meta, .sum, .src.
   static constexpr std::size_t dataset_files = 5;
 
-  // The names in the folder that begin with "out".
+  // Returns the names in the folder that begin with "out".
   std::vector<std::string> outputs() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
@@ -98,7 +98,8 @@ class preprocess_fault : public testing::Test {
     return names;
   }
 
-  temp_folder folder_{quick_folder()};  // runs sync all files that they write
+  // In memory if possible, because runs sync all files that they write.
+  temp_folder folder_{quick_folder()};
 };
 
 }  // namespace millrace::test

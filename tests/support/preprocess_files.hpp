@@ -10,7 +10,7 @@
 #include "support/paths.hpp"
 #include "watch/progress.hpp"
 
-/// Preprocesses files in this process, without the program preprocess_data.
+/// Preprocesses files in this process, without running the program preprocess_data.
 namespace millrace::test {
 
 /// The bytes of a `.bin` and its `.idx`.
@@ -25,7 +25,7 @@ inline dataset_bytes read_dataset(const std::filesystem::path& prefix) {
   return {read_text(prefix.string() + ".bin"), read_text(prefix.string() + ".idx")};
 }
 
-/// Prints nothing except notes about skipped records.
+/// Preprocesses `inputs`. Prints nothing except notes about skipped records.
 inline preprocess::run_summary preprocess_files(const tokenizer::tokenizer& tokenizer,
                                                 const std::vector<std::string>& inputs,
                                                 preprocess::run_options options) {

@@ -2,8 +2,8 @@
 //
 // usage: randperm SEED SIZE ...
 //
-// Prints for each size: the size, then the first four numbers and the MD5 of torch's permutation.
-// tests/golden/dataset/torch/generate.py --wide prints the same.
+// For each size, prints the size, and the first four numbers and the MD5 of torch's permutation.
+// tests/golden/dataset/torch/generate.py --wide prints the same lines.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -6,9 +6,9 @@
 //   groups TP CP EP DP PP ORDER OFFSET AXES    -> groups of ranks
 //   place WORLD TP CP PP EP ETP ORDER RANK     -> place of the rank on each axis, and which data it
 //                                                 needs and reads
-//   slice SEQ_LEN CP RANK ROWS                 -> the rank's slice of ROWS rows that hold 0, 1, 2,
-//                                                 ..., and the first token and length of each range
-//                                                 that it reads of a row
+//   slice SEQ_LEN CP RANK ROWS                 -> the rank's slice of ROWS rows that contain 0, 1,
+//                                                 2, ...; and the first token and the length of
+//                                                 each range that the rank reads of a row
 
 #include <cstdint>
 #include <iostream>

@@ -26,7 +26,8 @@ inline std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// A vocabulary of the 256 bytes, where byte b has rank b, and further tokens of the test.
+/// A vocabulary of the 256 bytes, where byte b has rank b, followed by the tokens that the test
+/// adds.
 class rank_vocabulary {
  public:
   explicit rank_vocabulary(const std::vector<std::string>& more) {
@@ -34,7 +35,7 @@ class rank_vocabulary {
     tokens_.insert(tokens_.end(), more.begin(), more.end());
   }
 
-  /// Contents of the vocabulary as a `.tiktoken` file.
+  /// Returns the contents of a `.tiktoken` file with this vocabulary.
   std::string rank_file() const {
     std::string text;
     for (std::size_t rank = 0; rank < tokens_.size(); ++rank) {
@@ -43,7 +44,7 @@ class rank_vocabulary {
     return text;
   }
 
-  /// Contents of the vocabulary as Megatron's `.vocab.json`.
+  /// Returns the contents of a Megatron `.vocab.json` file with this vocabulary.
   std::string megatron_json() const {
     std::string text;
     for (std::size_t rank = 0; rank < tokens_.size(); ++rank) {

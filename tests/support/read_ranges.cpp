@@ -2,10 +2,11 @@
 //
 // read_ranges FILE OFFSET BYTES
 //
-// With every available reader, reads a range of a file. Then it reads the first page of the file,
-// to show that the reader still works. It prints a line for each reader, with tabs: its name, the
-// result for the range, the result for the page, the number of retries. A result is "ok" if the
-// bytes are those of `byte_at`, "other bytes" if not, or the error.
+// Reads a range of a file with every available reader. Then reads the first page of the file with
+// the same reader, to show that the reader still works. For each reader, prints a line with these
+// fields, separated by tabs: name of the reader, result for the range, result for the page, number
+// of retries. A result is "ok" if the bytes are those of `byte_at`, "other bytes" if they are not,
+// or the error.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +23,7 @@ namespace {
 
 using namespace millrace;  // NOLINT: a program
 
-// The same bytes as in read_errors.py. Each page differs from the others.
+// The same bytes as in read_errors.py. No two pages are equal.
 std::byte byte_at(std::uint64_t i) {
   return static_cast<std::byte>((i * 7 + i / 4096) & 0xff);
 }
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
     for (const test::reader_kind& kind : test::reader_kinds()) {
       loader::reader_options options;
       options.files = std::make_shared<loader::open_files>();
-      options.populate = false;  // populating would hit the fault at an unpredictable time
+      options.populate = false;  // otherwise, a read would hit the fault at an unpredictable time
       options.retry = {.attempts = 2, .first_wait = std::chrono::milliseconds(1)};
       const auto reader = kind.make({{path, size}}, options);
       const std::string of_range = result_of(*reader, range);

@@ -51,7 +51,7 @@ inline strings names_of(const file_set& files) {
   return names;
 }
 
-/// Good and bad lines of all kinds, with all kinds of line terminators.
+/// Returns good and bad lines of all kinds, with all kinds of line terminators.
 inline std::string dirty_lines(std::mt19937_64& random, int count) {
   std::string text;
   for (int i = 0; i < count; ++i) {
@@ -86,13 +86,14 @@ inline std::string good_lines(int from, int to) {
   return text;
 }
 
-/// Environment of a run with small blocks of a few lines, and a checkpoint after each block.
+/// Environment variables for a run whose blocks have only a few lines, with a checkpoint after each
+/// block.
 inline strings small_blocks(int bytes = 150) {
   return {"MILLRACE_TEST_BLOCK_BYTES=" + std::to_string(bytes), "MILLRACE_TEST_CHECKPOINT_MS=0"};
 }
 
-/// Rewrites a journal to the format of version 3, whose stamps (size and times of each input) have
-/// no change times.
+/// Rewrites a journal in the format of version 3. In this version, the stamps (size and times of
+/// each input) have no change times.
 inline void turn_into_version_3(const std::filesystem::path& path) {
   const std::string journal = read_text(path);
   const auto u32_at = [&](std::size_t at) {
@@ -132,8 +133,8 @@ inline void turn_into_version_3(const std::filesystem::path& path) {
              as_bytes(old_size) + as_bytes(crc) + old + journal.substr(head_bytes + payload_bytes));
 }
 
-/// The inputs are in the folder in/, the outputs are out/x_*. Runs are stopped and resumed; their
-/// outputs are compared with those of an undisturbed run.
+/// The inputs are in the folder in/, and the outputs are named out/x_*. Tests stop and resume runs,
+/// and compare their outputs with the outputs of an undisturbed run.
 class resume_fault : public testing::Test {
  protected:
   resume_fault() : folder_(quick_folder()), random_(seed(77)) {
@@ -156,7 +157,7 @@ class resume_fault : public testing::Test {
     return path.string();
   }
 
-  // Adds a file of each common kind, with bad records in them.
+  // Adds a file of each common kind. The files contain bad records.
   void add_dirty_inputs(int lines = 12) {
     add("a.jsonl", dirty_lines(random_, lines));
     add("b.jsonl.gz", gzip(dirty_lines(random_, lines)));
@@ -168,7 +169,8 @@ class resume_fault : public testing::Test {
   }
 
   // Adds inputs that are read in special ways: an array, archives that cannot be read from the
-  // middle, and lines that count as giants in a run with `giant_environment`, some of them bad.
+  // middle, and lines that count as giants in a run with `giant_environment`. Some of these lines
+  // are bad.
   void add_rare_inputs(int lines) {
     std::string array = "[";
     for (int i = 0; i < lines; ++i) {
@@ -262,8 +264,8 @@ class resume_fault : public testing::Test {
     for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.at(name) == bytes) << name;
   }
 
-  // Expects that the messages end with one line that starts with the name of the program and
-  // contains `part`.
+  // Expects that the last line of the messages starts with the name of the program and contains
+  // `part`.
   static void expect_sentence(const program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
     EXPECT_EQ(result.out, "");

@@ -30,12 +30,14 @@ struct program_options {
   std::vector<std::string> environment;  ///< overrides the variables of this process
   std::string stdout_path;               ///< file for stdout; empty: returned in `out`
   std::string stderr_path;               ///< file for stderr; empty: returned in `err`
-  bool ordinary_user = false;            ///< call become_ordinary_user; else exit cannot_become
-  std::vector<int> ignored_signals;      ///< as with `nohup`; others have default effects
-  bool closed_streams = false;           ///< close stdin, stdout and stderr, as some daemons do
+  bool ordinary_user = false;            ///< drop root's privileges, or exit with cannot_become
+  /// Signals that the program ignores, as with `nohup`. All other signals have their default
+  /// effects.
+  std::vector<int> ignored_signals;
+  bool closed_streams = false;  ///< close stdin, stdout and stderr, as some daemons do
 };
 
-/// Exit status if a program should run as an ordinary user, but that is impossible.
+/// Exit status if a program should run as an ordinary user but cannot.
 inline constexpr int cannot_become = 125;
 
 struct program_result {
@@ -66,7 +68,7 @@ class running_program {
     pid_ = ::fork();
     if (pid_ < 0) throw std::runtime_error("fork failed");
     if (pid_ > 0) return;
-    // From here on, only calls that are allowed in the child of a process with threads.
+    // From here on, make only calls that are allowed in the child of a process with threads.
     const bool ready = redirect(0, "/dev/null", O_RDONLY) &&
                        redirect(1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
                        redirect(2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
@@ -75,7 +77,7 @@ class running_program {
     if (options.closed_streams) {
       for (const int fd : {0, 1, 2}) (void)::close(fd);
     }
-    // This process may have been started with some of these signals ignored.
+    // When this process was started, some of these signals may have been ignored.
     for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) (void)::signal(signal, SIG_DFL);
     for (const int signal : options.ignored_signals) (void)::signal(signal, SIG_IGN);
     if (options.ordinary_user && !become_ordinary_user()) ::_exit(cannot_become);
@@ -115,8 +117,8 @@ class running_program {
   }
 
  private:
-  // Removes progress lines. A program prints them once a second, so they depend on the speed of the
-  // machine.
+  // Removes progress lines. A program prints one per second, so their number depends on the speed
+  // of the machine.
   static std::string without_progress(const std::string& said) {
     std::string rest;
     for (std::size_t at = 0; at < said.size();) {

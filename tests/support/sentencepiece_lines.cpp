@@ -3,10 +3,10 @@
 //
 //   sentencepiece_lines MODEL encode|decode|encode-extra
 //
-// encode in:   for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
-// encode out:  for each text the number of its ids, then the ids, as little-endian uint32
-// decode:      swaps the two formats: ids in, text out
-// encode-extra as encode, but keeps extra white space as Megatron does
+// encode in:    for each text, its size in bytes as a little-endian uint32, then the text (UTF-8)
+// encode out:   for each text, the number of its ids, then the ids, all as little-endian uint32
+// decode:       the same formats, swapped: ids in, text out
+// encode-extra: as encode, but keeps extra white space as Megatron does
 //
 // The program encodes each text several times: with cold and warm caches, with almost no cache, and
 // with each instruction set that this machine has. It fails if the ids differ.

@@ -28,9 +28,9 @@
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
-/// A line of text that describes one run, and the rows that a loader serves for it. The text holds
-/// everything that decides the rows. The datasets come from a generator that is defined here, not
-/// in the library.
+/// A line of text that describes one run, and the rows that a loader serves for that run. The text
+/// has everything that determines the rows. The datasets come from a generator that is defined here
+/// and not in the library.
 namespace millrace::test {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every platform.
@@ -57,17 +57,17 @@ class split_mix {
 
 enum class case_order { stored, megatron, instant, packed };
 
-/// A dataset of a case. Its documents are drawn by `split_mix(seed)`, see `write_case_dataset`.
+/// A dataset of a case. `write_case_dataset` draws its documents with `split_mix(seed)`.
 struct case_dataset {
   std::uint64_t seed = 0;
   std::int64_t documents = 0;
   bool wide = false;          ///< stored as int32, not uint16
-  std::int64_t same_as = -1;  ///< if >= 0, uses the files of this entry again
+  std::int64_t same_as = -1;  ///< if >= 0, this entry uses the files of the entry with this index
 
   friend bool operator==(const case_dataset&, const case_dataset&) = default;
 };
 
-/// Weights from a step on, one for each dataset. A dataset with weight 0 is not served.
+/// The weights from a step on, one for each dataset. A dataset with weight 0 is not served.
 struct case_segment {
   std::int64_t first_step = 0;
   std::vector<std::int64_t> weights;
@@ -90,7 +90,7 @@ struct served_case {
       blend;  ///< empty: one dataset, equal weights, or (megatron) blended by length
   std::int64_t seed = 1234;
   std::int64_t seq_len = 8;
-  std::int64_t samples = -1;  ///< number of samples; -1: one epoch, or no end for instant
+  std::int64_t samples = -1;  ///< number of samples; -1: one epoch, or no end in the order instant
 
   // megatron
   std::string split = "none";  ///< --split; none: data for one part only
@@ -151,7 +151,7 @@ std::size_t number_of(const char* const (&names)[N], const std::string& name) {
 
 }  // namespace detail
 
-/// Returns the case as `key=value` words, with all keys in a fixed order.
+/// Returns the case as a line of `key=value` words, with all keys in a fixed order.
 inline std::string case_text(const served_case& c) {
   using std::to_string;
   std::ostringstream out;
@@ -262,11 +262,11 @@ inline served_case parse_case(const std::string& line) {
 
 // --- data and runs --------------------------------------------------------------------------
 
-/// Writes the dataset that `of` describes, from the random numbers r of `split_mix(of.seed)`, in
-/// this order. For each document: r % 4 is the number of sequences. For each sequence: two numbers;
-/// the second gives r % 26 tokens, or four times as many if r % 16 is 0 for the first. For each
-/// token: the id is r % 50000, or r % 200000 if `of.wide`. A last document has the four tokens
-/// 1 2 3 4, so that no dataset is empty.
+/// Writes the dataset that `of` describes. Takes the random numbers r from `split_mix(of.seed)`,
+/// one after another. For each document, r % 4 is the number of sequences. Each sequence takes two
+/// numbers: the second one gives r % 26 tokens, or four times as many if r % 16 is 0 for the first
+/// one. For each token, the id is r % 50000, or r % 200000 if `of.wide`. One more document with the
+/// tokens 1 2 3 4 ends the dataset, so that no dataset is empty.
 inline void write_case_dataset(const std::filesystem::path& prefix, const case_dataset& of) {
   const auto write = [&]<class T>(T, std::uint64_t ids) {
     split_mix random(of.seed);
@@ -291,8 +291,8 @@ inline void write_case_dataset(const std::filesystem::path& prefix, const case_d
   }
 }
 
-/// Writes dataset i to FOLDER/di, unless it uses the files of another dataset. Returns the
-/// prefixes.
+/// Writes dataset i to FOLDER/di, unless it uses the files of another dataset. Returns the prefixes
+/// of all datasets.
 inline std::vector<std::filesystem::path> write_case_data(const served_case& c,
                                                           const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> prefixes;
@@ -351,7 +351,7 @@ inline dataset::megatron_run megatron_case_run(const served_case& c,
 }  // namespace detail
 
 /// Builds the run of a case. In the instant and packed orders, the sources are named s0, s1, ...,
-/// since the order depends on their names.
+/// because the order depends on the names.
 inline case_run run_of_case(const served_case& c,
                             const std::vector<std::filesystem::path>& prefixes) {
   if (c.order == case_order::stored) {
@@ -406,7 +406,7 @@ inline std::vector<dataset::edit> edits_of(const served_case& c,
 }
 
 /// Returns the loader options of a rank. The look-ahead and the number of threads vary with the
-/// rank; they do not affect the rows.
+/// rank, because they must not affect the rows.
 inline loader::loader_options options_of(const served_case& c,
                                          const std::vector<std::filesystem::path>& prefixes,
                                          std::int64_t rank) {
@@ -494,7 +494,7 @@ inline case_row row_of(const loader::batch& batch, std::size_t r) {
 
 }  // namespace detail
 
-/// Returns the batches that a rank is served, at most `most_batches`.
+/// Returns the batches that are served to a rank, at most `most_batches`.
 inline std::vector<case_batch> serve(const served_case& c, const case_run& run,
                                      const std::vector<std::filesystem::path>& prefixes,
                                      std::int64_t rank) {

@@ -11,8 +11,8 @@
 /// Mounts disks of a few pages, to test full disks.
 namespace millrace::test {
 
-/// Gives this process its own mount namespace. Its mounts disappear when it ends, so call it in a
-/// child process.
+/// Gives this process its own mount namespace. Its mounts disappear when the process ends, so call
+/// this function in a child process.
 /// @return false if this machine does not allow it
 inline bool enter_mount_namespace() {
   const int flags = ::geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;

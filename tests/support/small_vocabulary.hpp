@@ -16,8 +16,8 @@
 
 namespace millrace::test {
 
-/// A GPT-2 vocabulary for tests: the 256 bytes, where byte b has id b, and further tokens of the
-/// test.
+/// A GPT-2 vocabulary for tests: the 256 bytes, where byte b has id b, followed by the tokens that
+/// the test adds.
 class small_vocabulary {
  public:
   using tokens = std::vector<std::pair<std::string, std::int64_t>>;
@@ -31,7 +31,7 @@ class small_vocabulary {
     return all;
   }
 
-  /// Returns the 256 bytes and then the tokens `more`, from id 256 on.
+  /// Returns the 256 bytes, followed by the tokens `more` with ids from 256 on.
   static tokens bytes_and(const std::vector<std::string>& more) {
     tokens all = bytes();
     for (const std::string& token : more) {

@@ -3,11 +3,11 @@
 //
 //   split_lines PATTERN [portable|avx2|avx512] [BATCH]
 //
-// in:  for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
-// out: for each text the number of its pretokens, then the byte offset of the end of each, as
-//      little-endian uint32
+// in:  for each text, its size in bytes as a little-endian uint32, then the text (UTF-8)
+// out: for each text, the number of its pretokens, then the byte offset of the end of each
+//      pretoken, all as little-endian uint32
 //
-// BATCH is the number of ends that are requested at a time. The program exits with 77 if the
+// BATCH is the number of ends that the program requests at a time. The program exits with 77 if the
 // machine lacks the instruction set.
 #include <cstdint>
 #include <cstdlib>
@@ -37,7 +37,7 @@ int split_all(const detail::word_splitter& splitter, std::size_t batch) {
   std::vector<std::size_t> ends(batch);
   std::vector<std::uint32_t> all;
   for (std::uint32_t size = 0; read(size);) {
-    // A buffer of exactly the size of the text, so that a sanitizer reports reads beyond it.
+    // Allocate exactly the size of the text, so that a sanitizer reports reads beyond it.
     const std::vector<char> text = [&] {
       std::vector<char> bytes(size);
       std::cin.read(bytes.data(), size);

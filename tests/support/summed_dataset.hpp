@@ -49,8 +49,8 @@ inline void flip_bit(const std::filesystem::path& path, std::uint64_t byte) {
   if (!done) throw std::runtime_error("cannot change " + path.string());
 }
 
-/// A dataset on disk with its `.sum`. Each document has `document_tokens` tokens; the last one can
-/// have fewer.
+/// A dataset on disk with its `.sum`. Each document has `document_tokens` tokens; the last document
+/// can have fewer.
 template <class T>
 class summed_dataset {
  public:

@@ -79,18 +79,20 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
     const auto i =
         static_cast<std::size_t>(std::find(counts_.begin(), counts_.end(), 0) - counts_.begin());
     throw config_error("weight " + std::to_string(i) + " of a blend is " +
-                       std::to_string(weights[i]) + ", which of their sum, " + std::to_string(sum) +
-                       ", is less than one sample in 2^22; omit the source, or raise its weight");
+                       std::to_string(weights[i]) + ", less than 2^-22 of the sum " +
+                       std::to_string(sum) + "; omit the source, or raise its weight");
   }
   lay();
 }
 
-/// Assigns slots by Tijdeman's rule for n sources. A source is eligible at time t if its share of
-/// the first t slots is larger, by at least d = 1 / (2 (n - 1)), than the number of slots that it
-/// has received. Of the eligible sources, the one with the earliest deadline is served. In
-/// integers, with M = 2 (n - 1): let a source have c of P slots, and let x be the number of slots
-/// that it has received. It may be served at any t with M (c t - P x) >= P. It must be served
-/// before t reaches P (M (x + 1) - 1) / (M c). No product exceeds 2^62.
+/// Assigns slots by Tijdeman's rule for n sources. At time t, a source is eligible if its share of
+/// the first t slots exceeds the number of slots that it has received by at least
+/// d = 1 / (2 (n - 1)). Of the eligible sources, the one with the earliest deadline gets the slot.
+///
+/// In integers, with M = 2 (n - 1): let a source have c of the P slots of the period, and let x be
+/// the number of slots that it has received. The source is eligible at any t with
+/// M (c t - P x) >= P. It must get a slot before t reaches P (M (x + 1) - 1) / (M c). No product
+/// exceeds 2^62.
 MILLRACE_INLINE void blend_slots::lay() {
   const auto n = counts_.size();
   const std::int64_t size = period();
@@ -99,14 +101,15 @@ MILLRACE_INLINE void blend_slots::lay() {
     std::int64_t numerator;  // M (x + 1) - 1
     std::int64_t count;      // c
     std::size_t source;
-    bool operator<(const deadline& other) const noexcept {  // "later", so the top is the earliest
+    // A later deadline is "less", so the earliest deadline is at the top of the heap.
+    bool operator<(const deadline& other) const noexcept {
       const std::int64_t left = numerator * other.count;
       const std::int64_t right = other.numerator * count;
       return left != right ? left > right : source > other.source;
     }
   };
   constexpr std::uint32_t none = ~std::uint32_t{0};
-  // [time], the sources that may be served from that time on, as linked lists through `next`.
+  // [time]: the sources that are eligible from that time on, as linked lists through `next`.
   std::vector<std::uint32_t> released(index(size) + 2, none);
   std::vector<std::uint32_t> next(n, none);
   std::vector<std::int64_t> had(n);
@@ -129,7 +132,7 @@ MILLRACE_INLINE void blend_slots::lay() {
     for (std::uint32_t i = released[index(t)]; i != none; i = next[i]) {
       eligible.push({m * (had[i] + 1) - 1, counts_[i], i});
     }
-    assert(!eligible.empty());  // Tijdeman's theorem
+    assert(!eligible.empty());  // by Tijdeman's theorem
     const std::size_t i = eligible.top().source;
     eligible.pop();
     slots_[index(t - 1)] = {static_cast<std::uint16_t>(i), static_cast<std::uint32_t>(had[i])};

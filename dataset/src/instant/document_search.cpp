@@ -20,7 +20,7 @@ MILLRACE_INLINE document_search::found document_search::find(std::int64_t token)
   if (i < 0) throw_not_there(0, token);
   const std::int64_t pointer = columns_.pointer(i);
   const std::int64_t length = columns_.length(i);
-  // Check the result, because a search in a column that is not ascending may end anywhere.
+  // Check the result, because a search in a column that is not ascending may return any entry.
   if (pointer < 0 || pointer > byte || pointer % item() != 0) throw_not_there(i, token);
   const std::int64_t first = (byte - pointer) / item();
   if (first >= length) throw_not_there(i, token);
@@ -29,7 +29,8 @@ MILLRACE_INLINE document_search::found document_search::find(std::int64_t token)
 
 MILLRACE_INLINE document_search::found document_search::next(std::int64_t sequence,
                                                              std::int64_t at) const {
-  constexpr int patience = 16;  // after this many empty sequences in a row, a search is cheaper
+  // After this many empty sequences in a row, a search is faster than a scan.
+  constexpr int patience = 16;
   for (int i = 0; i < patience; ++i) {
     if (++sequence == columns_.sequence_count()) throw_not_there(sequence - 1, at);
     const std::int64_t length = columns_.length(sequence);

@@ -73,7 +73,8 @@ MILLRACE_INLINE index_columns::index_columns(const indexed_dataset& data)
       layout_(data.index()),
       bin_bytes_(data.bin_size_bytes()),
       token_count_(data.token_count()) {
-  // The whole file. Its address is computed from that of the document index, which is never empty.
+  // The bytes of the whole file. Their address is computed from the address of the document index,
+  // which is never empty.
   bytes_ = {data.index().document_index.bytes().data() - layout_.document_index_offset(),
             static_cast<std::size_t>(data.idx_size_bytes())};
 }
@@ -100,7 +101,7 @@ MILLRACE_INLINE std::uint64_t index_columns::open_unreplaced(
 }
 
 /// Maps the `.idx` if possible. A failure is not an error: entries are then read through the file
-/// descriptor. If this fails, too, the first read throws.
+/// descriptor. If that fails, too, the first read throws.
 MILLRACE_INLINE void index_columns::map(std::uint64_t size, index_access access) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, idx_.get(), 0);
   if (address == MAP_FAILED) return;

@@ -30,7 +30,7 @@ MILLRACE_INLINE schedule::first_position checked_steps(schedule::first_position 
                      "step * global_batch_size");
 }
 
-/// Returns the names that determine the sources' orders. Throws if two are the same.
+/// Returns the names that determine the sources' orders. Throws if two names are equal.
 MILLRACE_INLINE std::vector<std::string> checked_names(const std::vector<instant_source>& sources) {
   std::vector<std::string> names;
   std::map<std::uint64_t, std::size_t> met;  // [name hash], index of the source
@@ -47,7 +47,7 @@ MILLRACE_INLINE std::vector<std::string> checked_names(const std::vector<instant
   return names;
 }
 
-/// Returns how many samples a source may serve; `samples` is the number in one epoch.
+/// Returns the limit of a source. `samples` is its number of samples per epoch.
 MILLRACE_INLINE source_limit limit_of(const instant_source& source, const std::string& name,
                                       std::int64_t samples) {
   source_limit limit{name, std::nullopt};
@@ -58,7 +58,7 @@ MILLRACE_INLINE source_limit limit_of(const instant_source& source, const std::s
                        ", expected a number above zero");
   }
   const double most = std::floor(epochs * static_cast<double>(samples));
-  // Ignore a limit that no 64-bit position reaches.
+  // Ignore a limit that no 64-bit position can reach.
   if (most < 9e18) limit.most_samples = static_cast<std::int64_t>(most);
   return limit;
 }
@@ -92,7 +92,8 @@ MILLRACE_INLINE std::vector<window_order> instant_order::orders_of(
     if (sources[i].token_count) {
       tokens = *sources[i].token_count;
     } else {
-      // Do not map the index: thousands may be opened here, and most are not needed for hours.
+      // Do not map the index: thousands of indices may be opened here, and most are not needed for
+      // hours.
       tokens = index_columns(sources[i].prefix, index_access::pread).token_count();
     }
     orders.emplace_back(names[i], tokens, options.seq_len, options.seed);
@@ -125,7 +126,7 @@ MILLRACE_INLINE source_pool::source_pointer instant_order::open(std::int64_t sou
 MILLRACE_INLINE std::optional<std::int64_t> instant_order::position_of(
     std::int64_t source, std::int64_t epoch, std::int64_t window) const noexcept {
   const window_order& order = windows(source);
-  std::int64_t epochs_end = 0;  // the samples up to the end of the epoch must have 64-bit numbers
+  std::int64_t epochs_end = 0;  // the sample indices up to the end of the epoch must fit in 64 bits
   if (epoch >= schedule::unbounded ||
       __builtin_mul_overflow(epoch + 1, order.windows_per_epoch(), &epochs_end)) {
     return std::nullopt;

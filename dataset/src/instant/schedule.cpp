@@ -145,13 +145,13 @@ MILLRACE_INLINE void schedule::add(const schedule_segment& given, std::size_t nu
 
 MILLRACE_INLINE std::optional<std::int64_t> schedule::find(blend_place place,
                                                            std::int64_t end) const noexcept {
-  for (std::size_t i = segments_.size(); i-- != 0;) {  // usually the last one matches
+  for (std::size_t i = segments_.size(); i-- != 0;) {  // usually the last segment matches
     const segment& here = segments_[i];
     const std::int64_t at = here.places[static_cast<std::size_t>(place.source)];
     if (at == -1) continue;
     const std::int64_t k = place.k - here.entries[static_cast<std::size_t>(at)].taken_before;
     if (k < 0) continue;
-    // A position that exceeds 64 bits is also beyond the end of the segment.
+    // If the position would exceed 64 bits, it is beyond the end of the segment.
     const std::int64_t room = here.slots.periods_in(unbounded - here.begin) - 1;
     if (k / here.slots.slots(at) > room) return std::nullopt;
     const std::int64_t position = here.begin + here.slots.position_of({at, k});

@@ -76,16 +76,16 @@ MILLRACE_INLINE std::optional<blend_index> blend_cache::load(std::string* why,
     const auto bytes = description.bytes();
     if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
       return nothing(description_path().string() +
-                     ": it does not hold the description that its name stands for");
+                     ": the description in it does not match the hash in its name");
     }
     files->dataset = detail::map_npy(dataset_path());
     files->sample = detail::map_npy(sample_path());
     const std::vector<std::uint64_t> shape = {static_cast<std::uint64_t>(recipe_.size())};
     if (files->dataset.npy.shape != shape) {
-      return nothing(dataset_path().string() + ": its length differs from the blend");
+      return nothing(dataset_path().string() + ": it does not have the length of the blend");
     }
     if (files->sample.npy.shape != shape) {
-      return nothing(sample_path().string() + ": its length differs from the blend");
+      return nothing(sample_path().string() + ": it does not have the length of the blend");
     }
     index.datasets_ = files->dataset.npy.elements<std::int16_t>();
     index.samples_ = files->sample.npy.elements<std::int64_t>();

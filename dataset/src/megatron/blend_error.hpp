@@ -10,8 +10,8 @@
 #error "Blends are compared bit by bit: compile without -ffast-math what includes this header."
 #endif
 
-/// The error of a dataset in a blend: the number of samples by which it lags behind its share.
-/// Rounded as in Megatron.
+/// The error of a dataset in a blend: how many samples it lags behind its share. The arithmetic is
+/// rounded as in Megatron.
 namespace millrace::dataset::detail {
 
 static_assert(FLT_EVAL_METHOD == 0, "a double must be rounded to a double, not kept wider");
@@ -30,9 +30,9 @@ inline double rounded(double product) noexcept {
   return product;
 }
 
-/// Returns the number of samples by which a dataset lags behind its share; the greedy blend serves
-/// the dataset that lags most. For weight >= 0 the result never decreases as `position` increases
-/// and never increases as `count` increases, because both roundings are monotonic.
+/// Returns how many samples a dataset lags behind its share; the greedy blend serves the dataset
+/// that lags most. For weight >= 0, the result never decreases as `position` increases and never
+/// increases as `count` increases, because both roundings are monotonic.
 template <blend_rounding Rounding>
 inline double blend_error(double weight, double position, double count) noexcept {
   if constexpr (Rounding == blend_rounding::twice) {

@@ -84,7 +84,7 @@ MILLRACE_INLINE std::optional<double> read_python_float(std::string_view text) {
   } else if (word == "nan") {
     value = std::numeric_limits<double>::quiet_NaN();
   } else {
-    // from_chars accepts more names than Python, and a second sign; reject both.
+    // from_chars accepts more names than Python does, and it accepts a second sign. Reject both.
     if (word.empty() || (!detail::is_digit(word[0]) && word[0] != '.')) return std::nullopt;
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (end != word.data() + word.size() || problem == std::errc::invalid_argument) {

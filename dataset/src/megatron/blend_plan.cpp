@@ -73,7 +73,7 @@ MILLRACE_INLINE data_plan plan_data(const data_blends& blends, const part_sizes&
     }
     if (part == split_part::valid && blends.full_validation) size.reset();
     if (list.weighted() && !size) {
-      // A full validation serves all samples, so giving a number would not help.
+      // A full validation serves all samples, so the user cannot give a number for them.
       const bool all = part == split_part::valid && blends.full_validation;
       throw config_error(
           "the " + part_name + " part has weights, but no number of samples: " +
@@ -83,7 +83,7 @@ MILLRACE_INLINE data_plan plan_data(const data_blends& blends, const part_sizes&
     if (split && !split_matrix(*blends.split).has(part)) continue;
 
     const bool apart = !split && part == split_part::valid && blends.multiple_validation_sets;
-    // Megatron blends a single dataset that has a weight, but not if parts have their own data.
+    // If a single dataset has a weight, Megatron blends it, unless parts have their own data.
     const bool alone = list.prefixes.size() == 1 && (!split || !list.weighted());
     if (alone || apart) {
       plans[p] = part_plan{.size = size};

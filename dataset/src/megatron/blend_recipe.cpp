@@ -33,7 +33,7 @@ MILLRACE_INLINE blend_recipe::blend_recipe(const part_plan& plan,
   for (std::size_t d = 0; d < lengths_.size(); ++d) {
     if (lengths_[d] < 1) {
       throw config_error("'" + prefixes_[d] + "' has no samples for " + std::string(name(part)) +
-                         ": omit it there, or give that part more of it with --split");
+                         ": omit it from that blend, or give that part a larger weight in --split");
     }
     if (lengths_[d] > std::numeric_limits<std::int64_t>::max() - size_) {
       throw config_error("the datasets of the " + std::string(name(part)) +

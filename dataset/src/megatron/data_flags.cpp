@@ -85,14 +85,14 @@ MILLRACE_INLINE data_blends resolve_data_flags(const data_flags& flags) {
   for (const auto& [flag, words] : parts) {
     if (!*words) continue;
     sources.emplace_back(flag);
-    break;  // these three flags may be combined, so add one
+    break;  // these three flags may be combined, so they count as one
   }
   constexpr const char* one_of =
-      "expected one of --data-path, --data-args-path, --per-split-data-args-path, or "
+      "pass one of --data-path, --data-args-path, --per-split-data-args-path, or "
       "--train-data-path, --valid-data-path and --test-data-path";
-  if (sources.empty()) throw config_error(std::string("no data is named: ") + one_of);
+  if (sources.empty()) throw config_error(std::string("the data is required: ") + one_of);
   if (sources.size() > 1) {
-    throw config_error("data is named by " + sources[0] + " and by " + sources[1] + ": " + one_of);
+    throw config_error(sources[0] + " and " + sources[1] + " both name the data: " + one_of);
   }
 
   data_blends blends;

@@ -16,7 +16,7 @@ MILLRACE_INLINE bool is_beyond_one(std::string_view number) noexcept {
   const std::string_view digits = number.substr(0, e);
   const auto point = static_cast<std::int64_t>(std::min(digits.find('.'), digits.size()));
   const auto first = static_cast<std::int64_t>(digits.find_first_of("123456789"));
-  // The exponent of the first nonzero digit, plus 1: 0 for 0.5, 1 for 5.
+  // The decimal exponent of the first nonzero digit, plus 1. For 0.5 it is 0, for 5 it is 1.
   const std::int64_t places = first < point ? point - first : point - first + 1;
   std::string_view power = number.substr(e);
   if (power.empty()) return places > 0;
@@ -24,7 +24,7 @@ MILLRACE_INLINE bool is_beyond_one(std::string_view number) noexcept {
   std::int64_t exponent = 0;
   const char* const end = power.data() + power.size();
   const bool is_small = std::from_chars(power.data(), end, exponent).ec == std::errc();
-  // Clamp larger exponents. No text has as many digits as this limit.
+  // Clamp exponents that do not fit. The limit is larger than the number of digits of any text.
   constexpr std::int64_t most = std::int64_t{1} << 62;
   if (!is_small) exponent = power.starts_with('-') ? -most : most;
   return std::clamp(exponent, -most, most) + places > 0;

@@ -69,7 +69,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
     const auto bytes = description.bytes();
     if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
       return nothing(description_path().string() +
-                     ": it does not hold the description that its name stands for");
+                     ": the description in it does not match the hash in its name");
     }
     all->document = detail::map_npy(document_path());
     all->sample = detail::map_npy(sample_path());
@@ -103,7 +103,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
   const auto int32 = formats::npy_type_of<std::int32_t>();
   view.document = column(all->document, int32, index_numbers::type::int32,
                          {size(plan.document_entries())}, document_path());
-  // Some releases of Megatron wrote int64 where others write int32; both are valid.
+  // Some releases of Megatron write int64 where other releases write int32; both are valid.
   view.sample = column(all->sample, int32, index_numbers::type::int32, {size(plan.samples) + 1, 2},
                        sample_path());
   view.shuffle = column(all->shuffle, formats::npy_type_of<std::uint32_t>(),
@@ -126,8 +126,8 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
       order.index().check_there();
       return order;
     }
-    // Check samples that are spread over the index, including both ends. If the index was built for
-    // other sequence lengths, some of these samples are inconsistent with `lengths`.
+    // Check samples that are spread over the index, including the first and the last. If the index
+    // was built for other sequence lengths, some of these samples contradict `lengths`.
     constexpr std::int64_t looks = 64;
     std::vector<piece> pieces;
     for (std::int64_t i = 0; i < std::min(looks, order.size()); ++i) {

@@ -65,11 +65,11 @@ MILLRACE_INLINE std::int64_t gpt_order::read_sample(std::int64_t j,
   return missing;
 }
 
-/// Returns the token of the stream of all entries at which an entry begins. Counts from the nearest
-/// preceding row of the sample index.
+/// Returns the token at which an entry begins, in the stream of all entries. Counts from the
+/// nearest preceding row of the sample index.
 MILLRACE_INLINE std::int64_t gpt_order::first_token_of(std::int64_t entry) const {
-  // Row j is at token j * L, in whichever way it refers to that token. The row of a partial last
-  // sample is an exception.
+  // Row j is at token j * L, even if it refers to that token as the end of an entry and not as the
+  // start of the next. Only the row of a partial last sample is an exception.
   std::int64_t low = 0;
   std::int64_t high = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
   while (high - low > 1) {
@@ -105,10 +105,10 @@ MILLRACE_INLINE std::vector<std::int64_t> gpt_order::read_samples_with(std::int6
   for (std::int64_t entry = 0; entry < plan_.document_entries(); ++entry) {
     if (index_.document[entry] != sequence) continue;
     const std::int64_t at = first_token_of(entry) + token;
-    index_.check_there();  // stop early: with lost pages, each lookup is slow
+    index_.check_there();  // stop early, because lookups are slow once a page is lost
     const std::int64_t j = at / plan_.sequence_length;
     if (j < plan_.samples) unshuffled.push_back(j);
-    // The first token of a sample is also the last token of the preceding sample, there as a label.
+    // The first token of a sample is also the last label of the preceding sample.
     const bool shared = plan_.extra_token == 1 && j > 0 && at % plan_.sequence_length == 0;
     if (shared && j - 1 < plan_.samples) unshuffled.push_back(j - 1);
   }
@@ -127,7 +127,7 @@ MILLRACE_INLINE std::vector<std::int64_t> gpt_order::read_samples_with(
     index_.check_there();
     const std::int64_t last = first + length - 1;
     std::int64_t j = first / plan_.sequence_length;
-    // The first token of a sample is also the last token of the preceding sample, there as a label.
+    // The first token of a sample is also the last label of the preceding sample.
     if (plan_.extra_token == 1 && j > 0 && first % plan_.sequence_length == 0) --j;
     for (; j < plan_.samples && j <= last / plan_.sequence_length; ++j) unshuffled.push_back(j);
   }

@@ -15,7 +15,7 @@ namespace detail {
 
 constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
 
-/// Returns a * b + c for nonnegative numbers.
+/// Returns a * b + c for nonnegative numbers. Throws if the result overflows.
 MILLRACE_INLINE std::int64_t checked_product(std::int64_t a, std::int64_t b, std::int64_t c,
                                              const std::string& message) {
   std::int64_t result = 0;
@@ -51,7 +51,7 @@ MILLRACE_INLINE std::int64_t gpt_epochs(const gpt_request& request, const gpt_pl
   if (plan.tokens_per_epoch <= 1) {
     throw config_error(
         wanted + "but has " + std::to_string(plan.tokens_per_epoch) +
-        " tokens: give it a larger part of --split or more data, or request no samples");
+        " tokens: give the part a larger weight in --split or more data, or request no samples");
   }
   const std::int64_t tokens = checked_product(*request.num_samples, plan.sequence_length,
                                               plan.extra_token + plan.tokens_per_epoch,
@@ -92,8 +92,8 @@ MILLRACE_INLINE gpt_plan plan_gpt_index(const gpt_request& request, sequence_ran
     const std::int64_t whole = plan.samples;
     plan.samples = detail::samples_with_partial(usable, length);
     plan.last_sample_is_partial = plan.samples > 0 && plan.samples * length > usable;
-    // As in Megatron, the last sample may consist of only the token that it shares with the
-    // preceding sample, but it must not be empty.
+    // As in Megatron, the last sample must not be empty, but it may consist of only the token that
+    // it shares with the preceding sample.
     const bool too_many = plan.samples > 0 && (plan.samples - 1) * length > usable;
     if (too_many || plan.samples < request.num_samples.value_or(0)) {
       throw config_error(whose + " has " + std::to_string(whole) + " whole samples of " +

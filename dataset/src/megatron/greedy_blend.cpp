@@ -26,8 +26,8 @@ namespace detail {
 /// weight) that can win there.
 ///
 /// While a group is not served, its error never decreases as the position increases. So its error
-/// at the end of a block bounds all its errors in the block. Groups whose bound is at most `floor`
-/// are left out of the block, and the block ends when the largest error of the others is no longer
+/// at the end of a block is an upper bound of all its errors in the block. A group whose bound is
+/// at most `floor` is left out of the block. The block ends as soon as no group in it has an error
 /// above `floor`. Until then, no group that was left out could have won or tied. The block length
 /// affects only the speed.
 template <class Kernel, blend_rounding Rounding>
@@ -61,8 +61,8 @@ class greedy_blocks {
       Kernel::pack(groups_, keys_.data(), floor_, lanes_);
       steps(end, floor_);
     }
-    // If too many groups are tied, or no group is certain to win, compare all groups for one
-    // sample.
+    // If too many groups are tied, or no group is certain to win, serve one sample by comparing all
+    // groups.
     if (at_ == begin) look_at_all();
     length_ = at_ == end ? std::min(length_ + 1, most_length)
                          : std::max(length_ - length_ / 4, shortest_length);
@@ -150,7 +150,7 @@ MILLRACE_INLINE greedy_kernel best_kernel() noexcept {
 
 MILLRACE_INLINE void check_blended_count(std::size_t count) {
   if (count == 0 || count > most_blended_datasets) {
-    throw config_error("a blend is of " + std::to_string(count) + " datasets, expected 1 to " +
+    throw config_error("a blend has " + std::to_string(count) + " datasets, expected 1 to " +
                        std::to_string(most_blended_datasets));
   }
 }
@@ -178,14 +178,14 @@ MILLRACE_INLINE void fill_exhaustive_blend(std::span<const std::int64_t> sizes,
                          std::to_string(sizes[d]) + " samples, expected 1 or more");
     }
     if (sizes[d] > left) {
-      throw config_error("the datasets of a blend have more samples than there is room for, " +
+      throw config_error("the datasets of a blend have more samples than the blend can hold, " +
                          std::to_string(out.dataset_index.size()));
     }
     left -= sizes[d];
   }
   if (left != 0) {
     throw config_error("the datasets of a blend have " + std::to_string(left) +
-                       " samples fewer than there is room for");
+                       " samples fewer than the blend holds");
   }
   const auto total = static_cast<double>(out.dataset_index.size());
   std::vector<double> weights(sizes.size());

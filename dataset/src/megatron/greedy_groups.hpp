@@ -16,10 +16,10 @@ namespace detail {
 
 /// Groups of datasets with equal weight.
 ///
-/// Of two datasets with equal weight, the one with fewer samples lags further behind; if they have
-/// equally many, the first one wins. So the datasets of a group are served round-robin, and only
-/// the next one of each group has to be considered. A dataset with a unique weight is a group of
-/// one.
+/// Of two datasets with equal weight, the one with fewer samples lags further behind its share. If
+/// both have equally many samples, the first one wins. So the datasets of a group are served
+/// round-robin, and only the next dataset of each group has to be considered. A dataset with a
+/// unique weight is a group by itself.
 class greedy_groups {
  public:
   /// @param limits  number of samples in each dataset; empty for no limits
@@ -28,8 +28,8 @@ class greedy_groups {
   std::size_t size() const noexcept { return weights_.size(); }
   const double* weights() const noexcept { return weights_.data(); }
 
-  /// For each group, the samples that its next dataset has contributed, or infinity if all its
-  /// datasets are exhausted.
+  /// For each group, the number of samples that its next dataset has contributed; infinity if all
+  /// datasets of the group are exhausted.
   const double* counts() const noexcept { return counts_.data(); }
 
   /// The group's next dataset.
@@ -50,8 +50,8 @@ class greedy_groups {
   }
 
  private:
-  /// Members [begin, end) are served round-robin. Those before `next` have contributed round + 1
-  /// samples, the others `round`.
+  /// Members [begin, end) are served round-robin. The members before `next` have contributed
+  /// `round` + 1 samples each, the other members `round` samples each.
   struct turn {
     std::uint32_t begin, end, next;
     std::int64_t round, limit;

@@ -10,7 +10,7 @@
 #include "blend_error.hpp"
 #include "greedy_groups.hpp"
 
-/// The inner loops of a greedy blend, on any processor.
+/// The inner loops of a greedy blend, for any processor.
 namespace millrace::dataset::detail {
 
 /// Some groups of a blend, packed into lanes (array entries) so that a step considers only these
@@ -30,7 +30,8 @@ struct greedy_lanes {
   }
 };
 
-/// The factor by which sample `at` multiplies the weights. Samples 0 and 1 have the same factor.
+/// Returns the factor by which sample `at` multiplies the weights: max(at, 1), so samples 0 and 1
+/// have the same factor.
 inline double blend_position(std::int64_t at) noexcept {
   return std::max(static_cast<double>(at), 1.0);
 }
@@ -56,7 +57,7 @@ struct plain_kernel {
     return count;
   }
 
-  /// Packs the groups whose keys are above `floor`; there must be at most `most_lanes`.
+  /// Packs the groups whose keys are above `floor`; there must be at most `most_lanes` such groups.
   static void pack(const greedy_groups& all, const double* keys, double floor,
                    lanes& out) noexcept {
     out.clear();

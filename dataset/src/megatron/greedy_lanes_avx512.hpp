@@ -55,14 +55,14 @@ struct avx512_kernel {
     }
   }
 
-  // The unmasked intrinsics start from an undefined register, which GCC 12 warns about.
+  // The unmasked intrinsics start from an undefined register, and GCC 12 warns about this.
   static constexpr __mmask8 all_lanes = 0xFF;
   MILLRACE_AVX512 static __m512d larger(__m512d a, __m512d b) noexcept {
     return _mm512_maskz_max_pd(all_lanes, a, b);
   }
 
-  /// Returns, of the lanes whose bits are set, the one with the lowest-numbered dataset. A loop is
-  /// fast enough because ties are rare.
+  /// Of the lanes whose bits are set, returns the one whose next dataset has the lowest number. A
+  /// loop is fast enough because ties are rare.
   static std::size_t first_of(std::uint64_t bits, const lanes& some,
                               const greedy_groups& all) noexcept {
     auto winner = static_cast<std::size_t>(__builtin_ctzll(bits));
@@ -168,7 +168,8 @@ std::int64_t avx512_kernel::steps_of(lanes& some, greedy_groups& all, blend_inde
     const bool counted = all.take(group, at, out);
     const double count = all.counts()[group];
     if (!tie && counted && count < std::numeric_limits<double>::infinity()) {
-      // Use the comparison's mask directly: going through `winner` would delay the next step.
+      // Use the comparison's mask directly, because computing it from `winner` would delay the next
+      // step.
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < Vectors; ++v) {
         counts[v] = _mm512_mask_add_pd(counts[v], equal[v], counts[v], one);

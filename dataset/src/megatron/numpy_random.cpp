@@ -55,9 +55,9 @@ MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std
     std::size_t used = 0;
     while (out.size() - count >= group && draws.size() - used >= group) {
       const std::uint32_t* const drawn = draws.data() + used;
-      // Each accepted draw lowers the bound by one. In a group of draws, every draw up to `lowest`
-      // is accepted and every draw above `bound` is rejected, whatever was accepted before. Only
-      // for a draw in between does the order matter, and such draws are rare.
+      // Each accepted draw lowers the bound by one. Within a group of draws, every draw up to
+      // `lowest` is accepted and every draw above `bound` is rejected, whatever was accepted
+      // before. The order matters only for a draw between these two, which is rare.
       const auto bound = static_cast<std::uint32_t>(last - count);
       const std::uint32_t lowest = bound - (group - 1);
       std::uint32_t between = 0;
@@ -80,7 +80,7 @@ MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std
       count += taken;
       used += group;
     }
-    // Fewer draws are left than a group has, or fewer numbers remain to be produced.
+    // Fewer draws are left than a group has, or fewer numbers are missing than a group has.
     for (std::size_t i = 0; i < group && used < draws.size() && count < out.size(); ++i) {
       const std::uint32_t drawn = draws[used++] & mask;
       out[count] = drawn;

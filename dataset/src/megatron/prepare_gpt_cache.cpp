@@ -25,8 +25,8 @@ MILLRACE_INLINE std::optional<prepared_gpt_cache> prepare_gpt_cache(
     if (!split.has(part)) return std::nullopt;
     range = split.of(part, data.sequence_count());
   }
-  // The lengths are read in random order, so pages of the file would also count as this process's
-  // memory. Copy the lengths and release the file's pages.
+  // Lengths are read in random order, so all pages of the file would count as memory of this
+  // process, in addition to the indices. Copy the lengths and release the file's pages.
   const large_array<std::int32_t> copy = large_copy(data.index().lengths);
   data.let_go_of_index();
   const formats::unaligned_span<std::int32_t> lengths(copy.bytes());
@@ -54,10 +54,11 @@ MILLRACE_INLINE std::optional<prepared_gpt_cache> prepare_gpt_cache(
   if (prepared.plan.samples == 0 && !num_samples && tokens > 0 &&
       (too_short || part == split_part::train)) {
     throw config_error(
-        "the sequence length " + std::to_string(options.sequence_length) + " is above all " +
+        "the sequence length is " + std::to_string(options.sequence_length) +
+        ", expected at most the " +
         (too_short ? std::to_string(all) + " tokens of " + prefix
                    : std::to_string(tokens) + " tokens of " + whose) +
-        ": use a shorter one, or request a number of samples, for which epochs are joined");
+        "; pass a shorter one, or a number of samples, so that several epochs are joined");
   }
   const gpt_cache cache(options.folder, prepared.description);
   const gpt_order order = cache.load_or_build(prepared.plan, lengths, whose, options.threads,
@@ -68,7 +69,7 @@ MILLRACE_INLINE std::optional<prepared_gpt_cache> prepare_gpt_cache(
     throw config_error(cache.sample_path().string() + ": its samples have " +
                        (*has ? "an extra token" : "no extra token") + ", expected " +
                        (*has ? "none" : "one") +
-                       "; the name of a cache does not show this. Remove its files, or pass "
+                       "; caches with and without it have the same name. Remove its files, or pass "
                        "another --data-cache-path");
   }
   return prepared;

@@ -105,8 +105,8 @@ MILLRACE_INLINE python_json python_json_reader::read_array(int level) {
   }
 }
 
-/// Converts the escaped form in the input directly to the escaped form of json.dumps, one UTF-16
-/// code unit at a time. The unescaped text is never needed.
+/// Converts the escapes of the input directly to the escapes of json.dumps, one UTF-16 code unit at
+/// a time. The unescaped text is never needed.
 MILLRACE_INLINE python_json python_json_reader::read_string() {
   std::string out = "\"";
   ++at_;

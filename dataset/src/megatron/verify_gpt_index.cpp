@@ -34,8 +34,8 @@ class gpt_index_verifier {
 
   std::optional<bool> has_extra_token() const {
     const std::int64_t rows = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
-    // A row with offset 0 proves that there is an extra token. Such a row usually comes early, and
-    // finding it does not require any lengths.
+    // A row with offset 0 proves that there is an extra token. If there is such a row, it is
+    // usually an early one, and no lengths are needed to find it.
     for (std::int64_t j = 1; j < rows; ++j) {
       if (index_.sample[2 * j + 1] == 0) return true;
     }
@@ -65,9 +65,9 @@ class gpt_index_verifier {
     for (std::int64_t entry = first; entry < last; ++entry) {
       const auto sequence = static_cast<std::size_t>(sequence_at(entry) - plan_.sequences.first);
       if (++met[sequence] <= times) continue;
-      refuse_document(entry, "which entries " + std::to_string(first) + " to " +
-                                 std::to_string(entry - 1) + " have " + std::to_string(times) +
-                                 " times already: expected each once per epoch");
+      refuse_document(entry, "but entries " + std::to_string(first) + " to " +
+                                 std::to_string(entry - 1) + " already have it " +
+                                 std::to_string(times) + " times: expected each once per epoch");
     }
   }
 
@@ -81,7 +81,8 @@ class gpt_index_verifier {
       const std::int64_t token = j * plan_.sequence_length;
       while (token + plan_.extra_token > begin + length) {
         begin += length;
-        length = length_at(++entry);  // exists, as all entries have E * N tokens
+        // The next entry exists, because the entries have tokens for all rows.
+        length = length_at(++entry);
       }
       verify_row(j, entry, token - begin);
     }
@@ -106,7 +107,7 @@ class gpt_index_verifier {
       }
       throw format_error(index_.shuffle_path, byte(index_.shuffle_offset, index_.shuffle, k),
                          "entry " + std::to_string(k) + " is sample " + std::to_string(sample) +
-                             (inside ? ", which one before it is" : "") + ": expected each of " +
+                             (inside ? ", as an entry before it is" : "") + ": expected each of " +
                              std::to_string(first) + " to " + std::to_string(last - 1) + " once");
     }
   }

@@ -17,7 +17,7 @@ MILLRACE_INLINE void check(const best_fit_options& options) {
   constexpr std::int64_t most = 1 << 24;  // a packer uses 4 bytes per token of a row
   if (options.seq_len < 1 || options.seq_len > most) {
     throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 1 to " +
-                       std::to_string(most) + " where documents are packed");
+                       std::to_string(most) + " to pack documents");
   }
   const std::int64_t multiple = options.pad_documents_to;
   if (multiple < 1 || options.seq_len % multiple != 0) {
@@ -42,7 +42,7 @@ MILLRACE_INLINE std::int64_t best_fit::pack(std::span<const std::int64_t> length
   const auto unit = static_cast<std::uint64_t>(options_.pad_documents_to);
   for (std::size_t d = 0; d < lengths.size(); ++d) {
     auto length = static_cast<std::uint64_t>(lengths[d]);
-    if (length >= row) {  // rare, and avoids a slow division
+    if (length >= row) {  // this case is rare, and testing for it avoids a slow division
       full_rows_ += static_cast<std::int64_t>(length / row);
       length %= row;
     }
@@ -65,7 +65,7 @@ MILLRACE_INLINE std::int64_t best_fit::pack(std::span<const std::int64_t> length
   return full_rows_ + shared_rows_;
 }
 
-// A stable radix sort, 11 bits at a time. Takes a tenth of the time of a comparison sort.
+// A stable radix sort of 11 bits per pass. Takes a tenth of the time of a comparison sort.
 MILLRACE_INLINE void best_fit::sort_longest_first() {
   sorting_.resize(rests_.size());
   for (unsigned shift = 0; row_units_ >> shift != 0; shift += 11) {

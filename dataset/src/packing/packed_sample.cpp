@@ -21,14 +21,14 @@ namespace millrace::dataset {
 MILLRACE_INLINE void append_pieces(const index_columns& columns, const packed_part& part,
                                    std::vector<piece>& pieces) {
   const document_range sequences = columns.document(part.document);
-  if (sequences.size() == 1) {  // fast path for nearly all documents: no search
+  if (sequences.size() == 1) {  // fast path for nearly all documents, without a search
     const std::int64_t length = columns.sequence_length(sequences.first);
     if (part.tokens > 0 && part.first <= length && part.tokens <= length - part.first) {
       pieces.push_back({sequences.first, part.first, part.tokens});
       return;
     }
   }
-  constexpr std::int64_t most = 1024;  // a part rarely has that many sequences
+  constexpr std::int64_t most = 1024;  // a part rarely has this many sequences
   const std::int64_t left = with_lengths(columns, sequences, most, [&](const auto& length_of) {
     std::int64_t skip = part.first;
     std::int64_t missing = part.tokens;

@@ -50,7 +50,8 @@ MILLRACE_INLINE formats::rows_header asked_header(const index_columns& columns,
   return header;
 }
 
-/// The root of PREFIX.sum; nullopt if there is none, or if it is for files of other sizes.
+/// Returns the root of PREFIX.sum. Returns nullopt if there is no PREFIX.sum, or if it describes
+/// files of other sizes.
 MILLRACE_INLINE std::optional<std::array<std::byte, 32>> root_of(const index_columns& columns) {
   try {
     const auto file = map_sidecar(sidecar_paths(columns.prefix()).sum);
@@ -63,12 +64,12 @@ MILLRACE_INLINE std::optional<std::array<std::byte, 32>> root_of(const index_col
     std::ranges::copy(sum.root, root.begin());
     return root;
   } catch (const error&) {
-    return std::nullopt;  // `verify` reports a damaged .sum; here, comparing lengths is enough
+    return std::nullopt;  // `verify` reports a damaged .sum; here, the lengths are compared instead
   }
 }
 
-/// The CRC-32C of the lengths followed by the document index. An index that is not mapped is read
-/// in pieces of at most a megabyte.
+/// The CRC-32C of the lengths followed by the document index. Reads an index that is not mapped in
+/// pieces of at most one megabyte.
 MILLRACE_INLINE std::uint32_t lengths_crc(const index_columns& columns) {
   constexpr std::int64_t at_once = 1 << 17;
   std::uint32_t crc = 0;
@@ -87,8 +88,8 @@ MILLRACE_INLINE std::uint32_t lengths_crc(const index_columns& columns) {
   return crc;
 }
 
-/// True if the stored table with the header `found` belongs to the dataset. `asked` has the fields
-/// that are known without reading the dataset.
+/// Returns true if the stored table with the header `found` belongs to the dataset. `asked` has
+/// those header fields that are known without reading the dataset.
 MILLRACE_INLINE bool fits(const formats::rows_header& found, const formats::rows_header& asked,
                           const index_columns& columns) {
   formats::rows_header rest = found;
@@ -117,8 +118,8 @@ MILLRACE_INLINE std::optional<row_table> read_row_table(const index_columns& col
   }
 }
 
-/// Calls work(i) for i in 0 to count - 1, from several threads. `make_worker` makes `work` in each
-/// thread. Rethrows the first exception after all threads have ended.
+/// Calls work(i) for i from 0 to count - 1, in several threads. Each thread calls `make_worker` to
+/// create its own `work`. Rethrows the first exception after all threads have ended.
 template <class MakeWorker>
 void in_parallel(std::size_t count, int threads, const MakeWorker& make_worker) {
   std::atomic<std::size_t> next = 0;

@@ -26,8 +26,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// One audit of some steps ("these steps" below). Divides the streams into parts and counts the
-/// tokens of one part, [low_, high_) of every stream, at a time.
+/// An audit of some steps ("these steps" below). Divides each stream into parts, and counts the
+/// tokens of one part, [low_, high_), of all streams at a time.
 class auditor {
  public:
   auditor(const run& order, const sampler& ranks, std::int64_t first_step, std::int64_t last_step,
@@ -67,7 +67,7 @@ class auditor {
   };
   struct counts {
     std::int64_t pass = 0;  // cyclic only
-    sample_round round;     // with sample indices of the run
+    sample_round round;     // its sample indices are counted in one pass
     coverage served;
     coverage elsewhere;              // tokens of samples that other steps serve
     std::vector<explained> dropped;  // tokens of samples that no step serves
@@ -114,9 +114,9 @@ class auditor {
       put(turns.here, &turned::here, to);
       put(turns.dropped, &turned::dropped, to);
       put(turns.again, &turned::again, to);
-      // A round may lose samples even if these steps serve none of its samples. With cyclic, these
-      // are the samples dropped in the pass. With edits, they are the samples dropped between the
-      // last sample before these steps and the first sample after them.
+      // A round may lose samples even if these steps serve none of its samples. With the `cyclic`
+      // sampler, these are the samples dropped in the pass. With edits, they are the samples
+      // dropped between the last sample before these steps and the first sample after them.
       if (!lengths_.has_passes()) continue;
       for (std::size_t s = 0; s < to.size(); ++s) {
         for (const sample_range& each : to[s].dropped) {
@@ -147,7 +147,7 @@ class auditor {
   using sample_turns = std::vector<turned>;  // [source]
 
   /// Calls each(source, first, last) for the samples of each source in a range of positions. Does
-  /// not use `run::at`, because `run::at` is being audited.
+  /// not call `run::at`, because `run::at` is what this class audits.
   template <class Each>
   void for_samples(const position_range& positions, const Each& each) const {
     for (std::int64_t s = 0; s < order_.source_count(); ++s) {
@@ -180,7 +180,8 @@ class auditor {
       }
       return;
     }
-    // Passes of cyclic have many short ranges, in ascending order, so count samples in one scan.
+    // The passes of the `cyclic` sampler have many short ranges, in ascending order. So count
+    // samples in a single scan.
     std::vector<std::int64_t> taken(to.size());
     std::int64_t position = 0;
     for (const Range& range : ranges) {
@@ -199,14 +200,14 @@ class auditor {
     }
   }
 
-  /// Counts all samples of the round except those that these steps should serve in order. Returns
-  /// false if `full()`.
+  /// Counts all samples of the round except those that these steps should serve for the first time.
+  /// Returns false if `full()`.
   bool count_others(std::int64_t source, counts& here) {
     struct known {
       sample_range samples;
       coverage* to;
     };
-    // `at` cannot fail: every counted or touched round is in a pass that has turns.
+    // `at` never throws, because `turns_` has an entry for the pass of every round in `counts_`.
     const turned& turns = turns_.at(here.pass)[static_cast<std::size_t>(source)];
     const auto in_round = [&](sample_range range) {
       range.first = std::max(range.first, here.round.first);
@@ -254,8 +255,8 @@ class auditor {
     return fits;
   }
 
-  /// The counts of a sample's round. The key is the index of the round's first sample over all
-  /// passes.
+  /// Returns the counts of the round of a sample. Their key is the index of the round's first
+  /// sample over all passes.
   counts& counts_of(const source_sample& sample, std::int64_t pass) {
     const std::int64_t before = lengths_.first(pass, sample.source);
     const auto near = counts_.lower_bound({sample.source, before + sample.k + 1});
@@ -276,6 +277,8 @@ class auditor {
     return lengths_.first(of.pass, source);
   }
 
+  /// Adds the inputs of a sample to `to` and, if `label_only` is not null, the number of its last
+  /// labels to `*label_only`.
   /// @return number of padding tokens
   std::int64_t add(const source_sample& sample, coverage& to, std::int64_t* label_only) {
     const std::int64_t padding = order_.pieces(sample, pieces_);
@@ -294,7 +297,7 @@ class auditor {
     return padding;
   }
 
-  /// Adds the counts to the ledger.
+  /// Adds the counts of a round to its ledger.
   void settle(std::int64_t source, counts& counted) {
     const auto documents = sources_.get(source);
     const std::int64_t tokens = documents->columns().token_count();
@@ -322,8 +325,8 @@ class auditor {
       for (const explained& each : counted.again) ledger.replayed.emplace_back(each.why, 0);
     }
 
-    // All changes of all counts, sorted by offset. `of` is the index of the count in the `now` of
-    // settle_run.
+    // All changes of all counts, sorted by offset. `of` is the index of the count in the argument
+    // `now` of `settle_run`.
     struct change {
       std::int64_t at;
       std::size_t of;
@@ -354,8 +357,8 @@ class auditor {
     }
   }
 
-  /// Accounts for tokens [first, last), which all have the same counts. `now` has these counts:
-  /// served, elsewhere, one per reason in left_out, one per reason in replayed.
+  /// Accounts for tokens [first, last), which all have the same counts. `now` has these counts in
+  /// this order: served, elsewhere, one per reason in left_out, one per reason in replayed.
   void settle_run(const document_search& documents, audit_ledger& ledger,
                   const std::vector<std::int64_t>& now, std::int64_t first, std::int64_t last) {
     const std::int64_t tokens = last - first;
@@ -365,7 +368,7 @@ class auditor {
       return taken;
     };
     std::size_t i = 1;
-    std::int64_t due = ledger.round.times;  // times still to be served in these steps
+    std::int64_t due = ledger.round.times;  // how often these steps still have to serve the tokens
     ledger.not_in_steps += tokens * take(due, now[i++]);
     for (auto& [why, left] : ledger.left_out) left += tokens * take(due, now[i++]);
     std::int64_t unexplained = now[0];

@@ -17,7 +17,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// The positions that contain a token of the documents that an edit blocks.
+/// The positions whose samples contain any token of the documents that an edit blocks.
 MILLRACE_INLINE std::vector<position_range> blocked_positions(const run& order, const edit& e) {
   if (order.end() == sampler::unbounded) {
     throw config_error(

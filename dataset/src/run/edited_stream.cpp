@@ -80,7 +80,7 @@ MILLRACE_INLINE std::vector<std::int64_t> edited_stream::all_served(std::int64_t
       std::ranges::upper_bound(by_position_, position, {},
                                [&](std::size_t r) { return runs_[r].position; }) -
       by_position_.begin());
-  // Go backward while any earlier stretch may extend to `position`. Only replays overlap other
+  // Go backward while any earlier stretch may extend to `position`. Only a replay overlaps other
   // stretches.
   while (i-- > 0 && furthest_end_[i] > position) {
     const stretch& r = runs_[by_position_[i]];

@@ -25,14 +25,14 @@ MILLRACE_INLINE void check(const edit& e, std::size_t number) {
     refuse("since is " + std::to_string(e.since) + ", expected 0 to 2^62");
   }
   if ((e.kind == edit_kind::block) != (e.unit == edit_unit::documents)) {
-    refuse("expected to block documents, and to skip or replay samples or steps");
+    refuse("only documents can be blocked, and only samples or steps skipped or replayed");
   }
   if (e.kind == edit_kind::block && e.source.empty()) {
-    refuse("expected a source, the prefix of the dataset whose documents they are");
+    refuse("expected a source: the prefix of the dataset of these documents");
   }
   if (e.kind == edit_kind::replay && (e.at < e.last || e.at > most)) {
-    refuse("it is to be served again at " + std::to_string(e.at) + ", expected " +
-           std::to_string(e.last) + " or later, when it was served, and up to " + up_to_most);
+    refuse("at is " + std::to_string(e.at) + ", expected " + std::to_string(e.last) +
+           " or later, after these were served, and up to " + up_to_most);
   }
   if (e.why.empty()) refuse("expected a reason");
 }

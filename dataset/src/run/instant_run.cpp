@@ -22,7 +22,8 @@
 
 namespace millrace::dataset {
 
-/// Token types are read from the headers when bytes are first requested, which `where` never does.
+/// Token types are read from the headers when bytes are first requested. `where` never requests
+/// bytes.
 struct instant_run::contents {
   contents(const std::vector<instant_source>& sources, const instant_options& options)
       : order(sources, options),
@@ -47,7 +48,7 @@ struct instant_run::contents {
     return types;
   }
 
-  /// Checks, once per source, that its files are those that the run was created with.
+  /// Checks, once per source, that its files are the ones that the run was created with.
   void touch(std::int64_t source) {
     const auto s = static_cast<std::size_t>(source);
     if (touched[s].load(std::memory_order_acquire)) return;
@@ -176,7 +177,7 @@ MILLRACE_INLINE std::vector<std::int64_t> instant_run::positions_with(std::int64
     const epoch_windows windows = windows_of.epoch(e);
     const std::int64_t offset = windows.offset();
     if (first >= last || last <= offset) continue;
-    // The first token of a window is also the last label of the previous window.
+    // The first token of a window is also the last label of the preceding window.
     const std::int64_t least = first <= offset ? 0 : (first - 1 - offset) / seq_len();
     const std::int64_t most = std::min(windows.count() - 1, (last - 1 - offset) / seq_len());
     for (std::int64_t w = least; w <= most; ++w) {

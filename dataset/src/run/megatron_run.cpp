@@ -65,7 +65,7 @@ MILLRACE_INLINE gpt_description description_of(const planned_dataset& planned,
           caches.tokenizer};
 }
 
-/// Opens the index of a source, and checks that it is the one that the run was built with.
+/// Opens the index of a source, and checks that the source is the one that the run was built with.
 MILLRACE_INLINE index_columns open_columns(const megatron_run::source_info& of) {
   index_columns columns(of.prefix);
   if (columns.sequence_count() == of.sequences && columns.token_count() == of.tokens &&
@@ -88,8 +88,8 @@ MILLRACE_INLINE gpt_order order_of(const megatron_run::source_info& of, length_c
                      "; build it with inspect_dataset prepare-cache");
 }
 
-/// Checks that the cached blend, if any, equals the blend that was built. This is necessary because
-/// a cache does not record how its blend was rounded, and another rounding gives another order.
+/// Checks that the cached blend, if there is one, equals the blend that was built. A cache does not
+/// record how its blend was rounded, and another rounding gives another order.
 MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const blend_recipe& recipe,
                                         const part_plan& plan, const gpt_request& request,
                                         const std::optional<std::string>& split,
@@ -102,8 +102,7 @@ MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const ble
   if (!io::is_there(cache.dataset_path())) return;
   std::string why;
   const auto kept = cache.load(&why);
-  const std::string what =
-      "the blend that is kept as " + cache.dataset_path().string() + " cannot be used: ";
+  const std::string what = "the blend cache " + cache.dataset_path().string() + " cannot be used: ";
   if (!kept) {
     throw config_error(what + why + "; build it with inspect_dataset prepare-cache");
   }
@@ -114,7 +113,7 @@ MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const ble
       continue;
     throw config_error(what + "sample " + std::to_string(i) + " differs if blends are " +
                        "rounded " + name(rounding) + "; the cache may come from a machine that " +
-                       "rounds differently (see --blend-rounding)");
+                       "rounds differently; pass its --blend-rounding");
   }
 }
 
@@ -141,7 +140,7 @@ MILLRACE_INLINE megatron_run::source_info megatron_run::build_source(
   if (split) {
     const split_matrix matrix(*split);
     if (!matrix.has(request.part)) {
-      throw config_error(info.whose + " has no weight in --split '" + *split + "'");
+      throw config_error(info.whose + " has no weight in --split '" + *split + "'; give it one");
     }
     range = matrix.of(request.part, columns.sequence_count());
   }
@@ -171,7 +170,7 @@ MILLRACE_INLINE megatron_run megatron_run::build(const part_plan& plan, gpt_requ
                                                  blend_rounding rounding, std::size_t most_open) {
   if (plan.datasets.empty()) {
     throw config_error("the " + std::string(name(request.part)) +
-                       " part has no data: give it a weight in --split, and samples");
+                       " part has no data; give it a weight in --split, and request samples of it");
   }
   if (!plan.blended && plan.datasets.size() != 1) {
     throw config_error("the " + std::string(name(request.part)) + " part has " +
@@ -185,7 +184,7 @@ MILLRACE_INLINE megatron_run megatron_run::build(const part_plan& plan, gpt_requ
     lengths.push_back(sources.back().plan.samples);
   }
   auto all = std::make_shared<contents>(std::move(sources), most_open);
-  // Open every cache now, so that an unusable one is reported immediately.
+  // Open every cache now, so that an unusable cache is reported immediately.
   if (caches) {
     for (std::int64_t s = 0; s < all->pool.size(); ++s) (void)all->pool.get(s);
   }
@@ -215,7 +214,7 @@ MILLRACE_INLINE run_state megatron_run::describe(const std::vector<source_info>&
   for (const source_info& each : sources) state.data.push_back({.prefix = each.prefix.string()});
   state.split = split.value_or("");
   state.split_part = name(request.part);
-  state.samples.assign(3, 0);  // for other parts, unknown and not needed
+  state.samples.assign(3, 0);  // samples of the other parts are unknown and not needed
   state.samples[static_cast<std::size_t>(request.part)] =
       (plan.blended ? plan.size : plan.datasets[0].num_samples).value_or(-1);
   state.surplus = plan.surplus;

@@ -241,8 +241,8 @@ MILLRACE_INLINE std::vector<std::int64_t> packed_run::positions_with(std::int64_
   for (std::int64_t sequence = sequences.first; sequence < sequences.last;) {
     const std::int64_t document = opened->search.document_of(sequence);
     const document_range range = opened->columns().document(document);
-    // These rows are only candidates: a long document has several rows, and not all of them contain
-    // the sequence.
+    // These rows are only candidates. A long document has several rows, and some of them do not
+    // contain the sequence.
     for (const std::int64_t row : opened->rows.rows_of(document)) rows.push_back(row);
     sequence = range.last;
   }

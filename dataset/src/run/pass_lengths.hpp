@@ -10,8 +10,9 @@
 
 namespace millrace::dataset::detail {
 
-/// Numbers the samples of a source over all passes of the cyclic sampler. The first sample of pass
-/// p has the index p * n, where n is the number of samples per pass, rounded up to whole rounds.
+/// Numbers the samples of a source over all passes of the `cyclic` sampler. The first sample of
+/// pass p has the index p * n, where n is the number of samples per pass, rounded up to whole
+/// rounds.
 class pass_lengths {
  public:
   pass_lengths(const run& order, const sampler& ranks) {
@@ -22,7 +23,7 @@ class pass_lengths {
     }
   }
 
-  /// The index of the first sample of a source in a pass.
+  /// The index, over all passes, of the first sample of a source in a pass.
   std::int64_t first(std::int64_t pass, std::int64_t source) const noexcept {
     return lengths_.empty() ? 0 : pass * lengths_[static_cast<std::size_t>(source)];
   }

@@ -135,7 +135,8 @@ MILLRACE_INLINE void sampler::set_up_single() {
   }
 }
 
-// Rejects a start at which micro-batches would cross the end of this step and of every later step.
+// Throws the error for a start at which micro-batches would cross the end of this step and of every
+// later step.
 MILLRACE_INLINE void sampler::check_part_of_step() const {
   const std::int64_t consumed = options_.consumed_samples;
   const std::int64_t step = steps_.step_of(consumed);
@@ -258,10 +259,10 @@ MILLRACE_INLINE std::int64_t sampler::pass_of(std::int64_t sample) const noexcep
       .epoch;
 }
 
-/// Most ranks begin each epoch with its first micro-batch. Some ranks have one micro-batch more
-/// than `counted()`: after their first epoch, they begin every epoch with its second micro-batch.
-/// If `counted()` is 1, they instead serve both micro-batches of every second epoch and skip the
-/// epochs between. All ranks start together at `consumed_samples`.
+/// In each epoch, most ranks begin with the first micro-batch. Some ranks have one micro-batch more
+/// than `counted()`. After their first epoch, these ranks begin each epoch with the second
+/// micro-batch. If `counted()` is 1, they instead serve both micro-batches of every second epoch
+/// and skip the epochs in between. All ranks start together at `consumed_samples`.
 MILLRACE_INLINE sampler::drawn_place sampler::drawn_place_of(std::int64_t t,
                                                              std::int64_t rank) const noexcept {
   const std::int64_t each = counted();
@@ -461,9 +462,10 @@ MILLRACE_INLINE std::map<std::int64_t, position_turns> sampler::turns(std::int64
   return all;
 }
 
-/// For cyclic, returns the positions that no rank serves in a pass. It is unknown which positions
-/// were served before `consumed_samples`. So in the first pass, all positions that these ranks
-/// could have served before `consumed_samples` count as served.
+/// Returns the positions of a pass that are dropped. With the `cyclic` sampler, these are the
+/// positions that no rank serves in the pass. Which positions were served before `consumed_samples`
+/// is unknown. So in the first pass, every position that these ranks could have served before
+/// `consumed_samples` counts as served.
 MILLRACE_INLINE std::vector<explained_positions> sampler::dropped_in(std::int64_t pass) const {
   std::vector<explained_positions> dropped;
   if (options_.type == sampler_type::single && edits_) {
@@ -498,8 +500,8 @@ MILLRACE_INLINE std::vector<position_range> sampler::dropped_between(std::int64_
                                                                      std::int64_t end) const {
   std::vector<position_range> touched;
   if (!edits_) return touched;
-  // A replay serves only positions before the one where it is inserted, so the first stretch after
-  // `end` that is not a replay gives the end of the range.
+  // A replay serves only positions before the place where it is inserted. So the range ends at the
+  // first stretch after `end` that is not a replay.
   const std::int64_t from = edits_->reached(begin);
   std::int64_t to = end_;
   for (const edited_stream::stretch& each : edits_->stretches()) {

@@ -162,7 +162,8 @@ MILLRACE_INLINE void check(const run_state& state) {
   detail::check_word("split_part", state.split_part, {"train", "valid", "test"});
   detail::check_word("blend_rounding", state.blend_rounding, {"twice", "fused"});
   detail::check_word("sampler", state.sampler, {"single", "cyclic", "full_validation", "hybrid"});
-  detail::check_count("seq_len", state.seq_len);  // here and below, 0 means unspecified
+  // Here and below, 0 means that the option is missing.
+  detail::check_count("seq_len", state.seq_len);
   detail::check_count("global_batch", state.global_batch);
   detail::check_count("micro_batch", state.micro_batch);
   detail::check_count("ranks", state.ranks);

@@ -21,7 +21,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// A value as it is written in a state.
+/// A value as the JSON of a state shows it.
 template <class T>
 std::string text_of(const T& value) {
   state_writer io;
@@ -49,7 +49,7 @@ MILLRACE_INLINE std::optional<std::int64_t> steps_done(const run_state& saved,
   if (terms.steps_done) return terms.steps_done;
   if (!saved.rampup_batch.empty() || saved.global_batch < 1) return std::nullopt;
   std::int64_t reached = saved.consumed_samples;
-  if (!saved.edits.empty()) {  // segments refer to positions, including skipped ones
+  if (!saved.edits.empty()) {  // segments refer to positions, and skipped positions count
     if (terms.saved_stream == nullptr) return std::nullopt;
     reached = terms.saved_stream->reached(reached);
   }
@@ -64,7 +64,7 @@ MILLRACE_INLINE std::string steps_text(const run_state& saved, std::optional<std
          (edits ? "saved_stream, because edits shift the samples, or steps_done" : "steps_done");
 }
 
-/// The name that determines the shuffle of a source in the order `instant`.
+/// The name that determines the shuffle of a source in the `instant` order.
 MILLRACE_INLINE std::string key_name(const state_source& source) {
   return source.name.empty() ? std::filesystem::path(source.prefix).filename().string()
                              : source.name;
@@ -100,7 +100,8 @@ MILLRACE_INLINE void compare_data(const run_state& saved, const run_state& now) 
   for (std::size_t i = 0; i < common; ++i) {
     compare_source(saved, i, saved.data[i], now.data[i], !scheduled && !by_length);
   }
-  // A run with a schedule may append datasets: later segments may blend them in.
+  // A run with a schedule may append datasets, because later segments may include them in the
+  // blend.
   if (saved.data.size() == now.data.size()) return;
   if (scheduled && saved.data.size() < now.data.size()) return;
   throw_differs(saved, "data", "the number of datasets", text_of(std::int64_t(saved.data.size())),
@@ -115,7 +116,7 @@ MILLRACE_INLINE void compare_schedule(const run_state& saved, const run_state& n
   const std::size_t all = std::max(then.size(), to.size());
   for (std::size_t i = 0; i < all; ++i) {
     if (i < then.size() && i < to.size() && then[i] == to[i]) continue;
-    // Neither the old nor the new segment at the first difference may have begun.
+    // At the first difference, neither the old nor the new segment may have begun.
     const auto done = steps_done(saved, terms);
     const auto open = [&](const std::vector<state_segment>& schedule) {
       return i >= schedule.size() || (i > 0 && done && schedule[i].first_step >= *done);
@@ -173,7 +174,7 @@ MILLRACE_INLINE void compare_cyclic(const run_state& saved, const run_state& now
   }
 }
 
-/// Compares all options, using the list of fields.
+/// Compares all options by iterating over the list of fields.
 class state_comparison {
  public:
   state_comparison(const run_state& saved, const run_state& now, const resume_terms& terms)
@@ -189,8 +190,8 @@ class state_comparison {
   void compare(std::string_view name, const T& then) {
     const bool cyclic = saved_.sampler == "cyclic" && now_.sampler == "cyclic";
     if (name == "micro_batch" || name == "ranks") {
-      // The micro-batch size and the number of ranks both determine the epoch, so compare the two
-      // together. Leave out an option that is in `allow`.
+      // The micro-batch size and the number of ranks together determine the epoch, so compare both
+      // at once. Leave out an option that is in `allow`.
       if (!cyclic || name == "ranks") return;
       run_state asked = now_;
       if (contains(terms_.allow, "micro_batch")) asked.micro_batch = saved_.micro_batch;

@@ -15,7 +15,8 @@
 #include <millrace/formats/detail/json.hpp>
 #include <millrace/formats/detail/utf8.hpp>
 
-/// States as JSON. Each struct lists its fields once, for the reader, the writer and comparisons.
+/// Reads and writes states as JSON. Each struct lists its fields once, for the reader, the writer
+/// and comparisons.
 namespace millrace::dataset::detail {
 
 /// Calls io(name, member) for each field, in the order of the JSON.
@@ -139,8 +140,8 @@ class state_reader {
     }
   }
 
-  /// Checks that there are no unknown members.
-  /// @param known  known(name) is true if a member has a known name
+  /// Throws if there are unknown members.
+  /// @param known  known(name) returns true if a member with this name is known
   template <class Known>
   void finish(const Known& known) const {
     if (used_ == object_->size()) return;

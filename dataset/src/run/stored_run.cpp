@@ -83,7 +83,7 @@ MILLRACE_INLINE std::vector<std::int64_t> stored_run::positions_with(std::int64_
   const std::int64_t last = shared_->search.first_token_of(sequences.last - 1) +
                             shared_->data->sequence_length(sequences.last - 1);
   if (first >= last) return positions;
-  // The first token of a window is also the last label of the previous window.
+  // The first token of a window is also the last label of the preceding window.
   const std::int64_t most = std::min(std::min(before, end()) - 1, (last - 1) / seq_len());
   for (std::int64_t w = std::max<std::int64_t>(0, first - 1) / seq_len(); w <= most; ++w) {
     positions.push_back(w);

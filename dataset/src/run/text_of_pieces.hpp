@@ -25,8 +25,8 @@ inline std::filesystem::path bin_of(std::filesystem::path prefix) {
   return prefix += ".bin";
 }
 
-/// Scratch space for the pieces of a row, one per thread: `run::text_of` does not allocate once it
-/// has processed the longest row.
+/// Scratch space for the pieces of a row, one per thread. With it, `run::text_of` no longer
+/// allocates once it has processed the longest row.
 inline std::vector<piece>& scratch_pieces() {
   thread_local std::vector<piece> pieces;
   pieces.clear();
@@ -42,7 +42,7 @@ inline void clear(sample_text& out, std::int64_t position, std::int64_t source) 
   out.document_ends.clear();
 }
 
-/// Appends bytes of a file to a row. If they continue the last part, that part is extended.
+/// Appends bytes of a file to a row. Extends the last part if the bytes directly follow it.
 inline void append_part(const file_range& from, std::int64_t at, std::uint64_t item,
                         sample_text& out) {
   if (from.bytes == 0) return;
@@ -77,7 +77,8 @@ inline file_range range_of(const index_columns& columns, const piece& p, std::in
     throw_piece_outside(columns, p, length);
   }
   const std::int64_t pointer = columns.pointer(p.sequence);
-  const auto begin = static_cast<std::uint64_t>(pointer);  // negative: exceeds any file
+  // A negative pointer becomes larger than any file.
+  const auto begin = static_cast<std::uint64_t>(pointer);
   const std::uint64_t size = columns.bin_size_bytes();
   if (begin > size || static_cast<std::uint64_t>(length) * item > size - begin ||
       begin % item != 0) {
@@ -88,8 +89,8 @@ inline file_range range_of(const index_columns& columns, const piece& p, std::in
           static_cast<std::uint64_t>(p.tokens) * item};
 }
 
-/// Appends pieces to a row, concatenated from token `at` on. Returns the offset after the last
-/// piece.
+/// Appends the concatenated pieces to a row, starting at token `at`. Returns the offset after the
+/// last piece.
 inline std::int64_t append_text(const index_columns& columns, std::span<const piece> pieces,
                                 std::int64_t source, std::int64_t at, sample_text& out) {
   const std::uint64_t item = formats::size_bytes(columns.type());
@@ -101,8 +102,8 @@ inline std::int64_t append_text(const index_columns& columns, std::span<const pi
   return at;
 }
 
-/// A predicate: true if a piece continues the document of the previous piece. Like `same_document`,
-/// but uses only the columns of the `.idx`.
+/// A predicate that returns true if a piece continues the document of the previous piece. Like
+/// `same_document`, but uses only the columns of the `.idx`.
 struct same_searched_document {
   const document_search& search;
 
@@ -113,7 +114,7 @@ struct same_searched_document {
   }
 };
 
-/// Fills in the boundaries of a row up to seq_len, without repetitions.
+/// Fills in the boundaries of a row up to seq_len, without repeated boundaries.
 template <class Joined>
 void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
                     const Joined& joined, sample_text& out) {
@@ -123,7 +124,7 @@ void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool ex
   out.boundaries.resize(static_cast<std::size_t>(size.entries));
 }
 
-/// Fills in a row that is one range of the stream in stored order.
+/// Fills in a row that is one range of the stream, in stored order.
 inline void set_window(std::int64_t position, std::int64_t source, std::int64_t first_token,
                        std::int64_t tokens, std::uint64_t item, sample_text& out) {
   clear(out, position, source);

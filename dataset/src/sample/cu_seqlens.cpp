@@ -16,7 +16,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// The document of a sequence: the last non-empty document that begins at or before it.
+/// Returns the document of a sequence: the last non-empty document that begins at or before the
+/// sequence.
 MILLRACE_INLINE std::int64_t document_of(const indexed_dataset& data, std::int64_t sequence) {
   const auto& ends = data.index().document_index;
   std::size_t low = 0;  // document_index[low] <= sequence < document_index[high]

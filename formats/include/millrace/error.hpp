@@ -35,7 +35,7 @@ class MILLRACE_EXPORT error : public std::runtime_error {
 /// A system call failed.
 class MILLRACE_EXPORT io_error : public error {
  public:
-  /// @param call   the system call that failed, e.g. "mmap"; a string literal, since only the
+  /// @param call   the system call that failed, e.g. "mmap"; a string literal, because only the
   ///               pointer is kept
   /// @param code   its errno
   io_error(std::filesystem::path path, const char* call, int code)
@@ -45,7 +45,7 @@ class MILLRACE_EXPORT io_error : public error {
         code_(code) {}
 
   /// @param offset  byte of the file at which the call failed, if known
-  /// @param more    text that ends the message: what was expected, what to do
+  /// @param more    text that ends the message, e.g. what was expected or what the user should do
   io_error(std::filesystem::path path, const char* call, int code,
            std::optional<std::uint64_t> offset, const std::string& more)
       : error(path.string() + ": " + call + ": " + std::generic_category().message(code) +
@@ -70,8 +70,8 @@ class MILLRACE_EXPORT io_error : public error {
 
 /// Bytes contradict the specification of their format.
 ///
-/// Codecs see bytes, not files, so they throw the error without a path. The code that opened the
-/// file catches it and throws `in(path)` of it.
+/// Codecs see bytes, not files, so they throw this error without a path. The code that opened the
+/// file catches it and throws `in(path)`, the same error with the path.
 class MILLRACE_EXPORT format_error : public error {
  public:
   /// @param offset  byte of the file (or span) at which the bytes contradict the specification

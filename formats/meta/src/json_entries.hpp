@@ -20,7 +20,8 @@ namespace millrace::formats {
   throw format_error(value.offset(), problem);
 }
 
-// Each function throws format_error if the value has another type; `name` is for the message.
+// Each of these functions throws format_error if the value has another type. `name` names the value
+// in the message.
 
 template <class T>
 const T& value_of(const json_value& value, const char* name, const char* expected) {
@@ -37,7 +38,7 @@ inline bool bool_of(const json_value& value, const char* name) {
   if (const bool* found = value.as<bool>()) return *found;
   fail_at(value, std::string(name) + " is neither true nor false");
 }
-/// 0 to 2^63 - 1.
+/// Returns an integer from 0 to 2^63 - 1.
 inline std::int64_t count_of(const json_value& value, const char* name) {
   const auto* found = value.as<std::int64_t>();
   if (found != nullptr && *found >= 0) return *found;
@@ -45,8 +46,8 @@ inline std::int64_t count_of(const json_value& value, const char* name) {
                      std::to_string(std::numeric_limits<std::int64_t>::max()));
 }
 
-/// The entries of a JSON object. The caller requests all entries that it knows; finish() then
-/// refuses an object that has others.
+/// The entries of a JSON object. The caller requests every entry that it knows. After that,
+/// finish() refuses an object that has other entries.
 class json_entries {
  public:
   /// @param object  must outlive this json_entries
@@ -64,7 +65,7 @@ class json_entries {
     if (const auto* value = find(key)) return *value;
     fail_at(object_, std::string(name_) + " has no entry " + in_quotes(key));
   }
-  /// Returns an entry; a null pointer if it does not exist.
+  /// Returns an entry; null if it does not exist.
   const json_value* find(std::string_view key) {
     const auto found = std::ranges::find(members_, key, &json_member::name);
     if (found == members_.end()) return nullptr;
@@ -72,7 +73,7 @@ class json_entries {
     return &found->value;
   }
 
-  /// @throws format_error  an entry was not requested.
+  /// @throws format_error  the object has an entry that was not requested.
   void finish() const {
     const auto unasked = std::ranges::find(asked_, false);
     if (unasked == asked_.end()) return;

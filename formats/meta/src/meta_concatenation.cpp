@@ -36,7 +36,8 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
 
 using named_option = std::pair<std::string, std::string>;
 
-// Options that affect only the order of documents, not their contents. Names as in a .meta.
+// Options that affect only the order of documents, not their contents. The names are those in a
+// .meta.
 constexpr std::array<std::string_view, 2> orders = {"--partitions", "shuffle_documents"};
 
 bool is_order(const named_option& given) {
@@ -60,7 +61,9 @@ class concatenation {
     shifts_.emplace_back();
   }
 
-  /// @param number  position of the part, from 1
+  /// Appends the next part.
+  ///
+  /// @param number  position of the part, from 1, for messages
   void append(const dataset_meta& part, std::size_t number) {
     check_equal(part, number);
     append_tasks(part, number);
@@ -73,7 +76,7 @@ class concatenation {
     if (whole_.src_version != part.src_version) whole_.src_version.reset();
   }
 
-  /// Call it once.
+  /// Returns the meta of all appended parts. Call this function only once.
   dataset_meta meta() {
     const auto& tasks = whole_.tasks;
     if (tasks && tasks->first == 0 && tasks->last == tasks->of - 1) whole_.tasks.reset();
@@ -155,8 +158,8 @@ void concatenation::append_tasks(const dataset_meta& part, std::size_t number) {
   append_share(next.share, number);
 }
 
-// If an input is added, removed or resized between two tasks, the shares of all tasks move. Unless
-// the boundary between the two tasks is inside a file, only this check notices the move.
+// If an input is added, removed or resized between two tasks, the shares of all tasks change.
+// Unless the boundary between the two tasks is inside a file, only this check notices the change.
 void concatenation::append_share(const std::optional<share_bounds>& next, std::size_t number) {
   std::optional<share_bounds>& before = whole_.tasks->share;
   if (!before || !next) {
@@ -181,8 +184,8 @@ void concatenation::append_share(const std::optional<share_bounds>& next, std::s
 }
 
 void concatenation::append_inputs(const dataset_meta& part, std::size_t number) {
-  // If the tasks so far had no input, and earlier tasks are missing here, one of the missing tasks
-  // may have read the start of this input.
+  // If the tasks so far read no input, and tasks before them are not among the parts, one of those
+  // earlier tasks may have read the start of this input.
   const bool may_begin_within = whole_.inputs.empty() && whole_.tasks && whole_.tasks->first != 0;
   const bool joins = !part.inputs.empty() && part.inputs.front().begin != 0 && !may_begin_within;
   part_shift shift;
@@ -208,7 +211,8 @@ void concatenation::join(const input_extent& next, std::size_t number) {
     throw config_error(where + ", but there is no earlier input");
   }
   input_extent& last = whole_.inputs.back();
-  // Earlier versions recorded some paths inexactly. If one of the two paths is exact, it is kept.
+  // Earlier versions recorded some paths inexactly. If one of the two paths is exact, keep that
+  // one.
   const bool next_is_exact = is_path_of(last.path, next.path);
   const bool same_path = next_is_exact || is_path_of(next.path, last.path);
   if (!same_path || last.begin + last.text_bytes != next.begin) {
@@ -238,7 +242,7 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
   }
 }
 
-// Each part keeps its order, but no option describes the order of the concatenation.
+// Each part keeps its order of documents, but no option describes the order of the concatenation.
 void concatenation::append_order(const dataset_meta& part) {
   const std::vector<named_option> before = whole_.options;
   whole_.options = without_order(before);

@@ -8,7 +8,8 @@
 
 namespace millrace::formats {
 
-/// All counts except bad_records, in file order. Writer, reader and concatenation share this list.
+/// All counts except bad_records, in file order. The writer, the reader and the concatenation share
+/// this list.
 inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_fields[] = {
     {"documents", &meta_counts::documents},
     {"empty_documents", &meta_counts::empty_documents},

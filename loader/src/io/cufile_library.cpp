@@ -16,17 +16,17 @@ namespace millrace::loader {
 
 MILLRACE_INLINE gpu_probe probe_gpu(const std::string& driver) {
   const loaded_library library(driver);
-  if (!library.loaded()) return {false, "no driver of NVIDIA's: " + library.why()};
+  if (!library.loaded()) return {false, "the CUDA driver cannot be loaded: " + library.why()};
   const auto init = library.find<cufile_abi::init>("cuInit");
   const auto count = library.find<cufile_abi::device_count>("cuDeviceGetCount");
-  if (init == nullptr || count == nullptr) return {false, driver + " is no CUDA driver"};
+  if (init == nullptr || count == nullptr) return {false, driver + " is not a CUDA driver"};
   if (const int code = init(0); code != 0) {
     return {false,
-            "cuInit says error " + std::to_string(code) + (code == 100 ? ", no device" : "")};
+            "cuInit returned error " + std::to_string(code) + (code == 100 ? " (no device)" : "")};
   }
   int devices = 0;
   if (const int code = count(&devices); code != 0 || devices < 1) {
-    return {false, "cuDeviceGetCount says " + std::to_string(devices) + " devices, error " +
+    return {false, "cuDeviceGetCount returned " + std::to_string(devices) + " devices and error " +
                        std::to_string(code)};
   }
   return {true, std::to_string(devices) + " devices"};
@@ -41,7 +41,7 @@ MILLRACE_INLINE cufile_functions load_cufile(const std::string& library) {
   }
   const auto find = [&]<class Function>(Function& to, const char* name) {
     to = loaded.find<Function>(name);
-    if (to == nullptr) f.why += (f.why.empty() ? library + " has no " : ", ") + std::string(name);
+    if (to == nullptr) f.why += (f.why.empty() ? library + " lacks " : ", ") + std::string(name);
   };
   find(f.open, "cuFileDriverOpen");
   f.close = loaded.find<cufile_abi::driver_close>("cuFileDriverClose_v2");
@@ -72,11 +72,11 @@ MILLRACE_INLINE cufile::cufile(const cufile_names& names) {
   why_ = functions_.why;
   if (!functions_.complete) return;
   if (::access(names.udev.c_str(), R_OK) != 0) {
-    why_ += ": " + names.udev + " cannot be read, by which it would find disks";
+    why_ += ": " + names.udev + " cannot be read, but cuFile needs it to find disks";
     return;
   }
   if (const cufile_abi::error e = functions_.open(); e.code != 0) {
-    why_ += ": cuFileDriverOpen says error " + std::to_string(e.code) +
+    why_ += ": cuFileDriverOpen returned error " + std::to_string(e.code) +
             (e.cuda != 0 ? ", CUDA " + std::to_string(e.cuda) : "");
     return;
   }
@@ -92,7 +92,8 @@ MILLRACE_INLINE cufile::cufile(const cufile_names& names) {
 MILLRACE_INLINE void cufile::find_mode() {
   cufile_abi::properties_with_room found{};
   if (const cufile_abi::error e = functions_.properties(&found.properties); e.code != 0) {
-    why_ += ", which does not tell its mode (error " + std::to_string(e.code) + ")";
+    why_ += " in an unknown mode (cuFileDriverGetProperties returned error " +
+            std::to_string(e.code) + ")";
     return;
   }
   const bool module =

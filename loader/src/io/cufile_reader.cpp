@@ -64,14 +64,14 @@ MILLRACE_INLINE const cufile_reader::registered* cufile_reader::find(std::int64_
   cufile_abi::handle handle = nullptr;
   if (const auto e = library_->functions().add(&handle, &descriptor); e.code != 0) {
     log_.note("files registered with cuFile", false,
-              path + "cuFileHandleRegister says error " + std::to_string(e.code));
+              path + "cuFileHandleRegister returned error " + std::to_string(e.code));
     return nullptr;
   }
   // Create the owner first, so that cuFile deregisters the file before it is closed if anything
   // below throws.
   const std::shared_ptr<void> owned(
       handle, [library = library_](void* h) { library->functions().remove(h); });
-  log_.note("files registered with cuFile", true, "once each, not with each read");
+  log_.note("files registered with cuFile", true, "each file is registered once, not at each read");
   const bool is_full =
       registered_.size() >= most_handles || (!registered_.empty() && !table_->may_lend());
   if (is_full) registered_.pop_back();
@@ -89,7 +89,7 @@ MILLRACE_INLINE bool cufile_reader::read(const read_request& request) try {
         static_cast<::off_t>(request.from.offset + done), static_cast<::off_t>(done));
     if (n <= 0) {
       const std::string why = n == -1  ? std::generic_category().message(errno)
-                              : n == 0 ? "nothing comes any more"
+                              : n == 0 ? "no more bytes were read"
                                        : "error " + std::to_string(-n);
       log_.note("cuFileRead", false,
                 files_[static_cast<std::size_t>(request.from.file)]->path().string() + ": " + why);
@@ -100,7 +100,7 @@ MILLRACE_INLINE bool cufile_reader::read(const read_request& request) try {
     done += static_cast<std::uint64_t>(n);
   }
   log_.note("cuFileRead", true,
-            "a request of " + std::to_string(how_.least_bytes) + " bytes or more");
+            "used for requests of " + std::to_string(how_.least_bytes) + " bytes or more");
   return true;
 } catch (const io_error&) {
   return false;  // opening failed: pread will meet the same error
@@ -109,13 +109,14 @@ MILLRACE_INLINE bool cufile_reader::read(const read_request& request) try {
 MILLRACE_INLINE reader_report cufile_reader::report() const {
   reader_report report = detail::begin_report(options_, "cufile", uses_it_ ? "cufile" : "pread");
   std::string how = library_->why();
-  if (library_->usable() && !uses_it_) how += ", which does only what pread does";
+  if (library_->usable() && !uses_it_) how += ", which is no faster than pread";
   if (!uses_it_) report.why += ", but: " + how;
   log_.fill(report, *table_);
   report.grants.push_back(
       {"cuFile for requests of " + std::to_string(how_.least_bytes) + " bytes and more",
        std::to_string(by_cufile_) + " of " + std::to_string(report.requests) + " requests",
-       how + "; " + std::to_string(small_) + " were smaller, or it could not be used"});
+       how + "; " + std::to_string(small_) +
+           " requests were smaller, or cuFile could not be used"});
   detail::add_fallback(report, plain_.report());
   return report;
 }

@@ -27,10 +27,10 @@ MILLRACE_INLINE std::pair<direct_alignment, std::string> direct_alignment_of(int
   if (::syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
       (status.stx_mask & STATX_DIOALIGN) != 0) {
     const direct_alignment said{status.stx_dio_mem_align, status.stx_dio_offset_align};
-    return {said, "statx: multiples of " + std::to_string(said.offset) + " bytes"};
+    return {said, "statx requires multiples of " + std::to_string(said.offset) + " bytes"};
   }
 #endif
-  return {{}, "statx says no alignment: multiples of 4096 bytes"};
+  return {{}, "statx reports no alignment, so multiples of 4096 bytes are used"};
 }
 
 MILLRACE_INLINE direct_file open_direct(const io::unique_fd& fd) {
@@ -39,20 +39,20 @@ MILLRACE_INLINE direct_file open_direct(const io::unique_fd& fd) {
   // The alignment of our buffers. No disk, and no file system that we know, requires more.
   constexpr std::uint32_t most = 4096;
   if (alignment.offset == 0) {
-    file.why = "the file system has no direct reads";
+    file.why = "the file system does not support direct reads";
     return file;
   }
   if (std::max(alignment.offset, alignment.memory) > most ||
       !std::has_single_bit(alignment.offset) || !std::has_single_bit(alignment.memory)) {
-    file.why = "direct reads would have to be multiples of " + std::to_string(alignment.offset) +
-               " bytes, and at most 4096 is provided for";
+    file.why = "direct reads of this file require multiples of " +
+               std::to_string(alignment.offset) + " bytes, expected at most 4096";
     return file;
   }
   // If a FUSE program returns too few bytes for a direct read of io_uring, the kernel restarts the
   // read at its beginning instead of resuming it. It reports all bytes as read, but the last ones
   // are wrong (Linux 6.18).
   if (magic_of(fd) == fuse_magic) {
-    file.why = "a FUSE file system, of which direct reads that come short bring other bytes";
+    file.why = "on a FUSE file system, a short direct read can return wrong bytes";
     return file;
   }
   const std::string again = "/proc/self/fd/" + std::to_string(fd.get());

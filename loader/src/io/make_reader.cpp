@@ -87,7 +87,7 @@ MILLRACE_INLINE reader_facts facts_of(const std::vector<data_file>& files,
     facts.uring = ring.usable;
     facts.uring_why = ring.why;
   } else {
-    facts.uring_why = "it was not tried";
+    facts.uring_why = "it was not probed";
   }
   facts.to_device = options.to_device;
   facts.request_bytes = options.request_bytes;

@@ -155,7 +155,7 @@ MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> p
         only_cached_works_.store(false, std::memory_order_relaxed);
         log_.note("RWF_NOWAIT", false,
                   f.path().string() + ": " + std::generic_category().message(code) +
-                      ": other threads read what is in memory, too");
+                      "; other threads read what is in memory, too");
       }
       return false;
     }

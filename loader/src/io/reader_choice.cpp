@@ -70,7 +70,7 @@ MILLRACE_INLINE reader_choice choose_reader(const reader_facts& f) {
           back_end::cufile, map_advice::random,
           "requests of " + detail::readable_bytes(f.request_bytes) + " to a GPU: " + f.cufile_why};
     }
-    without_cufile = "; cuFile would be first: " + f.cufile_why;
+    without_cufile = "; cuFile was not chosen: " + f.cufile_why;
   }
   if (f.network_files > 0) {
     return {back_end::pread, map_advice::random,
@@ -93,26 +93,26 @@ MILLRACE_INLINE reader_choice choose_reader(const reader_facts& f) {
   }
   const std::string cached =
       f.resident ? detail::percent(*f.resident) + " of it in memory (" + f.resident_by + ")"
-                 : "how much of it is in memory is unknown";
+                 : "an unknown share of it in memory";
   if (f.resident && *f.resident >= resident_enough) {
     return {back_end::mmap, map_advice::resident, files + ", " + cached + without_cufile};
   }
   if (f.maps > f.most_maps) {
     return {back_end::pread, map_advice::random,
-            files + " would need " + std::to_string(f.maps) + " maps of at most " +
+            files + " need " + std::to_string(f.maps) + " maps, more than the limit of " +
                 std::to_string(f.most_maps) + without_cufile};
   }
   const std::string cold = files + ", " + cached + ", " + room;
   if (f.bytes / beyond_memory < *f.available) {
     return {back_end::mmap, map_advice::by_memory,
-            cold + ": the page cache keeps a good part" + without_cufile};
+            cold + "; the page cache can keep much of them" + without_cufile};
   }
   if (f.uring) {
     return {back_end::io_uring, map_advice::random,
-            cold + ": the page cache would keep little" + without_cufile};
+            cold + "; the page cache can keep little of them" + without_cufile};
   }
   return {back_end::mmap, map_advice::random,
-          cold + "; io_uring would be first: " + f.uring_why + without_cufile};
+          cold + "; io_uring was not chosen: " + f.uring_why + without_cufile};
 }
 
 }  // namespace millrace::loader

@@ -22,7 +22,7 @@ MILLRACE_INLINE throttled_reader::throttled_reader(std::unique_ptr<range_reader>
     : reader_(std::move(reader)), storage_(storage), random_(storage.seed) {
   if (storage.latency.count() < 0 || storage.jitter.count() < 0 ||
       !(storage.bytes_per_second >= 0)) {
-    throw config_error("a throttle of " + std::to_string(storage.latency.count()) +
+    throw config_error("the simulated storage has " + std::to_string(storage.latency.count()) +
                        " us latency, " + std::to_string(storage.jitter.count()) + " us jitter, " +
                        std::to_string(storage.bytes_per_second) +
                        " bytes per second: expected 0 or more");
@@ -85,7 +85,8 @@ MILLRACE_INLINE reader_report throttled_reader::report() const {
   if (storage_.bytes_per_second > 0) {
     what += ", " + std::to_string(storage_.bytes_per_second / 1e6) + " MB/s";
   }
-  report.grants.push_back({"a storage of " + what, "yes", "waits make up for the difference"});
+  report.grants.push_back(
+      {"simulated storage of " + what, "yes", "the reader waits as such a storage would"});
   return report;
 }
 

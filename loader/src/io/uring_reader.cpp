@@ -43,7 +43,7 @@ MILLRACE_INLINE std::string why_not_granted(int code) {
   struct ::rlimit most {};
   switch (code) {
     case EEXIST:
-      return "another thread has read before";
+      return "another thread has used this reader before";
     case EINVAL:
     case EOPNOTSUPP:
       return said + " (the kernel is older than 6.1)";
@@ -124,8 +124,8 @@ MILLRACE_INLINE void uring_reader::note_ring() {
     log_.note(asked, code == 0, code == 0 ? why : detail::why_not_granted(code));
   };
   note("SINGLE_ISSUER and DEFER_TASKRUN", granted.single_issuer, "one thread reads");
-  note("registered buffers", granted.buffers, "memory is pinned once, not with each read");
-  note("registered files", granted.files, "a file is looked up once, not with each read");
+  note("registered buffers", granted.buffers, "memory is pinned once, not at each read");
+  note("registered files", granted.files, "a file is looked up once, not at each read");
 }
 
 // Queues the rest of an operation for the next submit. Returns false if its file cannot be opened.
@@ -444,7 +444,7 @@ MILLRACE_INLINE void uring_reader::give_up_ring(int code) {
   try {
     log_.note("io_uring", false,
               "io_uring_enter: " + std::generic_category().message(code) +
-                  ": the ring was abandoned, and pread reads from then on");
+                  ": millrace abandoned the ring and uses pread from then on");
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): for the report alone
   }
 }
@@ -455,11 +455,12 @@ MILLRACE_INLINE reader_report uring_reader::report() const {
   log_.fill(report, *table_);
   if (!reads) {
     report.why += no_ring_ ? "; no ring was available, or it stopped working"
-                           : "; no file can be read past the page cache";
+                           : "; no file supports direct reads";
   }
   if (const std::size_t most = most_in_flight_; most > 0) {
     report.grants.push_back({std::to_string(limits_.depth) + " reads in flight",
-                             std::to_string(most), "the most that there were to read at a time"});
+                             std::to_string(most),
+                             "the largest number of reads that were requested at once"});
   }
   detail::add_fallback(report, plain_.report());
   return report;

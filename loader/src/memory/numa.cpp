@@ -41,7 +41,8 @@ MILLRACE_INLINE numa_place place_on_node(int node, const system_files& files) {
   const auto path = files.sys / "devices/system/node" / ("node" + std::to_string(node)) / "cpulist";
   const auto text = read_system_file(path);
   if (!text) {
-    place.grants.push_back({asked, "no", path.string() + " cannot be read: no such node?"});
+    place.grants.push_back(
+        {asked, "no", path.string() + " cannot be read; check that the node exists"});
     return place;
   }
   place.node = node;
@@ -79,24 +80,25 @@ MILLRACE_INLINE numa_place place_near_device(std::string_view pci_address,
   // External input becomes part of a path, so allow only hexadecimal digits, dots and colons.
   if (address.find_first_not_of("0123456789abcdef:.") != std::string::npos ||
       address.find("..") != std::string::npos) {
-    return unknown(asked, "that is no PCI address: expected one such as 0000:3b:00.0");
+    return unknown(asked, "this is not a PCI address; expected e.g. 0000:3b:00.0");
   }
   const auto path = files.sys / "bus/pci/devices" / address / "numa_node";
   const auto text = read_system_file(path);
-  if (!text) return unknown(asked, path.string() + " cannot be read: no such device?");
+  if (!text) return unknown(asked, path.string() + " cannot be read; check that the device exists");
   int node = -1;
   const char* end = text->data() + text->size();
   const auto [rest, error] = std::from_chars(text->data(), end, node);
   if (error != std::errc() || rest != end) {
-    return unknown(asked, path.string() + " says '" + *text + "', which is no node");
+    return unknown(asked,
+                   path.string() + " contains '" + *text + "', expected the number of a node");
   }
   if (node < 0) {
-    return unknown(asked,
-                   path.string() + " says -1: the machine has one node, or does not report it");
+    return unknown(
+        asked, path.string() + " contains -1: the machine has one node, or does not report nodes");
   }
   numa_place place = place_on_node(node, files);
   place.grants.insert(place.grants.begin(),
-                      {asked, std::to_string(node), path.string() + " says so"});
+                      {asked, std::to_string(node), "according to " + path.string()});
   return place;
 }
 

@@ -47,7 +47,7 @@ MILLRACE_INLINE void read_meta(const std::filesystem::path& path, std::string_vi
   // The .sum may be created later or removed. If both roots exist and differ, the files belong to
   // different datasets.
   if (root != nullptr && !identity.root.empty() && *root != identity.root) {
-    refuse("it tells of the root " + *root + ", but the .sum has " + identity.root);
+    refuse("\"sum_root\" is " + *root + ", but the .sum has " + identity.root);
   }
 }
 
@@ -65,7 +65,8 @@ MILLRACE_INLINE source_identity identify_source(const std::filesystem::path& pre
 }
 
 MILLRACE_INLINE joint_identity identify_sources(dataset::run_state& state,
-                                                bool allow_several_tokenizers) {
+                                                bool allow_several_tokenizers,
+                                                std::string_view how_to_allow) {
   joint_identity run;
   const dataset::state_source* first = nullptr;
   std::string first_tokenizer;
@@ -85,8 +86,9 @@ MILLRACE_INLINE joint_identity identify_sources(dataset::run_state& state,
       throw config_error("the datasets were made with two tokenizers: " + first->prefix +
                          " has the " + "fingerprint " + tokenizers.front() + ", " + source.prefix +
                          " has " + identity.tokenizer +
-                         ", so an id means different text in each: use one tokenizer for both, or "
-                         "allow several (allow_several_tokenizers)");
+                         ", so an id means different text in each; use datasets of one tokenizer, "
+                         "or " +
+                         std::string(how_to_allow));
     }
   }
   for (const std::string& tokenizer : tokenizers) {

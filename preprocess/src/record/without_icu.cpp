@@ -13,7 +13,7 @@ sentence_splitter::sentence_splitter(std::string_view language, bool, std::size_
   (void)locale_of_language(language);
   throw config_error(
       "--split-sentences: this build of millrace has no ICU, which finds the ends of sentences; "
-      "install libicu-dev and rebuild, or give each text as a list of its sentences");
+      "install libicu-dev and rebuild, or write each text as a list of its sentences");
 }
 
 sentence_splitter::sentence_splitter(sentence_splitter&&) noexcept = default;

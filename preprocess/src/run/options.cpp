@@ -145,7 +145,7 @@ po::options_description work_group(program which) {
       "with --partitions: keep the input order, as Megatron does with this flag");
   add("task", value<std::string>("I/N|slurm"),
       "process part I of N, counted from 0, into PREFIX_0000I-of-0000N_...; start all parts with "
-      "the same flags, then merge_datasets makes of them what a single run would have written; "
+      "the same flags; merge_datasets then writes what a single run would have written; "
       "slurm: take I and N from Slurm");
   add("dry-run",
       "sample the input and estimate documents, tokens, bytes on disk, time and memory; write "
@@ -341,8 +341,11 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
   line.version = given.count("version") != 0;
   if (line.help) line.help_group = help_group_of(given);
   if (line.help || line.version) return line;
-  for (const char* flag : {"input", "output-prefix"}) {
-    if (given.count(flag) == 0) throw usage_error(fmt::format("--{} is required", flag));
+  if (given.count("input") == 0) {
+    throw usage_error("--input is required: files, patterns or folders of JSON lines");
+  }
+  if (given.count("output-prefix") == 0) {
+    throw usage_error("--output-prefix is required: the start of the names of the output files");
   }
   line.inputs = given["input"].as<std::vector<std::string>>();
   line.json = given.count("json") != 0;

@@ -28,6 +28,7 @@ enum class file_kind : std::uint8_t {
   vocab_json,        // GPT-2's vocab.json
   merges,            // merges.txt
   word_pieces,       // vocab.txt
+  json_lines,        // text to tokenize
 };
 
 constexpr std::size_t looked_at_bytes = std::size_t{64} << 10;
@@ -55,11 +56,23 @@ bool is_rank_line(std::string_view line) {
   return is_word_of(line.substr(0, space), base64) && is_word_of(line.substr(space + 1), digits);
 }
 
+// True if the first line of the text is an object, and another object follows or nothing does.
+// Files that tokenizers read have one object, which takes many lines or has no texts as values.
+bool is_json_lines(std::string_view text) {
+  const std::size_t end = text.find('\n');
+  const std::size_t last = text.find_last_not_of(" \t\r\n", end);
+  if (text.front() != '{' || last == text.npos || text[last] != '}') return false;
+  const std::size_t next = text.find_first_not_of(" \t\r\n", last + 1);
+  if (next != text.npos) return text[next] == '{';
+  return text.find("\"text\":") != text.npos;
+}
+
 file_kind kind_of_json(std::string_view text) {
   const auto has = [&](std::string_view word) { return text.find(word) != text.npos; };
   if (text.front() == '[') {
     return has("\"token_bytes\"") ? file_kind::megatron_vocab : file_kind::unknown;
   }
+  if (is_json_lines(text)) return file_kind::json_lines;
   if (has("\"added_tokens\"") || has("\"pre_tokenizer\"") || has("\"post_processor\"")) {
     return file_kind::tokenizer_json;
   }
@@ -106,7 +119,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// A sentence that names the tokenizer type and the flag for a file of this kind.
+/// The kind of file that --tokenizer-model names for this type.
+std::string model_of(std::string_view type) {
+  if (type == "HuggingFaceTokenizer") return "a tokenizer.json of Hugging Face";
+  if (type == "TikTokenizer") return "a .tiktoken file or a .vocab.json of Megatron";
+  return "a SentencePiece .model file";
+}
+
+/// A sentence that names the type and the flag for a file of this kind.
 std::string use_of(file_kind kind, const fs::path& path) {
   const std::string name = path.string();
   const auto model = [&](const char* what, const char* type, const char* more = "") {
@@ -119,8 +139,7 @@ std::string use_of(file_kind kind, const fs::path& path) {
     case file_kind::tokenizer_config:
       return name +
              ": this is a tokenizer_config.json; use --tokenizer-type HuggingFaceTokenizer with "
-             "its "
-             "folder as --tokenizer-model";
+             "its folder as --tokenizer-model";
     case file_kind::sentencepiece:
       return model("a SentencePiece model", "SentencePieceTokenizer");
     case file_kind::ranks:
@@ -139,9 +158,10 @@ std::string use_of(file_kind kind, const fs::path& path) {
     case file_kind::word_pieces:
       return name +
              ": this is a vocab.txt of word pieces; use --tokenizer-type BertWordPieceLowerCase "
-             "(or "
-             "BertWordPieceCase) --vocab-file " +
+             "(or BertWordPieceCase) --vocab-file " +
              name;
+    case file_kind::json_lines:
+      return name + ": this is a file of JSON lines, not a tokenizer's file";
     case file_kind::unknown:
       break;
   }
@@ -170,11 +190,11 @@ std::string use_of_folder(const fs::path& folder, std::string_view type) {
   }
   if (is_there(in("tokenizer.json"))) {
     if (type == "HuggingFaceTokenizer") return "";
-    return start + " with a tokenizer.json: use --tokenizer-type HuggingFaceTokenizer " +
+    return start + " with a tokenizer.json; use --tokenizer-type HuggingFaceTokenizer " +
            "--tokenizer-model " + folder.string();
   }
   if (is_there(in("vocab.json")) && is_there(in("merges.txt"))) {
-    return start + ": use --tokenizer-type GPT2BPETokenizer --vocab-file " +
+    return start + "; use --tokenizer-type GPT2BPETokenizer --vocab-file " +
            in("vocab.json").string() + " --merge-file " + in("merges.txt").string();
   }
   if (is_there(in("vocab.txt"))) {
@@ -236,10 +256,10 @@ std::string use_of_hub_name(const std::string& name, std::string_view type) {
   const auto snapshot = cache ? cached_snapshot(*cache, name) : std::nullopt;
   if (!snapshot) {
     return text + (cache ? ", nor is it in the cache " + cache->string() : "") +
-           "; download its tokenizer files, and give their folder";
+           "; download its tokenizer files, and pass their folder";
   }
   if (type == "HuggingFaceTokenizer" && is_there(*snapshot / "tokenizer.json")) {
-    return text + "; it is in the cache: use --tokenizer-model " + snapshot->string();
+    return text + "; it is in the cache, so use --tokenizer-model " + snapshot->string();
   }
   return text + "; but it is in the cache: " + use_of_folder(*snapshot, type);
 }
@@ -249,6 +269,10 @@ std::string advice_on_model(const fs::path& path, std::string_view type) {
     return is_hub_name(path.string()) ? use_of_hub_name(path.string(), type) : "";
   if (is_folder(path)) return use_of_folder(path, type);
   const file_kind kind = kind_of(path);
+  if (kind == file_kind::json_lines) {
+    return path.string() + ": this is a file of JSON lines, but --tokenizer-type " +
+           std::string(type) + " requires " + model_of(type);
+  }
   return takes_model(type, kind) ? "" : use_of(kind, path);
 }
 
@@ -258,7 +282,7 @@ std::string advice_on_file(const fs::path& path, const char* flag, const char* n
   if (path.empty() || !is_there(path)) return "";
   if (is_folder(path)) {
     if (!is_there(path / name)) return use_of_folder(path, type);
-    return path.string() + " is a folder: give the file, " + flag + ' ' + (path / name).string();
+    return path.string() + " is a folder; pass the file: " + flag + ' ' + (path / name).string();
   }
   const file_kind kind = kind_of(path);
   return kind == wanted ? "" : use_of(kind, path);
@@ -283,6 +307,13 @@ std::string file_advice(const tokenizer_options& options) {
   }
   return advice_on_file(options.vocab_file, "--vocab-file", "vocab.txt", file_kind::word_pieces,
                         options.type);
+}
+
+std::string not_the_model(const tokenizer_options& options) {
+  if (options.model.empty() || !is_there(options.model) || is_folder(options.model)) return "";
+  if (kind_of(options.model) != file_kind::unknown) return "";
+  return "this is not " + model_of(options.type) + ", which --tokenizer-type " + options.type +
+         " requires";
 }
 
 std::string_view likely_type(std::string_view typed) {

@@ -15,7 +15,11 @@ namespace millrace::tokenizer::detail {
 /// @return a sentence, or an empty string if the files seem to fit the type
 std::string file_advice(const tokenizer_options& options);
 
-/// The type that a user probably meant by `typed`, or empty if no type is similar.
+/// Says that the file of `--tokenizer-model` is not of the kind that the type requires, if it is of
+/// no kind that is recognized. Empty if it is recognized, is a folder or does not exist.
+std::string not_the_model(const tokenizer_options& options);
+
+/// The type that a user probably meant by `typed`; empty if no type is similar.
 std::string_view likely_type(std::string_view typed);
 
 }  // namespace millrace::tokenizer::detail

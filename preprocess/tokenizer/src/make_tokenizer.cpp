@@ -102,8 +102,9 @@ std::unique_ptr<tokenizer> make_gpt2(const tokenizer_options& options) {
 std::unique_ptr<tokenizer> make_sentencepiece(const tokenizer_options& options) {
   if (options.sentencepiece_legacy) {
     throw config_error(
-        "--tokenizer-sentencepiece-legacy: texts are cut at special tokens there before the model "
-        "sees them, which is not supported; without it ids are the model's own");
+        "--tokenizer-sentencepiece-legacy is not supported: it splits texts at special tokens "
+        "before "
+        "the model sees them; omit it to get the ids of the model itself");
   }
   detail::sentencepiece_options given;
   given.special_tokens = options.in_text;
@@ -162,8 +163,8 @@ constexpr std::array refused_types = {
                  "tokenizes conversations with images in a prompt format, not texts; its text "
                  "tokenizer is a HuggingFaceTokenizer with the same --tokenizer-model"},
     refused_type{"NullMultimodalTokenizer",
-                 "stands for images among ids that are made up, not for texts; for texts that are "
-                 "ids take NullTokenizer"},
+                 "makes up ids for images and does not tokenize texts; for texts that are ids, use "
+                 "NullTokenizer"},
     refused_type{"SFTTokenizer",
                  "tokenizes conversations with a chat template and masks, not texts; its text "
                  "tokenizer is a HuggingFaceTokenizer with the same --tokenizer-model"},
@@ -188,15 +189,15 @@ const known_type& type_of(const tokenizer_options& options) {
 void check_options(const known_type& type, const tokenizer_options& options) {
   if (options.vocab_extra_ids) {
     throw config_error(
-        "--vocab-extra-ids: Megatron's tokenizers do not use it; --tokenizer-special-tokens "
-        "'<extra_id_0>' '<extra_id_1>' names the tokens that it stood for");
+        "--vocab-extra-ids is not supported: Megatron's tokenizers ignore it; pass the tokens "
+        "themselves: --tokenizer-special-tokens '<extra_id_0>' '<extra_id_1>' ...");
   }
   for (const known_option& option : known_options) {
     const bool given = option.given(options);
     const bool needed = (type.needs & option.option) != 0;
     if (given ? needed || (type.takes & option.option) != 0 : !needed) continue;
     throw config_error("--tokenizer-type " + std::string(type.name) +
-                       (given ? " does not take " : " needs ") + std::string(option.flag));
+                       (given ? " does not take " : " requires ") + std::string(option.flag));
   }
 }
 
@@ -208,13 +209,15 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
-    // If the flags are wrong, the files cannot show why. But if --tokenizer-model is a folder, its
-    // contents can show which file is missing.
+    // If the flags are wrong, a file can explain it only if it is there.
     const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
-    if (of_flags && !io::is_folder(options.model)) throw;
+    if (of_flags && !io::is_there(options.model)) throw;
     const std::string advice = detail::file_advice(options);
-    if (advice.empty()) throw;
-    throw config_error(advice);
+    if (!advice.empty()) throw config_error(advice);
+    const auto* fault = dynamic_cast<const format_error*>(&e);
+    const std::string not_it = fault != nullptr ? detail::not_the_model(options) : "";
+    if (not_it.empty()) throw;
+    throw format_error(fault->path(), fault->offset(), not_it + ": " + fault->problem());
   }
 }
 

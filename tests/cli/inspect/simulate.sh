@@ -13,12 +13,12 @@ checksums() {
     grep -oE '"checksum": "[0-9a-f]+"'
 }
 for how in '10 --reader pread --threads 2' '10 --latency-us 1000 --jitter-us 500 --mb-per-second 10' \
-    '0 --processes' '10 --sync --reader mmap --no-told-ahead --latency-us 500' '10 --cold'; do
+    '0 --processes' '10 --sync --reader mmap --no-prefetch --latency-us 500' '10 --cold'; do
   # shellcheck disable=SC2086  # flags and values
   checksums --full-speed-steps $how
 done
 for bad in '' '--compute-ms -1' '--compute-ms 1 --reader tape' '--compute-ms 1 --sync --processes' \
-    '--compute-ms 1 --steps 1' '--compute-ms 1 --no-told-ahead' '--compute-ms 1 --mb-per-second 0' \
+    '--compute-ms 1 --steps 1' '--compute-ms 1 --no-prefetch' '--compute-ms 1 --mb-per-second 0' \
     '--compute-ms 1 --steps 90 --full-speed-steps 30'; do
   # shellcheck disable=SC2086  # flags and values
   inspect_dataset simulate preprocess_lines "${run[@]}" $bad 2>&1 | grep -v '^usage' || true

@@ -11,6 +11,12 @@ for order in megatron instant; do
   fails where "${two[@]}" --order $order --step 0
   inspect_dataset where "${two[@]}" --order $order --step 0 --allow-several-tokenizers 2> log | grep '^step'
 done
+# audit and simulate refuse and allow the same datasets.
+fails audit "${two[@]}" --order instant
+inspect_dataset audit "${two[@]}" --order instant --allow-several-tokenizers | tail -n 1
+run=("${two[@]}" --order instant --compute-ms 0 --steps 2 --full-speed-steps 0 --look-ahead 1 --threads 1)
+fails simulate "${run[@]}"
+inspect_dataset simulate "${run[@]}" --allow-several-tokenizers | grep -o '1 rank as threads, 2 steps'
 # A dataset without a .meta is accepted.
 mv b_text_document.meta away
 fails where "${two[@]}" --order instant --step 0 | grep '^step'

@@ -29,6 +29,18 @@ fails --tokenizer-type Llama2Tokenizer --tokenizer-model tiny.tiktoken
 fails --tokenizer-type TikTokenizer --tokenizer-model hf/tokenizer.json
 fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model vocab.json
 fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model tiny.vocab.json
+echo "# JSON lines, other files"
+printf '{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n' > two.jsonl
+echo 'some words' > words.txt
+fails --tokenizer-type SentencePieceTokenizer --tokenizer-model in.jsonl
+fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model two.jsonl
+fails --tokenizer-type TikTokenizer --tokenizer-model two.jsonl
+fails --tokenizer-type SentencePieceTokenizer --tokenizer-model words.txt
+fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model words.txt
+fails --tokenizer-type TikTokenizer --tokenizer-model words.txt
+fails --tokenizer-type TikTokenizer --tokenizer-model some.model
+fails --tokenizer-type TikTokenizer --tokenizer-model tiny.tiktoken
+fails --tokenizer-type GPT2BPETokenizer --vocab-file two.jsonl --merge-file merges.txt
 echo "# folders"
 fails --tokenizer-type SentencePieceTokenizer --tokenizer-model sp
 fails --tokenizer-type HuggingFaceTokenizer --tokenizer-model sp

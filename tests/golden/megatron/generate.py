@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the data files of this folder with megatron-core's own IndexedDatasetBuilder.
+"""Writes the data files of this folder with megatron-core's IndexedDatasetBuilder.
 
 usage: generate.py [--check]
 
@@ -111,7 +111,7 @@ def generate(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--check", action="store_true", help="compare with what is here, write nothing"
+        "--check", action="store_true", help="write nothing, compare with the files here"
     )
     args = parser.parse_args()
     megatron_support.load()

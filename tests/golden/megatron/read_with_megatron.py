@@ -17,7 +17,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("prefix", help="path of the dataset without .bin and .idx")
     parser.add_argument(
-        "--multimodal", action="store_true", help="the .idx ends with one mode a sequence"
+        "--multimodal", action="store_true", help="the .idx ends with one mode per sequence"
     )
     args = parser.parse_args()
     print(json.dumps(megatron_support.read_dataset(args.prefix, args.multimodal)))

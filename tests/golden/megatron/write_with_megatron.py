@@ -34,7 +34,7 @@ def random_document(rng, dtype, multimodal):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("outdir", help="a folder, made if it is missing")
+    parser.add_argument("outdir", help="folder; created if it is missing")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, required=True, help="number of datasets")
     args = parser.parse_args()

@@ -70,7 +70,7 @@ def write_cases(folder, texts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--check", action="store_true", help="compare with what is here, write nothing"
+        "--check", action="store_true", help="write nothing, compare with the files here"
     )
     args = parser.parse_args()
     try:

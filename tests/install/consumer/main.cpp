@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the first window of a dataset, and compares blends with those of another program.
+// Prints the first window of a dataset, and compares blends with blends of another program.
 //
 // usage: consumer PREFIX [BLENDS]
 //
-// BLENDS holds each blend as three lines:
+// The file BLENDS has three lines for each blend:
 //   weights W ... | sizes N ...     normalized weights, or number of samples of each dataset
 //   the dataset of each sample
 //   the index of each sample in its dataset

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the caches of whole runs with those of megatron-core: its BlendedMegatronDatasetBuilder over
-GPTDatasets of real .bin and .idx files, with a cache folder, in a process group of one over gloo.
+"""Compares the caches of whole runs with the caches of megatron-core. megatron-core runs its
+BlendedMegatronDatasetBuilder on GPTDatasets of real .bin and .idx files, with a cache folder, in a gloo process
+group of one process.
 
 usage: blend_caches_against_reference.py --driver D [--program I] [--cases N] [--seed S]
        blend_caches_against_reference.py --plant-bugs [--cases N] [--seed S]
 
-The driver is the program made of tests/support/megatron_caches.cpp; I is inspect_dataset, whose verb
+The driver is the program of tests/support/megatron_caches.cpp; I is inspect_dataset, whose verb
 prepare-cache makes the folder of every fourth case. Both folders must hold the same names and the same
 bytes. Then each reads what the other wrote: nothing may be written again, and Megatron's arrays and some
 samples of ours, down to their tokens, must be those of before.
 
-With --plant-bugs the driver is built here, by $CXX or c++, once for each bug that is put into a copy of
+With --plant-bugs the driver is built here, by $CXX or c++, once for each bug that is planted in a copy of
 our sources; each must be found. The same seed gives the same cases. What Megatron refuses, or would never
 finish, is left out and counted; we must refuse it too. Exits 1 on a difference, on a bug that was not
-found, and where one of BRANCHES was never met in 150 cases or more; 77 where megatron-core is missing.
+found, and where one of BRANCHES was never met in 150 cases or more; 77 if megatron-core is missing.
 """
 import argparse
 import collections
@@ -33,7 +34,7 @@ import warnings
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
 import met_branches  # noqa: E402
-from megatron_against_reference import (  # noqa: E402  (exits 77 where megatron-core is missing)
+from megatron_against_reference import (  # noqa: E402  (exits 77 if megatron-core is missing)
     Limits, Tokenizer, plant, random_split, samples_of, write_corpus)
 import numpy  # noqa: E402
 import torch  # noqa: E402
@@ -52,8 +53,8 @@ BRANCHES = (
     "sets of validation data", "one split", "data for each part", "surplus of our own",
     "left out: Megatron never ends", "left out: Megatron refuses", "prepare-cache ran")
 
-# Messages of cases that millrace refuses, but Megatron does not. Either they would give no samples
-# at all, or asserts of Megatron's HEAD fail for them.
+# Messages of cases that millrace refuses and Megatron does not. Either these cases would give no
+# samples at all, or they fail an assert in Megatron's HEAD.
 STRICTER = ("above all", "sequence of 1 token", "1 token", "has no samples", "no number of samples",
             "each set is used completely", "each sample is used once", "expected a weight before each prefix",
             "single precision")
@@ -85,7 +86,7 @@ BUGS = (
 
 
 class Endless(Exception):
-    """Megatron would count epochs without tokens for ever."""
+    """Megatron would count epochs without tokens forever."""
 
 
 def finite_epochs(self, tokens, original=GPTDataset._get_num_epochs):
@@ -107,7 +108,7 @@ def random_words(rng, prefixes, weighted):
 
 
 def random_case(rng, folder):
-    """Corpora on disk, and what is asked of them."""
+    """Writes corpora to disk, and draws the request of a case."""
     corpora = {}
     most = rng.choice([5, 20, 60])
     for number in range(rng.choice([1, 2, 2, 3, 3, 4, 6])):
@@ -145,7 +146,7 @@ def random_case(rng, folder):
 
 
 def reference(flags, sizes, options, tokenizer, cache):
-    """The datasets of the parts, by Megatron's builder."""
+    """Builds the datasets of all parts with Megatron's builder."""
     given = {}
     if "--data-path" in flags:
         given = {"blend": get_blend_from_list(flags["--data-path"]),
@@ -171,7 +172,7 @@ def reference(flags, sizes, options, tokenizer, cache):
 
 
 def datasets_of(part):
-    """(the blend or nothing, its datasets)"""
+    """Returns a pair: the blend or None, and the list of its datasets."""
     if isinstance(part, BlendedDataset):
         return part, part.datasets
     return None, part if isinstance(part, list) else [part]
@@ -198,7 +199,7 @@ def times_of(folder):
 
 
 def compare_samples(part, shown, corpora):
-    """Positions of a run of ours, down to tokens, with what Megatron serves there."""
+    """Compares positions of our run, down to the tokens, with what Megatron serves at these positions."""
     blend, datasets = datasets_of(part)
     for run, samples in enumerate(shown):
         for at, source, k, pieces, padding in samples:
@@ -257,7 +258,7 @@ def count_branches(ours, flags, sizes, options, seen):
 
 
 def prepare_by_program(program, flags, sizes, options, tokenizer, folder, cache):
-    """inspect_dataset prepare-cache; whether it went well."""
+    """Runs inspect_dataset prepare-cache; returns whether it succeeded."""
     pathlib.Path(f"{folder}/tokenizer.json").write_text(json.dumps(tokenizer.unique_identifiers))
     words = [program, "prepare-cache", "--json", "--data-cache-path", cache,
              "--tokenizer-description", f"{folder}/tokenizer.json", "--seq-length", str(options["length"]),
@@ -274,7 +275,7 @@ def prepare_by_program(program, flags, sizes, options, tokenizer, folder, cache)
 
 
 def without_values(sentence):
-    """The words of an error up to its first colon, for counting."""
+    """Returns the words of an error message before its first colon, to count such errors."""
     return re.sub(r"'[^']*'|[0-9.]+", "_", sentence).split(":")[0][:60]
 
 
@@ -342,7 +343,7 @@ def run_case(rng, folder, ask, program, seen):
 
 
 def run(driver, program, cases, seed):
-    """What was met; an AssertionError at the first difference."""
+    """The branches that were reached. Raises AssertionError at the first difference."""
     rng = random.Random(seed)
     seen = collections.Counter()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -364,7 +365,7 @@ def run(driver, program, cases, seed):
 
 
 def start_process_group(folder):
-    """Megatron's blends ask who is the first rank where they have a cache folder."""
+    """Starts a process group. With a cache folder, Megatron's blends ask which rank is the first."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/group", rank=0, world_size=1)
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our blends with megatron-core's: its greedy and its exhaustive loop, what its builder makes
-of --data-path and the other flags of data, sizes and surpluses; numbers with Python's float(), and
-permutations with torch.randperm.
+"""Compares our blends with megatron-core's. Covers the greedy and the exhaustive loop, and what megatron-core's builder
+makes of --data-path and the other data flags, of sizes and of surpluses. Also compares numbers with Python's float(),
+and permutations with torch.randperm.
 
 usage: blends_against_reference.py --driver D [--cases N] [--seed S]
        blends_against_reference.py --plant-bugs [--cases N] [--seed S]
 
-The driver is the program made of tests/support/megatron_blend.cpp. With --plant-bugs it is built here,
+The driver is the program of tests/support/megatron_blend.cpp. With --plant-bugs it is built here,
 by $CXX or c++, once for each bug that is put into a copy of our sources; each must be found. The seed
 is printed; the same seed gives the same cases. What Megatron refuses, we must refuse too; what we refuse
 beyond that is counted. Exits 1 on a difference, on a bug that was not found, and where one of BRANCHES was
-never met in 1000 cases or more; 77 where megatron-core is missing. Whole runs, over files and with a cache
+never met in 1000 cases or more; 77 if megatron-core is missing. Whole runs, over files and with a cache
 folder, are for blend_caches_against_reference.py.
 """
 import argparse
@@ -28,7 +28,7 @@ import tempfile
 import warnings
 
 import met_branches
-from megatron_against_reference import plant  # exits 77 where megatron-core is missing
+from megatron_against_reference import plant  # exits 77 if megatron-core is missing
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
@@ -68,8 +68,8 @@ BUGS = (
      "blend_position(end - 1)", "blend_position(begin)"),
     ("blocks go on below their floor",
      "steps(end, floor_);", "steps(end, floor_ - 0.01);"),
-    # A bug that never spends datasets would go unnoticed, since a dataset that has given all its
-    # samples is never furthest behind.
+    # A bug that never marks a dataset as exhausted would not be noticed, because a dataset that has
+    # contributed all its samples is never furthest behind.
     ("datasets are spent a sample early",
      "t.round == t.limit ?", "t.round + 1 == t.limit ?"),
     ("weights are normalised once",
@@ -107,7 +107,7 @@ def reference_blend(weights, size):
 
 
 def fused_blend(weights, size):
-    """The same in exact fractions, rounded once: what fma() gives."""
+    """Computes the same blend with exact fractions that are rounded once, as fma() does."""
     from fractions import Fraction
     exact = [Fraction(w) for w in weights]
     counts = [0] * len(weights)
@@ -142,8 +142,8 @@ def greedy_case(rng, ask, seen):
         seen["left out: a weight underflowed"] += 1
         return
     size = rng.randrange(0, 3000) if rng.random() < 0.9 else 20000
-    # Fractions are slow, so a few small cases are enough. The test's own model with fma() covers
-    # the others.
+    # Fractions are slow, so this script compares only a few small cases. The C++ test has a model
+    # with fma() for the other cases.
     ours = ask("greedy", size, *map(float.__repr__, typed))
     assert ours[128:] == md5(numpy.array(weights)), f"normalised twice: {typed}"
     dataset, sample = reference_blend(numpy.array(weights), size)
@@ -190,7 +190,7 @@ def float_case(rng, ask, seen):
 
 
 class Dataset:
-    """Stands for a GPTDataset: it has as many samples as whole epochs need."""
+    """Replaces GPTDataset. Has as many samples as the whole epochs that are needed."""
     def __init__(self, low, path, indices, num_samples, part, config):
         epoch = len(path.encode()) * 7
         self.length = epoch * max(1, -(-(1 if num_samples is None else num_samples) // epoch))
@@ -223,7 +223,7 @@ def random_words(rng):
 
 
 def reference_data(flags, sizes):
-    """What Megatron's training code and builder make of it."""
+    """Returns what Megatron's training code and builder make of the flags and sizes."""
     per_split = not ("--data-path" in flags)
     options = {"random_seed": 1, "sequence_length": 8}
     if per_split:

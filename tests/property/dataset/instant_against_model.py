@@ -75,7 +75,7 @@ def blends(driver, rng, cases):
 
 
 def against_numpy(driver, rng):
-    """How often two windows that are neighbours in the file share a global batch."""
+    """Compares with numpy how often two windows that are adjacent in the file share a global batch."""
     try:
         import numpy
     except ImportError:
@@ -98,7 +98,7 @@ def against_numpy(driver, rng):
 
 
 def vectors():
-    """The numbers that are frozen, by the model alone."""
+    """Returns the frozen numbers, computed by the model alone."""
     permute, window, blend = [], [], []
     for tag, name, seed, epoch, n in (
         ("windows", "web", 0, 0, 10),

@@ -17,7 +17,7 @@
 namespace millrace::dataset {
 namespace {
 
-/// Walks a whole period and part of the next one, using only counters.
+/// Walks a whole period and part of the next one. Keeps only a counter for each source.
 void expect_exact(const blend_slots& slots, std::int64_t positions) {
   const auto n = static_cast<std::size_t>(slots.source_count());
   const auto period = static_cast<double>(slots.period());
@@ -33,9 +33,9 @@ void expect_exact(const blend_slots& slots, std::int64_t positions) {
     ASSERT_EQ(place.k, count) << p;
     ASSERT_EQ(slots.position_of(place), p);
     ++count;
-    // Checking every one of the n sources at every step would take n checks per step. Two checks
-    // suffice: only the source just served can be too far ahead, and a source is furthest behind
-    // just before it is served.
+    // To check each of the n sources at every step would take n checks per step. Two checks are
+    // enough: only the source that was just served can be too far ahead, and a source is furthest
+    // behind just before it is served.
     const double due = share[static_cast<std::size_t>(place.source)] * static_cast<double>(p + 1);
     ASSERT_LT(static_cast<double>(count) - due, 1) << p;
     const double due_before =
@@ -58,7 +58,7 @@ TEST(InstantBlend, KeepsTwoHundredSourcesWithinOneSampleOfTheirShare) {
   for (const double w : weights) sum += w;
   weights.insert(weights.begin() + 77, sum * 1e-6);
   const blend_slots slots(weights);
-  EXPECT_EQ(slots.slots(77), 4);  // of the 2^22 slots of the period
+  EXPECT_EQ(slots.slots(77), 4);  // of the 2^22 slots in the period
   expect_exact(slots, slots.period() + 100'000);
 }
 

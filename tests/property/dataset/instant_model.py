@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instant order as formats/spec/instant_order.md words it, written from that page alone.
+"""The instant order, written only from the text of formats/spec/instant_order.md.
 
-Slow and plain on purpose: it shares nothing with the C++ that it is compared with.
+Slow and simple on purpose. It shares no code with the C++ that is compared with it.
 """
 
 import math
@@ -41,7 +41,7 @@ def epoch_hash(what, seed, name, epoch):
 
 
 def network(hashed, bits, x):
-    """One walk through the network of all `bits`-bit numbers."""
+    """Returns the result of one pass through the network, which permutes the numbers of `bits` bits."""
     low_bits = (bits + 1) // 2
     high_bits = bits - low_bits
     high, low = divmod(x, 1 << low_bits)
@@ -72,7 +72,7 @@ def offset(hashed, epoch, tokens, seq_len):
 
 
 def window(seed, name, tokens, seq_len, k):
-    """(epoch, window, first token) of sample k of a source."""
+    """Returns (epoch, window, first token) of sample k of a source."""
     per_epoch = (tokens - 1) // seq_len
     epoch, i = divmod(k, per_epoch)
     hashed = epoch_hash("windows", seed, name, epoch)
@@ -81,7 +81,7 @@ def window(seed, name, tokens, seq_len, k):
 
 
 def counts_of(weights):
-    """Slots of each source, and the bits of the period."""
+    """Returns the number of slots of each source, and log2 of the period."""
     if len(weights) == 1:
         return [1], 0
     total = 0.0
@@ -99,7 +99,7 @@ def counts_of(weights):
 
 
 def slots_of(weights, length):
-    """The source of each of the first `length` positions, at most those of a period."""
+    """Returns the source of each of the first `length` positions, but at most one period of them."""
     counts, bits = counts_of(weights)
     n = len(counts)
     if n == 1:

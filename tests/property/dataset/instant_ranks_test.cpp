@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that the served samples do not depend on the ranks, on restarts, or on changes of the
-// number of ranks.
+// number of ranks between restarts.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -64,7 +64,7 @@ class InstantRanks : public testing::Test {
         out.push_back(static_cast<std::uint16_t>(view[i]));
       }
     }
-    // The pieces must hold exactly the tokens of the window in the stream.
+    // The pieces must contain exactly the tokens of the window in the stream.
     sample_tokens window(static_cast<std::size_t>(sample.place.tokens));
     data.stream().subview(sample.place.first_token, sample.place.tokens).copy_to(std::span(window));
     EXPECT_EQ(out, window);
@@ -115,7 +115,8 @@ TEST_F(InstantRanks, EveryWindowOfAnEpochIsServedOnce) {
     auto& met = windows[std::pair(sample.source, sample.place.epoch)];
     EXPECT_TRUE(met.insert(sample.place.window).second);
   }
-  for (const auto& [which, met] : windows) {  // whole epochs, except the last of a source
+  // Every epoch is whole, except the last of each source.
+  for (const auto& [which, met] : windows) {
     const auto [source, epoch] = which;
     if (!windows.contains({source, epoch + 1})) continue;
     EXPECT_EQ(static_cast<std::int64_t>(met.size()), order.windows(source).windows_per_epoch());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the quality of the instant order's shuffle, and that it is a permutation for every size.
+// Tests the quality of the instant order's shuffle. Also tests that the shuffle is a permutation
+// for every size.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -65,8 +66,8 @@ double deviation(const std::vector<std::int64_t>& counts, double expected) {
   return (x2 - df) / std::sqrt(2 * df);
 }
 
-// Over many epochs, each window is at each place equally often, and follows each other window
-// equally often: the marginals and the adjacent pairs of a fair shuffle.
+// Over many epochs, each window is at each place equally often, and each window follows each other
+// window equally often. These are the marginals and the adjacent pairs of a fair shuffle.
 TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
   const std::uint64_t seed = test::seed(3);
   for (const std::int64_t n : {3, 5, 8, 16, 29, 64}) {
@@ -84,8 +85,8 @@ TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
         before = to;
       }
     }
-    // The row and column sums of at_time are fixed, which removes 2n - 1 degrees of freedom. The
-    // bound allows for that, and is far below the values of a bad shuffle (tens to thousands).
+    // The row and column sums of at_time are fixed, so there are 2n - 1 fewer degrees of freedom.
+    // The bound allows for this. It is far below the values of a bad shuffle (tens to thousands).
     EXPECT_LT(std::abs(deviation(at_time, epochs / static_cast<double>(n))), 6) << n;
     std::vector<std::int64_t> pairs;
     for (std::size_t i = 0; i < followers.size(); ++i) {
@@ -95,7 +96,7 @@ TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
   }
 }
 
-// The place of a window in the order must not depend on that of its neighbor in the file.
+// The place of a window in the order must not depend on the place of its neighbor in the file.
 TEST(InstantShuffle, LeavesNoCorrelationOfNeighbours) {
   const std::uint64_t seed = test::seed(4);
   for (const std::int64_t n : {1000, 4096, 65535, 65537, 300000}) {

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our indices with those of megatron-core itself, file by file and byte by byte, on random
-corpora, splits, lengths, numbers of samples and seeds; and some samples with what it serves.
+"""Compares our indices with those of megatron-core, file by file and byte by byte. Corpora, splits, lengths, numbers of
+samples and seeds are random. Also compares some samples with the samples that megatron-core serves.
 
 usage: megatron_against_reference.py --driver D [--cases N] [--seed S]
        megatron_against_reference.py --plant-bugs [--cases N] [--seed S]
 
-The driver is the program made of tests/support/megatron_index.cpp. With --plant-bugs it is built here,
+The driver is the program of tests/support/megatron_index.cpp. With --plant-bugs it is built here,
 by $CXX or c++, once for each bug that is put into a copy of our sources; each must be found. The seed
-is printed; the same seed gives the same cases. What Megatron refuses, or would never finish, is left
-out and counted; we must refuse it too. Exits 1 on a difference, on a bug that was not found, and where
-one of BRANCHES was never met in 400 corpora or more; 77 where megatron-core is missing.
+is printed; the same seed gives the same cases. Cases that Megatron refuses, or would never finish, are
+skipped and counted; we must refuse them too. Exits 1 on a difference, on a bug that was not found, and
+if one of BRANCHES was never reached in 400 corpora or more; 77 if megatron-core is missing.
 """
 import argparse
 import collections
@@ -76,7 +76,7 @@ BUGS = (
 
 
 class Tokenizer:
-    """What a description wants of one."""
+    """The parts of a tokenizer that a description needs."""
     def __init__(self, rng):
         self.unique_identifiers = {"class": "some.Tokenizer", "tokenizer_path": rng.choice([None, "a/b"]),
                                    "vocab_size": str(rng.randrange(1000)),
@@ -85,7 +85,7 @@ class Tokenizer:
 
 
 class Limits:
-    """numpy as Megatron's modules see it, with other largest numbers for the choice of types."""
+    """Replaces numpy in Megatron's modules. Reports other largest numbers, which change the choice of types."""
     def __init__(self, **limits):
         self.limits = limits
 
@@ -98,7 +98,7 @@ class Limits:
 
 
 def write_corpus(prefix, lengths, tokens_too):
-    """An int32 dataset whose tokens count up from 0; or one without its tokens."""
+    """Writes an int32 dataset whose tokens count up from 0. Without `tokens_too`, leaves out the tokens."""
     pointers = numpy.cumsum([0] + lengths[:-1], dtype=numpy.int64) * 4
     with open(f"{prefix}.idx", "wb") as out:
         out.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 4, len(lengths), len(lengths) + 1))
@@ -120,7 +120,7 @@ def random_split(rng):
 
 
 def random_case(rng):
-    """Lengths, and what is asked for; a quarter are large enough for single precision to matter."""
+    """Draws lengths and a request. Some cases are so large that single precision affects the result."""
     large = rng.random() < 0.08
     if large:
         lengths = [rng.randrange(1, 2**rng.randrange(20, 27)) for _ in range(rng.randrange(1, 6))]
@@ -135,7 +135,7 @@ def random_case(rng):
 
 
 def random_samples(rng, tokens, length, extra):
-    """None, a few, or a number at an edge: of an epoch, or of the rule for a separate last one."""
+    """Draws None, a small number, or a number near the end of an epoch or near the limit for a separate last epoch."""
     kind = rng.randrange(5)
     if kind == 0 or tokens == 0:
         return rng.choice([None, None, 0, 3])
@@ -149,7 +149,7 @@ def random_samples(rng, tokens, length, extra):
 
 
 def bounds_of(split, count):
-    """Of each part, by Megatron's own code; None where a part has no weight or the split is refused."""
+    """Returns the bounds of each part, by Megatron's own code; None if a part has no weight or the split is refused."""
     if split is None:
         return [(0, count)] * 3
     from megatron.core.datasets import blended_megatron_dataset_config as c
@@ -166,7 +166,7 @@ def samples_of(dataset, k):
 
 
 def compare_samples(dataset, answer, lengths, seen):
-    """What Megatron serves, token by token, against pieces of ours; the inverse by looking at all."""
+    """Compares Megatron's samples with our pieces, token by token. Checks the inverse by searching all samples."""
     starts = numpy.cumsum([0] + lengths).tolist()
     for shown in answer["shown"]:
         text, documents = samples_of(dataset, shown["k"])
@@ -274,7 +274,7 @@ def run_case(rng, number, folder, driver, seen):
 
 
 def reference_part(prefix, split, index, samples, folder, bounds, config):
-    """One part, by Megatron's own class, as its builder calls it."""
+    """Builds one part with Megatron's own class, in the same way as its builder."""
     config = GPTDatasetConfig(
         blend=([prefix], None) if split is not None else None,
         blend_per_split=None if split is not None else [([prefix], None), None, None], split=split,
@@ -288,7 +288,7 @@ def reference_part(prefix, split, index, samples, folder, bounds, config):
 
 
 def run(driver_path, cases, seed):
-    """What was met; an AssertionError at the first difference."""
+    """The branches that were reached. Raises AssertionError at the first difference."""
     rng = random.Random(seed)
     seen = collections.Counter()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
@@ -303,7 +303,7 @@ def run(driver_path, cases, seed):
 
 
 def plant(bug, folder, source="megatron_index.cpp"):
-    """The driver with a bug in it, built with a copy of the dataset library."""
+    """Builds the driver with a planted bug, from a copy of the dataset library."""
     root = SUPPORT.parent.parent
     copy = pathlib.Path(folder) / "dataset"
     shutil.rmtree(copy, ignore_errors=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of a run of random cases: prints what was met how often, and fails where something never was."""
+"""Prints how often random cases reached each branch, and fails if one was never reached."""
 
 
 def show(seen, cases, what, seed):
@@ -9,7 +9,7 @@ def show(seen, cases, what, seed):
 
 
 def require(seen, branches, cases, enough):
-    """From `enough` cases on each of the branches must have been met: what was not met was not compared."""
+    """If there were at least `enough` cases, requires that each branch occurred. Otherwise, it was not compared."""
     missing = [branch for branch in branches if not seen[branch]]
     if cases >= enough and missing:
         raise AssertionError(f"never met in {cases} cases: {', '.join(missing)}")

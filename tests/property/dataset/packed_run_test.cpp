@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests whole runs over packed documents, including edits. A run must resume from any state as if
-// it had never stopped, and must not depend on the number of ranks.
+// Tests whole runs over packed documents, including edits. A run that resumes from any state must
+// serve the same samples as a run that never stopped. The samples must not depend on the number of
+// ranks.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -30,7 +31,7 @@ constexpr std::int64_t global_batch = 12;
 constexpr std::int64_t seq_len = 16;
 constexpr std::int64_t run_steps = 30;
 
-/// A permutation of a few rows, drawn again for each epoch.
+/// A permutation of a few rows. It is drawn separately for each epoch.
 class drawn {
  public:
   drawn(std::int64_t rows, std::uint64_t seed) {
@@ -46,7 +47,8 @@ class drawn {
 
 using sample = std::vector<std::uint16_t>;  // the text of the sample
 
-/// One process of a run. It is created only from the dataset and a state, which holds the options.
+/// One process of a run. It is created only from the dataset and from a state, which contains the
+/// options.
 class process {
  public:
   process(const indexed_dataset& data, const run_state& state)
@@ -72,7 +74,7 @@ class process {
     return text;
   }
 
-  /// The samples that one rank gets in the next step, distributed as by Megatron's sampler.
+  /// Returns the samples of one rank in the next step, assigned to ranks as by Megatron's sampler.
   std::vector<sample> step_of(std::int64_t rank, std::int64_t ranks, std::int64_t micro) const {
     std::vector<sample> share;
     for (std::int64_t first = consumed_; first < consumed_ + global_batch; first += micro * ranks) {
@@ -160,7 +162,7 @@ TEST_F(PackedRun, GoesOnFromEveryStateAsIfItHadNotStopped) {
     saved.consumed_samples = k;
     const run_state loaded = parse_state(write_state(saved));
     require_same(loaded, state_);
-    const process resumed(*data_, loaded);  // is given only the saved state and the dataset
+    const process resumed(*data_, loaded);  // gets only the saved state and the dataset
     for (std::int64_t n = k; n < std::min<std::int64_t>(k + 3, run_steps * global_batch); ++n) {
       ASSERT_EQ(resumed.served(n), expected[static_cast<std::size_t>(n)]) << "from " << k;
     }

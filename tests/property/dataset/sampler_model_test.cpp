@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares the sampler with a model that mirrors Megatron's loops. Covers lookups in both
-// directions, ranks, steps whose size grows, edits and restarts. loader/planted_sampler_bugs.py
-// plants bugs in the sampler and rebuilds this test.
+// directions, ranks, batch-size ramp-ups, edits and restarts. loader/planted_sampler_bugs.py plants
+// bugs in the sampler and rebuilds this test.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -127,7 +127,7 @@ struct model_row {
   std::int64_t pass;
 };
 
-/// Everything that Megatron's loops would serve in a run, up to a number of micro-batches per rank.
+/// What Megatron's loops would serve in a run. Each rank gets at most `most_batches` micro-batches.
 struct model {
   static constexpr std::int64_t most_batches = 30;
 
@@ -334,8 +334,8 @@ class compared {
     }
   }
 
-  /// A slot is the place of a row in a rank's share of a step. A step is whole if all its slots are
-  /// served.
+  /// Compares slots and whole steps with the model. A slot is the index of a row among the rows of
+  /// a rank in a step. A step is whole if all its slots are served.
   void compare_steps() const {
     std::map<std::int64_t, std::int64_t> served;  // by step
     std::map<std::int64_t, std::int64_t> first;
@@ -404,8 +404,8 @@ class compared {
   }
 
   /// Returns the positions of a pass (an epoch of the sampler) that are never served. The model
-  /// knows all served positions of a pass only if it has also served samples of later passes. It
-  /// does not know which positions the first pass served before the start.
+  /// knows all served positions of a pass only if it has also served samples of later passes. For
+  /// the first pass, it does not know which positions were served before the start of the run.
   std::multiset<std::int64_t> dropped(std::int64_t pass, const position_turns& found) const {
     std::multiset<std::int64_t> all;
     if (case_.options.type == sampler_type::full_validation) return all;
@@ -427,14 +427,14 @@ class compared {
     const bool is_first = pass == model_.rows.front().pass;
     const bool is_whole = pass + 3 < last && (!is_first || case_.options.consumed_samples == 0);
     if (is_whole) return all;
-    // Otherwise, only tests that no dropped position is served.
+    // Otherwise, only tests that no dropped position was served.
     for (const std::int64_t p : all_of(found.dropped)) EXPECT_TRUE(all.contains(p)) << p;
     return all_of(found.dropped);
   }
 
-  /// Tests dropped_between(begin, end). It must return the dropped positions between two limits.
+  /// Tests dropped_between(begin, end), which must return the dropped positions between two limits.
   /// The lower limit is the highest position that samples before `begin` serve. The upper limit is
-  /// the position of the first sample, from `end` on, that is not a replay.
+  /// the position of the first sample at or after `end` that is not a replay.
   void compare_between(std::int64_t begin, std::int64_t end,
                        const std::multiset<std::int64_t>& dropped) const {
     const numbers& stream = *model_.stream;
@@ -465,8 +465,8 @@ class compared {
   model model_;
 };
 
-/// Draws the first sample of a run. It may lie inside a step or a pass, or where the number of
-/// ranks changed.
+/// Draws the first sample of a run. It may be inside a step or a pass, or at a point where the
+/// number of ranks changed.
 std::int64_t draw_start(drawer& random, const drawn_case& c) {
   const sampler_options& o = c.options;
   if (!random.one_in(2)) return 0;
@@ -495,7 +495,7 @@ TEST(SamplerModel, AgreesForwardAndBack) {
     std::optional<sampler> ranks;
     try {
       ranks.emplace(c.end, o, stream_of(c));
-    } catch (const config_error&) {  // e.g. an edit was added after its replay ended
+    } catch (const config_error&) {  // e.g. an edit was added after its replay had ended
       for (edit& e : c.edits) e.since = 0;
       o.consumed_samples = 0;
       ranks.emplace(c.end, o, stream_of(c));

@@ -42,9 +42,9 @@ class choices {
   std::mt19937_64 engine_;
 };
 
-// A caller can hold some batches, release them in any order and on any thread, and stop at any
-// time. The caller must get the batches of the model, and the batches that it holds must never
-// change.
+// A caller can keep some batches, release them in any order and on any thread, and stop at any
+// time. The caller must get the same batches as from the model. The batches that it keeps must
+// never change.
 TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   choices random(11);
   for (int round = 0; round < 120; ++round) {
@@ -75,7 +75,8 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
           }
           held.pop_back();
         }
-        // `elsewhere` may still hold a batch. If all slots are then in use, wait for that thread.
+        // `elsewhere` may still keep a batch. If all slots are therefore in use, wait for that
+        // thread.
         if (std::ssize(held) == options.look_ahead + options.threads && elsewhere.joinable())
           elsewhere.join();
         std::optional<batch> next = loader.next();
@@ -91,8 +92,8 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   }
 }
 
-// One run is cut into several pieces, each with its own number of ranks and of rows per batch.
-// Every sample is served once and in order, except the samples that do not fill the last step.
+// Divides one run into several parts, each with its own number of ranks and rows per batch. Every
+// sample is served once and in order, except the samples that do not fill the last step.
 TEST(Loader, ServesEverySampleOnceHoweverTheRunIsCut) {
   choices random(12);
   for (int round = 0; round < 40; ++round) {

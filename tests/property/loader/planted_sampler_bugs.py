@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants bugs in the sampler (forward, back, ranks, edits, ramp-up, restarts) and in what it is made of, one at a time, and checks
-that tests/property/dataset/sampler_model_test.cpp finds each.
+"""Plants bugs in the sampler (forward and backward lookups, ranks, edits, ramp-up, restarts) and in the classes that it uses. Plants
+one bug at a time, and checks that tests/property/dataset/sampler_model_test.cpp finds each bug.
 
-usage: planted_sampler_bugs.py FOLDER [--jobs N] [--only TEXT]      FOLDER: the top of the sources
+usage: planted_sampler_bugs.py FOLDER [--jobs N] [--only TEXT]      FOLDER: the root of the source tree
 
-The test and the few sources that it needs are compiled here, by $CXX or c++. A bug is found where the test fails, crashes or takes
-longer than two minutes. Exits 1 where a bug is not found, or where the test fails without one.
+This script compiles the test and the few sources that it needs, with $CXX or c++. A bug is found if the test fails, crashes or takes
+longer than two minutes. Exits with 1 if a bug is not found, or if the test fails without a bug.
 """
 import argparse
 import concurrent.futures
@@ -126,7 +126,7 @@ BUGS = (
 
 
 class build:
-    """Objects of the test and of its sources, without a bug."""
+    """Builds the objects of the test and of its sources, without a bug."""
 
     def __init__(self, root, folder):
         self.root, self.folder = root, folder

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our numbering of ranks, and what each has of a row, with megatron-core's.
+"""Compares our numbering of ranks, and the part of a row that each rank gets, with megatron-core's.
 
 usage: ranks_against_reference.py --driver rank_lines [--seed N] [--cases N]
 
@@ -34,7 +34,7 @@ USUAL = "tp-cp-ep-dp-pp"
 
 
 def random_order(rng, sizes, seen):
-    """Of all axes or of those that must be in it; sometimes one of these is missing."""
+    """Draws an order of all axes, or of those that must be in it. Sometimes leaves out an axis that must be in it."""
     axes = [a for a in AXES if sizes[a] > 1 or rng.random() < 0.7] or ["tp"]
     rng.shuffle(axes)
     if rng.random() < 0.1 and len(axes) > 1:
@@ -98,7 +98,7 @@ def place_case(rng, seen):
 
 
 class Group:
-    """As much of a process group as is asked for."""
+    """A fake process group with the methods that are used."""
 
     def __init__(self, rank, size):
         self.rank, self.size = lambda: rank, lambda: size
@@ -114,8 +114,8 @@ def slice_case(rng, seen):
         return question, None
     whole = torch.arange(rows * seq_len).reshape(rows, seq_len)
     part = get_batch_on_this_cp_rank({"tokens": whole}, Group(rank, cp))["tokens"]
-    # Text token i is the input at i and the label at i - 1. The rank must read exactly these
-    # tokens.
+    # Text token i is the input at index i and the label at index i - 1. The rank must read exactly
+    # the tokens of its inputs and labels.
     needed = sorted({int(i) + k for i in part[0] for k in (0, 1)})
     reads = []
     for token in needed:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that a run that is stopped and resumed serves batches with the same contents as without the
-// stop, for all orders, sources and numbers of ranks.
+// Tests that a run that is stopped and resumed serves the same batches as an uninterrupted run, for
+// all orders, sources and numbers of ranks.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -62,7 +62,7 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
     loader_options o;
     o.world_size = ranks;
     o.rank = rank;
-    o.batch_size = ranks == 3 ? 4 : 2;  // also changes the micro-batch
+    o.batch_size = ranks == 3 ? 4 : 2;  // also changes the micro-batch size
     o.global_batch_size = global_batch;
     o.sampler = GetParam().sampler;
     o.fields = test::all_fields;
@@ -70,7 +70,7 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
   }
 
   /// Serves some steps on a group of ranks, starting from a state. Returns the rows by sample
-  /// number.
+  /// index.
   using rows = std::map<std::int64_t, test::served_row>;
   rows serve(std::int64_t ranks, const std::string& from, std::int64_t step_count,
              std::string* state) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares, row by row and for every rank, what three implementations say that a run serves:
+// Compares, row by row and for every rank, what three implementations serve or predict:
 // - batch_loader, which serves the rows
 // - `run_places`, the code of `inspect_dataset where`, which maps steps, ranks and slots to
 //   documents and back
@@ -45,7 +45,8 @@ using served_ranks = std::vector<std::vector<case_batch>>;  // [rank]
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-/// Returns a sampler for `where` that equals the loader's sampler.
+/// Creates a sampler with the options of the case's loaders, so that `where` assigns samples to
+/// ranks in the same way.
 dataset::sampler sampler_of_case(const served_case& c, const dataset::run& order,
                                  const std::vector<std::filesystem::path>& prefixes,
                                  const std::vector<dataset::edit>& edits) {
@@ -61,9 +62,9 @@ bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Returns whether a cyclic run without data sharding starts in a later epoch, and its ranks have
-/// unequal numbers of batches. Served from the start, ranks that have one batch more than others
-/// get ahead in later epochs. But if a run starts in a later epoch, no rank is ahead.
+/// Returns whether a cyclic run without data sharding starts in a later epoch and its ranks have
+/// unequal numbers of batches. If such a run starts in the first epoch, ranks that have one batch
+/// more than others get ahead in later epochs. If it starts in a later epoch, no rank is ahead.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -88,7 +89,7 @@ struct opened_source {
   std::vector<std::int64_t> document_of;  // [sequence]
 };
 
-/// The row that results from the pieces that `where` lists.
+/// The row that should result from the pieces that `where` lists.
 struct expected_row {
   std::vector<std::int64_t> text;
   std::vector<std::int32_t> boundaries = {0};
@@ -137,8 +138,8 @@ std::vector<std::int32_t> without_repeats(std::vector<std::int32_t> boundaries) 
 }
 
 /// Returns the document boundaries of a row by Megatron's rules. Every sequence counts as a
-/// document, even an empty one, which `where` does not list. The last document includes the
-/// padding. A document that contributes only the extra token to a row is left out.
+/// document, even an empty sequence, which `where` does not list. The last document includes the
+/// padding. If only the extra token of a document is in the row, that document is left out.
 std::vector<std::int32_t> megatron_boundaries(const std::vector<dataset::piece>& pieces,
                                               std::int64_t seq_len, bool extra_token) {
   std::int64_t limit = extra_token ? -1 : 0;
@@ -173,7 +174,7 @@ std::string pieces_text(const dataset::served_sample& served) {
   return text;
 }
 
-/// Compares the three results for one case.
+/// Compares the three implementations for one case.
 class compared_case {
  public:
   compared_case(const served_case& c, const served_ranks& ranks,
@@ -212,8 +213,8 @@ class compared_case {
   std::int64_t slot_of(const case_row& row) const {
     return row.micro_batch * case_.batch_size + row.row;
   }
-  /// Returns the end of the served samples. The case may request no more samples, or `drop_last`
-  /// may drop the rest.
+  /// Returns the end of the served samples. The run may have more samples, if the case limits the
+  /// number of batches or `drop_last` drops the rest.
   std::int64_t served_end() const {
     std::int64_t samples = 0;
     for (const auto& batches : ranks_) {
@@ -224,8 +225,8 @@ class compared_case {
 
   // --- Megatron ---
 
-  /// The position of each served sample, computed by skipping and replaying samples one at a time.
-  /// Returns nullopt if there are no edits.
+  /// Returns the position of each served sample, computed by skipping and replaying samples one at
+  /// a time. Returns nullopt if there are no edits.
   std::optional<number_list> naive_positions(std::int64_t wanted) const {
     if (edits_.empty()) return std::nullopt;
     std::vector<dataset::edit> plain = edits_;
@@ -339,7 +340,8 @@ class compared_case {
     }
   }
 
-  /// With hybrid context parallelism, a rank takes all its micro-batches of a whole step together.
+  /// Compares the rows with Megatron's loop for hybrid context parallelism, in which a rank takes
+  /// all its micro-batches of a step at once.
   void compare_hybrid(const std::vector<case_batch>& served, std::int64_t total,
                       std::int64_t rank) const {
     const served_case& c = case_;
@@ -407,11 +409,11 @@ class compared_case {
     }
   }
 
-  /// For every document, served or not, `where` must list exactly the places where it was served.
-  /// If a blend has a dataset several times, this is also tested for all its sources together, by
-  /// prefix.
+  /// For every document, served or not, `where` must list exactly the places where the document was
+  /// served. If a blend has a dataset several times, `where` is also asked by prefix, for all
+  /// sources of the dataset together.
   void compare_backward() {
-    // A run without an end, or with the cyclic sampler, was served only in part.
+    // If a run has no end, or uses the cyclic sampler, only part of it was served.
     const std::int64_t end = sampler_.end_sample() == no_end ? served_end() : no_end;
     std::map<std::pair<std::filesystem::path, std::int64_t>, std::vector<dataset::appearance>>
         by_prefix;
@@ -502,8 +504,7 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
   std::cout << rows << " rows, " << places << " places of documents;";
   for (const auto& [what, count] : seen) std::cout << ' ' << what << ": " << count << ';';
   std::cout << '\n';
-  // These kinds of cases must occur often enough; otherwise, the generator misses the purpose of
-  // this test.
+  // These kinds of cases must occur often enough. Otherwise, the test does not test them.
   EXPECT_GT(rows, 10000);
   for (const char* what : {"single", "cyclic", "full_validation", "ramp-up", "edits",
                            "no drop_last", "later start", "start inside a micro-batch",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests a last micro-batch with fewer rows or none: the samples that do not fill a whole
-// micro-batch are also served, once. A run can resume from a state before or after this
-// micro-batch.
+// Tests a last micro-batch with few or no rows. The samples that do not fill a whole micro-batch
+// must also be served, once. A run can resume from a state before or after this micro-batch.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -22,8 +21,8 @@ namespace {
 
 class ShortBatch : public testing::TestWithParam<test::run_kind> {
  protected:
-  /// Number of samples of the run: the requested number or one more, because Megatron's blends have
-  /// a few extra samples.
+  /// Number of samples of the run. It is the requested number or one more, because Megatron's
+  /// blends have a few extra samples.
   std::int64_t samples() const { return test::end_of(run_); }
 
   loader_options options(std::int64_t ranks, std::int64_t rank) const {
@@ -38,8 +37,9 @@ class ShortBatch : public testing::TestWithParam<test::run_kind> {
     return o;
   }
 
-  /// Serves up to `most` micro-batches per rank from the state `from` on, and compares each row
-  /// with its model. Sets `state` to the final state, which must be the same on all ranks.
+  /// Serves up to `most` micro-batches per rank, beginning with the state `from`, and compares each
+  /// row with the row of a model. Sets `state` to the final state, which must be the same on all
+  /// ranks.
   /// @return how often each position is served
   std::vector<int> serve(std::int64_t ranks, const std::string& from, std::int64_t most,
                          std::string& state) {
@@ -78,18 +78,20 @@ class ShortBatch : public testing::TestWithParam<test::run_kind> {
 TEST_P(ShortBatch, HoldsWhatIsLeftWhateverTheRanks) {
   constexpr std::int64_t all = 1000;
   const std::vector<int> once(static_cast<std::size_t>(samples()), 1);
-  for (const std::int64_t ranks : {1, 2, 3, 4, 7, 20}) {  // the last have ranks without a row
+  // With 20 ranks, some ranks get no row at all.
+  for (const std::int64_t ranks : {1, 2, 3, 4, 7, 20}) {
     SCOPED_TRACE(testing::Message() << ranks << " ranks");
     std::string end;
     EXPECT_EQ(serve(ranks, "", all, end), once);
     EXPECT_EQ(dataset::parse_state(end).consumed_samples, samples());
 
-    // After the short micro-batch, nothing is served, for any number of ranks.
+    // After the short micro-batch, nothing more is served, with any number of ranks.
     std::string state;
     EXPECT_EQ(serve(2, end, all, state), std::vector<int>(once.size()));
     EXPECT_EQ(state, end);
 
-    // From a state before the short micro-batch, it is served again, even by a single rank.
+    // A run that resumes from a state before the short micro-batch serves it again, even with a
+    // single rank.
     std::string middle;
     std::vector<int> served = serve(ranks, "", 1, middle);
     for (const std::int64_t others : {ranks, std::int64_t{1}}) {

@@ -24,7 +24,7 @@ po::options_description some_flags() {
   return flags;
 }
 
-// Returns the message with which a command line is refused.
+// Returns the message of the error that refuses a command line.
 std::string refusal(const words& line, const po::positional_options_description& positions = {}) {
   try {
     (void)parse_flags(line, some_flags(), positions);

@@ -57,7 +57,8 @@ TEST_F(DocumentSources, AreNotThereWithoutASrc) {
 
 TEST_F(DocumentSources, AreRefusedWithThePathOfTheFile) {
   write({{1, 1, 0, 10}});
-  EXPECT_THAT(fault_of(0), HasSubstr("data.src: the places of 1 documents, but the dataset has 3"));
+  EXPECT_THAT(fault_of(0),
+              HasSubstr("data.src: it has the places of 1 documents, but the dataset has 3"));
   write({{1, 1, 0, 10}, {0, 5, 100, 110}, {2, 6, 111, 120}});
   EXPECT_THAT(fault_of(2),
               HasSubstr("data.src: a document comes from an input beyond the 2 that are"));

@@ -27,8 +27,8 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-/// Runs one access and returns whether it succeeded. The test fails on any error other than a
-/// format_error that names a file and a byte offset inside it.
+/// Runs one access and returns whether it succeeded. Fails the test on any error except a
+/// format_error that names a file and a byte offset inside this file.
 bool works(const indexed_dataset& data, const std::function<void()>& access) {
   try {
     access();
@@ -51,7 +51,7 @@ void read_all(const indexed_dataset& data, const token_view& view) {
   (void)sum;
 }
 
-/// Tries every kind of access and returns whether all of them succeeded.
+/// Tries every kind of access. Returns whether all of them succeeded.
 bool walk(const indexed_dataset& data) {
   bool all = true;
   for (std::int64_t i = 0; i < data.sequence_count(); ++i) {
@@ -76,7 +76,7 @@ bool walk(const indexed_dataset& data) {
   return all;
 }
 
-/// Opens and reads the dataset. Whatever the index contains, this must succeed or throw a
+/// Opens and reads the dataset. Whatever the index contains, each access must succeed or throw a
 /// format_error.
 void open_and_walk(const std::filesystem::path& prefix) {
   try {
@@ -119,7 +119,8 @@ TEST_P(DamagedIndex, IsRefusedCutOff) {
   for (std::size_t size = 0; size < whole_.size(); ++size) {
     SCOPED_TRACE(testing::Message() << "first " << size << " of " << whole_.size() << " bytes");
     test::write_bytes(idx_, std::span(whole_).first(size));
-    // One truncation removes exactly the modes, which leaves a complete index of a text dataset.
+    // One of the truncations removes exactly the modes. What is left is a complete index of a text
+    // dataset.
     if (GetParam() && size + 4 == whole_.size()) {
       EXPECT_FALSE(indexed_dataset(prefix_).is_multimodal());
     } else {
@@ -130,8 +131,8 @@ TEST_P(DamagedIndex, IsRefusedCutOff) {
 }
 
 TEST_P(DamagedIndex, NeverCrashesWithAnAlteredByte) {
-  // Bytes are altered in place, because rewriting the file for each byte would wait for the disk
-  // each time.
+  // Alter the bytes in place: rewriting the whole file for each byte would wait for the disk each
+  // time.
   std::fstream file(idx_, std::ios::in | std::ios::out | std::ios::binary);
   const auto put = [&](std::size_t at, std::byte value) {
     file.seekp(static_cast<std::streamoff>(at));

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Replaces a file as a writer does: a rename makes the name refer to the new file in one step.
+// Replaces a file as a writer does: with a rename, after which the name refers to the new file.
 void replace(const fs::path& path, const std::string& text) {
   const fs::path partial = path.string() + ".partial";
   test::write_text(partial, text);
@@ -64,8 +64,8 @@ TEST_F(MapUnreplacedIdx, StartsOverIfTheIndexWasReplaced) {
   EXPECT_EQ(calls, 4);
 }
 
-// If a dataset is opened after its old index was removed and before the new one has its final name,
-// the open waits for the new index.
+// Opens a dataset after its old index was removed and before the new index has its final name. The
+// open waits for the new index.
 TEST_F(MapUnreplacedIdx, WaitsForTheNewIndex) {
   replace(idx_, "old");
   std::jthread writer;
@@ -111,8 +111,8 @@ TEST_F(MapUnreplacedIdx, DoesNotWaitForWhatIsNotThere) {
 }
 
 // A dataset that is opened while a writer replaces it never mixes files of the old and the new
-// version. The files of both versions have the same sizes, so only the order in which files are
-// opened prevents a mix.
+// version. The files of both versions have the same sizes. So only the order in which files are
+// opened can prevent a mix.
 TEST(IndexedDatasetReplaced, IsNeverAMixOfTwo) {
   const test::temp_folder folder;
   const test::documents_of<std::uint16_t> even = {{{1, 1, 1}, {1}}};

@@ -121,7 +121,7 @@ TEST(IndexedDataset, HasModesOnlyIfMultimodal) {
 
 TEST(IndexedDataset, NamesItsFiles) {
   const test::temp_folder folder;
-  test::write_dataset<std::uint16_t>(folder / "a.b", {{{1}}});  // the dot starts no extension
+  test::write_dataset<std::uint16_t>(folder / "a.b", {{{1}}});  // ".b" is not an extension here
   const indexed_dataset data(folder / "a.b");
   EXPECT_EQ(data.prefix(), folder / "a.b");
   EXPECT_EQ(data.idx_path(), folder / "a.b.idx");
@@ -130,8 +130,8 @@ TEST(IndexedDataset, NamesItsFiles) {
   EXPECT_EQ(data.idx_size_bytes(), 34U + 12 + 16);
 }
 
-// If a prefix has an extension, the error says to drop the extension. This is the most common
-// mistake, because shell completion appends the extension.
+// If a prefix has an extension, the error says to drop the extension. An extension is the most
+// common mistake, because shell completion appends it.
 TEST(IndexedDataset, SaysToDropAnExtension) {
   const test::temp_folder folder;
   test::write_dataset<std::uint16_t>(folder / "data", {{{1}}});

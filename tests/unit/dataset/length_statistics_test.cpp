@@ -45,8 +45,8 @@ TEST(LengthStatistics, AreZeroForNothing) {
   EXPECT_EQ(document_lengths(data).max, 0);
 }
 
-// Selecting a value gives the same result as sorting. The test draws values on both sides of each
-// border between the 16-bit digits that the selection uses.
+// Selection gives the same value as sorting. The test draws values on both sides of each border
+// between the 16-bit digits that the selection uses.
 TEST(LengthStatistics, SelectsAsSortingDoes) {
   std::mt19937_64 random(test::seed(20240611));
   for (int round = 0; round < 60; ++round) {

@@ -59,7 +59,7 @@ TEST_F(LostPages, BecomeZerosAndAreRemembered) {
   }
 }
 
-// If a page is lost although the file is long enough, the error is EIO and does not say that the
+// If a page is lost although the file is long enough, the error is EIO. It does not say that the
 // file became shorter.
 TEST_F(LostPages, OfAFileThatIsLongEnoughCannotBeRead) {
   const lost_page_watch watch(map_.bytes());
@@ -86,8 +86,8 @@ TEST_F(LostPages, AreOfTheMapThatTheyWereIn) {
   EXPECT_FALSE(beside.has_lost());
 }
 
-// Lost pages are detected even on a thread that blocks all signals, as many threads do to leave
-// signals to another thread.
+// Lost pages are detected even on a thread that blocks all signals. Many threads do this, so that
+// another thread handles all signals.
 TEST_F(LostPages, DoNotMindBlockedSignals) {
   std::thread([&] {
     ::sigset_t all;

@@ -48,7 +48,7 @@ TYPED_TEST(TokenViewOf, GivesEachTokenInEveryForm) {
   EXPECT_THAT(copy<T>(view.subview(1, 2).subview(1, 1)), ElementsAre(T{100}));
 }
 
-// A view may start at any address; only as<T> requires alignment.
+// A view may start at any address. Only `as<T>` requires alignment.
 TYPED_TEST(TokenViewOf, ReadsAtAnyAddress) {
   using T = TypeParam;
   const std::vector<T> tokens = {T{1}, T{2}, T{3}};

@@ -21,7 +21,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// token_windows over a temporary dataset must not compile.
+// Creating token_windows from a temporary dataset must not compile.
 static_assert(!std::is_constructible_v<token_windows, indexed_dataset, std::int64_t>);
 
 class TokenWindows : public testing::Test {
@@ -59,8 +59,8 @@ TEST_F(TokenWindows, ShareOneTokenAndCrossDocuments) {
   EXPECT_THAT(ids(windows[1]), ElementsAre(3, 4, 5, 6));
 }
 
-// The last token of a window is also the first token of the next. Thus n + 1 tokens make n windows
-// of one token.
+// The last token of a window is also the first token of the next window. So n + 1 tokens give n
+// windows of one token.
 TEST_F(TokenWindows, AreAsManyAsHaveALabelForEachToken) {
   for (std::size_t tokens = 2; tokens <= 12; ++tokens) {
     const auto data = stored<std::int32_t>({{std::vector<std::int32_t>(tokens, 7)}});

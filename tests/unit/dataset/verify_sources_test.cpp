@@ -17,7 +17,8 @@ namespace {
 using formats::source_place;
 using testing::HasSubstr;
 
-/// 100 documents in two groups of entries. Input 0, read from byte 500 on, has 60; input 1 has 40.
+/// 100 documents in two groups of entries: 60 from input 0, which was read from byte 500 on, and 40
+/// from input 1.
 class VerifySources : public testing::Test {
  protected:
   VerifySources() {
@@ -47,7 +48,8 @@ class VerifySources : public testing::Test {
     }
     return "";
   }
-  /// Returns the fault that is found after `alter` changed the place of one document.
+  /// Returns the message of the fault that is found after `alter` changes the place of one
+  /// document.
   template <class Alter>
   std::string fault_with(std::size_t document, Alter&& alter) const {
     auto places = places_;
@@ -90,11 +92,11 @@ TEST_F(VerifySources, NameTheDocumentThatIsOutOfOrder) {
                         "before it is at line 30, bytes 1080 to 1099"));
   EXPECT_THAT(fault_with(65, [](auto& place) { place.begin -= 2; }),
               HasSubstr("document 65 is listed at line 6, bytes 98 to 119, but"));
-  EXPECT_TRUE(own_faults_only_);  // the .src alone was well-formed each time
+  EXPECT_TRUE(own_faults_only_);  // the .src alone was valid each time
 }
 
-// Without a .meta, only the entries themselves must be sound: nothing says in which order inputs
-// were read, and other programs may interleave or shuffle them.
+// Without a .meta, only the entries themselves must be valid. Nothing says in which order inputs
+// were read, because other programs may interleave or shuffle them.
 TEST_F(VerifySources, AskOnlyForSoundEntriesWithoutAMeta) {
   std::swap(places_[3], places_[90]);
   EXPECT_THAT(fault_of(places_), HasSubstr("document 4 is listed"));
@@ -104,7 +106,7 @@ TEST_F(VerifySources, AskOnlyForSoundEntriesWithoutAMeta) {
 TEST_F(VerifySources, CompareTheNumberOfInputs) {
   names_.emplace_back("c");
   EXPECT_THAT(fault_of(places_),
-              HasSubstr("the names of 3 inputs, but the .meta has 2 (at byte 32)"));
+              HasSubstr("it has the names of 3 inputs, but the .meta has 2 (at byte 32)"));
 }
 
 // verify_sources() finds damage in every entry. open() does not, because it reads no entry.
@@ -114,7 +116,7 @@ TEST_F(VerifySources, WalkEveryEntry) {
   const auto directory = whole.size() - 2 * formats::src_group_bytes - 10;  // two one-letter names
   for (std::size_t at = formats::src_header_bytes; at < directory; ++at) {
     auto altered = whole;
-    altered[at] |= std::byte{0x80};  // a varint does not end here
+    altered[at] |= std::byte{0x80};  // makes a varint continue where it should end
     if (altered == whole) continue;
     test::write_bytes(src_path_, altered);
     EXPECT_NE(fault(), "") << at;

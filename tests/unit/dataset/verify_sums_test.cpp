@@ -47,7 +47,7 @@ class VerifySums : public testing::Test {
     return "";
   }
 
-  /// Returns the fault that is found while one byte of `path` is altered.
+  /// Returns the message of the fault that is found if one byte of `path` is altered.
   std::string fault_of_byte(const std::filesystem::path& path, std::size_t at) const {
     const auto whole = test::read_bytes(path);
     auto altered = whole;

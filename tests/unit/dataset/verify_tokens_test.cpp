@@ -38,7 +38,8 @@ TEST(VerifyTokens, NamesTheFirstIdOutsideTheVocabulary) {
               EndsWith("data.bin: token 0 of sequence 0 is 1, expected 0 to 0 (at byte 0)"));
 }
 
-// A negative id must not wrap into the vocabulary, even if the vocabulary is larger than the type.
+// A negative id must not wrap to an id of the vocabulary, even if the vocabulary is larger than the
+// type.
 TEST(VerifyTokens, TakesNegativeIdsForNone) {
   const test::temp_folder folder;
   test::write_dataset<std::int32_t>(folder / "data", {{{1, -1}}});
@@ -64,8 +65,8 @@ TEST(VerifyTokens, RefusesFloats) {
   EXPECT_THROW(verify_tokens(indexed_dataset(folder / "data", full), 10), config_error);
 }
 
-// The scan reads blocks. A bad token is found at each position inside a block and next to its
-// borders.
+// The scan reads in blocks. A bad token is found at any position in a block, and next to the
+// borders of blocks.
 TEST(VerifyTokens, FindsOneWhereverItStands) {
   const test::temp_folder folder;
   for (const std::size_t at : {0U, 1U, 4095U, 4096U, 4097U, 8191U, 9998U, 9999U}) {

@@ -14,7 +14,8 @@
 
 namespace millrace::test {
 
-/// Documents, each a list of sequences of tokens: a simple in-memory model of a dataset.
+/// A simple in-memory model of a dataset: a list of documents. Each document is a list of
+/// sequences, and each sequence a list of tokens.
 template <class T>
 using documents_of = std::vector<std::vector<std::vector<T>>>;
 

@@ -155,8 +155,8 @@ TEST_F(AtomicFile, MovedFromOwnsNothing) {
   EXPECT_EQ(test::read_text(path()), "abcdef");
 }
 
-// A file object removes only its own partial file. When it is destroyed, the file of that name can
-// already belong to the next writer.
+// A file object removes only its own partial file. When the object is destroyed, the partial file
+// of that name may already belong to the next writer.
 TEST_F(AtomicFile, RemovesNoPartialFileButItsOwn) {
   {
     atomic_file first(path());
@@ -203,7 +203,7 @@ TEST_F(AtomicFile, FollowsNoLinkFromThePartialName) {
   EXPECT_EQ(test::read_text(folder_ / "precious"), "keep");
 }
 
-// An interrupted run continues with the bytes that it knows to be safe.
+// An interrupted run resumes after the bytes that it knows to be safe.
 TEST_F(AtomicFile, GoesOnWithWhatWasKept) {
   {
     atomic_file file(path());
@@ -236,8 +236,7 @@ TEST_F(AtomicFile, RemovesWhatItKeptOnceItIsForgotten) {
   }
 }
 
-// Neither reserved space nor the way in which data bypasses the page cache changes the contents of
-// the file.
+// The contents of the file do not depend on reserved space, or on how data bypasses the page cache.
 TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
   {
     atomic_file file(path());
@@ -256,8 +255,8 @@ TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
   EXPECT_EQ(back.substr(0, 6), "abcdef");
 }
 
-// A process that cannot continue a partial file (for example, if it has no descriptors left) must
-// leave it to one that can.
+// A process that cannot resume a partial file (for example, if it has no free descriptor) must
+// leave the file for a process that can.
 TEST_F(AtomicFile, LeavesWhatItGoesOnWith) {
   test::write_text(partial(), "abc");
   {

@@ -20,8 +20,8 @@ namespace millrace::test {
 
 using bytes = std::vector<std::byte>;
 
-/// Returns the error with which `parse` refuses `input`, or nothing if it accepts. The test fails
-/// on any error other than a format_error with an offset inside the input.
+/// Returns the error with which `parse` refuses `input`, or nullopt if `parse` accepts it. Fails
+/// the test on any error except a format_error with an offset inside the input.
 template <class Parse>
 std::optional<format_error> refusal(Parse parse, std::span<const std::byte> input) {
   // The allocation has exactly this size, so that ASan detects a read past its end.
@@ -49,7 +49,7 @@ void expect_refused(Parse parse, std::span<const std::byte> input, std::uint64_t
 }
 
 /// A truncated copy is the most common kind of damage. `parse` must refuse every truncated copy and
-/// must not read past its end.
+/// must not read past the end of the copy.
 template <class Parse>
 void expect_every_truncation_refused(Parse parse, std::span<const std::byte> whole) {
   ASSERT_FALSE(refusal(parse, whole)) << refusal(parse, whole)->what();
@@ -59,10 +59,10 @@ void expect_every_truncation_refused(Parse parse, std::span<const std::byte> who
   }
 }
 
-/// Tries every other value of every byte. `parse` must accept or refuse each, without any other
-/// error.
+/// Tries every other value of every byte. `parse` must accept or refuse each altered file, without
+/// any other error.
 ///
-/// @return number of values that it refused
+/// @return number of altered files that `parse` refused
 template <class Parse>
 std::size_t survive_every_alteration(Parse parse, std::span<const std::byte> whole) {
   bytes altered(whole.begin(), whole.end());
@@ -81,7 +81,7 @@ std::size_t survive_every_alteration(Parse parse, std::span<const std::byte> who
   return refused;
 }
 
-/// Returns a copy of `input` with the bytes of `value` at `offset`.
+/// Returns a copy of `input` in which `value` replaces the bytes at `offset`.
 template <class T>
 bytes with(std::span<const std::byte> input, std::size_t offset, T value) {
   bytes copy(input.begin(), input.end());

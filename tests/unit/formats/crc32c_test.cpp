@@ -19,7 +19,7 @@ std::uint32_t crc_of(std::string_view text) {
   return crc32c(std::as_bytes(std::span(text)));
 }
 
-/// The definition of CRC-32C, one bit at a time.
+/// Computes CRC-32C by its definition, one bit at a time.
 std::uint32_t bitwise(std::span<const std::byte> data) {
   std::uint32_t crc = 0xFFFFFFFF;
   for (const std::byte byte : data) {
@@ -35,7 +35,7 @@ bytes random_bytes(std::size_t size, std::mt19937_64& random) {
   return data;
 }
 
-// The checksums are the published ones: the values of RFC 3720, B.4, and the check value of CRC
+// The expected checksums are published values: those of RFC 3720, B.4, and the check value of CRC
 // catalogs.
 TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc_of(""), 0U);
@@ -65,7 +65,7 @@ TEST(Crc32c, IsThatOfTheDefinitionAtEveryLengthAndAlignment) {
   }
 }
 
-// The checksum equals the definition for lengths next to those from which three streams are used,
+// The checksum equals the definition for lengths near the length from which three streams are used,
 // and for lengths that take several rounds of three streams.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   std::mt19937_64 random(test::seed(1));
@@ -82,8 +82,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   }
 }
 
-// The checksum equals the definition for lengths next to those from which the widest instructions
-// are used. The test needs a machine that has them.
+// The checksum equals the definition for lengths near the length from which the widest instructions
+// are used. The test needs a machine with these instructions.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(70000, random);
@@ -99,8 +99,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
   }
 }
 
-// The two implementations, streams and folding, give the same checksum. Each is tested separately,
-// because a machine uses only one of them.
+// Streams and folding give the same checksum. On a machine with the widest instructions, crc32c()
+// folds long inputs, so the test calls the function for streams directly.
 TEST(Crc32c, StreamsAndFoldingAgree) {
   if (!crc32c_instructions::are_wide()) GTEST_SKIP() << "no AVX-512 with VPCLMULQDQ here";
   std::mt19937_64 random(test::seed(1));
@@ -139,8 +139,8 @@ TEST(Crc32cCombine, IsTheCrcOfBothTogether) {
   }
 }
 
-// Combining is associative: ab with c gives the same as a with bc. This checks lengths that are too
-// large to test with data.
+// Combining is associative: combining a and b, and then c, gives the same as combining a with the
+// combination of b and c. This covers lengths that are too large to test with data.
 TEST(Crc32cCombine, IsAssociativeAtAllLengths) {
   std::mt19937_64 random(test::seed(1));
   for (int i = 0; i < 2000; ++i) {

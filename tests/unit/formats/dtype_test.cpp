@@ -6,7 +6,8 @@
 namespace millrace::formats {
 namespace {
 
-// The codes are Megatron's and are stored on disk. Files by other tools may have 6 and 7 swapped.
+// The codes are Megatron's, and files contain them. In files by other tools, codes 6 and 7 may be
+// swapped.
 TEST(Dtype, HasMegatronsCodes) {
   struct row {
     int code;

@@ -26,8 +26,8 @@ TEST(FormatError, GainsThePathWhereItIsKnown) {
   EXPECT_EQ(placed.problem(), bare.problem());
 }
 
-// All errors have one base, so that a single handler at the top level of a program catches all of
-// them.
+// All errors have one base class, so that a single handler at the top level of a program catches
+// all of them.
 TEST(Error, IsTheBaseOfAll) {
   EXPECT_THROW(throw io_error("a", "open", ENOENT), error);
   EXPECT_THROW(throw format_error(0, "wrong"), error);

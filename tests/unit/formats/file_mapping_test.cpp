@@ -41,8 +41,8 @@ TEST(FileMapping, MovesWithoutMovingTheBytes) {
   EXPECT_TRUE(first.bytes().empty());
 }
 
-// A mapping keeps the contents of a file that is replaced by rename, as happens to datasets while
-// trainers read them.
+// If a file is replaced by a rename, a mapping keeps the old contents. This happens to datasets
+// while trainers read them.
 TEST(FileMapping, KeepsTheFileThatWasReplaced) {
   const test::temp_folder folder;
   test::write_text(folder / "a", "old");
@@ -85,7 +85,7 @@ TEST(FileMapping, TellsWhichFileItMapped) {
   EXPECT_EQ(identity_of(folder / "b"), std::nullopt);
 }
 
-// While the old file is mapped, no later file has its identity. Without the mapping, most file
+// While the old file is mapped, no later file gets its identity. Without the mapping, most file
 // systems give the old file's inode number to the next file.
 TEST(FileMapping, SharesItsIdentityWithNoLaterFile) {
   const test::temp_folder folder;

@@ -31,8 +31,8 @@ TEST(FileOps, WritesAndReadsAtAnyOffset) {
   EXPECT_EQ(pread_some(fd, std::as_writable_bytes(std::span(out)), 600, folder / "a"), 0);
 }
 
-// The kernel treats an offset of 2^63 or more as negative and refuses it. Our code must not wrap
-// it.
+// The kernel treats an offset of 2^63 or more as negative and refuses it. Our code must not change
+// such an offset to a valid one.
 TEST(FileOps, RefusesOffsetsBeyondTheKernels) {
   const test::temp_folder folder;
   const unique_fd fd = create(folder / "a");
@@ -61,8 +61,8 @@ TEST(FileOps, CopiesARangeUpToTheEnd) {
   copy(detail::copy_by_hand);
 }
 
-// Files whose bytes the kernel generates on read (as in /proc) are copied by hand, because the
-// kernel cannot copy them.
+// If the kernel generates the bytes of a file on each read (as in /proc), copy_file_range cannot
+// copy the file. Then our code copies it with reads and writes.
 TEST(FileOps, CopiesByHandWhatTheKernelCannot) {
   const test::temp_folder folder;
   const std::string wanted = test::read_text("/proc/self/cmdline");

@@ -67,8 +67,8 @@ TEST(Json, KnowsWhatAValueIs) {
   EXPECT_FALSE(value == json_value());
 }
 
-// Bytes that are not UTF-8 are kept, with the escapes of Python's surrogateescape. File names need
-// this.
+// Bytes that are not UTF-8 are kept, escaped as by Python's surrogateescape. This is needed for
+// file names.
 TEST(Json, KeepsBytesThatAreNotUtf8) {
   EXPECT_EQ(write_json("caf\xE9 \xC3\xA9\x80\xFF\xED\xB2\x80"),
             "\"caf\\udce9 \xC3\xA9\\udc80\\udcff\\udced\\udcb2\\udc80\"");
@@ -79,7 +79,8 @@ TEST(Json, KeepsBytesThatAreNotUtf8) {
   }
 }
 
-// The character DEL is written unescaped, as in the states of every version. A .meta escapes it.
+// The character DEL is written unescaped, as in the states of every version. In contrast, a .meta
+// escapes it.
 TEST(Json, WritesDeleteAsItIs) {
   EXPECT_EQ(write_json("a\x7F"), "\"a\x7F\"");
   EXPECT_EQ(json_writer().value("a\x7F").text(), "\"a\\u007f\"");
@@ -97,7 +98,8 @@ TEST(Json, KnowsWhereAValueWas) {
   EXPECT_EQ(json_value(1).offset(), 0U);
 }
 
-// A whole number is int64 if it fits and uint64 otherwise, no matter how it was made.
+// A whole number is an int64 if it fits, otherwise a uint64. This does not depend on how the value
+// was made.
 TEST(Json, HoldsWholeNumbersOfSixtyFourBits) {
   EXPECT_EQ(json_value(std::uint64_t{5}), json_value(5));
   EXPECT_EQ(json_value(std::uint64_t{5}).as<std::uint64_t>(), nullptr);

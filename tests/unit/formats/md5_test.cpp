@@ -19,9 +19,9 @@ TEST(Md5, GivesWhatItsRfcSays) {
             "d174ab98d277d9f5a5611c2c9f419d9f");
 }
 
-// Texts of every length are padded correctly. The md5 of the md5s of 'x' * n for n up to 200, made
-// with Python's hashlib. These lengths cover every position at which a text can end in its last
-// block.
+// Texts of every length are padded correctly. The expected value is the MD5 of the joined MD5s of
+// 'x' * n for n from 0 to 200, made with Python's hashlib. These lengths cover every position at
+// which a text can end in its last block.
 TEST(Md5, PadsTextsOfEveryLength) {
   std::string all;
   for (std::size_t n = 0; n <= 200; ++n) all += md5_hex(std::string(n, 'x'));

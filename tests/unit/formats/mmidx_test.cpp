@@ -54,8 +54,8 @@ TEST(ParseMmidx, RefusesEveryTruncation) {
   test::expect_every_truncation_refused(parse_mmidx, golden_idx());
 }
 
-// Every truncation of a multimodal index is refused, except the removal of all modes: the rest is a
-// valid text index, in which nothing shows that modes are missing.
+// Every truncation of a multimodal index is refused, except one that removes exactly the modes. The
+// rest is then a valid text index, in which nothing shows that modes are missing.
 TEST(ParseMmidx, RefusesEveryTruncationOfModesButAll) {
   const bytes file = test::read_bytes(test::golden("megatron/idx_mm.idx"));
   for (std::size_t size = 0; size < file.size(); ++size) {
@@ -67,7 +67,7 @@ TEST(ParseMmidx, RefusesExtraBytes) {
   bytes file = golden_idx();
   for (int extra = 1; extra < 20; ++extra) {
     file.push_back(std::byte{0});
-    if (extra == 3) continue;  // one byte per sequence: these are modes
+    if (extra == 3) continue;  // one byte per sequence, so these bytes are valid modes
     expect_refused(parse_mmidx, file, 102, "bytes follow the document index, expected 0, or 3");
   }
   bytes empty = test::read_bytes(test::golden("megatron/idx_empty.idx"));

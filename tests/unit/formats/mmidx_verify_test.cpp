@@ -55,14 +55,14 @@ TEST(VerifyMmidx, WantsABinOfExactlyTheSequences) {
   EXPECT_THROW(verify_mmidx(parse_mmidx(empty), 1), format_error);
 }
 
-// Whichever byte is altered, the check accepts or refuses the index and does not overflow. A valid
-// index with pointers near 2^63 would need 2^30 sequences, so this test only alters single bytes of
-// a small one.
+// If any byte is altered, the check accepts or refuses the index and does not overflow. A valid
+// index with pointers near 2^63 would need 2^30 sequences. So this test only alters single bytes of
+// a small index.
 TEST(VerifyMmidx, SurvivesEveryAlteredByte) {
   const bytes file = golden_idx();
   const std::size_t refused = test::survive_every_alteration(verify, file);
-  // Four altered files are valid. The document index 0 1 1 3 can become 0 0 1 3, 0 1 2 3 or
-  // 0 1 3 3, and the type int16 is as wide as uint16.
+  // Four of the altered files are valid. In three of them, the document index 0 1 1 3 becomes
+  // 0 0 1 3, 0 1 2 3 or 0 1 3 3. In the fourth, the type is int16, which is as wide as uint16.
   EXPECT_EQ(255 * file.size() - refused, 4);
 }
 

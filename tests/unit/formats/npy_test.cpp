@@ -30,7 +30,7 @@ std::uint64_t product(const sizes& shape) {
   return count;
 }
 
-// The values that tests/golden/npy/generate.py writes into an array.
+// Returns the values that tests/golden/npy/generate.py writes into an array.
 template <class T>
 std::vector<T> pattern(std::uint64_t count) {
   std::vector<T> all;
@@ -116,8 +116,8 @@ TEST(Npy, GivesElementsOfTheirOwnTypeOnly) {
   EXPECT_THROW((void)parse_npy(file).elements<std::int64_t>(), format_error);
 }
 
-// Headers are read as numpy reads them. Each line has numpy's verdict, our verdict and a header
-// text. See tests/golden/npy/generate.py.
+// Headers are read as numpy reads them. Each line of the file has numpy's verdict, our verdict and
+// a header text. See tests/golden/npy/generate.py.
 TEST(NpyHeader, IsReadAsNumpyReadsIt) {
   std::istringstream lines(test::read_text(test::golden("npy/headers.tsv")));
   std::size_t count = 0;
@@ -129,7 +129,7 @@ TEST(NpyHeader, IsReadAsNumpyReadsIt) {
     const std::string numpys = line.substr(0, first);
     const std::string ours = line.substr(first + 1, second - first - 1);
     const std::string text = line.substr(second + 1);
-    // The error offset refers to the file, so the bytes before the header text must be there.
+    // The offset in an error is an offset in the file, so put bytes in front of the header text.
     const std::string file = std::string(npy_prefix_bytes, ' ') + text;
     npy_header header;
     const auto refused = test::refusal(
@@ -195,8 +195,8 @@ bytes file_of_shape(const std::string& shape) {
   return writer.take();
 }
 
-// Shapes are refused if their size wraps: 2^62 * 4 and 2^32 * 2^32 * 4 wrap to 0, which is the size
-// of the data here.
+// Shapes are refused if their size wraps. 2^62 * 4 and 2^32 * 2^32 * 4 wrap to 0, and this file has
+// 0 bytes of data.
 TEST(ParseNpy, RefusesShapesThatWouldWrap) {
   for (const char* shape :
        {"(4611686018427387904,)", "(4294967296, 4294967296)", "(2147483648, 2147483648)",

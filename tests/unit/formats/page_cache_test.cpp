@@ -63,8 +63,8 @@ TEST(RefusedDevices, MayBeAddedByAnyThread) {
   EXPECT_FALSE(refused.has(4));
 }
 
-/// A file whose file system refuses the flag RWF_DONTCACHE with error `code`, or accepts it if
-/// `code` is 0. It records the flags of each call.
+/// A file whose file system refuses the flag RWF_DONTCACHE with the error `code`, or accepts the
+/// flag if `code` is 0. Records the flags of each call.
 struct toy_file {
   unique_fd fd;
   int code = 0;
@@ -116,8 +116,8 @@ TEST(PageCache, IsNotRefusedByWhatFailsAnyway) {
   }
 }
 
-// The result is what the real kernel answers for each file system. Memory and disk file systems are
-// distinguished if they answer differently.
+// The kernel's answer is remembered for each file system. If the kernel refuses the flag for a file
+// system in memory but accepts it for one on a disk, later calls pass the flag only for the disk.
 TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
   const std::filesystem::path memory_folder = "/dev/shm";
   if (!std::filesystem::is_directory(memory_folder)) GTEST_SKIP() << "no " << memory_folder;
@@ -145,7 +145,7 @@ TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
   EXPECT_THAT(write(on_disk), ElementsAre(dont_cache));
 }
 
-/// A file of 48 MiB on a disk whose kernel reports cached pages and drops them on request.
+/// A file of 48 MiB on a disk. The kernel can report cached pages and drop them on request.
 class DroppedPages : public testing::Test {
  protected:
   static constexpr std::uint64_t mib = 1 << 20;
@@ -181,8 +181,8 @@ TEST_F(DroppedPages, OfWhatWasReadAreGone) {
   EXPECT_LT(*told(), 0.1);
 }
 
-// drop_written() drops pages that are already on the disk. The others can be dropped after the next
-// fsync.
+// drop_written() drops pages that are already on the disk. The other pages can be dropped after the
+// next fsync.
 TEST_F(DroppedPages, OfWhatWasWrittenAreGoneOnceTheyAreOnTheDisk) {
   for (std::uint64_t at = 0; at < 32 * mib; at += mib) {
     write(at);

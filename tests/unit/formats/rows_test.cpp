@@ -16,7 +16,7 @@ namespace {
 using test::bytes;
 using test::expect_refused;
 
-// The golden file, written by golden/sidecars/generate.py from the specification.
+// Returns the golden file, which golden/sidecars/generate.py wrote from the specification.
 bytes golden_rows() {
   return test::read_bytes(test::golden("sidecars/idx_uint16_3docs.rows-4"));
 }
@@ -27,7 +27,7 @@ bytes with_crc(bytes file) {
   return file;
 }
 
-/// The golden file with another value at `offset` and a matching checksum.
+/// Returns the golden file with another value at `offset` and a matching checksum.
 template <class T>
 bytes with(std::size_t offset, T value) {
   return with_crc(test::with(golden_rows(), offset, value));

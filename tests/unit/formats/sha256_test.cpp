@@ -18,8 +18,8 @@ TEST(Sha256, GivesThePublishedDigests) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// The digest does not depend on how the text is cut into pieces. From 56 bytes on, padding takes
-// another block. Pieces end at various positions in a block.
+// The digest does not depend on how the text is divided into pieces. If 56 bytes or more are in the
+// last block, the padding takes another block. Pieces end at various positions in a block.
 TEST(Sha256, DoesNotDependOnThePieces) {
   for (std::size_t size = 0; size < 200; ++size) {
     const std::string text(size, 'x');

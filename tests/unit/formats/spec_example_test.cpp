@@ -12,8 +12,8 @@
 namespace millrace {
 namespace {
 
-/// Parses lines "OFFSET  XX XX ... |text|" and returns their bytes. Each offset must match its
-/// position.
+/// Parses lines of the form "OFFSET  XX XX ... |text|" and returns their bytes. The offset of a
+/// line must equal the number of bytes before it.
 std::vector<std::byte> undump(std::istream& lines) {
   std::vector<std::byte> bytes;
   for (std::string line; std::getline(lines, line) && line.rfind("<!-- end", 0) != 0;) {
@@ -30,7 +30,7 @@ std::vector<std::byte> undump(std::istream& lines) {
   return bytes;
 }
 
-/// Joins the lines of a text that a page wraps at its spaces.
+/// Joins the lines of a text. A page of the specification wraps the text at its spaces.
 std::string unbroken(std::istream& lines) {
   std::string text;
   for (std::string line; std::getline(lines, line) && line.rfind("<!-- end", 0) != 0;) {
@@ -39,7 +39,8 @@ std::string unbroken(std::istream& lines) {
   return text + '\n';
 }
 
-/// The right-hand column of a hexdump: every byte that is not printable ASCII is a dot.
+/// Returns the right-hand column of a hexdump, in which a dot replaces every byte that is not
+/// printable ASCII.
 std::string text_column(const std::vector<std::byte>& bytes) {
   std::string text;
   for (const std::byte b : bytes) {
@@ -74,7 +75,8 @@ TEST(SpecExample, IsTheGoldenFileItNames) {
       SCOPED_TRACE(page.path().filename().string() + ": " + file);
       const auto dumped = undump(lines);
       EXPECT_EQ(dumped, test::read_bytes(test::source_folder() / file));
-      // The joined text columns of the example's lines equal the text column of the whole file.
+      // The joined text columns of the lines in the example equal the text column of the whole
+      // file.
       std::string column;
       std::istringstream again(text.substr(text.find(line)));
       for (std::string l; std::getline(again, l) && l.rfind("<!-- end", 0) != 0;) {

@@ -15,8 +15,8 @@
 namespace millrace::formats {
 namespace {
 
-// An encoder continues from a saved state. Several processes in turn write a few documents, save
-// their state and are killed.
+// An encoder resumes from a saved state. Several processes, one after another, write a few
+// documents, save their state and are killed.
 TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
   std::mt19937_64 random(test::seed(1));
   for (const char* name : test::src_cases) {
@@ -45,7 +45,7 @@ TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
   }
 }
 
-// The encoder gives the golden files, which were written by another program from the specification.
+// The encoder produces the golden files, which another program wrote from the specification.
 TEST(EncodeSrc, MakesTheGoldenFiles) {
   for (const char* name : test::src_cases) {
     const auto [names, places] = test::read_src_answer(name);
@@ -53,8 +53,8 @@ TEST(EncodeSrc, MakesTheGoldenFiles) {
   }
 }
 
-// A dataset's .src is split into two parts. Reading both and encoding them again with renumbered
-// inputs gives the original.
+// The .src of a dataset is split into two parts. If both parts are read and encoded again, with
+// renumbered inputs, the result is the original file.
 TEST(EncodeSrc, MakesOneOfPartsThatIsThatOfOneRun) {
   const auto [names, places] = test::read_src_answer("files");
   for (const std::size_t cut : {1UL, 40UL, 64UL, 75UL, 159UL}) {

@@ -12,7 +12,7 @@
 /// Reads the `.src` files in golden/sidecars and their expected contents.
 namespace millrace::test {
 
-/// The cases that have a file with expected contents.
+/// The names of the cases that have a file with expected contents.
 inline constexpr const char* src_cases[] = {"none",  "typical",  "one_group", "crlf",    "skipped",
                                             "files", "by_turns", "shuffled",  "extremes"};
 

@@ -18,7 +18,7 @@ using test::expect_refused;
 using test::golden_src;
 using test::with;
 
-/// Parses the file and reads every place, as a merge does.
+/// Parses the file and reads the places of all documents, as a merge does.
 std::vector<source_place> read_all(std::span<const std::byte> file) {
   const src_view view = parse_src(file);
   std::vector<source_place> places;
@@ -29,8 +29,8 @@ std::vector<source_place> read_all(std::span<const std::byte> file) {
   return places;
 }
 
-// The golden files are read correctly. They and their expected contents were written by
-// golden/sidecars/generate.py from the specification.
+// The golden files are read correctly. golden/sidecars/generate.py wrote the files and their
+// expected contents from the specification.
 TEST(ParseSrc, ReadsTheGoldenFiles) {
   for (const char* name : test::src_cases) {
     SCOPED_TRACE(name);
@@ -84,8 +84,8 @@ TEST(ParseSrc, RefusesExtraBytes) {
   }
 }
 
-// Bytes after the names are refused. The size of the names is 3 bytes larger, and so is the file,
-// but no name uses these bytes.
+// Bytes after the names are refused. The file is 3 bytes longer, and the header counts 3 more bytes
+// of names, but no name uses these bytes.
 TEST(ParseSrc, RefusesBytesBehindTheNames) {
   bytes file = golden_src("preprocess_lines");
   file.resize(file.size() + 3);
@@ -125,8 +125,8 @@ TEST(ParseSrc, RefusesCountsThatWouldWrap) {
   expect_refused(parse_src, with(file, 24, std::uint64_t{299}), 24, "at least one for each of 300");
 }
 
-// An altered byte may change a place, but the place must never refer to an input that does not
-// exist. No altered byte may cause any other failure.
+// An altered byte may change the place of a document. But the place must never refer to an input
+// that does not exist, and no other failure may occur.
 TEST(ParseSrc, SurvivesEveryAlteredByte) {
   const auto check = [](std::span<const std::byte> file) {
     const src_view view = parse_src(file);
@@ -143,7 +143,8 @@ TEST(ParseSrc, SurvivesEveryAlteredByte) {
   }
 }
 
-// Payloads of a file with two documents. The first has 5 bytes from byte 10 on, in line 3.
+// Payloads for a file with two documents. The record of the first document has 5 bytes from byte 10
+// on, in line 3.
 class SrcPayload : public testing::Test {
  protected:
   static bytes file_of(std::vector<int> payload, src_group group = {0, 3, 10, 0}) {
@@ -202,7 +203,8 @@ TEST_F(SrcPayload, IsRefusedWithABadDirectory) {
 
 TEST(ParseSrc, RefusesGroupsThatFallBack) {
   const bytes file = golden_src("typical");
-  const std::size_t entry = file.size() - 11 - 3 * 28;  // of the third group; "a.jsonl" ends it
+  // Offset of the third group's directory entry. The file ends with the name "a.jsonl".
+  const std::size_t entry = file.size() - 11 - 3 * 28;
   const auto group = [](std::span<const std::byte> bytes_of) {
     std::array<source_place, 64> places;
     return parse_src(bytes_of).decode_group(1, places);

@@ -19,8 +19,8 @@ using test::bytes;
 using test::expect_refused;
 using test::with;
 
-// The golden file, written by golden/sidecars/generate.py from the specification. The files that it
-// describes have 16 and 102 bytes, so one block each.
+// Returns the golden file, which golden/sidecars/generate.py wrote from the specification. It
+// describes files of 16 and 102 bytes, which have one block each.
 bytes golden_sum() {
   return test::read_bytes(test::golden("sidecars/idx_uint16_3docs.sum"));
 }
@@ -32,7 +32,7 @@ bytes with_root(bytes file) {
   return file;
 }
 
-/// The same pattern as in generate.py.
+/// Returns bytes of the same pattern as in generate.py.
 bytes pattern(std::size_t start, std::size_t size) {
   bytes data(size);
   for (std::size_t i = start; i < start + size; ++i) {
@@ -91,8 +91,8 @@ TEST(ParseSum, RefusesOtherVersions) {
   }
 }
 
-// Sizes are refused even if rounding a size up, adding both sizes, or multiplying by four wraps to
-// a small or correct size.
+// Sizes are refused even if an overflow makes them look small or correct. The overflow may occur
+// when a size is rounded up, when both sizes are added, or when their sum is multiplied by four.
 TEST(ParseSum, RefusesSizesThatWouldWrap) {
   for (const std::size_t at : {16UL, 24UL}) {
     for (const std::uint64_t size : {0UL, (1UL << 20) + 1, 1UL << 62, 1UL << 63, (1UL << 63) + 16,

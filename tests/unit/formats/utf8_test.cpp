@@ -13,8 +13,8 @@ namespace {
 
 static_assert(utf8_sequence_bytes("a") == 1);
 
-// Encodes a code point from the definition of UTF-8, without checks. Returns an empty text for
-// values that are not characters.
+// Encodes a number by the definition of UTF-8, without checks. Returns an empty text for numbers
+// that are not code points of characters.
 std::string encoded(std::uint32_t point) {
   const auto tail = [&](unsigned shift) {
     return static_cast<char>(0x80 | ((point >> shift) & 0x3F));
@@ -26,8 +26,9 @@ std::string encoded(std::uint32_t point) {
   return {static_cast<char>(0xF0 | point >> 18), tail(12), tail(6), tail(0)};
 }
 
-// Returns the size of the first character, or 0 if it is not well-formed. Decodes the character by
-// the shape of its bytes only and encodes it again: a well-formed one gives the same bytes.
+// Returns the size of the first character, or 0 if it is not well-formed. Decodes the character
+// only by the shape of its bytes, and encodes it again. If it is well-formed, this gives the same
+// bytes.
 std::size_t naive_size(const std::string& text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;
@@ -55,8 +56,8 @@ TEST(Utf8SequenceBytes, TakesEveryCharacterWholeOnly) {
   }
 }
 
-// The result agrees with a naive decoder for every combination of the first two bytes, alone and
-// before every kind of third and fourth byte.
+// The result equals that of a naive decoder for every combination of the first two bytes. The
+// combinations are tested alone and before every kind of third and fourth byte.
 TEST(Utf8SequenceBytes, AgreesWithANaiveDecoderOnEveryPrefix) {
   const std::vector<std::string> tails = {"",         "a",        "\x7F",     "\x80",
                                           "\xBF",     "\xC0",     "\x80\x7F", "\x80\x80",
@@ -77,8 +78,8 @@ TEST(Utf8SequenceBytes, AgreesWithANaiveDecoderOnEveryPrefix) {
   EXPECT_GT(well_formed, 0U);
 }
 
-// Surrogates, overlong forms and values that are too high are refused. Encodes every surrogate and
-// every code point above the last as if they were characters.
+// Surrogates, overlong forms and numbers that are too large are refused. The test encodes every
+// surrogate, and examples of the other two kinds, as if they were characters.
 TEST(Utf8SequenceBytes, RefusesSurrogatesLongFormsAndWhatIsTooHigh) {
   for (std::uint32_t point = 0xD800; point < 0xE000; ++point) {
     const std::string text = {'\xED', static_cast<char>(0x80 | ((point >> 6) & 0x3F)),

@@ -28,15 +28,15 @@ test::bytes bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Returns `text` with the first `from` replaced by `to`.
+/// Returns `text` with the first occurrence of `from` replaced by `to`.
 std::string turned(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
 }
 
-/// Expects that preprocess_lines.meta with `from` replaced by `to` is refused, at the byte where
-/// `place` begins.
+/// Replaces `from` with `to` in preprocess_lines.meta. Expects that the result is refused, with an
+/// error at the byte where `place` begins.
 void refused(const std::string& from, const std::string& to, const std::string& place,
              const std::string& problem, const std::string& name = "preprocess_lines") {
   const std::string text = turned(golden_meta(name), from, to);
@@ -106,8 +106,8 @@ TEST(ToJson, PutsTheShareOfATask) {
   }
 }
 
-// File names that are not UTF-8 are escaped as by Python's os.fsdecode() and json.dumps(), so
-// reading gives the name back.
+// In file names that are not UTF-8, bytes are escaped as by Python's os.fsdecode() and
+// json.dumps(). So reading the file gives the name back.
 TEST(ToJson, EscapesBytesOfNamesThatAreNotUtf8) {
   dataset_meta meta = parse_meta(golden_meta("preprocess_lines"));
   meta.inputs[0].path = "caf\xE9 \xC3\xA9 \x80\xFF\xED\xB2\x80.jsonl";
@@ -170,7 +170,7 @@ TEST(ParseMeta, RefusesWhatIsMissingUnknownOrThereTwice) {
                           "sum", "src", "tasks", "inputs", "counts", "bin_bytes", "sum_root"}) {
     const std::string quoted = '"' + std::string(key) + "\": ";
     const std::string other = "\"other\": ";
-    if (key == std::string("path")) continue;  // inputs have a "path" too: see below
+    if (key == std::string("path")) continue;  // inputs have a "path", too; see below
     refused(quoted, other, "{", "the .meta has no entry '" + std::string(key) + "'");
   }
   refused("\"path\": \"text\"", "\"other\": 1", "{", "the .meta has no entry 'path'");

@@ -27,15 +27,15 @@ std::string task_name(int task, int of) {
   return "twice_" + std::to_string(task) + "_of_" + std::to_string(of);
 }
 
-/// Returns the .meta of each task from `first` to `last`, out of `of` tasks. generate.py made the
-/// tasks by splitting an input that is one file, listed twice.
+/// Returns the .meta of each task from `first` to `last`, for a run of `of` tasks. generate.py made
+/// the tasks. Their input is one file that is listed twice.
 std::vector<dataset_meta> tasks(int first, int last, int of) {
   std::vector<dataset_meta> parts;
   for (int task = first; task <= last; ++task) parts.push_back(read_golden(task_name(task, of)));
   return parts;
 }
 
-/// Adds the root, which is only known to a program that has written the files.
+/// Adds the root, which is known only to a program that has written the files.
 dataset_meta with_root(dataset_meta meta, const dataset_meta& of) {
   EXPECT_EQ(meta.sum_root, std::nullopt);
   meta.sum_root = of.sum_root;
@@ -51,8 +51,8 @@ void parts_refused(const std::vector<dataset_meta>& parts, const std::string& wh
   }
 }
 
-// Joining all tasks gives what a single process writes. Tasks begin between the two input files and
-// inside them, and some tasks have no input.
+// Joining all tasks gives the .meta that a single process writes. Tasks begin between the two input
+// files and inside them. Some tasks have no input.
 TEST(Concatenate, MakesOfAllTasksWhatOneProcessWrites) {
   const dataset_meta whole = read_golden("twice");
   for (const int of : {2, 3, 6}) {
@@ -79,8 +79,8 @@ TEST(Concatenate, MakesOfUnrelatedRunsThatOverAllTheirInputs) {
   EXPECT_EQ(with_root(concatenate(std::vector{once}), once), once);
 }
 
-// If any part was made with --partitions, the joined dataset must not claim to have the order of a
-// single run.
+// If any part was made with --partitions, the .meta of the joined dataset must not claim that its
+// documents are in the order of a single run.
 TEST(Concatenate, CallsPartitionsMixed) {
   const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;
@@ -161,8 +161,8 @@ TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
       parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but there is no earlier input");
 }
 
-// Parts of one input are joined even if one of them has its name inexactly: a task run by an older
-// program has U+FFFD in place of each byte that is not UTF-8.
+// Parts of one input are joined even if one of them has an inexact name. In the .meta of an older
+// program, U+FFFD replaces each byte of a name that is not UTF-8.
 TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
   const std::string exact = "caf\xE9 \xFF.jsonl";
   const std::string replaced = "caf\uFFFD \uFFFD.jsonl";
@@ -181,7 +181,7 @@ TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
   parts_refused(parts, "but the earlier parts end at byte 86 of caf");
 }
 
-/// The tasks of `tasks`, with shares that meet without gaps.
+/// Returns tasks whose shares meet without gaps.
 std::vector<dataset_meta> tasks_with_shares() {
   auto parts = tasks(0, 2, 3);
   parts[0].tasks->share = share_bounds{{0, 0}, {0, 86}, 7};
@@ -200,8 +200,8 @@ TEST(Concatenate, PutsSharesThatMeetTogether) {
   EXPECT_EQ(concatenate(parts).tasks, std::nullopt);
 }
 
-// If shares begin at the start of a file, only the index and names of inputs show that a file was
-// left out or read twice.
+// If shares begin at the start of a file, only the index of an input and the names of the inputs
+// show that a file was left out or read twice.
 TEST(Concatenate, RefusesSharesOfOtherInputs) {
   auto parts = tasks_with_shares();
   parts[2].tasks->share->begin = {2, 0};
@@ -214,7 +214,7 @@ TEST(Concatenate, RefusesSharesOfOtherInputs) {
   parts_refused(parts, "part 2 has inputs with other names: its task had other inputs than");
 }
 
-// Complete datasets may differ in how they handle bad records, but parts of one run may not.
+// Whole datasets may differ in how they treat bad records. Parts of one run may not.
 TEST(Concatenate, MixesWhatBecameOfBadRecordsInWholesAlone) {
   const dataset_meta one = read_golden("preprocess_lines");
   dataset_meta other = one;
@@ -264,7 +264,7 @@ TEST(Concatenate, RefusesSumsThatWouldWrap) {
   parts_refused({one, other}, "the sum of the parts' bytes exceeds 2^63 - 1");
 }
 
-/// Appends the places of a part, shifted, to `places`.
+/// Shifts the places of a part and appends them to `places`.
 void append_shifted(const std::string& name, const part_shift& shift,
                     std::vector<source_place>& places) {
   const auto file = test::read_bytes(test::golden("sidecars/" + name + ".src"));

@@ -75,11 +75,11 @@ TEST(MakeTokenizer, SaysWhyItDoesNotBuildSomeOfMegatronsTypes) {
 TEST(MakeTokenizer, NamesTheOptionThatIsMissing) {
   tokenizer_options options;
   options.type = "NullTokenizer";
-  EXPECT_EQ(config_fault(options), "--tokenizer-type NullTokenizer needs --vocab-size");
+  EXPECT_EQ(config_fault(options), "--tokenizer-type NullTokenizer requires --vocab-size");
   options.type = "GPT2BPETokenizer";
-  EXPECT_EQ(config_fault(options), "--tokenizer-type GPT2BPETokenizer needs --vocab-file");
+  EXPECT_EQ(config_fault(options), "--tokenizer-type GPT2BPETokenizer requires --vocab-file");
   options.vocab_file = "vocab.json";
-  EXPECT_EQ(config_fault(options), "--tokenizer-type GPT2BPETokenizer needs --merge-file");
+  EXPECT_EQ(config_fault(options), "--tokenizer-type GPT2BPETokenizer requires --merge-file");
 }
 
 // An option that the type does not take is refused. If it were ignored, the user would not get the
@@ -136,7 +136,7 @@ TEST(MakeTokenizer, RefusesSpecialTokensWhereTheyWouldNotCount) {
 TEST(MakeTokenizer, RefusesExtraIdsWithAWord) {
   tokenizer_options options;
   options.vocab_extra_ids = 100;
-  EXPECT_THAT(config_fault(options), testing::StartsWith("--vocab-extra-ids: "));
+  EXPECT_THAT(config_fault(options), testing::StartsWith("--vocab-extra-ids is not supported: "));
 }
 
 TEST(MakeTokenizer, HandsTheNullTokenizerItsEndOfADocument) {

@@ -35,9 +35,9 @@ namespace millrace::dataset {
 /// Read-only view of contiguous tokens, in the dtype of their file. The dtype is known only at run
 /// time.
 ///
-/// The bytes must outlive the view; copies of a view are cheap and see the same bytes. Positions
-/// and sizes are in tokens. `[]` reads one token. To read many tokens, use `copy_to` (converts) or
-/// `as<T>` (no copy), which dispatch on the dtype once per call.
+/// The bytes must outlive the view; copies of a view are cheap and refer to the same bytes.
+/// Positions and sizes are in tokens. Operator `[]` reads one token. To read many tokens, use
+/// `copy_to` (converts) or `as<T>` (no copy), which examine the dtype only once per call.
 class token_view {
  public:
   token_view() = default;
@@ -54,13 +54,13 @@ class token_view {
   bool empty() const noexcept { return bytes_.empty(); }
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
-  /// Token `i` as an id. A float is truncated toward zero and saturated to the range of int64; NaN
-  /// gives 0.
+  /// Token `i` as an id. If tokens are floats, truncates the token toward zero and saturates it to
+  /// the range of int64; NaN gives 0.
   ///
   /// @pre 0 <= i < size()
   std::int64_t operator[](std::int64_t i) const noexcept;
 
-  /// Token `i` as a double; exact except for int64 beyond 2^53.
+  /// Token `i` as a double. Exact, except for int64 tokens beyond 2^53.
   ///
   /// @pre 0 <= i < size()
   double as_double(std::int64_t i) const noexcept;
@@ -114,7 +114,8 @@ inline constexpr bool holds_every = (std::is_integral_v<From> ||
 
 namespace detail {
 
-// Casting a double outside int64 is undefined behavior, and a file may contain any value.
+// Converts a float token to an id. Out-of-range values need care: casting a double outside int64 is
+// undefined behavior, and a file may contain any value.
 inline std::int64_t to_id(double value) noexcept {
   constexpr double limit = 0x1p63;
   if (value >= limit) return std::numeric_limits<std::int64_t>::max();
@@ -122,7 +123,7 @@ inline std::int64_t to_id(double value) noexcept {
   return value == value ? static_cast<std::int64_t>(value) : 0;
 }
 
-// Loads with memcpy because the source may be unaligned; compiles to vector conversions.
+// Uses memcpy because the source may be unaligned. Compilers turn the loop into vector conversions.
 template <class From, class To>
 void convert(const std::byte* __restrict from, To* __restrict to, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
@@ -183,7 +184,7 @@ void token_view::copy_to(std::span<T> out) const {
   });
 }
 
-/// The extent of the checks when an index is opened.
+/// Which checks are made when an index is opened.
 enum class check_level {
   quick,  ///< O(1): header, counts against the file sizes, first and last entries
   full,   ///< also every entry of the `.idx`; afterwards no access throws `format_error`
@@ -282,7 +283,7 @@ class MILLRACE_EXPORT indexed_dataset {
     return sequence(i).as<T>();
   }
 
-  /// Megatron's mode of sequence i: the modality that it belongs to.
+  /// Megatron's mode of sequence i, which is the modality of the sequence.
   ///
   /// @pre is_multimodal(), 0 <= i < sequence_count()
   std::int8_t mode(std::int64_t i) const noexcept { return idx_.modes[index(i)]; }
@@ -298,7 +299,7 @@ class MILLRACE_EXPORT indexed_dataset {
   token_view document_tokens(std::int64_t d) const;
 
   /// Releases the memory of the `.idx` pages. A later access reads them again. Useful after the
-  /// caller has copied what it needs from the index.
+  /// caller has copied the needed entries of the index.
   void let_go_of_index() const noexcept { idx_file_.let_go(); }
 
   /// The parsed `.idx`. With `check_level::quick`, its entries in the middle are unchecked.
@@ -326,13 +327,13 @@ class MILLRACE_EXPORT indexed_dataset {
 
 namespace detail {
 
-/// @throws config_error  `prefix` is not a prefix, but the path of a dataset file, e.g. of a
-///                       `.bin`.
+/// @throws config_error  `prefix` is the path of a dataset file, e.g. of a `.bin`, and not a
+///                       prefix.
 MILLRACE_EXPORT void check_prefix(const std::filesystem::path& prefix);
 
 /// Maps the index at `path`, then calls `map_bin`. If the index was replaced during these two
-/// steps, repeats both, in up to 10 attempts. The mapping keeps the old index alive, so a new file
-/// cannot have the same identity.
+/// steps, repeats both, in up to 10 attempts. To detect a replacement, compares the identities of
+/// the files: the mapping keeps the old index alive, so a new file cannot have the same identity.
 ///
 /// @throws io_error  the index was replaced in every attempt (ESTALE), the index cannot be mapped,
 ///                   or `map_bin` throws it.

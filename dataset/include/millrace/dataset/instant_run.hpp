@@ -28,17 +28,17 @@ class instant_order;
 
 namespace detail {
 
-/// Describes the order `instant` as part of a state. In `data`, only prefixes, names and weights
-/// are filled in.
+/// Describes an order of the type `instant` in the form of a state. Of each entry of `data`, only
+/// the prefix, the name and the weight are filled in.
 MILLRACE_EXPORT run_state describe(const std::vector<instant_source>& sources,
                                    const instant_options& options);
 
 }  // namespace detail
 
-/// The order `instant` over one dataset or a blend. The shuffle is computed by arithmetic, so no
+/// The `instant` order over one dataset or a blend. The shuffle is computed by arithmetic, so no
 /// index is built. A row is one contiguous range of one file. The header of each source's index is
-/// read once, to check that the dataset is the one that the run was created with. To read rows, the
-/// rest of the index is needed only if boundaries are requested. Copies share their contents.
+/// read once, to check that the dataset is the one that the run was created with. The rest of the
+/// index is read only if boundaries are requested. Copies share their contents.
 ///
 /// Example: a blend of two datasets, 70 % and 30 %.
 ///
@@ -52,10 +52,10 @@ MILLRACE_EXPORT run_state describe(const std::vector<instant_source>& sources,
 ///     const dataset::instant_run run(sources, options);
 class MILLRACE_EXPORT instant_run : public run {
  public:
-  /// @throws as instant_order
+  /// @throws as `instant_order`
   instant_run(const std::vector<instant_source>& sources, const instant_options& options);
 
-  /// The underlying order (dataset/instant/instant_order.hpp).
+  /// The underlying order (see `instant_order`).
   const instant_order& order() const noexcept;
 
   std::int64_t end() const override;
@@ -67,7 +67,8 @@ class MILLRACE_EXPORT instant_run : public run {
   source_sample at(std::int64_t position) const override;
   std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
   void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
-  /// Takes O(w) time per epoch, where w is the number of windows that contain the sequences.
+  /// Takes O(w) time per epoch, where w is the number of windows that contain tokens of the
+  /// sequences.
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;

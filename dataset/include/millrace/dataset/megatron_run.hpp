@@ -41,11 +41,11 @@ struct megatron_caches {
 
 /// Megatron's order of one part of a run (train, valid or test), over one dataset or a blend. The
 /// pieces of a sample can be anywhere in a dataset. Each piece is part of one sequence of the
-/// `.idx`, which Megatron calls a document (megatron-core, gpt_dataset.py). Copies share their
+/// `.idx`; Megatron calls a sequence a document (megatron-core, gpt_dataset.py). Copies share their
 /// contents. Thread-safe.
 ///
 /// Indices that `build` computes stay in memory. A bounded number of `.idx` files and caches is
-/// open at a time; these files are mapped if possible.
+/// open at any time; these files are mapped if possible.
 ///
 /// Example: the training part of `--data-path 0.7 out/web 0.3 out/code --split 969,30,1`.
 ///
@@ -57,14 +57,14 @@ struct megatron_caches {
 ///     }
 class MILLRACE_EXPORT megatron_run : public run {
  public:
-  /// An open source, and facts about a source that are known while it is closed (both in
-  /// megatron_sources.hpp).
+  /// `open_source` is a source that is open. `source_info` has the facts about a source that are
+  /// known without opening it. Both are defined in megatron_sources.hpp.
   struct open_source;
   struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
 
-  /// Builds the indices of a part in memory, as Megatron does. They take 4 bytes per sequence and
-  /// 12 per sample of each dataset, and 10 per sample of the blend.
+  /// Builds the indices of a part in memory, as Megatron does. Each dataset takes 4 bytes per
+  /// sequence and 12 bytes per sample. The blend takes another 10 bytes per sample.
   ///
   /// @param plan      one dataset, or a blend
   /// @param request   applies to all datasets; its number of samples is ignored
@@ -73,10 +73,10 @@ class MILLRACE_EXPORT megatron_run : public run {
   ///                  being built. The blend is always built, and compared with the cached blend
   /// @param rounding  how the arithmetic of a blend is rounded; `fused` is Megatron's result on a
   ///                  machine with FMA
-  /// @param most_open  most datasets and caches open at a time; does not affect the order
+  /// @param most_open  maximum number of open datasets and caches; does not affect the order
   /// @throws config_error  the split gives the part no data; the plan has several datasets that are
   ///                       not blended; a cache is missing or damaged; the cached blend differs; or
-  ///                       plan_gpt_index or blend_recipe throws it
+  ///                       `plan_gpt_index` or `blend_recipe` throws it
   /// @throws io_error, format_error  a dataset cannot be read
   static megatron_run build(const part_plan& plan, gpt_request request,
                             const std::optional<std::string>& split, int threads = 1,
@@ -87,7 +87,7 @@ class MILLRACE_EXPORT megatron_run : public run {
   const source_info& info(std::int64_t s) const noexcept;
   const gpt_plan& plan(std::int64_t s) const noexcept;
 
-  /// Returns a source, and opens it if necessary. The source stays open as long as the pointer
+  /// Returns a source, after opening it if necessary. The source stays open as long as the pointer
   /// exists.
   /// @throws io_error, format_error, config_error  the source cannot be opened, is not the one that
   ///                                               the run was built with, or its cache is missing
@@ -107,7 +107,7 @@ class MILLRACE_EXPORT megatron_run : public run {
   /// @throws as `open`; format_error  the index contradicts the dataset.
   std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
   void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
-  /// Reads the document index and the shuffle index of the source, and a blend's columns.
+  /// Reads the document index and the shuffle index of the source, and the columns of a blend.
   /// @throws as `open`; format_error  the index contradicts the dataset.
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;

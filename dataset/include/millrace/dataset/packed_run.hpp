@@ -33,16 +33,16 @@ struct packed_place;
 struct packed_options {
   std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
   int threads = 0;                    ///< threads that build row tables; 0: one per processor
-  bool keep_tables = true;            ///< store them next to the datasets, see `open_row_table`
+  bool keep_tables = true;            ///< store tables next to the datasets, see `open_row_table`
 };
 
-/// Packed rows in the order `instant`, over one dataset or a blend. Each row is one sample. In each
+/// The `instant` order of packed rows, over one dataset or a blend. Each row is one sample. In each
 /// epoch, the rows of a source are shuffled with keys for the tag `bins`
 /// (formats/spec/instant_order.md). Blends and schedules work as in `instant_order`.
 ///
 /// The constructor counts the rows of every source. The row table of a source takes 8 bytes per
-/// 4,096 documents. Only the `.idx` files are read. A bounded number of them stays open: mapped, or
-/// read with pread if mmap fails. Thread-safe.
+/// 4,096 documents. Only `.idx` files are read. A bounded number of them stays open; they are
+/// mapped, or read with pread if mmap fails. Thread-safe.
 ///
 ///     namespace dataset = millrace::dataset;
 ///     std::vector<dataset::instant_source> sources(1);
@@ -53,8 +53,8 @@ struct packed_options {
 ///     const dataset::packed_run run(sources, options);
 class MILLRACE_EXPORT packed_run : public run {
  public:
-  /// An open source, and facts about a source that are known while it is closed (both in
-  /// packed_sources.hpp).
+  /// `open_source` is a source that is open. `source_info` has the facts about a source that are
+  /// known without opening it. Both are defined in packed_sources.hpp.
   struct open_source;
   struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
@@ -70,7 +70,7 @@ class MILLRACE_EXPORT packed_run : public run {
   const source_info& info(std::int64_t s) const noexcept;
   /// The epoch and row of a sample.
   packed_place place_of(const source_sample& sample) const noexcept;
-  /// Returns a source, and opens it if necessary. The source stays open as long as the pointer
+  /// Returns a source, after opening it if necessary. The source stays open as long as the pointer
   /// exists.
   /// @throws io_error, format_error  the source cannot be opened, or is not the one whose rows were
   ///                                 counted.
@@ -84,14 +84,14 @@ class MILLRACE_EXPORT packed_run : public run {
   const std::filesystem::path& prefix(std::int64_t source) const override;
   std::vector<run_source> sources() const override;
   source_sample at(std::int64_t position) const override;
-  /// @throws io_error, format_error  as `open`, packed_rows::row, append_pieces
+  /// @throws io_error, format_error  as `open`, `packed_rows::row` and `append_pieces`
   std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
-  /// Takes the padding between documents into account.
+  /// The offsets include the padding between documents.
   void starts_of(const source_sample& sample, std::span<const piece> pieces,
                  std::vector<std::int64_t>& out) const override;
-  /// The boundaries count a document's padding as part of the document.
+  /// The range between two adjacent boundaries contains one document and its padding.
   void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
-  /// @throws io_error, format_error  as `open`, packed_rows::rows_of
+  /// @throws io_error, format_error  as `open` and `packed_rows::rows_of`
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;

@@ -43,7 +43,7 @@ struct source_sample {
   friend bool operator==(const source_sample&, const source_sample&) = default;
 };
 
-/// Samples [first, last) of a source, which together serve each token of the source `times` times.
+/// Samples [first, last) of a source. Together, they serve each token of the source `times` times.
 struct sample_round {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -51,7 +51,7 @@ struct sample_round {
   std::string name;  ///< e.g. "epoch 3"
 };
 
-/// Tokens [first, last) of a source's stream that a round does not serve, and the reason.
+/// Tokens [first, last) of a source's stream that a round does not serve, and the reason why not.
 struct left_out {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -117,7 +117,7 @@ class MILLRACE_EXPORT run {
   virtual std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const = 0;
 
   /// Replaces `out` with the offset of each piece in its row, in tokens.
-  /// @throws as pieces
+  /// @throws as `pieces`
   virtual void starts_of(const source_sample& sample, std::span<const piece> pieces,
                          std::vector<std::int64_t>& out) const;
 
@@ -125,13 +125,13 @@ class MILLRACE_EXPORT run {
   ///
   /// @param boundaries  if true, fills in `out.boundaries`; always done for packed rows
   /// @pre 0 <= position < end()
-  /// @throws as pieces
+  /// @throws as `pieces`
   virtual void text_of(std::int64_t position, bool boundaries, sample_text& out) const = 0;
 
-  /// All positions below `before`, in ascending order, whose samples contain a token of the
-  /// sequences, even if only as the last label.
+  /// Returns all positions below `before` whose samples contain any token of the sequences, even if
+  /// only as the last label. The positions are in ascending order.
   /// @param before  at most end()
-  /// @throws as pieces
+  /// @throws as `pieces`
   virtual std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                                    std::int64_t before) const = 0;
 
@@ -141,7 +141,7 @@ class MILLRACE_EXPORT run {
   /// The round that a sample of a source belongs to.
   virtual sample_round round_of(std::int64_t source, std::int64_t k) const = 0;
   /// The tokens of a source that a round does not serve.
-  /// @throws as pieces
+  /// @throws as `pieces`
   virtual std::vector<left_out> left_out_of(std::int64_t source,
                                             const sample_round& round) const = 0;
 
@@ -149,8 +149,8 @@ class MILLRACE_EXPORT run {
   /// @throws config_error  a segment of the schedule begins at another position
   virtual void check_steps([[maybe_unused]] const batch_steps& steps) const {}
 
-  /// Describes the order as part of a state. In `data`, only prefixes, names and weights are filled
-  /// in.
+  /// Describes the order in the form of a state. Of each entry of `data`, only the prefix, the name
+  /// and the weight are filled in.
   virtual run_state description() const = 0;
 
  protected:
@@ -159,15 +159,15 @@ class MILLRACE_EXPORT run {
   run& operator=(const run&) = default;
 };
 
-/// One dataset in stored order, once: sample k is window k of `token_windows`. Copies share their
-/// contents.
+/// Serves one dataset once, in stored order: sample k is window k of `token_windows`. Copies share
+/// their contents.
 ///
 ///     const millrace::dataset::indexed_dataset data("out/web_text_document");
 ///     const millrace::dataset::stored_run run(data, 4096);  // seq_len
 ///     millrace::loader::batch_loader loader(run, {.batch_size = 8});
 class MILLRACE_EXPORT stored_run : public run {
  public:
-  /// @throws config_error  as token_windows
+  /// @throws config_error  as `token_windows`
   stored_run(std::shared_ptr<const indexed_dataset> data, std::int64_t seq_len);
   /// @param data  must outlive the run
   /// @throws as above

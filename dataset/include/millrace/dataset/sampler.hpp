@@ -29,7 +29,7 @@ class edited_stream;
 class run;
 struct cyclic_layout;
 
-/// The sampler, which puts samples into micro-batches: Megatron's `--dataloader-type` and
+/// The rule that assigns samples to micro-batches: Megatron's `--dataloader-type` and
 /// `--full-validation`.
 enum class sampler_type : std::uint8_t {
   single,           ///< every sample once, in the order of the run
@@ -73,15 +73,16 @@ struct batch_number {
   std::int64_t step = 0;           ///< of the run, from 0
   std::int64_t micro_batch = 0;    ///< in the step, from 0
   std::int64_t micro_batches = 1;  ///< per step; without drop_last, the last step may have fewer
-  std::int64_t first_sample = 0;   ///< index of the sample in row 0, over all ranks, from the start
-  std::int64_t consumed = 0;       ///< samples consumed by all ranks after this micro-batch
+  /// Index of the sample in row 0, among the served samples of all ranks.
+  std::int64_t first_sample = 0;
+  std::int64_t consumed = 0;  ///< samples that all ranks have consumed after this micro-batch
 
   friend bool operator==(const batch_number&, const batch_number&) = default;
 };
 
-/// Identifies a row of a step by its data-parallel rank and its slot, an index into all rows of
-/// that rank in the step. With b rows per micro-batch, slot s is in micro-batch s / b, at row s mod
-/// b.
+/// Identifies a row of a step by its data-parallel rank and its slot. The slot is an index into all
+/// rows that the rank has in the step: with b rows per micro-batch, slot s is row s mod b of
+/// micro-batch floor(s / b).
 struct slot_place {
   std::int64_t step = 0;
   std::int64_t rank = 0;
@@ -100,7 +101,7 @@ struct served_place {
   friend bool operator==(const served_place&, const served_place&) = default;
 };
 
-/// Positions of one pass over a run, and the reason why they are not served exactly once in order.
+/// Positions of one pass over a run, and the reason why each is not simply served once.
 struct explained_positions {
   position_range positions;
   std::string why;  ///< e.g. "edit 0, skip_samples: loss spike"
@@ -109,9 +110,10 @@ struct explained_positions {
 };
 
 /// Describes what happens to the positions of one pass while a part of the run is served. Positions
-/// in none of these lists are served before or after that part, or never. Ranges are in any order.
+/// that are in none of these lists are served before or after that part, or never. Each list may be
+/// in any order.
 struct position_turns {
-  std::vector<position_range> here;          ///< served in that part, in order
+  std::vector<position_range> here;          ///< served for the first time in that part
   std::vector<explained_positions> dropped;  ///< never served
   std::vector<explained_positions> again;    ///< served again in that part
 };
@@ -119,9 +121,9 @@ struct position_turns {
 /// Maps each (step, rank, row) to the position of the run that it serves, and back. Only this class
 /// implements how Megatron's samplers, batch-size ramp-ups, edits and resuming affect this mapping.
 ///
-/// Served samples are numbered from the start of the run over all ranks. With W = batch_size *
-/// world_size, the first sample of micro-batch t of rank r is
-/// consumed_samples + t * W + r * batch_size:
+/// Served samples are numbered from the start of the run, over all ranks. With W = batch_size *
+/// world_size, the first sample of micro-batch t of rank r is consumed_samples + t * W + r *
+/// batch_size. The mapping goes through this number:
 ///
 ///   step, micro-batch, rank, row  <->  sample  ->  position  (by edits, or the shuffle of a pass)
 ///
@@ -137,18 +139,18 @@ struct position_turns {
 ///       for (const std::int64_t position : positions) std::cout << position << '\n';
 ///     }
 ///
-/// A value type; copies share the shuffles of cyclic. Thread-safe. Forward lookups take O(log
-/// edits) time. With cyclic, the first lookup in a pass also shuffles the pass, which takes
-/// O(samples of the run).
+/// A value type; copies share the shuffles of the `cyclic` sampler. Thread-safe. Lookups of
+/// positions take O(log edits) time. With the `cyclic` sampler, the first lookup in a pass also
+/// shuffles the pass, which takes O(samples of the run).
 class MILLRACE_EXPORT sampler {
  public:
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
 
   /// @param end    number of positions: `run::end()`
-  /// @param edits  single only; null: no edits
-  /// @throws config_error  as `check`; there are edits although the sampler is not single;
-  ///                       `consumed_samples` is beyond the end or inside a micro-batch; or the
-  ///                       run has too few samples, or no end although the sampler needs one
+  /// @param edits  for the `single` sampler only; null: no edits
+  /// @throws config_error  as `check`; there are edits although the sampler is not `single`;
+  ///                       `consumed_samples` is after the end or inside a micro-batch; or the run
+  ///                       has too few samples, or has no end although the sampler needs one
   sampler(std::int64_t end, const sampler_options& options,
           std::shared_ptr<const edited_stream> edits = nullptr);
 
@@ -169,8 +171,8 @@ class MILLRACE_EXPORT sampler {
 
   /// Micro-batch t of a rank, counted from `consumed_samples`.
   ///
-  /// @param positions  replaced by the positions of its rows; fewer than batch_size, or none, in a
-  ///                   short last micro-batch
+  /// @param positions  replaced by the positions of its rows; a short last micro-batch has fewer
+  ///                   than batch_size rows, or none
   /// @pre 0 <= t < count(), 0 <= rank < world_size
   batch_number batch(std::int64_t t, std::int64_t rank, std::vector<std::int64_t>& positions) const;
 
@@ -180,8 +182,8 @@ class MILLRACE_EXPORT sampler {
   /// The position of a served sample.
   /// @pre first_sample() <= sample < end_sample()
   std::int64_t position_of(std::int64_t sample) const;
-  /// The pass that serves a sample, for cyclic; otherwise 0.
-  /// @pre as position_of
+  /// For the `cyclic` sampler, the pass that serves a sample; otherwise 0.
+  /// @pre as `position_of`
   std::int64_t pass_of(std::int64_t sample) const noexcept;
 
   // --- back ---
@@ -189,16 +191,16 @@ class MILLRACE_EXPORT sampler {
   /// The slot that serves a sample.
   /// @pre first_sample() <= sample
   slot_place slot_of(std::int64_t sample) const noexcept;
-  /// All places that serve one of the given positions as a sample below `before`, sorted by sample.
-  /// For cyclic, takes O(samples of the run) per pass.
+  /// Returns all places where a sample below `before` serves one of the given positions, sorted by
+  /// sample. For the `cyclic` sampler, takes O(samples of the run) per pass.
   std::vector<served_place> all_served(std::span<const std::int64_t> positions,
                                        std::int64_t before) const;
-  /// Upper bound: no sample below `before` serves the returned position or a later one.
+  /// Returns an upper bound: samples below `before` serve only positions below it.
   std::int64_t reached(std::int64_t before) const noexcept;
 
   // --- steps ---
 
-  /// Slots per rank in a step.
+  /// Number of slots that each rank has in a step.
   std::int64_t slots(std::int64_t step) const noexcept {
     return steps_.samples_of(step) / options_.world_size;
   }
@@ -207,7 +209,7 @@ class MILLRACE_EXPORT sampler {
   std::int64_t first_sample_of(std::int64_t step) const noexcept {
     return steps_.first_position(step) + offset_;
   }
-  /// The last step whose samples are all below 2^63.
+  /// The last step whose samples all have indices below 2^63.
   std::int64_t last_step() const noexcept {
     return steps_.step_of(unbounded) - (offset_ == 0 ? 1 : 2);
   }
@@ -215,24 +217,26 @@ class MILLRACE_EXPORT sampler {
   std::int64_t first_whole_step() const noexcept {
     return steps_.done_at(options_.consumed_samples - offset_);
   }
-  /// The step after the last one whose samples are all served and below `before`.
+  /// The step after the last complete one: all samples of a complete step are served and below
+  /// `before`.
   std::int64_t end_of_whole_steps(std::int64_t before = unbounded) const noexcept;
 
   // --- for audits ---
 
-  /// Returns what happens to the positions of each pass that samples [begin, end) belong to. The
-  /// key is the pass. Takes O(end - begin) time for cyclic, otherwise O(edits).
+  /// For each pass that serves any of samples [begin, end), returns what happens to the positions
+  /// of that pass. The map's key is the pass. Takes O(end - begin) time for the `cyclic` sampler,
+  /// otherwise O(edits).
   /// @pre first_sample() <= begin <= end <= end_sample()
   std::map<std::int64_t, position_turns> turns(std::int64_t begin, std::int64_t end) const;
-  /// The dropped positions of a pass.
+  /// Returns the positions of a pass that are dropped.
   std::vector<explained_positions> dropped_in(std::int64_t pass) const;
-  /// Positions that edits drop between the last sample served before `begin` and the first sample
-  /// served from `end` on. For the positions that cyclic drops, see `turns`.
-  /// @pre as turns
+  /// Returns the positions that edits drop between the last sample before `begin` and the first
+  /// sample at or after `end`. For the positions that the `cyclic` sampler drops, see `turns`.
+  /// @pre as for `turns`
   std::vector<position_range> dropped_between(std::int64_t begin, std::int64_t end) const;
 
  private:
-  /// The place of a row in the passes of the cyclic sampler.
+  /// The place of a micro-batch in the passes of the `cyclic` sampler.
   struct drawn_place {
     std::int64_t epoch;
     std::int64_t batch;  // index among the rank's micro-batches of the epoch
@@ -249,7 +253,7 @@ class MILLRACE_EXPORT sampler {
   void check_part_of_step() const;
   std::int64_t micro_batches_of(std::int64_t step) const noexcept;
   cyclic_layout layout() const noexcept;
-  /// Micro-batches per epoch and rank, without the extra one that some ranks may have.
+  /// Micro-batches per epoch and rank, without the extra micro-batch that some ranks may have.
   std::int64_t counted() const noexcept;
   drawn_place drawn_place_of(std::int64_t t, std::int64_t rank) const noexcept;
   std::optional<std::int64_t> turn_of(const drawn_place& place, std::int64_t rank) const noexcept;
@@ -267,14 +271,14 @@ class MILLRACE_EXPORT sampler {
   std::int64_t limit_ = unbounded;  // single: number of samples, with edits
   std::int64_t end_sample_ = unbounded;
   std::int64_t count_ = unbounded;
-  std::int64_t offset_ = 0;       // samples of a step that come before its first micro-batch
+  std::int64_t offset_ = 0;       // samples of each step that precede its first micro-batch
   std::int64_t first_epoch_ = 0;  // cyclic: the epoch of consumed_samples
   std::int64_t first_batch_ = 0;  // cyclic: the micro-batch of that epoch
   std::shared_ptr<const edited_stream> edits_;
   std::shared_ptr<draws> draws_;
 };
 
-/// Returns the stream of a run with edits. Looks up blocked documents in the run.
+/// Returns the stream that a run serves with edits. Finds blocked documents in the run.
 ///
 /// @throws config_error  as `edited_stream`; blocked documents do not exist in the run; or the run
 ///                       has no end although documents are blocked

@@ -71,7 +71,7 @@ MILLRACE_EXPORT void check(const edit& e, std::size_t number);
 
 /// Identifies a dataset of a run.
 struct state_source {
-  std::string prefix = {};  ///< its path; may change
+  std::string prefix = {};  ///< path without `.bin` and `.idx`; may change
   double weight = 1;        ///< in the blend, if there is no schedule and weights are used
   std::int64_t tokens = 0;
   std::int64_t sequences = 0;
@@ -109,26 +109,26 @@ struct state_segment {
 ///       loader.load_state(millrace::dataset::parse_state(json));
 ///     }
 struct run_state {
-  std::string order = "instant";  ///< or megatron; or stored: one dataset in stored order
-  std::uint64_t seed = 1234;      ///< instant uses all 64 bits, megatron 32
+  std::string order = "instant";  ///< or "megatron", or "stored" (one dataset in stored order)
+  std::uint64_t seed = 1234;      ///< the order `instant` uses all 64 bits, `megatron` uses 32
   std::int64_t seq_len = 0;
   bool extra_token = true;
-  std::string packing = "none";  ///< or best_fit
+  std::string packing = "none";  ///< or "best_fit"
   std::int64_t pad_documents_to = 1;
-  std::string split = {};                  ///< as given, e.g. "969, 30, 1"; empty: none
-  std::string split_part = "train";        ///< or valid, test
-  std::vector<std::int64_t> samples = {};  ///< requested of train, valid, test; -1: one epoch.
-                                           ///< They affect only the order megatron
+  std::string split = {};                  ///< as given, e.g. "969, 30, 1"; empty: no split
+  std::string split_part = "train";        ///< or "valid" or "test"
+  std::vector<std::int64_t> samples = {};  ///< requested for train, valid and test; -1: one epoch.
+                                           ///< They affect only the order `megatron`
   double surplus = 0.005;                  ///< mid_level_dataset_surplus
-  /// Megatron only: true if datasets have weights. Otherwise they are blended by length, or each
-  /// sample is served once if no number of samples is requested.
+  /// Order `megatron` only: true if datasets have weights. If false, they are blended by length or,
+  /// if no number of samples is requested, each sample is served once.
   bool weighted = true;
-  /// Megatron blends only: twice or fused (blend_rounding.hpp).
+  /// Blends of the order `megatron` only: "twice" or "fused" (see `blend_rounding`).
   std::string blend_rounding = "twice";
   bool drop_last_partial_sequence = true;  ///< drop_last_partial_validation_sequence
   std::int64_t global_batch = 0;
   std::vector<std::int64_t> rampup_batch = {};  ///< start, increment, samples; empty: none
-  std::string sampler = "single";               ///< or cyclic, full_validation, hybrid
+  std::string sampler = "single";               ///< or "cyclic", "full_validation" or "hybrid"
   std::int64_t micro_batch = 0;                 ///< cyclic only; otherwise 0
   std::int64_t ranks = 0;                       ///< cyclic only: data-parallel ranks; otherwise 0
   std::int64_t sampled = 0;                     ///< cyclic only: samples in the order; otherwise 0
@@ -164,8 +164,8 @@ class edited_stream;
 
 /// Differences that are allowed between a saved state and the run that resumes from it.
 struct resume_terms {
-  /// Names of options in the state ("seed", "data", "edits") that may differ. Future samples use
-  /// the new value.
+  /// Options that may differ, by their names in the state: "seed", "data", "edits" etc. Future
+  /// samples use the new value.
   std::vector<std::string> allow = {};
   /// Number of steps that the saved run has begun. With edits, these are all steps up to the one
   /// that contains the furthest position served. Segments of a schedule that begin before this step
@@ -181,18 +181,17 @@ struct resume_terms {
 
 /// Checks that a run can resume from a saved state, so that it serves every sample as the saved run
 /// would have.
-///
 /// - Every option must be the same. `samples` and `weighted` are compared only for the order
-///   megatron, which depends on them, and `blend_rounding` only for megatron blends.
+///   `megatron`, which depends on them. `blend_rounding` is compared only for blends of that order.
 /// - Two datasets are the same if their roots are equal or, if one of them has no root, if their
-///   sizes are equal. Their paths may differ. Their names may differ only for the order megatron,
-///   because the order instant depends on names.
+///   sizes are equal. Their paths may differ. Their names may differ only for the order `megatron`,
+///   because the order `instant` depends on names.
 /// - A schedule may change from the first step that has not begun, and may then have more datasets.
 /// - Edits may be appended if the samples that were served stay the same. Saved edits may not be
-///   removed, even if they concern future samples.
-/// - With the sampler cyclic, the number of ranks and the micro-batch size may change only between
-///   epochs: consumed_samples must be a multiple of the samples per epoch, both with the old and
-///   with the new values.
+///   removed, even if they concern only future samples.
+/// - With the `cyclic` sampler, the number of ranks and the micro-batch size may change only at the
+///   end of an epoch: consumed_samples must be a multiple of the samples per epoch, both with the
+///   old and with the new values.
 ///
 /// Example: resume with another seed.
 ///

@@ -43,9 +43,9 @@ struct document_piece {
 struct served_sample {
   slot_place slot;
   std::int64_t served = 0;    ///< index among the served samples
-  std::int64_t position = 0;  ///< in the run without edits and passes
+  std::int64_t position = 0;  ///< in the run without edits; with `cyclic`, in one pass
   source_sample sample;
-  std::int64_t k = 0;  ///< index in the source; with cyclic, counted over all passes
+  std::int64_t k = 0;  ///< index in the source; with the `cyclic` sampler, counted over all passes
   std::vector<document_piece> pieces;  ///< in order; the last token may be only a label
   std::int64_t padding = 0;            ///< padding tokens after pieces or documents
 };
@@ -59,13 +59,14 @@ struct appearance {
   std::int64_t k = 0;   ///< as in served_sample
   std::int64_t at = 0;  ///< offset of its first token in the sample, in tokens
   std::int64_t tokens = 0;
-  bool label_only = false;  ///< its only token there is the last label, not an input
+  /// The document's only token in this sample is the last label, which is not an input.
+  bool label_only = false;
 
   friend bool operator==(const appearance&, const appearance&) = default;
 };
 
-/// Finds the documents that a slot serves, and the slots that serve a document, by the same sampler
-/// and run that the loader uses. Opens a dataset when one of its documents is needed. Thread-safe.
+/// Finds the documents that a slot serves, and the slots that serve a document. Uses the same
+/// sampler and run as the loader. Opens a dataset when one of its documents is needed. Thread-safe.
 ///
 /// Example: which documents does rank 3 get in step 100?
 ///
@@ -77,29 +78,31 @@ struct appearance {
 class MILLRACE_EXPORT run_places {
  public:
   /// @param order      must outlive this
-  /// @param most_open  most datasets that are kept open
+  /// @param most_open  maximum number of datasets that are kept open
   run_places(const run& order, const sampler& ranks, std::size_t most_open = 512);
 
-  /// The sample that a slot serves. Takes O(log documents) plus the run's own time.
+  /// Returns the sample that a slot serves. Takes O(log documents) time plus the time of
+  /// `run::pieces`.
   ///
   /// @throws config_error  the step, rank or slot does not exist or is not served
   /// @throws io_error, format_error  a dataset cannot be read
   served_sample at(const slot_place& slot) const;
 
-  /// The slots that serve a token of a document, in order, for served samples below `before`.
+  /// Returns the slots that serve a token of a document, in order. Considers only served samples
+  /// below `before`.
   ///
   /// @pre 0 <= source < source_count() of the run
   /// @throws config_error  the document does not exist
   /// @throws io_error, format_error  a dataset cannot be read
   std::vector<appearance> of(std::int64_t source, std::int64_t document, std::int64_t before) const;
 
-  /// As above, for the dataset with this prefix. A blend may contain it several times; the result
-  /// covers all of them.
+  /// As above, for the dataset with this prefix. If a blend contains the dataset several times, the
+  /// result covers all of them.
   /// @throws config_error  also if the run does not have this dataset
   std::vector<appearance> of(const std::filesystem::path& prefix, std::int64_t document,
                              std::int64_t before) const;
 
-  /// Opens a source and returns its documents.
+  /// Returns the documents of a source, after opening the source.
   /// @throws io_error, format_error  the source cannot be opened
   std::shared_ptr<const source_documents> documents(std::int64_t source) const;
 
@@ -119,17 +122,17 @@ struct audit_fault {
   friend bool operator==(const audit_fault&, const audit_fault&) = default;
 };
 
-/// The reason why tokens are not served exactly once, and their number.
+/// A reason why tokens are not served exactly once, and the number of these tokens.
 using explained_tokens = std::pair<std::string, std::int64_t>;
 
-/// An account of the tokens of a source in one round (one or more epochs). A token counts each time
+/// Accounts for the tokens of a source in one round (one or more epochs). A token counts each time
 /// it is an input. If every token that edits replay in the audited steps is served again, this
 /// equation holds:
 ///
 ///   tokens * times = served + not_in_steps + all of left_out + holes
 struct audit_ledger {
   std::int64_t source = 0;
-  sample_round round;       ///< with cyclic, samples are counted over all passes
+  sample_round round;       ///< with the `cyclic` sampler, samples are counted over all passes
   std::int64_t tokens = 0;  ///< tokens in the whole dataset
 
   std::int64_t samples = 0;                ///< served
@@ -137,10 +140,11 @@ struct audit_ledger {
   std::int64_t not_in_steps = 0;           ///< tokens only in samples before or after these steps
   std::vector<explained_tokens> left_out;  ///< dropped by the order, then by edits or the sampler
   std::int64_t holes = 0;                  ///< tokens missing for no known reason
-  std::vector<explained_tokens> replayed;  ///< in addition to `served`: served again by edits
-  std::int64_t repeated = 0;               ///< in addition: served more often than expected
-  std::int64_t label_only = 0;  ///< in addition: last labels, which are inputs of the next window
-  std::int64_t padding = 0;     ///< in addition: tokens of no document
+  std::vector<explained_tokens> replayed;  ///< not in `served`: served again by edits
+  std::int64_t repeated = 0;               ///< not in `served`: served more often than expected
+  /// Not in `served`: last labels, which are inputs of the next window.
+  std::int64_t label_only = 0;
+  std::int64_t padding = 0;         ///< not in `served`: tokens of no document
   std::vector<audit_fault> faults;  ///< the first `most_faults`
 
   bool sound() const noexcept { return holes == 0 && repeated == 0; }
@@ -148,18 +152,20 @@ struct audit_ledger {
 
 struct audit_options {
   std::size_t most_changes = std::size_t{1} << 26;  ///< counts in memory at a time, 16 bytes each
-  std::size_t most_faults = 16;                     ///< most faults reported per ledger
-  std::size_t most_open = 512;                      ///< most indices that are kept open
+  /// Maximum number of faults reported per ledger.
+  std::size_t most_faults = 16;
+  /// Maximum number of indices that are kept open.
+  std::size_t most_open = 512;
 };
 
 /// Counts how often a run serves each token in steps [first_step, last_step), over every rank and
-/// slot. Missing tokens are explained by samples of other steps, by samples that edits or the
-/// sampler drop, and by tokens that the order leaves out. Missing tokens without an explanation are
-/// holes. Tokens that are served too often are explained by samples that edits replay, or else
-/// count as repeated.
+/// slot. There are three explanations for a missing token: a sample of another step has it, its
+/// sample is dropped by edits or the sampler, or the order leaves the token out. A missing token
+/// without an explanation is a hole. A token that is served too often is explained by a replayed
+/// sample; otherwise, it counts as repeated.
 ///
-/// If the counts of all sources exceed `most_changes`, the streams are divided into parts, and the
-/// steps are walked once for each part. This bounds the memory but takes more time.
+/// If the counts of all sources exceed `most_changes`, the streams are divided into parts, and all
+/// steps are processed once for each part. This bounds the memory but takes more time.
 ///
 /// Example: check one whole pass over a run.
 ///

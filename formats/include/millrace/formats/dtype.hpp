@@ -14,8 +14,8 @@
 
 namespace millrace::formats {
 
-/// The type of a dataset's tokens. The values are on disk (byte 17 of an `.idx`), so never renumber
-/// them. Codes 6 and 7 are float64 and float32, in this order. See formats/spec/mmidx.md.
+/// The type of a dataset's tokens. Files contain these values (byte 17 of an `.idx`), so never
+/// renumber them. Code 6 is float64 and code 7 is float32. See formats/spec/mmidx.md.
 enum class dtype : std::uint8_t {
   uint8 = 1,
   int8 = 2,
@@ -27,7 +27,7 @@ enum class dtype : std::uint8_t {
   uint16 = 8,
 };
 
-/// The dtype with this code on disk, or nothing.
+/// Returns the dtype with this code in files; nullopt if there is none.
 constexpr std::optional<dtype> dtype_from_code(std::uint8_t code) noexcept {
   if (code < 1 || code > 8) return std::nullopt;
   return static_cast<dtype>(code);
@@ -52,7 +52,7 @@ constexpr std::size_t size_bytes(dtype type) noexcept {
   return 0;
 }
 
-/// numpy's name of the type, e.g. "uint16".
+/// numpy's name for the type, e.g. "uint16".
 constexpr std::string_view name(dtype type) noexcept {
   switch (type) {
     case dtype::uint8:
@@ -75,7 +75,7 @@ constexpr std::string_view name(dtype type) noexcept {
   return "";
 }
 
-/// The dtype that holds `T`, one of the eight types that a dataset can hold.
+/// The dtype that holds `T`, which must be one of the eight types that a dataset can hold.
 template <class T>
 constexpr dtype dtype_of() noexcept {
   if constexpr (std::is_same_v<T, std::uint8_t>)

@@ -50,7 +50,8 @@ struct mmidx_header {
   std::uint64_t document_index_size = 0;
 };
 
-/// Lists the header's fields after the magic, in file order. Reader and writer share this list.
+/// Lists the header's fields after the magic, in file order. The reader and the writer share this
+/// list.
 template <class Io, class Header>
 requires std::is_same_v<std::remove_const_t<Header>, mmidx_header>
 void fields(Io& io, Header& header) {
@@ -80,7 +81,7 @@ struct mmidx_layout {
   }
 };
 
-/// A parsed `.idx`. It views the bytes it was parsed from, which must outlive it.
+/// A parsed `.idx`. Refers to the bytes that it was parsed from, which must outlive it.
 struct mmidx_view : mmidx_layout {
   unaligned_span<std::int32_t> lengths;         ///< [sequence_count], tokens
   unaligned_span<std::int64_t> pointers;        ///< [sequence_count], bytes into the `.bin`
@@ -90,15 +91,15 @@ struct mmidx_view : mmidx_layout {
   std::uint64_t bin_size_bytes = 0;
 };
 
-/// Parses the header and compares its counts with the size of the file.
+/// Parses the header and checks its counts against the size of the file.
 ///
 /// @param head       the first `mmidx_header_bytes` of the file, or the whole file if it is shorter
 /// @param file_size  in bytes
 /// @throws format_error  the header is invalid, or its counts do not fit the size of the file.
 mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uint64_t file_size);
 
-/// Checks the first and last entries of the arrays: checks 9 to 12 of formats/spec/mmidx.md. It
-/// fetches them through `read`, so the file need not be in memory.
+/// Checks the first and last entries of the arrays: checks 9 to 12 of formats/spec/mmidx.md.
+/// Fetches the entries through `read`, so the file need not be in memory.
 ///
 /// @param read  `read(offset, value)` fills `value`, an int32 or int64, from byte `offset` of the
 ///              file
@@ -109,8 +110,8 @@ std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read);
 
 /// Parses an `.idx` in O(1). Makes the checks listed under "At open" in formats/spec/mmidx.md.
 ///
-/// It does not look at entries in the middle of the arrays. Code that uses such an entry must check
-/// it first; `verify_mmidx` checks all of them.
+/// Does not look at entries in the middle of the arrays. Code that uses such an entry must check
+/// the entry first; `verify_mmidx` checks all entries.
 ///
 /// @throws format_error  the bytes are not a complete `.idx`, or contradict each other.
 mmidx_view parse_mmidx(std::span<const std::byte> file);
@@ -150,7 +151,7 @@ inline mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uin
   }
   const std::uint64_t sequences = header.sequence_count;
   const std::uint64_t ends = header.document_index_size;
-  // Divide instead of multiplying: with a hostile count, a product could wrap.
+  // Divide instead of multiplying, because with a hostile count, a product could wrap.
   const std::uint64_t room = file_size - mmidx_header_bytes;
   if (sequences > room / 12) {
     throw format_error(18, "the header counts " + std::to_string(sequences) +

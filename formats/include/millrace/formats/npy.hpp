@@ -40,11 +40,11 @@ namespace millrace::formats {
 
 inline constexpr std::array<unsigned char, 6> npy_magic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-/// The size in bytes of an array of this shape. Nothing if the product of the element size and all
+/// The size in bytes of an array of this shape. nullopt if the product of the element size and all
 /// nonzero dimensions exceeds 2^63 - 1, even if another dimension is 0.
 std::optional<std::uint64_t> npy_data_bytes(npy_type type, std::span<const std::uint64_t> shape);
 
-/// A parsed `.npy`. `data` views the bytes it was parsed from, which must outlive it.
+/// A parsed `.npy`. `data` refers to the bytes that it was parsed from, which must outlive it.
 struct npy_view {
   npy_type type;
   std::vector<std::uint64_t> shape;  ///< empty for a scalar, which has one element
@@ -59,9 +59,9 @@ struct npy_view {
 
 /// Parses a `.npy` of little-endian numbers. Makes the checks listed in formats/spec/npy.md.
 ///
-/// @throws format_error  the bytes are not a complete `.npy`, contradict each other, or hold what
-///                       this reader does not support: other versions, big-endian numbers,
-///                       column-major order, objects.
+/// @throws format_error  the bytes are not a complete `.npy`, contradict each other, or use a
+///                       feature that this reader does not support: another version, big-endian
+///                       numbers, column-major order, objects.
 npy_view parse_npy(std::span<const std::byte> file);
 
 /// Encodes all bytes before the elements, exactly as numpy.save writes them.
@@ -106,7 +106,7 @@ inline std::optional<std::uint64_t> npy_data_bytes(npy_type type,
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::uint64_t bytes = type.size_bytes;
   for (const std::uint64_t size : shape) {
-    if (size == 0) continue;  // strides are products of the other sizes, and must not wrap
+    if (size == 0) continue;  // strides are products of the nonzero sizes, and must not wrap
     if (size > most / bytes) return std::nullopt;
     bytes *= size;
   }
@@ -164,8 +164,8 @@ inline std::vector<std::byte> encode_npy_header(npy_type type,
   text += shape.size() == 1 ? ",), }" : "), }";
   // numpy leaves room for a first size of up to 21 digits, so that an array can grow in place.
   if (!shape.empty()) text.append(21 - std::to_string(shape[0]).size(), ' ');
-  // Then 1 to 64 spaces, so that the elements start at a multiple of 64. numpy never writes 0
-  // spaces.
+  // Then append 1 to 64 spaces, so that the elements start at a multiple of 64. numpy never appends
+  // 0 spaces.
   text.append(64 - (npy_prefix_bytes + text.size() + 1) % 64, ' ');
   text += '\n';
 

@@ -58,7 +58,7 @@ struct rows_header {
   std::uint32_t has_root = 0;  ///< 1 if the dataset had a `.sum`, else 0
   std::array<std::byte, 32> root{};
 
-  /// The number of blocks of documents. The last block may be short.
+  /// The number of blocks of documents. The last block may have fewer documents.
   ///
   /// @pre 0 <= first_document <= last_document
   std::uint64_t block_count() const noexcept {
@@ -68,8 +68,8 @@ struct rows_header {
   friend bool operator==(const rows_header&, const rows_header&) = default;
 };
 
-/// Lists the header's fields after the magic, in file order and without the root. Reader and writer
-/// share this list.
+/// Lists the header's fields after the magic, in file order, without the root. The reader and the
+/// writer share this list.
 template <class Io, class Header>
 requires std::is_same_v<std::remove_const_t<Header>, rows_header>
 void fields(Io& io, Header& header) {
@@ -86,7 +86,7 @@ void fields(Io& io, Header& header) {
   io("the root flag", header.has_root);
 }
 
-/// A parsed table. `ends` views the bytes it was parsed from, which must outlive it.
+/// A parsed table. `ends` refers to the bytes that it was parsed from, which must outlive it.
 struct rows_view {
   rows_header header;
   unaligned_span<std::int64_t> ends;  ///< [block_count()]: rows in each block and all before it

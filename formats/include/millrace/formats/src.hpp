@@ -18,7 +18,7 @@
 #include <millrace/formats/detail/byte_writer.hpp>
 #include <millrace/formats/detail/src_code.hpp>
 
-/// `P.src`: for each document of `P.bin`, the place in the inputs that it comes from.
+/// `P.src`: the place in the inputs from which each document of `P.bin` comes.
 /// Specification: formats/spec/src.md.
 ///
 // Example:
@@ -56,7 +56,8 @@ struct src_header {
   std::uint64_t names_bytes = 0;
 };
 
-/// Lists the header's fields after the magic, in file order. Reader and writer share this list.
+/// Lists the header's fields after the magic, in file order. The reader and the writer share this
+/// list.
 template <class Io, class Header>
 requires std::is_same_v<std::remove_const_t<Header>, src_header>
 void fields(Io& io, Header& header) {
@@ -68,8 +69,8 @@ void fields(Io& io, Header& header) {
   io("the size of the names", header.names_bytes);
 }
 
-/// An entry of the directory: the place of a group's first document, and the byte of the payload at
-/// which the group begins.
+/// An entry of the directory: the place of the first document in a group, and the byte of the
+/// payload at which the group begins.
 struct src_group {
   std::uint32_t input = 0;
   std::int64_t line = 1;
@@ -90,8 +91,8 @@ constexpr std::uint64_t src_group_count(std::uint64_t documents) noexcept {
   return documents / src_group_documents + (documents % src_group_documents != 0 ? 1 : 0);
 }
 
-/// A parsed `.src`. It views the bytes it was parsed from, which must outlive it. Any number of
-/// threads may read it at once.
+/// A parsed `.src`. Refers to the bytes that it was parsed from, which must outlive it. Any number
+/// of threads may read it at once.
 class src_view {
  public:
   std::uint64_t document_count() const noexcept { return header_.document_count; }
@@ -105,14 +106,14 @@ class src_view {
     return names_[input];
   }
 
-  /// The position in the file of a group's directory entry, for messages.
+  /// The byte offset in the file of a group's directory entry, for messages.
   ///
   /// @pre group < src_group_count(document_count())
   std::uint64_t directory_offset(std::uint64_t group) const noexcept {
     return src_header_bytes + payload_.size() + group * src_group_bytes;
   }
 
-  /// The place that a document comes from. Takes constant time: it decodes at most 64 documents.
+  /// The place from which a document comes. Takes constant time: it decodes at most 64 documents.
   /// The `input` of the result is below input_count().
   ///
   /// @pre document < document_count()
@@ -143,8 +144,8 @@ class src_view {
 /// @throws format_error  the bytes are not a complete `.src`, or contradict each other.
 src_view parse_src(std::span<const std::byte> file);
 
-/// Reads the places of all documents front to back, one group at a time. The view must outlive the
-/// cursor.
+/// Reads the places of all documents from front to back, one group at a time. The view must outlive
+/// the cursor.
 class src_cursor {
  public:
   explicit src_cursor(const src_view& view) noexcept : view_(&view) {}
@@ -152,7 +153,7 @@ class src_cursor {
   /// The places of the next group, or an empty span after the last group. They are valid until the
   /// next call.
   ///
-  /// @throws format_error  as src_view::decode_group
+  /// @throws format_error  as `src_view::decode_group`
   std::span<const source_place> next() {
     if (group_ == src_group_count(view_->document_count())) return {};
     return std::span(places_).first(view_->decode_group(group_++, places_));
@@ -203,8 +204,8 @@ inline src_header parse_src_header(byte_reader& reader) {
   return header;
 }
 
-/// Throws unless the counts exactly fill the `room` bytes after the header. The checks subtract and
-/// divide instead of adding and multiplying: with a hostile count, a sum or a product could wrap.
+/// Throws unless the counts exactly fill the `room` bytes after the header. Subtracts and divides
+/// instead of adding and multiplying, because with a hostile count, a sum or a product could wrap.
 inline void check_src_counts(const src_header& header, std::uint64_t room) {
   const auto too_many = [&](std::uint64_t at, std::uint64_t count, const char* what) {
     return format_error(at, "the header counts " + std::to_string(count) + what +

@@ -49,7 +49,8 @@ struct sum_header {
   std::uint64_t idx_bytes = 0;
 };
 
-/// Lists the header's fields after the magic, in file order. Reader and writer share this list.
+/// Lists the header's fields after the magic, in file order. The reader and the writer share this
+/// list.
 template <class Io, class Header>
 requires std::is_same_v<std::remove_const_t<Header>, sum_header>
 void fields(Io& io, Header& header) {
@@ -64,7 +65,7 @@ constexpr std::uint64_t sum_block_count(std::uint64_t size) noexcept {
   return size / sum_block_bytes + (size % sum_block_bytes != 0 ? 1 : 0);
 }
 
-/// A parsed `.sum`. It views the bytes it was parsed from, which must outlive it.
+/// A parsed `.sum`. Refers to the bytes that it was parsed from, which must outlive it.
 struct sum_view {
   std::uint64_t bin_bytes = 0;
   std::uint64_t idx_bytes = 0;
@@ -79,7 +80,7 @@ struct sum_view {
 /// @throws format_error  the bytes are not a complete `.sum`, or do not match the root.
 sum_view parse_sum(std::span<const std::byte> file);
 
-/// Parses the header and checks the size of the file, before the rest of the file is read.
+/// Parses the header and checks the size of the file. Needs only the first bytes of the file.
 ///
 /// @param begin       the first `sum_header_bytes` of the file, or the whole file if it is shorter
 /// @param file_bytes  size of the file in bytes
@@ -108,10 +109,12 @@ class block_checksums {
   block_checksums() = default;
   explicit block_checksums(const state& saved) noexcept : state_(saved) {}
 
-  /// Takes the next bytes and appends the CRC of each block that they complete to `completed`.
+  /// Takes the next bytes. Appends the CRC of each block that is complete with these bytes to
+  /// `completed`.
   void add(std::span<const std::byte> bytes, std::vector<std::uint32_t>& completed);
 
-  /// Appends the CRC of the last block if it is short. Call it after all bytes were added.
+  /// Appends the CRC of the last block if it is short. Call this function after all bytes were
+  /// added.
   void finish(std::vector<std::uint32_t>& completed) const;
 
   const state& save() const noexcept { return state_; }
@@ -140,7 +143,7 @@ inline sum_header parse_sum_header(std::span<const std::byte> begin, std::uint64
     throw format_error(12, "expected blocks of " + std::to_string(sum_block_bytes) +
                                " bytes, found " + std::to_string(header.block_bytes));
   }
-  // At most 2^44 blocks per file, so neither their sum nor four times the sum can wrap.
+  // Each file has at most 2^44 blocks, so neither their sum nor four times that sum can wrap.
   const std::uint64_t bin_blocks = sum_block_count(header.bin_bytes);
   const std::uint64_t idx_blocks = sum_block_count(header.idx_bytes);
   const std::uint64_t expected = sum_header_bytes + 4 * (bin_blocks + idx_blocks) + sum_root_bytes;

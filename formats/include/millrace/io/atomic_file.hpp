@@ -27,7 +27,7 @@
 namespace millrace::io {
 
 /// Another writer holds the lock on a partial file. The code of this error is EWOULDBLOCK. Catch
-/// this type instead of comparing the code: on Linux, EWOULDBLOCK equals EAGAIN, which a failing
+/// this type instead of comparing the code: on Linux, EWOULDBLOCK equals EAGAIN, which a failed
 /// write can report too.
 class MILLRACE_EXPORT file_busy : public io_error {
  public:
@@ -38,11 +38,11 @@ class MILLRACE_EXPORT file_busy : public io_error {
 ///
 /// Bytes go to `PATH.partial` in the same folder. `commit()` makes them durable and renames the
 /// partial file to PATH. Without a commit, the destructor removes the partial file, unless `keep()`
-/// was called. After SIGKILL the partial file stays. It is never mistaken for the finished file.
-/// The next writer of the same path empties it or resumes it.
+/// was called. After SIGKILL, the partial file remains, but its name shows that it is not finished.
+/// The next writer of the same path empties or resumes it.
 ///
-/// An advisory lock on the partial file keeps two writers of one path apart, if the file system has
-/// such locks. The lock ends with the process, however the process ends.
+/// If the file system has advisory locks, a lock on the partial file ensures that a path has only
+/// one writer at a time. The lock ends with the process, however the process ends.
 ///
 /// If PATH is a symbolic link, the file replaces the link, not its target. A moved-from or
 /// committed object owns nothing. Use an object from one thread at a time. Only
@@ -54,8 +54,8 @@ class atomic_file {
     go_on,   ///< keep the bytes of an earlier writer; implies `keep()`
   };
 
-  /// Opens and locks the partial file. Checks now for conditions that would make `commit()` fail,
-  /// so that the caller learns of them before it writes.
+  /// Opens and locks the partial file. Immediately checks for conditions that would make `commit()`
+  /// fail, so that the caller learns of them before it writes.
   ///
   /// @throws file_busy  another writer holds the lock.
   /// @throws io_error   the folder or the partial file cannot be opened; `path` names something
@@ -71,7 +71,7 @@ class atomic_file {
   const std::filesystem::path& partial_path() const noexcept { return partial_; }
   const unique_fd& fd() const noexcept { return fd_; }
 
-  /// Bytes appended so far, where the next `append` writes.
+  /// Number of bytes appended so far. The next `append` writes at this offset.
   std::uint64_t size_bytes() const noexcept { return size_; }
 
   /// @throws io_error  e.g. ENOSPC. Bytes appended before are not affected.
@@ -80,8 +80,8 @@ class atomic_file {
     size_ += bytes.size();
   }
 
-  /// Reserves `bytes` bytes of disk space, beginning `after` bytes after the end of the file, so
-  /// that a full disk is noticed early. Does nothing if the file system cannot reserve space.
+  /// Reserves `bytes` bytes of disk space, starting `after` bytes past the end of the file. So a
+  /// full disk is noticed early. Does nothing if the file system cannot reserve space.
   ///
   /// @throws io_error  fallocate fails, e.g. with ENOSPC.
   void reserve(std::uint64_t bytes, std::uint64_t after = 0);
@@ -92,10 +92,10 @@ class atomic_file {
   /// @throws io_error  ftruncate fails, e.g. because the file would be too large.
   void resize(std::uint64_t size);
 
-  /// From now on the destructor and a failed sync() leave the partial file for a later writer.
+  /// Makes the destructor and a failed sync() leave the partial file for a later writer.
   void keep() noexcept { keep_ = true; }
 
-  /// Undoes keep(): the destructor and a failed sync() remove the partial file.
+  /// Undoes keep(): makes the destructor and a failed sync() remove the partial file again.
   void forget() noexcept { keep_ = false; }
 
   /// Makes the contents durable under the partial name. `commit()` does this too. Call sync() first
@@ -103,15 +103,17 @@ class atomic_file {
   ///
   /// @pre not committed, not moved from
   /// @throws io_error  fsync fails. The partial file is removed, unless `keep()` was called. Do not
-  ///                   use the object further: a second fsync would report success for pages that
-  ///                   the first one lost.
+  ///                   use the object after this: a second fsync would report success even for
+  ///                   pages that the first fsync lost.
   void sync();
 
-  /// Syncs the file, renames it to `path()` and syncs the folder. Then the object owns nothing.
+  /// Syncs the file, renames it to `path()` and syncs the folder. After this, the object owns
+  /// nothing.
   ///
   /// @pre not committed, not moved from
-  /// @throws io_error  a step failed. If it was the sync of the folder, the complete file is at
-  ///                   `path()`, but may not survive power loss. Otherwise `path()` is unchanged.
+  /// @throws io_error  a step failed. If the failed step is the sync of the folder, the complete
+  ///                   file is at `path()`, but may not survive power loss. Otherwise, `path()` is
+  ///                   unchanged.
   void commit();
 
  private:
@@ -120,18 +122,19 @@ class atomic_file {
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
-  unique_fd folder_;  // opened early: at commit() there might be no free descriptor
-  unique_fd fd_;      // holds the lock; empty once there is nothing left to remove
+  unique_fd folder_;  // opened early, because commit() might find no free descriptor
+  unique_fd fd_;      // holds the lock; empty if there is nothing to remove
   std::uint64_t size_ = 0;
   bool keep_ = false;
 };
 
 /// Removes the partial files of `paths` that a killed writer left behind.
 ///
-/// The lock on the partial file of `paths.front()` protects all of them. So a writer of these files
-/// must open the `atomic_file` of `paths.front()` first, and commit or destroy it last. Removes
-/// nothing if that partial file is absent, if a writer holds its lock, or if the file system has no
-/// locks. Stops without an error if this process may not open or remove a partial file.
+/// The lock on the partial file of `paths.front()` protects all of the partial files. So a writer
+/// of these files must open the `atomic_file` of `paths.front()` first, and commit or destroy it
+/// last. Removes nothing if that partial file is absent, if a writer holds its lock, or if the file
+/// system has no locks. Stops without an error if this process lacks permission to open or remove a
+/// partial file.
 ///
 /// @pre !paths.empty()
 /// @throws io_error  a partial file exists and cannot be opened or removed, for a reason other than
@@ -151,7 +154,8 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
     throw io_error(path_, "open (not a regular file)", EINVAL);
   }
   for (int attempt = 0;; ++attempt) {
-    // O_NOFOLLOW: a link could lead to any other file of the user, which would be emptied.
+    // O_NOFOLLOW, because a link could lead to any other file of the user, which would then be
+    // emptied.
     fd_ = unique_fd(uninterrupted(
         [&] { return ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
     if (!fd_) throw io_error(partial_, "open", errno);
@@ -159,20 +163,21 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
     if (uninterrupted(lock) != 0 && errno == EWOULDBLOCK) {
       throw file_busy(partial_, "flock (is another process writing it?)", EWOULDBLOCK);
     }
-    // Between open and flock the previous owner may have renamed or removed this inode. Then the
-    // lock protects nothing, and the inode may be the finished file: open the name again.
+    // Between open and flock, the previous owner may have renamed or removed this inode. In that
+    // case, the lock protects nothing, and the inode may be the finished file. So open the name
+    // again.
     if (owns_partial_name()) break;
     if (attempt == 100) throw io_error(partial_, "open (the name keeps changing)", EBUSY);
   }
   struct ::stat mine {};
   if (::fstat(fd_.get(), &mine) != 0) throw io_error(partial_, "fstat", errno);
   if (mine.st_nlink > 1) {
-    fd_.reset();  // not ours to remove
+    fd_.reset();  // the file is not ours to remove
     throw io_error(partial_, "open (the file has another name, and would be emptied)", EMLINK);
   }
   if (how == start::go_on) {
     size_ = static_cast<std::uint64_t>(mine.st_size);
-    keep_ = true;  // a writer that fails to resume must leave the file for one that can
+    keep_ = true;  // if this writer fails to resume, it must leave the file for a writer that can
   } else {
     resize(0);
   }
@@ -207,7 +212,8 @@ inline void atomic_file::sync() {
 
 inline void atomic_file::commit() {
   sync();
-  // rename() goes by name: if somebody replaced our partial file, rename() would publish theirs.
+  // rename() uses the name: if somebody replaced our partial file, it would publish the
+  // replacement.
   if (!owns_partial_name()) throw io_error(partial_, "rename (the file was replaced)", ESTALE);
   if (::rename(partial_.c_str(), path_.c_str()) != 0) throw io_error(path_, "rename", errno);
   fd_.reset();
@@ -220,7 +226,7 @@ inline void atomic_file::discard() noexcept {
   try {
     if (fd_ && !keep_ && owns_partial_name()) (void)::unlink(partial_.c_str());
   } catch (const std::exception&) {
-    // The file may belong to another writer, so it stays, as after SIGKILL.
+    // The file may belong to another writer, so leave it in place, as after SIGKILL.
   }
   fd_.reset();
 }
@@ -243,7 +249,7 @@ inline void remove_stale_partials(std::span<const std::filesystem::path> paths) 
   if (uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) return;
   // If the writer renamed or removed the file between open and flock, the lock protects nothing.
   if (!is_named(fd, first)) return;
-  // Remove the first one last: as long as it is there, a later call can remove the others.
+  // Remove the first file last: as long as it exists, a later call can remove the others.
   for (std::size_t i = paths.size(); i-- > 0;) {
     try {
       (void)remove_if_exists(partial_of(paths[i]));

@@ -22,14 +22,14 @@
 namespace millrace::io {
 
 /// Identifies a file independently of its name. No two files of a machine have the same identity at
-/// the same time. No other file gets this identity while this file is open or mapped.
+/// the same time. While this file is open or mapped, no other file gets its identity.
 struct file_identity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   bool operator==(const file_identity&) const = default;
 };
 
-/// The identity of the file that `path` refers to now. Follows symbolic links. Returns nothing if
+/// The identity of the file to which `path` refers now. Follows symbolic links. Returns nullopt if
 /// there is no such file.
 ///
 /// @throws io_error  stat fails for any reason but ENOENT, e.g. EACCES.
@@ -54,8 +54,8 @@ using unique_region = unique_handle<region, region{}, unmap>;
 
 }  // namespace detail
 
-/// A whole regular file, mapped read-only. Moving the object does not move the bytes. Any number of
-/// threads may read them at once.
+/// A whole regular file, mapped read-only. Moving the object does not move the mapped bytes. Any
+/// number of threads may read them at once.
 ///
 /// An empty file gives an empty span. The file must not shrink while it is mapped: an access to a
 /// lost page raises SIGBUS, not an error. Writers in this project never shrink a finished file;
@@ -72,7 +72,7 @@ class file_mapping {
           throw io_error(path, "mmap", errno);
         }) {}
 
-  /// Maps the file at `path`. If the file system or a limit of the system refuses the mapping,
+  /// Maps the file at `path`. If the file system or a system limit does not allow the mapping,
   /// reads the bytes into memory instead. Use it for files that are small or needed only briefly.
   ///
   /// @throws io_error  `path` cannot be opened or read, or is not a regular file; a copy needs more
@@ -91,9 +91,9 @@ class file_mapping {
     return {static_cast<const std::byte*>(region_.get().address), region_.get().size_bytes};
   }
 
-  /// Frees the memory of the mapped pages. The next access reads them again. Call it repeatedly
-  /// during a single pass over a large file, so that memory use does not grow with the file. Does
-  /// nothing for a copy.
+  /// Frees the memory of the mapped pages; the next access reads them again. To keep memory use
+  /// small in a single pass over a large file, call this function repeatedly. Does nothing for a
+  /// copy.
   void let_go() const noexcept {
     const detail::region& r = region_.get();
     if (r.address == nullptr || is_copy_) return;
@@ -101,15 +101,16 @@ class file_mapping {
   }
 
   /// The identity of the mapped file, even if its path now refers to another file. An empty file is
-  /// not kept open, so another file may have got the same identity since.
+  /// not kept open, so another file may have the same identity by now.
   file_identity identity() const noexcept { return identity_; }
 
  private:
   /// @param refused  called if mmap refuses; throws, or returns the region to use instead
   template <class Refused>
   file_mapping(const std::filesystem::path& path, const Refused& refused) {
-    // Closed on return: the mapping keeps the file open.
-    const unique_fd fd = open_read_only(path, O_NONBLOCK);  // does not wait for a FIFO's writer
+    // The descriptor is closed on return, because the mapping keeps the file open.
+    // O_NONBLOCK: does not wait for a FIFO's writer.
+    const unique_fd fd = open_read_only(path, O_NONBLOCK);
     const std::uint64_t size = regular_file_size(fd, path);
     struct ::stat status {};
     if (::fstat(fd.get(), &status) != 0) throw io_error(path, "fstat", errno);

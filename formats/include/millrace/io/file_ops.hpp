@@ -28,7 +28,7 @@
 /// Complete reads and writes on descriptors. These functions handle EINTR and short transfers.
 namespace millrace::io {
 
-/// Writes all of `bytes` at `offset`. Safe from several threads on one descriptor.
+/// Writes all of `bytes` at `offset`. Several threads may use one descriptor at once.
 ///
 /// @throws io_error  e.g. ENOSPC, EFBIG, EIO. An unknown part of the bytes may have been written.
 inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, std::uint64_t offset,
@@ -36,7 +36,7 @@ inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, st
   while (!bytes.empty()) {
     const auto write = [&](int flags) {
       const auto at = static_cast<::off_t>(offset);
-      // To pwritev2, an offset of -1 means the file position; pwrite refuses it.
+      // For pwritev2, an offset of -1 means the current file position; pwrite refuses it.
       if (flags == 0 || at < 0) return ::pwrite(fd.get(), bytes.data(), bytes.size(), at);
       const ::iovec part{const_cast<std::byte*>(bytes.data()),
                          bytes.size()};  // NOLINT: older than const
@@ -53,7 +53,7 @@ inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, st
   }
 }
 
-/// Reads with one call, which may return fewer bytes than `out` has.
+/// Reads with one system call, which may return fewer bytes than `out` has.
 ///
 /// @return bytes read; 0 at the end of the file
 /// @throws io_error  the read failed.
@@ -90,8 +90,8 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
 
 namespace detail {
 
-/// True if copy_file_range failed with an errno which means that this call cannot copy between
-/// these two files, while read and write can.
+/// Returns true if the errno of a failed copy_file_range means that this call cannot copy between
+/// these two files, although read and write can.
 inline bool must_pass_through(int code) {
   return code == EXDEV || code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
 }
@@ -114,9 +114,9 @@ inline std::uint64_t copy_by_hand(const unique_fd& from, std::uint64_t from_offs
 
 }  // namespace detail
 
-/// Copies `size` bytes from one file to another. Uses copy_file_range, with which some file systems
-/// share the blocks instead of copying them. If that call cannot be used, copies through a buffer
-/// of 1 MiB.
+/// Copies `size` bytes from one file to another. Uses copy_file_range, because it lets some file
+/// systems share the blocks instead of copying them. If that call cannot be used, copies through a
+/// buffer of 1 MiB.
 ///
 /// @return bytes copied; fewer than `size` only if `from` ends
 /// @throws io_error  e.g. ENOSPC, EIO. An unknown part of the bytes may have been written.
@@ -133,8 +133,8 @@ inline std::uint64_t copy_range(const unique_fd& from, std::uint64_t from_offset
       return ::copy_file_range(from.get(), &in, to.get(), &out, std::min(most, size - done), 0);
     });
     if (n < 0 && !detail::must_pass_through(errno)) throw io_error(to_path, "copy", errno);
-    // Some file systems return 0 for a file that does have bytes. Only a read shows where the file
-    // ends.
+    // On some file systems, copy_file_range returns 0 even if there are more bytes. Only a read
+    // shows where the file ends.
     if (n <= 0) {
       return done + detail::copy_by_hand(from, from_offset + done, from_path, to, to_offset + done,
                                          to_path, size - done);
@@ -157,7 +157,8 @@ inline unique_fd open_folder(const std::filesystem::path& folder) {
   return open_read_only(folder, O_DIRECTORY);
 }
 
-/// Makes the names in a folder durable. Only after this does a rename or unlink survive power loss.
+/// Makes the names in a folder durable. A rename or unlink survives power loss only after this
+/// call.
 ///
 /// @throws io_error  fsync fails.
 inline void sync_folder(const unique_fd& fd, const std::filesystem::path& folder) {
@@ -174,15 +175,16 @@ inline void sync_folder(const std::filesystem::path& folder) {
   sync_folder(open_folder(folder), folder);
 }
 
-/// True if an errno means that a path names nothing: there is no such file, or a folder in the path
-/// is a file. Any other errno means only that the path could not be checked.
+/// Returns true if an errno means that a path names nothing: there is no such file, or a part of
+/// the path that should be a folder is a file. Any other errno means only that the path could not
+/// be checked.
 inline bool is_absent(int code) noexcept {
   return code == ENOENT || code == ENOTDIR;
 }
 
 enum class links : std::uint8_t { are_followed, are_not_followed };
 
-/// The status of the file that `path` names; empty if there is no file.
+/// The status of the file that `path` names; nullopt if there is no file.
 ///
 /// @throws io_error  the status cannot be read, e.g. EACCES, EIO, ESTALE.
 inline std::optional<struct ::stat> status_if_there(const std::filesystem::path& path,
@@ -195,17 +197,17 @@ inline std::optional<struct ::stat> status_if_there(const std::filesystem::path&
   return std::nullopt;
 }
 
-/// True if `path` names a file of any kind. A link to an absent file counts only if links are not
-/// followed.
+/// True if `path` names a file of any kind. If links are followed, a link to an absent file does
+/// not count.
 ///
-/// @throws io_error  as status_if_there
+/// @throws io_error  as `status_if_there`
 inline bool is_there(const std::filesystem::path& path, links how = links::are_followed) {
   return status_if_there(path, how).has_value();
 }
 
 /// True if `path` names a regular file, or a link to one.
 ///
-/// @throws io_error  as status_if_there
+/// @throws io_error  as `status_if_there`
 inline bool is_file(const std::filesystem::path& path) {
   const auto status = status_if_there(path);
   return status && S_ISREG(status->st_mode);
@@ -213,15 +215,15 @@ inline bool is_file(const std::filesystem::path& path) {
 
 /// True if `path` names a folder, or a link to one.
 ///
-/// @throws io_error  as status_if_there
+/// @throws io_error  as `status_if_there`
 inline bool is_folder(const std::filesystem::path& path) {
   const auto status = status_if_there(path);
   return status && S_ISDIR(status->st_mode);
 }
 
-/// True if `path` still names the file that `fd` has open. Does not follow a link at `path`.
+/// True if `path` still names the file that is open as `fd`. Does not follow a link at `path`.
 ///
-/// @throws io_error  fstat fails, or as status_if_there
+/// @throws io_error  fstat fails, or as `status_if_there`
 inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
   struct ::stat mine {};
   if (::fstat(fd.get(), &mine) != 0) throw io_error(path, "fstat", errno);

@@ -63,11 +63,11 @@ class parallel_layout {
     // attention and experts have the same stages.
     if ((options.pipeline_parallel > 1 && dp != expert_dp && !attention_.ends_with_stages()) ||
         attention_.groups("pp") != experts_.groups("pp")) {
-      throw config_error("the order of ranks '" + options.order +
-                         "' puts experts on other pipeline stages than attention: expected pp at "
-                         "its end, or a data parallelism of experts, now " +
-                         std::to_string(expert_dp) + ", equal to the other one, " +
-                         std::to_string(dp));
+      throw config_error(
+          "the order of ranks '" + options.order +
+          "' puts experts on other pipeline stages than attention: expected an order "
+          "that ends with pp, or equal data parallelism; that of experts is " +
+          std::to_string(expert_dp) + ", that of attention " + std::to_string(dp));
     }
   }
 

@@ -44,7 +44,7 @@ std::array<std::int32_t, 256> ids_of_bytes(const token_ids& ids, std::size_t siz
       result[byte] = found->second;
     } else if (occurs_in_utf8(byte)) {
       throw format_error(size_bytes,
-                         "the vocabulary has no token for byte " + std::to_string(byte) + " alone");
+                         "the vocabulary has no token for the single byte " + std::to_string(byte));
     }
   }
   return result;
@@ -59,7 +59,7 @@ std::int32_t end_of_text_of(std::vector<vocab_entry>& entries, std::size_t size_
   if (place != entries.end() && place->id == id) {
     throw format_error(size_bytes, "the vocabulary lacks " + std::string(end_of_text) +
                                        ", and the id it would get, " + std::to_string(id) +
-                                       ", is another token's");
+                                       ", belongs to another token");
   }
   entries.insert(place, {std::string(end_of_text), id});
   return id;
@@ -76,7 +76,7 @@ std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
     if (token.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
     if (token == end_of_text) continue;
     if (std::ranges::find(added, token, &added_token::content) != added.end()) {
-      throw config_error("special token " + in_quotes(token) + " is there twice");
+      throw config_error("special token " + in_quotes(token) + " occurs twice");
     }
     const auto present = std::ranges::find(entries, token, &vocab_entry::spelled);
     if (present != entries.end()) {
@@ -87,7 +87,7 @@ std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
       if (place != entries.end() && place->id == id) {
         throw format_error(size_bytes, "the id that special token " + in_quotes(token) +
                                            " would get, " + std::to_string(id) +
-                                           ", is another token's");
+                                           ", belongs to another token");
       }
       entries.insert(place, {token, id});
       added.push_back({token, id});

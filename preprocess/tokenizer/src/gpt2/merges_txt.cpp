@@ -18,7 +18,7 @@ merge_rule rule_of(std::string_view line, std::size_t number, std::size_t offset
   };
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
-    fail("expected two tokens and one space between, found " + in_quotes(line));
+    fail("expected two tokens with one space between, found " + in_quotes(line));
   }
   const auto id_of = [&](std::string_view token, const char* role) {
     const auto found = ids.find(token);
@@ -36,7 +36,7 @@ merge_rule rule_of(std::string_view line, std::size_t number, std::size_t offset
 }  // namespace
 
 std::vector<merge_rule> parse_merges_txt(std::string_view text, const token_ids& ids) {
-  if (text.empty()) throw format_error(0, "the file is empty, expected merges, one a line");
+  if (text.empty()) throw format_error(0, "the file is empty, expected one merge per line");
   std::vector<merge_rule> rules;
   std::size_t number = 1;
   for (std::size_t begin = 0; begin < text.size(); ++number) {

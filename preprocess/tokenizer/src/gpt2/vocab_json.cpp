@@ -34,7 +34,7 @@ std::string entry_fault(std::string_view key, const simdjson::dom::element& valu
            " has a character outside the byte alphabet and is not written as a special token";
   }
   if (!value.is_int64() && !value.is_uint64()) {
-    return "token " + in_quotes(key) + " has an id that is no integer";
+    return "token " + in_quotes(key) + " has an id that is not an integer";
   }
   if (!value.is_int64() || value.get_int64().value_unsafe() < 0 ||
       value.get_int64().value_unsafe() > max_id) {
@@ -64,8 +64,7 @@ std::vector<vocab_entry> parse_vocab_json(std::string_view json) {
   };
   for (const auto [key, value] : object) {
     if (auto fault = entry_fault(key, value); !fault.empty()) fail(entries.size(), fault);
-    if (!keys.insert(key).second)
-      fail(entries.size(), "token " + in_quotes(key) + " is there twice");
+    if (!keys.insert(key).second) fail(entries.size(), "token " + in_quotes(key) + " occurs twice");
     const std::int64_t id = value.get_int64().value_unsafe();
     entries.push_back({std::string(key), static_cast<std::int32_t>(id)});
   }

@@ -57,7 +57,7 @@ token_index index_of(std::string_view text, const std::vector<std::string_view>&
     if (!index.add(lines[i], static_cast<std::int32_t>(i))) {
       throw format_error(
           static_cast<std::size_t>(lines[i].data() - text.data()),
-          "line " + std::to_string(i + 1) + ": token " + in_quotes(lines[i]) + " is there twice");
+          "line " + std::to_string(i + 1) + ": token " + in_quotes(lines[i]) + " occurs twice");
     }
   }
   for (const std::string_view token : special_tokens) {

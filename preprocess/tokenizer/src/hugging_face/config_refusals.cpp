@@ -77,23 +77,24 @@ void check_class(const json_node& config, const folder_class& opened_as) {
   const auto refuse = [&](const std::string& reason) {
     (value ? *value : config)
         .fail("tokenizer_class " + opened_as.name + (opened_as.of_model ? " of config.json" : "") +
-              " is not honoured: " + reason);
+              " is not supported: " + reason);
   };
   if (is_one_of(stem, own_readers)) {
-    refuse("it reads other files than tokenizer.json, or not as they are there");
+    refuse("this class does not build its tokenizer from tokenizer.json alone");
   }
   if (is_one_of(stem, own_templates)) {
     refuse(
-        "what it puts around texts is made of its settings, not of the post_processor of "
-        "tokenizer.json. If the post_processor is what is wanted, give tokenizer.json itself");
+        "this class adds tokens around a text according to its settings, not to the post_processor "
+        "of tokenizer.json. To use the post_processor, pass the file tokenizer.json instead of its "
+        "folder");
   }
   if (is_one_of(stem, own_pre_tokenizers)) {
-    refuse("its pre-tokenizer is code of its own, not that of tokenizer.json");
+    refuse("this class has its own pre-tokenizer, which tokenizer.json does not describe");
   }
   if (!is_known_class(stem)) {
     refuse(
-        "what it does to tokenizer.json is not known here. If it does nothing, give tokenizer.json "
-        "itself");
+        "millrace does not know this class, which may change what tokenizer.json describes. If it "
+        "changes nothing, pass the file tokenizer.json instead of its folder");
   }
 }
 
@@ -114,8 +115,8 @@ void check_extra_ids(const json_node& config, const folder_class& opened_as,
     const std::string content = "<extra_id_" + std::to_string(i) + ">";
     if (added.contains(content)) continue;
     (value ? *value : config)
-        .fail("extra_ids is " + std::to_string(count) + (value ? "" : " where it is not given") +
-              ", but tokenizer.json does not add " + content);
+        .fail("extra_ids is " + std::to_string(count) + (value ? "" : " by default") + ", but " +
+              content + " is not in added_tokens of tokenizer.json");
   }
 }
 
@@ -135,8 +136,8 @@ void check_tokens(const json_node& entries, const std::unordered_set<std::string
     }
     if (content.empty() || added.contains(std::string(content))) continue;
     value.fail(in_quotes(key) + " is " + in_quotes(content) +
-               ", which tokenizer.json does not add; whether it is added then depends on the "
-               "version of transformers");
+               ", which is not in added_tokens of tokenizer.json; whether transformers adds it "
+               "depends on its version. Add it there");
   }
 }
 
@@ -158,7 +159,7 @@ void refuse_what_is_not_followed(const json_node& config, const folder_class& op
   for (const char* key : refused_keys) {
     const auto value = config.find(key);
     if (!value || (value->element().is_bool() && !value->boolean(key))) continue;
-    value->fail(std::string(key) + " is not honoured");
+    value->fail(std::string(key) + " is not supported; remove it if it has no effect");
   }
   check_class(config, opened_as);
   const std::unordered_set<std::string> contents = contents_of(added);

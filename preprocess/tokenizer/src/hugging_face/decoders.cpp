@@ -364,10 +364,10 @@ std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
   if (decoder == nullptr) return std::make_unique<join_step>(" ");
   try {
     return make_step(*decoder, true);
-  } catch (const error& e) {  // encoding does not need a decoder
-    notes.push_back("the decoder of the tokenizer is not understood: " + std::string(e.what()) +
-                    ". Ids are right; where they are shown as text, it is their tokens as they "
-                    "are in the vocabulary");
+  } catch (const error& e) {  // encoding does not need the decoder
+    notes.push_back("the decoder of the tokenizer is not supported: " + std::string(e.what()) +
+                    ". The ids are correct; ids that are shown as text appear as their vocabulary "
+                    "entries");
   }
   return std::make_unique<join_step>("");
 }

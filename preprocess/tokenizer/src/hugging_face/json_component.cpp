@@ -15,7 +15,7 @@ namespace millrace::tokenizer::detail {
 json_component::json_component(const json_document& document, std::vector<std::size_t> steps,
                                simdjson::dom::element element, std::string path)
     : document_(&document), steps_(std::move(steps)), path_(std::move(path)) {
-  if (element.get(object_) != simdjson::SUCCESS) fail("is no object");
+  if (element.get(object_) != simdjson::SUCCESS) fail("is not an object");
   type_ = text("type");
 }
 
@@ -82,7 +82,7 @@ std::optional<bool> json_component::optional_flag(const char* name) const {
 
 std::string_view json_component::text(const char* name) const {
   std::string_view value;
-  if (need(name).get(value) != simdjson::SUCCESS) fail_at(name, "is no string");
+  if (need(name).get(value) != simdjson::SUCCESS) fail_at(name, "is not a string");
   return value;
 }
 
@@ -105,13 +105,13 @@ std::size_t json_component::size_or(const char* name, std::size_t value) const {
   const auto found = find(name);
   if (!found) return value;
   std::uint64_t number = 0;
-  if (found->get(number) != simdjson::SUCCESS) fail_at(name, "is no number of 0 or more");
+  if (found->get(number) != simdjson::SUCCESS) fail_at(name, "is not a number of 0 or more");
   return static_cast<std::size_t>(number);
 }
 
 std::vector<json_component> json_component::components(const char* name) const {
   simdjson::dom::array array;
-  if (need(name).get(array) != simdjson::SUCCESS) fail_at(name, "is no list");
+  if (need(name).get(array) != simdjson::SUCCESS) fail_at(name, "is not a list");
   std::vector<json_component> parts;
   std::vector<std::size_t> steps = steps_to(name);
   steps.push_back(0);
@@ -131,7 +131,7 @@ json_component::pattern json_component::pattern_of(const char* name) const {
     if (object.at_key("String").get(text) == simdjson::SUCCESS) return {text, false};
     if (object.at_key("Regex").get(text) == simdjson::SUCCESS) return {text, true};
   }
-  fail_at(name, R"(is no pattern, expected {"String": "..."} or {"Regex": "..."})");
+  fail_at(name, R"(is not a pattern, expected {"String": "..."} or {"Regex": "..."})");
 }
 
 void json_component::expect_only(std::initializer_list<std::string_view> names) const {

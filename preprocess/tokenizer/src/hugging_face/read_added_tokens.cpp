@@ -73,8 +73,8 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
     if (id == token_index::none) {
       id = next++;
       if (id < model_end_ && taken_[static_cast<std::size_t>(id)]) {
-        return "the added token " + in_quotes(token.content) + " gets the id " +
-               std::to_string(id) + ", which is another token's, as ids have gaps";
+        return "the added token " + in_quotes(token.content) + " would get the id " +
+               std::to_string(id) + ", but another token has it, because the ids have gaps";
       }
       if (id > max_token_id) return "there are too many tokens";
     }
@@ -141,13 +141,15 @@ added_token_finders make_finders(std::vector<added_token> tokens, const normaliz
     std::string content = normalized_content(token, normal);
     if (content.empty()) {
       throw config_error("the added token " + in_quotes(token.content) +
-                         " is nothing once it is normalized; with it the reference never ends");
+                         " is empty after normalization, so Hugging Face's tokenizer would never "
+                         "finish; remove it");
     }
     const auto [same, is_new] = spelled.emplace(content, token.content);
     if (!is_new) {
-      throw config_error("the added tokens " + in_quotes(same->second) + " and " +
-                         in_quotes(token.content) + " are the same once they are normalized, so " +
-                         "that it is a matter of chance which one a text has");
+      throw config_error(
+          "the added tokens " + in_quotes(same->second) + " and " + in_quotes(token.content) +
+          " are the same after normalization, so it is undefined which one a text contains; "
+          "remove one of them");
     }
     token.content = std::move(content);
     normalized.push_back(std::move(token));

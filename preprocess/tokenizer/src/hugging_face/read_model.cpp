@@ -56,7 +56,7 @@ void read_vocab(const json_node& vocab, model_file& file) {
   for (const auto [text, id] : entries) {
     const json_node entry(vocab, id, file.tokens.size());
     const std::int64_t value = entry.integer("the id of a token", max_token_id);
-    if (!ids.add(value)) entry.fail("the id " + std::to_string(value) + " is there twice");
+    if (!ids.add(value)) entry.fail("the id " + std::to_string(value) + " occurs twice");
     file.tokens.push_back({text, static_cast<std::int32_t>(value)});
   }
   file.index = token_index(file.tokens.size());
@@ -65,8 +65,7 @@ void read_vocab(const json_node& vocab, model_file& file) {
     if (i + ahead < file.tokens.size()) file.index.prefetch(file.tokens[i + ahead].text);
     const listed_token& token = file.tokens[i];
     if (!file.index.add(token.text, token.id)) {
-      json_node(vocab, vocab.element(), i)
-          .fail("token " + in_quotes(token.text) + " is there twice");
+      json_node(vocab, vocab.element(), i).fail("token " + in_quotes(token.text) + " occurs twice");
     }
   }
 }
@@ -112,7 +111,7 @@ std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, b
     const std::string_view text = merge.string("a merge");
     const std::size_t space = text.find(' ');
     if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
-      merge.fail("expected two tokens and one space between, found " + in_quotes(text));
+      merge.fail("expected two tokens with one space between, found " + in_quotes(text));
     }
     return {text.substr(0, space), text.substr(space + 1)};
   }
@@ -203,7 +202,7 @@ class merge_reader {
 void read_bpe(const json_node& model, model_file& file) {
   if (const auto dropout = model.find("dropout")) {
     if (dropout->number("dropout") != 0) {
-      dropout->fail("dropout makes ids a matter of chance; expected none");
+      dropout->fail("dropout makes the ids random, expected 0 or none");
     }
   }
   file.unknown = model.text("unk_token");

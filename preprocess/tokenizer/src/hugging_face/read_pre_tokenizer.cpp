@@ -122,7 +122,7 @@ void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
   // has before normalization. That offset is not available here.
   if (stages.size() > 1 && stages.back()->asks_for_start()) {
     json.fail_at("prepend_scheme",
-                 "is 'first' behind another pre-tokenizer, which is not supported");
+                 "is 'first', which is not supported after another pre-tokenizer");
   }
 }
 

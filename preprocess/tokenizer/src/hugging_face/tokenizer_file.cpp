@@ -31,7 +31,7 @@ const json_node& checked(const json_node& root) {
   std::vector<std::string_view> keys;
   for (const auto [key, value] : root.object("the file")) {
     if (std::ranges::find(keys, key) != keys.end()) {
-      json_node(root, value, keys.size()).fail("the entry " + in_quotes(key) + " is there twice");
+      json_node(root, value, keys.size()).fail("the entry " + in_quotes(key) + " occurs twice");
     }
     keys.push_back(key);
   }
@@ -49,7 +49,7 @@ void note_regexes(simdjson::dom::element component, std::vector<std::string>& no
     if (each["pattern"]["Regex"].get(regex) == simdjson::SUCCESS) {
       notes.push_back("the regular expression " + in_quotes(regex, longest_noted_regex) +
                       " is matched by PCRE2 " + pcre2_version() +
-                      ", which is slower than code of our own for well-known ones");
+                      ", which is slower than the built-in code for well-known expressions");
     }
     return false;
   });
@@ -101,8 +101,8 @@ void tokenizer_file::check_start() const {
   const auto normalizer = root_.find("normalizer");
   if (words && normalizer && may_split_the_start(normalizer->element(), words->element())) {
     words->fail(
-        "prepend_scheme 'first' is not honoured where added tokens are looked for in what a "
-        "normalizer may have made of one character");
+        "prepend_scheme 'first' is not supported with this normalizer: an added token might begin "
+        "inside the replacement of one character");
   }
 }
 
@@ -112,8 +112,8 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
   const auto normalizer = root_.find("normalizer");
   if (normalizer && may_move_the_start(normalizer->element(), words->element())) {
     words->fail(
-        "prepend_scheme 'first' is not honoured with a normalizer that takes characters "
-        "away, or replaces several, as then it depends on where those were");
+        "prepend_scheme 'first' is not supported with a normalizer that removes characters or "
+        "replaces several at once, because the result depends on their positions");
   }
   if (model_.kind == model_kind::bpe) {
     if (const auto plan = byte_level_plan_of(*words)) {
@@ -121,7 +121,7 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
       const auto missing = missing_byte(model_);
       if (missing && !model_.unknown && !model_.byte_fallback) {
         const json_node model = root_.at("model");
-        model.fail("the vocabulary has no token for byte " + std::to_string(*missing) + " alone");
+        model.fail("the vocabulary has no token for the single byte " + std::to_string(*missing));
       }
     }
   }
@@ -165,7 +165,7 @@ void tokenizer_file::check_template() const {
     for (const std::int32_t id : *ids) {
       if (id < added_.end_id()) continue;
       throw config_error("the post-processor adds the id " + std::to_string(id) +
-                         ", which no token has");
+                         ", but no token has this id");
     }
   }
 }

@@ -107,7 +107,7 @@ void refuse_twice(const std::vector<added_token>& tokens, const json_node& list)
   std::set<std::string_view> seen;
   for (const added_token& token : tokens) {
     if (!seen.insert(token.content).second) {
-      list.fail("the token " + in_quotes(token.content) + " is there twice");
+      list.fail("the token " + in_quotes(token.content) + " occurs twice");
     }
   }
 }
@@ -145,9 +145,10 @@ class folder_settings {
           extra_.push_back(std::move(token));
         } else if (std::ranges::find(extra_, token.content, &added_token::content) ==
                    extra_.end()) {
-          entry.fail("the token " + in_quotes(token.content) +
-                     " is in no such list of tokenizer_config.json, which has one too; whether "
-                     "it counts depends on the version of transformers");
+          entry.fail(
+              "the token " + in_quotes(token.content) +
+              " is not in the list with this name in tokenizer_config.json; whether transformers "
+              "uses it depends on its version. Add it there, or remove it here");
         }
       }
     }
@@ -167,13 +168,12 @@ class folder_settings {
         return;
       }
       config_.fail("tokenizer_class " + opened_as_->name + what + in_quotes(content) +
-                   ", which tokenizer.json does not add" + advice);
+                   ", which is not in added_tokens of tokenizer.json" + advice);
     };
     for (const class_token& token : class_tokens(stem)) {
       if (given_.contains(token.name)) continue;
-      check_added(
-          " has, where no file names or nulls its " + std::string(token.name) + ", the token ",
-          token.content, "; name another one there, or null");
+      check_added(" has the default " + std::string(token.name) + " ", token.content,
+                  "; set " + std::string(token.name) + " to another token or to null");
       if (token.always) named_.emplace(token.name, plain(std::string(token.content)));
     }
     for (const std::string& content : class_extra_tokens(stem)) {
@@ -196,8 +196,8 @@ class folder_settings {
       const auto before = std::ranges::find(tokens, token.content, &added_token::content);
       if (before != tokens.end() && !same(*before, token)) {
         config_.fail("the token " + in_quotes(token.content) +
-                     " is new and has two names with different flags; which of them count depends "
-                     "on the version of transformers");
+                     " is not in tokenizer.json, and tokenizer_config.json lists it twice with "
+                     "different flags; which of them apply depends on the version of transformers");
       }
       tokens.push_back(token);
     };
@@ -246,9 +246,10 @@ class folder_settings {
         return;
       }
       config_.fail("tokenizer_class " + std::string(name) +
-                   " has a template of its own, and the post_processor of tokenizer.json does "
-                   "something else; transformers before 5 goes by the second, later ones by the "
-                   "first. Make them agree, or leave special tokens out");
+                   " has its own template, which differs from the post_processor of "
+                   "tokenizer.json. transformers before version 5 uses the post_processor, later "
+                   "versions the template. Make them agree, or pass "
+                   "--tokenizer-hf-no-include-special-tokens");
     }
   }
 
@@ -268,8 +269,8 @@ class folder_settings {
     token.special = known->special;
     if (same(token, *known)) return;
     entry.fail("the token " + in_quotes(token.content) +
-               " has other flags than in tokenizer.json; which of them count depends on the "
-               "version of transformers");
+               " has other flags than in tokenizer.json; which of them apply depends on the "
+               "version of transformers. Make them agree");
   }
 
   // Checks a class that creates a template from two flags: add_bos_token, whose default is
@@ -285,11 +286,11 @@ class folder_settings {
         expected("add_eos_token", false, "eos_token") == file_->around().behind) {
       return;
     }
-    config_.fail("add_bos_token and add_eos_token (where they are not given: " +
-                 std::string(otherwise ? "true" : "false") +
-                 " and false) are not what the post_processor of tokenizer.json does; "
-                 "transformers before 5 goes by the first, later ones by the second. Make them "
-                 "agree, or leave special tokens out");
+    config_.fail(
+        "add_bos_token and add_eos_token (default: " + std::string(otherwise ? "true" : "false") +
+        " and false) contradict the post_processor of tokenizer.json. transformers before "
+        "version 5 uses the flags, later versions the post_processor. Make them agree, or "
+        "pass --tokenizer-hf-no-include-special-tokens");
   }
 
   std::vector<std::int32_t> ids_of(const std::vector<const char*>& names) const {
@@ -346,9 +347,9 @@ void check_added(const json_node& added, const tokenizer_file& file) {
     const auto token = std::ranges::find(there, key, &added_token::content);
     if (token != there.end() && token->id == id) continue;
     value.fail("the token " + in_quotes(key) + " with the id " + std::to_string(id) +
-               " is not among added_tokens of tokenizer.json" +
+               " is not in added_tokens of tokenizer.json" +
                (token == there.end() ? "" : ", where its id is " + std::to_string(token->id)) +
-               ". Save the tokenizer anew with transformers, or remove the file");
+               "; save the tokenizer again with transformers, or remove this file");
   }
 }
 
@@ -371,9 +372,8 @@ void check(const json_node& config, const char* key, bool otherwise, bool there)
   if (config.flag(key, otherwise) == there) return;
   const auto value = config.find(key);
   (value ? *value : config)
-      .fail(std::string(key) + " is " + (there ? "false" : "true") +
-            (value ? "" : " where it is not given") + ", but " + (there ? "true" : "false") +
-            " in tokenizer.json");
+      .fail(std::string(key) + " is " + (there ? "false" : "true") + (value ? "" : " by default") +
+            ", but " + (there ? "true" : "false") + " in tokenizer.json; make them agree");
 }
 
 void check_contradictions(const json_node& config, const folder_class& opened_as,
@@ -393,7 +393,7 @@ void check_contradictions(const json_node& config, const folder_class& opened_as
     const auto there = normalizer->find("strip_accents");
     if (wanted.has_value() != there.has_value() ||
         (wanted && wanted->boolean("strip_accents") != there->boolean("strip_accents"))) {
-      config.fail("strip_accents is not what tokenizer.json has");
+      config.fail("strip_accents differs from tokenizer.json; make them agree");
     }
   }
 }

@@ -68,8 +68,9 @@ alphabet::alphabet(std::span<const code_point_set> sets) {
   for (const auto& each : bounds) {
     count = split_symbols(runs, members_of(each, runs), count);
     if (count <= most_symbols) continue;
-    throw pattern_error("the regular expression tells more than " + std::to_string(most_symbols) +
-                        " kinds of characters apart, which is not supported");
+    throw pattern_error(
+        "the character classes of the regular expression divide Unicode into more than " +
+        std::to_string(most_symbols) + " distinct sets, which is not supported");
   }
   for (const auto& each : bounds) {
     const std::vector<bool> in = members_of(each, runs);

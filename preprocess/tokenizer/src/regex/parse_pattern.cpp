@@ -109,7 +109,8 @@ class parser {
     if (in_.take(".")) return dot(how);
     if (in_.take("^")) return {.what = node_kind::line_begin, .set = newline(), .children = {}};
     if (in_.take("$")) return {.what = node_kind::line_end, .set = newline(), .children = {}};
-    if (in_.sees("*") || in_.sees("+") || in_.sees("?")) in_.fail("nothing stands to be repeated");
+    if (in_.sees("*") || in_.sees("+") || in_.sees("?"))
+      in_.fail("expected something to repeat before the quantifier");
     if (in_.take("\\")) return escaped(how);
     return literal(in_.next(), how);
   }
@@ -191,7 +192,7 @@ class parser {
     pattern_node inner = alternation(how, depth + 1);
     if (!in_.take(")")) {
       in_.go_to(begin);
-      in_.fail("a group without an end");
+      in_.fail("a group without its closing parenthesis");
     }
     if (node.what == node_kind::nothing) return inner;
     if (node.what == node_kind::look_behind) {
@@ -243,7 +244,7 @@ class parser {
     max = high.value_or(pattern_node::unbounded);
     if (min > most_repeats || (high && max > most_repeats) || min > max) {
       in_.go_to(begin);
-      in_.fail("bounds of a repeat that are not supported");
+      in_.fail("these bounds of a repeat are not supported");
     }
     return true;
   }
@@ -304,7 +305,7 @@ class parser {
   void refuse_counted_nothing(const pattern_node& one, std::size_t min, std::size_t max) {
     const bool counted = min > 1 || (max > 1 && max != pattern_node::unbounded);
     if (counted && may_be_empty(one)) {
-      in_.fail("a repeat in braces of what may be empty is not supported");
+      in_.fail("a counted repeat of what may match nothing is not supported");
     }
   }
 
@@ -326,13 +327,13 @@ class parser {
     const bool stacked =
         in_.sees("?") || in_.sees("*") || in_.sees("+") || read_bounds(ignored, ignored);
     in_.go_to(behind);
-    if (stacked) in_.fail("a quantifier behind a quantifier is not supported");
+    if (stacked) in_.fail("a quantifier after a quantifier is not supported");
     const bool repeatable = one.what == node_kind::characters || one.what == node_kind::sequence ||
                             one.what == node_kind::alternation || one.what == node_kind::atomic ||
                             one.what == node_kind::repeat;
     if (repeatable) return;
     in_.go_to(begin);
-    in_.fail("to repeat what matches no characters is not supported");
+    in_.fail("repeating what matches no characters is not supported");
   }
 
   pattern_reader in_;

@@ -105,7 +105,7 @@ pcre2_pattern::pcre2_pattern(const std::string& source, engine how) {
   constexpr std::uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | without_optimizations;
   code_handle code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(source.data()), source.size(),
                                  options, &error, &offset, context.get()));
-  if (!code) throw pattern_error("PCRE2 refuses the regular expression: " + message_of(error));
+  if (!code) throw pattern_error("PCRE2 rejected the regular expression: " + message_of(error));
   const bool fast =
       how == engine::fastest && pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) == 0;
   compiled_ = std::make_unique<const compiled>(

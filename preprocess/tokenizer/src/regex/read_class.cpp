@@ -111,18 +111,18 @@ std::uint32_t read_hex(pattern_reader& in, std::size_t least, std::size_t limit)
     value = value << 4 | digit;
   }
   if (count < least) in.fail("hexadecimal digits are missing");
-  if (value >= code_point_set::limit) in.fail("is no code point");
+  if (value >= code_point_set::limit) in.fail("is not a code point");
   return value;
 }
 
 escape read_hex_escape(pattern_reader& in) {
   if (in.take("{")) {
     const std::uint32_t value = read_hex(in, 1, 6);
-    if (!in.take("}")) in.fail("expected '}' behind the hexadecimal digits");
+    if (!in.take("}")) in.fail("expected '}' after the hexadecimal digits");
     return {.point = value, .set = {}};
   }
   const std::uint32_t value = read_hex(in, 1, 2);
-  if (value >= 0x80) in.fail("\\x means a byte here, no character; write \\x{...}");
+  if (value >= 0x80) in.fail("\\x means a byte here, not a character; write \\x{...}");
   return {.point = value, .set = {}};
 }
 
@@ -192,13 +192,13 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std:
         if (end.is_set) in.fail("a range that ends with a set");
         last = end.point;
       }
-      if (last < first) in.fail("a range whose end is before its begin");
-      // Oniguruma has a bug here: negating a class that contains a range from U+0000 to beyond
-      // ASCII removes the characters beyond ASCII.
+      if (last < first) in.fail("a range that ends before it begins");
+      // In Oniguruma, a class with such a range loses the characters beyond ASCII when it is
+      // negated.
       if (depth > 0 && first == 0 && last >= 0x80) {
-        in.fail("a range from U+0000 to beyond ASCII in a class of a class is not supported");
+        in.fail("a range from U+0000 to beyond ASCII in a nested class is not supported");
       }
-      if (in.sees("-") && !in.sees("-]")) in.fail("a hyphen behind a range is not supported");
+      if (in.sees("-") && !in.sees("-]")) in.fail("a hyphen after a range is not supported");
     }
   }
   out.add(first, last);
@@ -220,7 +220,7 @@ void read_item(pattern_reader& in, bool ignores_case, std::size_t depth, class_b
     in.go_to(behind);
     in.fail("a set with letters in a class under (?i) is not supported");
   }
-  if (in.sees("-") && !in.sees("-]")) in.fail("a hyphen behind a set is not supported");
+  if (in.sees("-") && !in.sees("-]")) in.fail("a hyphen after a set is not supported");
   out.add(found.set);
 }
 

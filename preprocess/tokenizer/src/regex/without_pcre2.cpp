@@ -14,8 +14,8 @@ pcre2_pattern::~pcre2_pattern() = default;
 
 pcre2_pattern::pcre2_pattern(const std::string&, engine) {
   throw pattern_error(
-      "this build of millrace has no PCRE2, which every regular expression needs that is none of "
-      "the well-known pre-tokenizers");
+      "this build of millrace has no PCRE2, so it supports only the regular expressions of "
+      "well-known pre-tokenizers; install libpcre2-dev and rebuild");
 }
 
 pcre2_pattern::result pcre2_pattern::find(std::string_view, std::size_t, pcre2_memory&) const {

@@ -157,10 +157,11 @@ class piece_checker {
     }
     token_index& ids = has_text_id(piece.type) ? text_ids_ : ids_;
     if (!ids.add(piece.text, id)) {
-      throw format_error(offset, "the piece " + in_quotes(piece.text) + " is there twice");
+      throw format_error(offset, "the piece " + in_quotes(piece.text) + " occurs twice");
     }
     if (piece.type == piece_type::unknown) {
-      if (model_.unk_id >= 0) throw format_error(offset, "a second piece of type unknown");
+      if (model_.unk_id >= 0)
+        throw format_error(offset, "a second piece has type unknown, expected one");
       model_.unk_id = id;
     }
     if (piece.type == piece_type::byte) add_byte(id, piece.text, offset);
@@ -172,8 +173,8 @@ class piece_checker {
     }
     for (int byte = 0; model_.byte_fallback && byte < 256; ++byte) {
       if (model_.byte_ids[static_cast<std::size_t>(byte)] < 0) {
-        throw format_error(end_,
-                           "byte fallback, but byte " + std::to_string(byte) + " has no piece");
+        throw format_error(
+            end_, "the model has byte fallback, but no piece for byte " + std::to_string(byte));
       }
     }
     const auto eos = ids_.find(special.eos.empty() ? "</s>" : std::string_view(special.eos));
@@ -194,8 +195,8 @@ class piece_checker {
 
   void add_byte(std::int32_t id, std::string_view text, std::uint64_t offset) {
     if (!model_.byte_fallback) {
-      throw format_error(offset,
-                         "the byte piece " + in_quotes(text) + " in a model without byte fallback");
+      throw format_error(
+          offset, "the model has the byte piece " + in_quotes(text) + ", but no byte fallback");
     }
     const int byte = byte_of(text);
     if (byte < 0) {
@@ -242,7 +243,8 @@ sentencepiece_model parse_sentencepiece_model(std::string_view file) {
         break;
     }
   }
-  if (model.pieces.empty()) throw format_error(file.size(), "no pieces: not a SentencePiece model");
+  if (model.pieces.empty())
+    throw format_error(file.size(), "the model has no pieces, expected one or more");
   piece_checker checker(model, file.size());
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     checker.check(static_cast<std::int32_t>(id), model.pieces[id], offsets[id]);

@@ -73,7 +73,7 @@ inline bool wire_reader::next() {
   const std::uint64_t tag = read_varint();
   kind_ = tag & 7;
   if (tag >> 3 == 0 || tag >> 32 != 0) {
-    throw format_error(offset(), "no field of a protocol buffer begins here");
+    throw format_error(offset(), "expected a field of a protocol buffer");
   }
   number_ = static_cast<std::uint32_t>(tag >> 3);
   switch (kind_) {
@@ -94,24 +94,24 @@ inline bool wire_reader::next() {
     }
     default:
       throw format_error(
-          offset(), "a field of wire type " + std::to_string(kind_) + ", expected 0, 1, 2 or 5");
+          offset(), "a field has wire type " + std::to_string(kind_) + ", expected 0, 1, 2 or 5");
   }
 }
 
 inline std::uint64_t wire_reader::read_varint() {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 70; shift += 7) {
-    if (at_ == bytes_.size()) throw format_error(base_ + at_, "a number is cut off");
+    if (at_ == bytes_.size()) throw format_error(base_ + at_, "a number is truncated");
     const auto byte = static_cast<unsigned char>(bytes_[at_++]);
     value |= std::uint64_t{byte & 0x7FU} << shift;
     if (byte < 0x80) return value;
   }
-  throw format_error(base_ + at_, "a number of more than 10 bytes");
+  throw format_error(base_ + at_, "a number takes more than 10 bytes");
 }
 
 inline std::string_view wire_reader::take(std::uint64_t size) {
   if (size > bytes_.size() - at_) {
-    throw format_error(base_ + at_, "a field of " + std::to_string(size) + " bytes, but only " +
+    throw format_error(base_ + at_, "a field takes " + std::to_string(size) + " bytes, but only " +
                                         std::to_string(bytes_.size() - at_) + " are left");
   }
   const std::string_view taken = bytes_.substr(at_, size);

@@ -22,10 +22,10 @@ constexpr bool is_utf8_start(char byte) {
 
 charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
   std::uint32_t trie_bytes = 0;
-  if (blob.size() <= size_bytes) throw format_error(offset, "a charsmap that is cut off");
+  if (blob.size() <= size_bytes) throw format_error(offset, "the charsmap is truncated");
   std::memcpy(&trie_bytes, blob.data(), size_bytes);
   if (trie_bytes >= blob.size() - size_bytes || trie_bytes < 1024 || trie_bytes % 1024 != 0) {
-    throw format_error(offset, "a charsmap whose trie has " + std::to_string(trie_bytes) +
+    throw format_error(offset, "the trie of the charsmap has " + std::to_string(trie_bytes) +
                                    " bytes, expected a multiple of 1024 below its own " +
                                    std::to_string(blob.size()));
   }
@@ -33,14 +33,14 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
   std::memcpy(units_.data(), blob.data() + size_bytes, trie_bytes);
   replacements_ = blob.substr(size_bytes + trie_bytes);
   if (replacements_.back() != '\0') {
-    throw format_error(offset + blob.size(), "a charsmap whose last replacement has no end");
+    throw format_error(offset + blob.size(), "the last replacement of the charsmap has no end");
   }
   for (std::size_t at = 0; at < replacements_.size();) {
     const std::size_t size =
         formats::utf8_sequence_bytes(std::string_view(replacements_).substr(at));
     if (size == 0) {
       throw format_error(offset + size_bytes + trie_bytes + at,
-                         "a charsmap with a replacement that is not UTF-8");
+                         "a replacement of the charsmap is not UTF-8");
     }
     at += size;
   }
@@ -48,7 +48,7 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
   // Every unit that a look-up can reach must be inside the array.
   const auto check = [&](bool good, std::size_t unit) {
     if (!good) {
-      throw format_error(offset + size_bytes * (unit + 1), "a charsmap that points outside itself");
+      throw format_error(offset + size_bytes * (unit + 1), "the charsmap points outside itself");
     }
   };
   const auto children_fit = [&](std::size_t unit) {
@@ -63,7 +63,7 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
       check(value_of(unit) < replacements_.size(), i);
       if (!is_utf8_start(replacements_[value_of(unit)])) {
         throw format_error(offset + size_bytes * (i + 1),
-                           "a charsmap with a replacement that begins inside a character");
+                           "a replacement of the charsmap begins inside a character");
       }
     } else {
       check(children_fit(i), i);

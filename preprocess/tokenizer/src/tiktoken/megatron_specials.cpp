@@ -30,7 +30,7 @@ megatron_layout megatron_layout_of(const tokenizer_options& options) {
   for (const char* token : usual) {
     if (std::ranges::find(layout.special_tokens, token) == layout.special_tokens.end()) {
       throw config_error(std::string("--tokenizer-special-tokens lacks ") + token +
-                         ", which TikTokenizer needs among them");
+                         ", which TikTokenizer requires; add it");
     }
   }
   if (layout.vocab_size < 2 || layout.vocab_size > ranked_tokens::max_id + std::int64_t{1}) {
@@ -39,9 +39,10 @@ megatron_layout megatron_layout_of(const tokenizer_options& options) {
   }
   const auto named = static_cast<std::int64_t>(layout.special_tokens.size());
   if (count < named || count >= layout.vocab_size) {
-    throw config_error("--tiktoken-num-special-tokens " + std::to_string(count) + ": expected " +
-                       std::to_string(named) + ".." + std::to_string(layout.vocab_size - 1) +
-                       ", from those named to the size of the vocabulary");
+    throw config_error(
+        "--tiktoken-num-special-tokens " + std::to_string(count) + ": expected " +
+        std::to_string(named) + ".." + std::to_string(layout.vocab_size - 1) +
+        ", at least the tokens of --tokenizer-special-tokens and fewer than --vocab-size");
   }
   for (std::int64_t id = named; id < count; ++id) {
     layout.special_tokens.push_back("<SPECIAL_" + std::to_string(id) + ">");

@@ -34,7 +34,7 @@ std::string add_line(std::string_view line, std::string& bytes, ranked_tokens& t
     return "rank " + in_quotes(digits) + " is outside 0.." + std::to_string(ranked_tokens::max_id);
   }
   if (tokens.tokens.has(rank)) {
-    return "rank " + std::to_string(rank) + " is there twice, for " +
+    return "rank " + std::to_string(rank) + " occurs twice, for " +
            in_quotes(tokens.tokens.bytes(rank)) + " and " + in_quotes(bytes);
   }
   return tokens.add(static_cast<std::int32_t>(rank), bytes);

@@ -43,8 +43,8 @@ class ranked_tokens {
              std::to_string(max_token_bytes);
     }
     if (const auto other = find(bytes)) {
-      return "token " + in_quotes(bytes) + " is there twice, as " + std::to_string(*other) +
-             " and " + std::to_string(id);
+      return "token " + in_quotes(bytes) + " occurs twice, as " + std::to_string(*other) + " and " +
+             std::to_string(id);
     }
     tokens.add(id, bytes);
     index_token(id);
@@ -67,7 +67,7 @@ class ranked_tokens {
       const auto found = find({&c, 1});
       if (!found) {
         throw format_error(
-            size_bytes, "the vocabulary has no token for byte " + std::to_string(byte) + " alone");
+            size_bytes, "the vocabulary has no token for the single byte " + std::to_string(byte));
       }
       ids[byte] = *found;
     }

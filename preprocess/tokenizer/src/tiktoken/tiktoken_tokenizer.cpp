@@ -46,9 +46,8 @@ struct vocabulary {
 
 void refuse(bool given, const char* flag) {
   if (given) {
-    throw config_error(std::string("--tokenizer-type TikTokenizer with a file of ranks does not "
-                                   "take ") +
-                       flag + ", only with a .vocab.json");
+    throw config_error(std::string("--tokenizer-type TikTokenizer takes ") + flag +
+                       " only with a .vocab.json");
   }
 }
 
@@ -58,7 +57,7 @@ std::vector<special_token> numbered(const std::vector<std::string>& contents, st
   for (const std::string& content : contents) {
     if (content.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
     if (!known.insert(content).second) {
-      throw config_error("special token " + in_quotes(content) + " is there twice");
+      throw config_error("special token " + in_quotes(content) + " occurs twice");
     }
     tokens.push_back({content, static_cast<std::int32_t>(first++)});
   }
@@ -71,11 +70,11 @@ std::vector<special_token> known_specials(const vocabulary& v, special_table tab
                                           std::size_t size_bytes) {
   const token_table& ranks = v.ranked.tokens;
   if (ranks.count() != table.ranks) {
-    throw format_error(size_bytes,
-                       "the file has " + std::to_string(ranks.count()) + " ranks, and that of " +
-                           v.pattern + " has " + std::to_string(table.ranks) +
-                           "; if it is a vocabulary of its own, --tokenizer-special-tokens names "
-                           "its special tokens");
+    throw format_error(size_bytes, "the file has " + std::to_string(ranks.count()) +
+                                       " ranks, expected the " + std::to_string(table.ranks) +
+                                       " of " + v.pattern +
+                                       "; for another vocabulary, pass its special tokens with "
+                                       "--tokenizer-special-tokens");
   }
   for (const special_token& special : table.tokens) {
     if (ranks.has(special.id)) {
@@ -90,16 +89,15 @@ std::vector<special_token> known_specials(const vocabulary& v, special_table tab
 
 void read_ranks(std::string_view text, const tokenizer_options& options, vocabulary& v) {
   v.pattern = options.tiktoken_pattern;
-  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // the name in tiktoken
-  if (v.pattern.empty()) {
-    throw config_error(
-        "--tokenizer-type TikTokenizer with a file of ranks needs "
-        "--tiktoken-pattern, one of " +
-        tiktoken_pattern_names());
-  }
+  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // tiktoken's name
   refuse(options.vocab_size.has_value(), "--vocab-size");
   refuse(options.tiktoken_num_special_tokens.has_value(), "--tiktoken-num-special-tokens");
   parse_rank_file(text, v.ranked);
+  if (v.pattern.empty()) {
+    throw config_error(
+        "--tiktoken-pattern is required for a .tiktoken file: the name of its vocabulary, one of " +
+        tiktoken_pattern_names());
+  }
   special_table table = special_table_of(v.pattern);
   if (!options.special_tokens.empty()) {
     v.specials = numbered(options.special_tokens, v.ranked.tokens.end_id());
@@ -116,7 +114,7 @@ void read_ranks(std::string_view text, const tokenizer_options& options, vocabul
 void read_megatron(std::string_view json, const tokenizer_options& options, vocabulary& v) {
   v.pattern = options.tiktoken_pattern.empty() ? "v2" : options.tiktoken_pattern;
   if (v.pattern != "v1" && v.pattern != "v2") {
-    throw config_error("--tiktoken-pattern " + v.pattern + ": a .vocab.json has pattern v1 or v2");
+    throw config_error("--tiktoken-pattern " + v.pattern + ": a .vocab.json takes v1 or v2");
   }
   const megatron_layout layout = megatron_layout_of(options);
   v.specials = numbered(layout.special_tokens, 0);
@@ -159,9 +157,8 @@ void refuse_prefixes(const std::vector<special_token>& specials) {
     if (contents[i].starts_with(contents[i - 1])) {
       throw config_error("special token " + in_quotes(contents[i]) + " begins with " +
                          in_quotes(contents[i - 1]) +
-                         ", another one, and it is undefined which "
-                         "of them a text has; --special-tokens-in-text encode-as-text does "
-                         "without");
+                         ", which is also a special token, so it is undefined which one a text "
+                         "contains; pass --special-tokens-in-text encode-as-text");
     }
   }
 }

@@ -44,7 +44,8 @@ TEST(BlendSlots, TakesRatiosAlone) {
 }
 
 TEST(BlendSlots, RoundsByLargestRemainder) {
-  const blend_slots slots(weights{1, 1, 1});  // 21845.33 slots each: source 0 gets the rest
+  // 21845.33 slots for each source; source 0 gets the remaining slot.
+  const blend_slots slots(weights{1, 1, 1});
   EXPECT_EQ(slots.slots(0), 21846);
   EXPECT_EQ(slots.slots(1), 21845);
   EXPECT_EQ(slots.slots(2), 21845);
@@ -67,7 +68,7 @@ TEST(BlendSlots, RefusesWeightsThatAreNone) {
   EXPECT_THAT(refusal({1, 1, nan}), HasSubstr("weight 2 of a blend is"));
   EXPECT_THAT(refusal({1, inf}), HasSubstr("weight 1 of a blend is inf"));
   EXPECT_THAT(refusal({1e308, 1e308}), HasSubstr("overflows a double"));
-  EXPECT_THAT(refusal({1, 1e-8}), HasSubstr("less than one sample in 2^22"));
+  EXPECT_THAT(refusal({1, 1e-8}), HasSubstr("less than 2^-22 of the sum"));
   EXPECT_THAT(refusal(weights(65537, 1)), HasSubstr("65537 sources, expected at most 65536"));
 }
 

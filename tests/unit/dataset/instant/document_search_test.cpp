@@ -59,7 +59,7 @@ class DocumentSearch : public testing::Test {
   test::temp_folder folder_;
 };
 
-/// Compares the search with a walk over all sequences, for every range of several lengths.
+/// Compares the search with a walk over all sequences. Tries every range of several lengths.
 void expect_as_naive(const document_search& search, const documents& content) {
   std::vector<piece> tokens;  // one piece per token
   std::vector<std::int64_t> document_of;
@@ -103,7 +103,7 @@ TEST_F(DocumentSearch, FindsWhatAWalkFinds) {
   }
 }
 
-// On a file system that refuses mmap, the search gives the same results by reading the file.
+// If the file system refuses mmap, the search reads the file and gives the same results.
 TEST_F(DocumentSearch, FindsTheSameWithoutAMap) {
   const documents content = random_documents(300, 7);
   const document_search search(index_columns(stored(content), index_access::pread));
@@ -169,7 +169,8 @@ TEST_F(DocumentSearch, RefusesADocumentIndexThatDoesNotAscend) {
   EXPECT_THAT(fault([&] { (void)search.document_of(3); }), HasSubstr("in no document"));
 }
 
-// Altering any byte of an index gives a correct answer or an error, never a read outside the data.
+// If any byte of an index is altered, the search gives a correct answer or an error. It never reads
+// outside the data.
 TEST_F(DocumentSearch, SurvivesEveryAlteredByte) {
   const auto prefix = stored({{{1, 2, 3}, {}}, {{4, 5}}, {}, {{6, 7, 8}}});
   const auto whole = test::read_bytes(folder_ / "data.idx");
@@ -211,8 +212,8 @@ TEST_F(DocumentSearch, ChecksAtOpenWhatADatasetChecks) {
 }
 
 // The search works for document numbers of more than 31 bits. The file is almost entirely a hole.
-// Its first 2^31 + 5 documents are empty sequences at byte 0; 1,000 documents of three tokens each
-// follow.
+// Its first 2^31 + 5 documents are empty sequences at byte 0. They are followed by 1,000 documents
+// of three tokens each.
 TEST_F(DocumentSearch, CountsBeyond31Bits) {
   constexpr std::int64_t empty = (std::int64_t{1} << 31) + 5;
   constexpr std::int64_t full = 1000;
@@ -236,8 +237,8 @@ TEST_F(DocumentSearch, CountsBeyond31Bits) {
     const auto at = formats::mmidx_header_bytes;
     io::pwrite_all(fd, std::as_bytes(std::span(lengths)), at + 4 * empty, path);
     io::pwrite_all(fd, std::as_bytes(std::span(pointers)), at + 4 * count + 8 * empty, path);
-    // In the document index, entries 0 up to `empty` are 0. The first documents are therefore
-    // empty, and the one before the full ones holds all empty sequences.
+    // In the document index, the entries from 0 up to `empty` are 0. So the first documents are
+    // empty, and the document before the full ones contains all empty sequences.
     io::pwrite_all(fd, std::as_bytes(std::span(ends)), at + 12 * count + 8 * empty, path);
     if (::ftruncate(bin.get(), 6 * full) != 0) GTEST_SKIP() << "no sparse files here";
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instant order is a file format: runs may be resumed with it after years. These values come
-// from tests/golden/instant/vectors.json, which was made by a model written only from
+// The instant order is a file format: a run may be resumed with it years later. These values are
+// from tests/golden/instant/vectors.json, which comes from a model that was written only from
 // formats/spec/instant_order.md. If a line fails, the code is wrong.
 #include <cstdint>
 #include <vector>

@@ -38,7 +38,7 @@ std::string fault(const Work& work) {
   return "none";
 }
 
-/// Returns the io_error that `work` throws because the disk does not deliver the data.
+/// Returns the io_error that `work` throws because data of the file is lost.
 template <class Work>
 io_error lost_by(const Work& work) {
   try {
@@ -90,8 +90,8 @@ TEST_F(IndexColumns, SayWhatTheDatasetSays) {
   expect_as_dataset(index_columns(prefix_), with_modes);
 }
 
-// If any byte of an index is altered, the dataset and its columns refuse the same entries, with
-// identical messages.
+// If any byte of an index is altered, the dataset and the columns refuse the same entries with the
+// same messages.
 TEST_F(IndexColumns, RefuseWhatTheDatasetRefuses) {
   const auto whole = test::read_bytes(folder_ / "data.idx");
   int refused = 0;
@@ -123,7 +123,7 @@ TEST_F(IndexColumns, RefuseWhatTheDatasetRefuses) {
   EXPECT_GT(refused, 100);
 }
 
-// A .bin is refused if its last sequence ends where the .bin does but starts inside a token.
+// The .bin is refused if the last sequence ends where the .bin ends, but starts inside a token.
 TEST_F(IndexColumns, RefuseABinOfPartsOfTokens) {
   auto bytes = test::read_bytes(folder_ / "data.idx");
   const std::size_t last_pointer = formats::mmidx_header_bytes + 4UL * 4 + 8UL * 3;
@@ -157,8 +157,8 @@ TEST_F(IndexColumns, SayThatTheFileBecameShorter) {
   EXPECT_THAT(fault([&] { (void)columns.document(2); }), HasSubstr(shorter));
 }
 
-// If the file shrinks, the kernel reports lost pages with SIGBUS. The columns throw an error, and
-// the process survives.
+// If the file shrinks, the kernel reports lost pages with SIGBUS. The columns then throw an error,
+// and the process survives.
 TEST_F(IndexColumns, OutliveAFileThatShrinks) {
   const test::documents_of<std::uint16_t> many(9000, {std::vector<std::uint16_t>(3)});
   const std::filesystem::path other = folder_ / "other";
@@ -176,20 +176,21 @@ TEST_F(IndexColumns, OutliveAFileThatShrinks) {
     EXPECT_EQ(e.code(), ENODATA);
     EXPECT_EQ(e.path(), columns.idx_path());
     EXPECT_EQ(e.offset(), columns.pointer_offset(8999));
-    // The loss is permanent and applies to all entries. Otherwise, a reader could take the zeros of
-    // a lost page for data.
+    // The loss is permanent and applies to all entries. Otherwise, a reader could mistake the zeros
+    // of a lost page for data.
     EXPECT_EQ(lost_by([&] { (void)columns.pointer(8999); }).code(), ENODATA);
     EXPECT_EQ(lost_by([&] { (void)columns.length(0); }).code(), ENODATA);
     std::vector<std::int32_t> all(9000);
     EXPECT_EQ(lost_by([&] { columns.read_lengths(all); }).code(), ENODATA);
-    // Columns mapped separately keep their values, and columns opened later show the file as it is.
+    // Columns with their own mapping keep their values, and columns that are opened later see the
+    // new file.
     EXPECT_EQ(beside.pointer(8999), 8999 * 6);
     test::write_dataset<std::uint16_t>(prefix_, many);
     EXPECT_EQ(index_columns(prefix_, access).pointer(8999), 8999 * 6);
   }
 }
 
-// The library does not handle a SIGBUS from a mapping that none of its watches covers.
+// The library does not handle a SIGBUS from a mapping that it does not watch.
 TEST_F(IndexColumns, LeaveTheSignalsOfOthersAlone) {
   const index_columns columns(prefix_);
   const auto path = folder_ / "others";
@@ -199,7 +200,7 @@ TEST_F(IndexColumns, LeaveTheSignalsOfOthersAlone) {
     std::filesystem::resize_file(path, 0);
     return static_cast<int>(map.bytes()[5000]);
   });
-  EXPECT_NE(status, 0);  // 1000 + SIGBUS, or a sanitizer's own status
+  EXPECT_NE(status, 0);  // 1000 + SIGBUS, or the exit status of a sanitizer
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ TEST_F(InstantOrder, FindsEveryTimeThatATokenIsServed) {
   }
 }
 
-// Sources are identified by name, not by list position: adding sources does not change which
-// samples of a source were consumed.
+// Sources are identified by name, not by their place in the list. So adding sources does not change
+// which samples of a source were consumed.
 TEST_F(InstantOrder, IsNotDisturbedByOtherSources) {
   const auto web = stored("web", 1234);
   const auto code = stored("code", 345);
@@ -103,7 +103,8 @@ TEST_F(InstantOrder, OpensIndicesOnlyWhenPiecesAreAskedFor) {
   std::vector<piece> pieces;
   EXPECT_THROW(order.pieces(sample, pieces), io_error);
   (void)stored("absent", 999);
-  EXPECT_THROW(order.pieces(sample, pieces), format_error);  // its token count was different
+  // The dataset had another token count when the order was created.
+  EXPECT_THROW(order.pieces(sample, pieces), format_error);
 }
 
 TEST_F(InstantOrder, CountsMoreThan2To40Samples) {
@@ -124,12 +125,12 @@ TEST_F(InstantOrder, HoldsRepetitionsAgainstTheRun) {
   instant_options options = options_of({{0, {{0, 1}, {1, 1}}}});
   options.train_samples = 300;
   EXPECT_EQ(refusal(sources, options), "accepted");
-  options.train_samples = 400;  // source a allows 150: samples 0 to 299
+  options.train_samples = 400;  // source a may serve 150 samples, the last at position 299
   EXPECT_THAT(refusal(sources, options),
               AllOf(HasSubstr("step 37 would take more than the 150 samples allowed of source a")));
 }
 
-// The order is the same whether token counts are given or looked up.
+// The order is the same whether token counts are given or read from the headers.
 TEST_F(InstantOrder, BlendsDatasetsOfDifferentTypes) {
   test::write_dataset<std::int32_t>(folder_ / "wide", {{std::vector<std::int32_t>(100)}});
   const auto web = stored("web", 100);

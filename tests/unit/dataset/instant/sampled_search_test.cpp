@@ -63,7 +63,7 @@ TEST(SampledSearch, EndsInsideAColumnThatDoesNotAscend) {
   }
 }
 
-// A search must not look at more entries of a file than the header promises.
+// A search must not read more entries of a file than the header of `sampled_search` promises.
 TEST(SampledSearch, LooksAtFewEntries) {
   constexpr std::int64_t count = 1'000'000'000;
   std::set<std::int64_t> pages;

@@ -36,8 +36,8 @@ std::string refusal(const std::vector<schedule_segment>& segments, std::vector<s
   return "accepted";
 }
 
-// Each source continues at the sample where it stopped, even after a pause, and consumed samples
-// stay as they were. This makes it possible to add data in the middle of a run.
+// Each source continues at the sample where it stopped, even after a pause. Consumed samples do not
+// change. So data can be added in the middle of a run.
 TEST(Schedule, GoesOnWhereEachSourceWasLeft) {
   const std::vector<schedule_segment> before = {{0, {{0, 0.5}, {1, 0.5}}}};
   const std::vector<schedule_segment> after = {
@@ -85,14 +85,14 @@ TEST(Schedule, NamesTheFirstStepThatExceedsALimit) {
   EXPECT_THAT(
       refusal(halves, limits, most + 1),
       AllOf(HasSubstr("step 19 would take more than the 95 samples"), HasSubstr("of source a")));
-  // The error names the step in which the source runs out, not a step of the segment that takes the
-  // most samples from it.
+  // The error names the step in which the source runs out of samples, even if another segment takes
+  // more samples from it.
   EXPECT_THAT(refusal({{0, {{0, 1}, {1, 1}}}, {5, {{1, 1}}}, {50, {{0, 1}}}}, limits, 1000),
               HasSubstr("step 57 would"));
 }
 
-// The schedule asks its caller for the first position of a step, a 64-bit number. It never asks
-// about a step whose first position would overflow.
+// The schedule asks its caller for the first position of a step, which is a 64-bit number. It never
+// asks about a step whose first position would overflow.
 TEST(Schedule, AsksForNoStepThatOverflows) {
   for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{4096}}) {
     const auto checked = [batch](std::int64_t step) {

@@ -28,7 +28,7 @@ class SourcePool : public testing::Test {
     }
     return prefixes;
   }
-  /// Counts the lines of /proc/self/maps that name a file in the folder.
+  /// Returns the number of lines in /proc/self/maps that name a file in the folder.
   int maps() const {
     std::ifstream in("/proc/self/maps");
     int count = 0;

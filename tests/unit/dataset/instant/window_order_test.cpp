@@ -42,8 +42,8 @@ TEST(WindowOrder, ServesEachWindowOfAnEpochOnce) {
   }
 }
 
-// Every epoch but the first draws an offset: different epochs must use different windows, not just
-// another order of the same windows.
+// Every epoch except the first one draws an offset. So epochs use different windows, and not only
+// different orders of the same windows.
 TEST(WindowOrder, DrawsAnOffsetForEachEpochButTheFirst) {
   const window_order order("web", 1003, 10, 1234);  // offsets 0 to 2
   std::set<std::int64_t> offsets;

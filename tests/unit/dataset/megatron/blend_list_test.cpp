@@ -32,7 +32,7 @@ TEST(BlendList, IsPrefixesAlone) {
   EXPECT_THAT(parse({" a\t", "b", "c\n"}).prefixes, ElementsAre("a", "b", "c"));
   EXPECT_THAT(parse({"a", "b"}).prefixes, ElementsAre("a", "b"));
   EXPECT_FALSE(parse({"a", "b"}).weighted());
-  // In a list of odd length, no element is a weight, even if it looks like a number.
+  // If a list has an odd number of words, no word is a weight, even if it looks like a number.
   EXPECT_THAT(parse({"1", "a", "2"}).prefixes, ElementsAre("1", "a", "2"));
   EXPECT_THAT(parse({"7"}).prefixes, ElementsAre("7"));
 }
@@ -70,8 +70,8 @@ TEST(BlendList, RefusesWhatIsNoBlend) {
   expect_list_refused({"1e-999", "a"}, "the weight of 'a' is 1e-999");
 }
 
-// Numbers are read as by Python's float(). The expected values come from Python; the property test
-// compares with Python itself.
+// Numbers are read as by Python's float(). The expected values come from Python. A property test
+// compares more numbers with Python itself.
 TEST(PythonFloat, ReadsWhatPythonReads) {
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<std::pair<std::string, double>> numbers = {{"1", 1},

@@ -43,7 +43,8 @@ TEST(BlendPlan, LeavesASinglePrefixAlone) {
   EXPECT_FALSE(plans[2].has_value());  // no weight for this part
 }
 
-// Megatron is inconsistent here: a single weighted prefix makes a blend only if the data is split.
+// Megatron is inconsistent here: it makes a blend of a single weighted prefix only if the data is
+// split.
 TEST(BlendPlan, BlendsASingleWeightedPrefixWhereTheDataIsSplit) {
   const part_plan split =
       only(plan_data(split_blend({{"a"}, {3.0}}), {100, 10, 5}), split_part::train);
@@ -159,8 +160,8 @@ TEST(BlendRecipe, WeighsByLength) {
               ThrowsMessage<config_error>(HasSubstr("'b' has no samples for valid")));
 }
 
-// Weights are normalized twice. For these weights, the second time changes the last bit of a
-// number, and the hashed text shows that bit.
+// Weights are normalized twice. For these weights, the second time changes the last bit of one
+// weight, and the text that is hashed shows this bit.
 TEST(BlendRecipe, NormalisesWeightsASecondTime) {
   const std::vector<double> weights = {0.1, 0.2, 0.3, 0.15};
   std::vector<double> typed = weights;
@@ -242,8 +243,8 @@ TEST_F(BlendCache, IsBuiltAgainWhereItIsDamaged) {
   }
 }
 
-// Partial files next to a complete cache are removed. A process leaves them behind if it is killed
-// between its renames while it replaces an old cache.
+// Partial files next to a complete cache are removed. They remain if a process replaces an old
+// cache and is killed between its renames.
 TEST_F(BlendCache, RemovesStalePartialFilesOfAWholeCache) {
   (void)cache().load_or_build();
   const auto paths = {cache().description_path(), cache().dataset_path(), cache().sample_path()};

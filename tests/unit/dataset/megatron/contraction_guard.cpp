@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The blend code of the header-only form, compiled with -mfma -ffp-contract=fast -O3 where the
-// compiler supports these flags, as a user may compile it. It must still round twice. The test also
-// checks that these flags contract at all.
+// compiler supports these flags. A user may compile it in this way, and it must still round twice.
+// The test also checks that these flags contract expressions at all.
 //
-// This is not a *_test.cpp file, because it must not share a program with sources that are compiled
-// with other flags: the linker keeps one arbitrary copy of each inline function.
+// This is not a *_test.cpp file, because it must not be in one program with sources that are
+// compiled with other flags: the linker keeps an arbitrary copy of each inline function.
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -17,7 +17,7 @@
 
 #include "support/plain_blend.hpp"
 
-// The function bodies that round. <millrace/header_only/loader.hpp> contains the same bodies.
+// The function bodies that round. <millrace/header_only/loader.hpp> has the same bodies.
 #define MILLRACE_INLINE inline
 #include "megatron/greedy_blend.cpp"   // NOLINT: a body, of which this is the one user
 #include "megatron/greedy_groups.cpp"  // NOLINT

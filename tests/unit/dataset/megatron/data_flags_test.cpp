@@ -104,7 +104,7 @@ TEST(DataFlags, ReadBlendsOfPartsFromAFile) {
   EXPECT_THROW(resolve({{"--per-split-data-args-path", {path}}}), format_error);
 }
 
-// Every truncation of the text is refused, and nothing after its end is read.
+// Every truncation of the text is refused. Nothing after the end of the text is read.
 TEST(DataFlags, RefuseEveryTruncationOfAFile) {
   const std::string whole = R"({"train": [0.3, "a", 1, "\u00e9"], "valid": "c", "test": null})";
   EXPECT_TRUE(read_part_blends(whole, "file")[0].has_value());
@@ -115,13 +115,13 @@ TEST(DataFlags, RefuseEveryTruncationOfAFile) {
 }
 
 TEST(DataFlags, RefuseWhatDoesNotFitTogether) {
-  expect_flags_refused({}, "no data is named: expected one of --data-path");
+  expect_flags_refused({}, "the data is required: pass one of --data-path");
   expect_flags_refused({{"--data-path", {"a"}}, {"--data-args-path", {"b"}}},
-                       "named by --data-path and by --data-args-path");
+                       "--data-path and --data-args-path both name the data");
   expect_flags_refused({{"--data-path", {"a"}}, {"--valid-data-path", {"b"}}},
-                       "named by --data-path and by --valid-data-path");
+                       "--data-path and --valid-data-path both name the data");
   expect_flags_refused({{"--per-split-data-args-path", {"a"}}, {"--train-data-path", {"b"}}},
-                       "named by --per-split-data-args-path and by --train-data-path");
+                       "--per-split-data-args-path and --train-data-path both name the data");
   expect_flags_refused({{"--train-data-path", {"a"}}, {"--split", {"1,1,1"}}},
                        "--split '1,1,1' is given with --train-data-path");
   expect_flags_refused({{"--data-path", {"a"}}, {"--split", {"1,2,3,4"}}},

@@ -71,7 +71,7 @@ TEST_F(GptCache, GivesBackWhatWasBuilt) {
   EXPECT_EQ(test::read_text(cache().description_path()), description_.text());
 }
 
-// A file that is missing or truncated at any byte counts as damaged and is rebuilt.
+// A file that is missing or truncated at any byte counts as damaged, so the cache is built again.
 TEST_F(GptCache, TrustsNoTruncatedFile) {
   cache().build(plan(), lengths(), "data");
   for (const fs::path& path : paths()) {
@@ -91,8 +91,8 @@ TEST_F(GptCache, TrustsNoTruncatedFile) {
   }
 }
 
-// Files that were made with other options or data are refused. Megatron's file names do not contain
-// these options, so a run with other options finds the same files.
+// Files that were made with other options or from other data are refused. Megatron's file names do
+// not contain these options, so a run with other options finds the same files.
 TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
   cache().build(plan(), lengths(), "data");
   gpt_request other = request_;
@@ -106,8 +106,8 @@ TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
   EXPECT_THAT(unfit(plan()), AllOf(HasSubstr("sample_index.npy"), HasSubstr("other data")));
 }
 
-// One entry of the shuffle index refers to the wrong sample. Spot checks of samples cannot find
-// this damage; the full check does.
+// One entry of the shuffle index refers to the wrong sample. The check of some samples cannot find
+// this damage; the full check finds it.
 TEST_F(GptCache, FindsDamageOnAFullCheck) {
   request_.num_samples = 4000;
   cache().build(plan(), lengths(), "data");
@@ -120,8 +120,9 @@ TEST_F(GptCache, FindsDamageOnAFullCheck) {
     (void)cache().load(plan(), lengths(), nullptr, check_level::full);
     ADD_FAILURE() << "accepted";
   } catch (const config_error& e) {
-    EXPECT_THAT(e.what(), AllOf(HasSubstr("shuffle_index.npy"), HasSubstr("which one before it is"),
-                                HasSubstr("or it is damaged")));
+    EXPECT_THAT(e.what(),
+                AllOf(HasSubstr("shuffle_index.npy"), HasSubstr("as an entry before it is"),
+                      HasSubstr("or it is damaged")));
   }
   test::write_bytes(cache().shuffle_path(), whole);
   EXPECT_TRUE(cache().load(plan(), lengths(), nullptr, check_level::full));
@@ -148,8 +149,8 @@ TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
   EXPECT_EQ(entries, 1);
 }
 
-// Partial files next to a complete cache are removed. A process leaves them behind if it is killed
-// between its renames while it replaces an old cache.
+// Partial files next to a complete cache are removed. They remain if a process replaces an old
+// cache and is killed between its renames.
 TEST_F(GptCache, RemovesStalePartialFilesOfAWholeCache) {
   cache().build(plan(), lengths(), "data");
   for (const fs::path& path : paths()) test::write_text(path.string() + ".partial", "stale");
@@ -209,7 +210,7 @@ TEST_F(GptCache, OutlivesAFileThatShrinks) {
 }
 
 // After a cache file became shorter, no kind of access returns an answer from it. Each kind is
-// tested on a new order, because an order remembers lost files.
+// tested with a new order, because an order remembers that a page was lost.
 TEST_F(GptCache, AnswersNothingOutOfAFileThatShrank) {
   using reading = std::function<void(const gpt_order&)>;
   const reading by_token = [](const gpt_order& order) { (void)order.samples_with(0, 0); };
@@ -221,7 +222,7 @@ TEST_F(GptCache, AnswersNothingOutOfAFileThatShrank) {
   };
   struct reader {
     reading read;
-    std::vector<std::size_t> files;  // indices of the files that `read` uses
+    std::vector<std::size_t> files;  // indices of the files that `read` reads
   };
   for (const auto& [read, files] : {reader{by_token, {1, 2, 3}}, reader{by_range, {1, 2, 3}},
                                     reader{behind, {1, 2}}, reader{unshuffled, {1, 2}}}) {

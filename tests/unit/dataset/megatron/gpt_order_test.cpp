@@ -59,8 +59,8 @@ std::vector<token> tokens_of(const std::vector<piece>& pieces) {
   return out;
 }
 
-/// The entries of the document index, joined in order and cut after every L tokens, are the
-/// samples.
+/// Joining the sequences of the document index in order and cutting the result after every L tokens
+/// gives the samples.
 TEST(GptOrder, CutsTheShuffledSequencesIntoSamples) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
@@ -122,8 +122,8 @@ TEST(GptOrder, FindsTheSamplesOfAToken) {
             << "round " << round << ", token " << t << " of " << s;
       }
     }
-    // Compares the samples that contain tokens of some sequences, and the tokens after the last
-    // sample.
+    // Compares two results with a search over all samples: the samples that contain tokens of some
+    // sequences, and the tokens after the last sample.
     const sequence_range some{2, 2 + below(random, 8)};
     std::vector<std::int64_t> expected;
     std::int64_t inputs = 0;
@@ -155,7 +155,7 @@ TEST(GptOrder, SaysHowMuchOfAPartialSampleIsPadding) {
   EXPECT_EQ(tokens_of(pieces).size(), 3U);
 }
 
-// A partial sample before an empty sequence is refused. All but the first of 20 sequences are
+// A partial sample before an empty sequence is refused. Of 20 sequences, only the first is not
 // empty, so most shuffles end in an empty sequence.
 TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
   std::vector<std::int32_t> lengths(20, 0);
@@ -177,8 +177,8 @@ TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
   EXPECT_LT(refused, 300);
 }
 
-/// Alters an index and then queries it in several ways. Each access must throw or return pieces
-/// that exist.
+/// Alters an index and then queries it in several ways. Each query must throw or return pieces that
+/// exist.
 class DamagedIndex : public testing::Test {
  protected:
   static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
@@ -216,7 +216,7 @@ class DamagedIndex : public testing::Test {
     }
   }
 
-  /// Sets each element of each column to each of the values in turn.
+  /// Sets each element of each column to each of the given values, one at a time.
   void alter_all(gpt_plan plan, const std::vector<std::int64_t>& values) {
     for (int column = 0; column < 3; ++column) {
       for (int at = 0;; ++at) {
@@ -249,16 +249,16 @@ TEST_F(DamagedIndex, GivesNothingThatIsNotThere) {
   EXPECT_GT(refused_, 300);
 }
 
-// Damaged indices with 64-bit entries never give pieces that do not exist, although sums of their
-// values overflow.
+// If indices with 64-bit entries are damaged, no query returns pieces that do not exist, even if
+// sums of damaged values overflow.
 TEST_F(DamagedIndex, GivesNothingThatIsNotThereOfWideNumbersEither) {
   plan_.wide_sample_index = plan_.wide_shuffle_index = true;
   alter_all(plan_, {-1, 3, 100, most, most - 1, least, least + 1});
   EXPECT_GT(refused_, 300);
 }
 
-// A search for a token follows rows of the sample index without loading their samples. Its error
-// still names the invalid row.
+// A search for a token reads rows of the sample index but not whole samples. Its error still names
+// the invalid row.
 TEST_F(DamagedIndex, NamesTheRowThatCannotBe) {
   gpt_index index = build_gpt_index(plan_, view(lengths_), "data");
   for (std::int32_t& number : std::get<0>(index.sample).numbers()) number = -2000000;

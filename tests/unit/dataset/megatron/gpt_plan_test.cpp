@@ -29,7 +29,7 @@ std::string refusal(const gpt_request& request, std::int64_t tokens, std::int64_
   return "accepted";
 }
 
-/// Megatron's own loop.
+/// Counts the epochs with Megatron's own loop.
 std::int64_t naive_epochs(std::int64_t samples, std::int64_t length, std::int64_t tokens,
                           std::int64_t extra) {
   std::int64_t epochs = 1;
@@ -52,9 +52,9 @@ TEST(GptPlan, TakesTheEpochsThatTheSamplesNeed) {
   }
 }
 
-// A last epoch of which little is needed is shuffled separately. 100 tokens make 9 samples of 10
-// tokens and a label. 0.80 * 9, truncated, is 7: if at least 7 samples of the last epoch are
-// needed, it is shuffled together with the others.
+// The last epoch is shuffled separately if only a small part of it is needed. 100 tokens give 9
+// samples of 10 tokens and a label. 0.80 * 9, truncated, is 7. So if 7 samples or more of the last
+// epoch are needed, it is shuffled together with the other epochs.
 TEST(GptPlan, SeparatesALastEpochOfWhichLittleIsNeeded) {
   const auto plan = [](std::int64_t samples) {
     return plan_of({.sequence_length = 10, .num_samples = samples}, 100);
@@ -79,8 +79,8 @@ TEST(GptPlan, CountsPartialSamplesOfValidationOnly) {
   EXPECT_FALSE(plan_of(request, 0).last_sample_is_partial);
 }
 
-// Samples are counted in single precision, which cannot represent 2^24 + 1. Megatron itself gives
-// these counts.
+// Samples are counted in single precision, which cannot represent 2^24 + 1. The expected counts are
+// Megatron's.
 TEST(GptPlan, CountsThemInSinglePrecision) {
   gpt_request request{.sequence_length = 2,
                       .part = split_part::valid,
@@ -104,7 +104,7 @@ TEST(GptPlan, HasNoSamplesWhereNoneAreAskedFor) {
 TEST(GptPlan, RefusesSamplesOfNoTokens) {
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 0, 0),
               AllOf(HasSubstr("web train requests 5 samples of 8 tokens, but has 0"),
-                    HasSubstr("larger part of --split")));
+                    HasSubstr("larger weight in --split")));
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 1), HasSubstr("but has 1"));
 }
 
@@ -118,8 +118,8 @@ TEST(GptPlan, RefusesWhatIsOutOfRange) {
   EXPECT_THAT(refusal({.sequence_length = 8}, 9, 2147483648), HasSubstr("in 32 bits"));
 }
 
-// Indices that outgrow 32 bits become wider. The types depend only on the sizes, so the test needs
-// no array of 2^31 elements.
+// If values exceed 32 bits, the indices use wider types. The types depend only on the sizes, so the
+// test does not need an array of 2^31 elements.
 TEST(GptPlan, WidensIndicesThatOutgrow32Bits) {
   gpt_request request{.sequence_length = 2, .num_samples = 4294967293 / 3};
   EXPECT_FALSE(plan_of(request, 3 << 20, 1 << 20).wide_sample_index);

@@ -72,7 +72,7 @@ TEST(GreedyBlend, GivesTiesToTheFirst) {
   blend_columns columns(8);
   fill_greedy_blend(std::vector{0.25, 0.25, 0.25, 0.25}, columns.span());
   EXPECT_THAT(columns.dataset_index, ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
-  // Unequal weights tie too: with the first weights, weight * position - count is 0 for all
+  // Unequal weights can tie, too. With the first weights, weight * position - count is 0 for all
   // datasets at every fourth position.
   expect_plain({0.25, 0.5, 0.25}, 1000);
   expect_plain({0.125, 0.5, 0.125, 0.25}, 1000);
@@ -85,8 +85,8 @@ TEST(GreedyBlend, IsEmptyForASizeOfNothing) {
   EXPECT_TRUE(columns.dataset_index.empty());
 }
 
-// Every kernel equals the plain loop for dataset counts equal to and next to its number of lanes,
-// and for weights of all shapes.
+// Every kernel gives the same blend as the plain loop. The numbers of datasets include the number
+// of lanes of each kernel and its neighbors, and the weights have many distributions.
 TEST(GreedyBlend, EqualsThePlainLoop) {
   std::mt19937_64 random(test::seed(1));
   std::normal_distribution<double> normal(0.0, 1.0);
@@ -101,7 +101,7 @@ TEST(GreedyBlend, EqualsThePlainLoop) {
     expect_plain(drawn(count, [&](std::size_t) { return static_cast<double>(random() % 3 + 1); }),
                  3000);
     expect_plain(drawn(count, [](std::size_t) { return 1.0; }), 3000);
-    // Weights are almost equal, so all datasets are nearly tied at every step.
+    // If the weights are almost equal, all datasets are nearly tied at every step.
     expect_plain(
         drawn(count, [&](std::size_t) { return 1.0 + 1e-15 * static_cast<double>(random() % 9); }),
         3000);
@@ -111,8 +111,8 @@ TEST(GreedyBlend, EqualsThePlainLoop) {
   }
 }
 
-// Every kernel equals the plain loop over many more steps, in which more blocks of steps end early
-// and positions become large.
+// Every kernel gives the same blend as the plain loop over many more steps. More blocks of steps
+// then end early, and positions become large.
 TEST(GreedyBlend, EqualsThePlainLoopFarOut) {
   std::mt19937_64 random(test::seed(2));
   std::normal_distribution<double> normal(0.0, 1.0);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t seeds[] = {0, 1, 1234, 0xFFFFFFFF};
 
 // The draws equal those of the standard library's generator. The test draws more numbers than
-// several states hold, so it also covers what a refill of the state carries over.
+// several states hold, so it also tests the refill of the state.
 TEST(MersenneTwister, DrawsWhatTheStandardOneDraws) {
   for (const std::uint32_t seed : seeds) {
     mersenne_twister ours(seed);
@@ -29,8 +29,8 @@ TEST(MersenneTwister, JoinsTwoDrawsWithTheFirstAbove) {
   EXPECT_EQ(ours(), 2671936806U);
 }
 
-// Draws are the same whether taken one by one or in runs, including runs that end where a state is
-// used up.
+// Draws are the same whether they are taken one by one or in spans. Some spans end where the state
+// is used up.
 TEST(MersenneTwister, OffersItsDrawsInRuns) {
   for (const std::size_t most : {1UL, 7UL, 623UL, 624UL, 1000UL}) {
     mersenne_twister in_runs(99);

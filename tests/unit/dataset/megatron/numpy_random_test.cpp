@@ -20,7 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// numpy's loop as written there: one draw and one swap at a time.
+/// numpy's own loop, with one draw and one swap at a time.
 class naive_random {
  public:
   explicit naive_random(std::uint32_t seed) : twister_(seed) {}
@@ -60,8 +60,8 @@ std::string shuffled_sha256(numpy_random& random, std::size_t n) {
   return formats::sha256_hex(std::as_bytes(std::span(values)));
 }
 
-// Shuffles equal those of numpy 2.4.6: r = RandomState(1234), then for each n: a = arange(n,
-// dtype=int32); r.shuffle(a).
+// Shuffles equal those of numpy 2.4.6: r = RandomState(1234); then for each n,
+// a = arange(n, dtype=int32) and r.shuffle(a).
 TEST(NumpyRandom, ShufflesAsNumpyDoes) {
   numpy_random random(1234);
   auto ten = iota<std::int32_t>(10);
@@ -78,9 +78,9 @@ TEST(NumpyRandom, ShufflesAsNumpyDoes) {
             "ca77415220aecb2f4c73d45b17a4deeba07ce0b79a5190054276f159801c7d24");
 }
 
-// A shuffle takes exactly as many draws as numpy's. The tested sizes are close to each power of
-// two, to the size of a block of targets and to the size of a group of draws. One generator serves
-// all sizes, so that one draw too many or too few shows in the next size.
+// A shuffle takes exactly as many draws as numpy's. The tested sizes are near powers of two, near
+// the size of a block of targets, and near the size of a group of draws. One generator shuffles all
+// sizes. So one draw too many or too few changes the shuffle of the next size.
 TEST(NumpyRandom, TakesNoDrawMoreThanNumpy) {
   numpy_random ours(7);
   naive_random naive(7);
@@ -111,8 +111,8 @@ TEST(NumpyRandom, DrawsFromEveryInterval) {
   EXPECT_EQ(ours.interval(~std::uint64_t{0}), naive.interval(~std::uint64_t{0}));
 }
 
-// Intervals drawn many at once equal those drawn one by one. Tests values near the upper end of 32
-// bits, where bounds and masks almost wrap.
+// Intervals that are drawn many at once equal those that are drawn one by one. Tests values near
+// 2^32, where bounds and masks almost wrap.
 TEST(NumpyRandom, DrawsManyIntervalsAtOnce) {
   for (const std::uint32_t last : {0xFFFFFFFFU, 0xFFFFFFF0U, 0x80000100U, 0x7FFFFFFFU, 700U}) {
     numpy_random ours(5);

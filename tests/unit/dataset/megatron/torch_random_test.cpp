@@ -27,8 +27,8 @@ TEST(TorchRandperm, DrawsWhatTorchDraws) {
             ours((std::uint64_t{1} << 32) + 5, 100, torch_randperm_wide));
 }
 
-// torch uses the inside-out shuffle only for arrays of several gigabytes. The test runs the same
-// code on short arrays and compares it with the textbook algorithm.
+// torch uses the inside-out shuffle only for arrays of several gigabytes. The test runs our code
+// for such arrays on short arrays, and compares the result with the textbook algorithm.
 TEST(TorchRandperm, ShufflesInsideOutWhereItDraws64Bits) {
   EXPECT_EQ(torch_randperm_wide, 214748364U);
   for (const std::size_t size : {0U, 1U, 2U, 63U, 64U, 65U, 200U, 5000U}) {

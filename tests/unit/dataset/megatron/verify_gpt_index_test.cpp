@@ -80,7 +80,7 @@ TEST_F(VerifyGptIndex, AcceptsWhatIsBuilt) {
   EXPECT_GT(apart, 30);
 }
 
-// The full check finds every altered element of every column, including those that a spot check of
+// The full check finds every altered element of every column, including elements that a check of
 // some samples misses.
 TEST_F(VerifyGptIndex, FindsEveryNumberThatIsAltered) {
   const std::vector<std::int32_t> lengths = {7, 0, 12, 5, 9, 1, 30, 8};
@@ -135,11 +135,11 @@ TEST_F(VerifyGptIndex, NamesTheFirstThatIsWrong) {
   auto shuffle = std::get<0>(index.shuffle).numbers();
   shuffle[2] = shuffle[1];
   EXPECT_THAT(fault(std::move(index)),
-              testing::AllOf(HasSubstr("136"), HasSubstr("which one before it is")));
+              testing::AllOf(HasSubstr("136"), HasSubstr("as an entry before it is")));
 }
 
-// The files have the same sizes whether or not samples have an extra token. If any row shows which
-// of the two is true, has_extra_token() returns the answer.
+// The files have the same sizes with and without an extra token. If the two cases differ in any
+// row, has_extra_token() returns the right answer.
 TEST_F(VerifyGptIndex, TellsWhetherSamplesHaveAnExtraToken) {
   int told = 0;
   int same = 0;

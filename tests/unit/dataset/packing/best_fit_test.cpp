@@ -78,7 +78,8 @@ TEST(RoomIndex, GivesTheLastOfEquals) {
 
 TEST(BestFit, FillsTheFullestRowThatHasRoom) {
   best_fit packer({.seq_len = 10});
-  // Longest first: 7 | 6 | 4 joins the 6 | 3 joins the 7 | 1 opens a new row.
+  // The documents are placed longest first: 7 and 6 open rows, 4 joins 6, 3 joins 7, and 1 opens a
+  // new row.
   EXPECT_EQ(packer.pack(lengths{4, 7, 1, 6, 3}), 3);
   EXPECT_EQ(packer.full_rows(), 0);
   EXPECT_THAT(packer.shared_row_of(), ElementsAre(1, 0, 2, 1, 0));
@@ -153,7 +154,7 @@ TEST(BestFit, IsThatOfANaiveModel) {
       const auto expected = test::naive_block(of, 7, seq_len, multiple);
       ASSERT_EQ(rows_of(packer, of, 7), expected) << "round " << round;
       EXPECT_EQ(packer.pack(of), static_cast<std::int64_t>(expected.size()));
-      // Each document is found again in the rows that contain it.
+      // Each document must be found again in exactly the rows that contain it.
       const block_layout layout(packer, of, 7);
       for (std::size_t d = 0; d < of.size(); ++d) {
         lengths found;

@@ -26,8 +26,8 @@ constexpr index_access both_accesses[] = {index_access::map_with_read_ahead, ind
 
 class DocumentLengths : public testing::Test {
  protected:
-  /// Documents with a few sequences, some with none, and one with more sequences than one read
-  /// returns.
+  /// Writes documents that have a few sequences or none. One document has more sequences than one
+  /// read returns.
   void SetUp() override {
     std::mt19937_64 random(test::seed(6));
     for (int d = 0; d < 300; ++d) {
@@ -46,7 +46,7 @@ class DocumentLengths : public testing::Test {
     test::write_text(folder_ / "data.bin", "");
     std::filesystem::resize_file(folder_ / "data.bin", 2 * static_cast<std::uint64_t>(tokens));
   }
-  /// Overwrites a value at a byte offset of the index.
+  /// Overwrites the value at a byte offset of the index.
   template <class T>
   void alter(std::uint64_t offset, T value) const {
     auto bytes = test::read_bytes(folder_ / "data.idx");
@@ -127,7 +127,8 @@ TEST_F(DocumentLengths, NameTheEntryThatIsWrong) {
     alter<std::int64_t>(documents + 8UL * 151, end);  // where document 150 ends
     expect("document 150 covers sequences " + std::to_string(ends_[150]) + " up to " +
            std::to_string(end) + ", expected an ascending range within 0 to " + count);
-    alter<std::int64_t>(documents + 8UL * 100, end);  // first and last of the range
+    // This entry is the start of document 100, so it is the first boundary of the range.
+    alter<std::int64_t>(documents + 8UL * 100, end);
     expect(end == 0 ? "none" : "document 100 covers sequences " + std::to_string(end));
     alter<std::int64_t>(documents + 8UL * 250, end);
     expect("document 249 covers sequences ");

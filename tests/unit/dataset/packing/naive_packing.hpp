@@ -10,7 +10,7 @@
 
 namespace millrace::test {
 
-/// The rows of one block, found by trying every row for every document.
+/// Returns the rows of one block. Tries every row for every document.
 inline std::vector<std::vector<dataset::packed_part>> naive_block(
     const std::vector<std::int64_t>& lengths, std::int64_t first_document, std::int64_t seq_len,
     std::int64_t multiple) {
@@ -32,7 +32,7 @@ inline std::vector<std::vector<dataset::packed_part>> naive_block(
                    [&](const auto& a, const auto& b) { return share(a) > share(b); });
   struct open_row {
     std::int64_t room;
-    std::size_t touched;  // when it was last filled
+    std::size_t touched;  // when the row was last filled
     std::vector<packed_part> parts;
   };
   std::vector<open_row> shared;

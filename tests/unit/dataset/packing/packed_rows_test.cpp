@@ -29,7 +29,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Writes an index with one sequence per document. The `.bin` is a hole of the matching length.
+/// Writes an index with one sequence per document. The `.bin` has the right size, but is a hole.
 void write_lengths(const std::filesystem::path& prefix, const std::vector<std::int64_t>& lengths) {
   std::vector<std::int32_t> sequences;
   std::vector<std::int64_t> ends = {0};
@@ -61,7 +61,7 @@ class PackedRows : public testing::Test {
     return found;
   }
 
-  /// Writes a `.sum` next to the dataset; `crc` may be wrong.
+  /// Writes a `.sum` next to the dataset; its checksum `crc` may be wrong.
   void write_sum(std::uint32_t crc) {
     const auto bin = std::filesystem::file_size(test::suffixed(prefix_, ".bin"));
     const auto idx = std::filesystem::file_size(test::suffixed(prefix_, ".idx"));
@@ -95,7 +95,7 @@ TEST_F(PackedRows, AreThoseOfANaiveModelWhateverTheThreads) {
   }
 }
 
-// On a file system that refuses mmap, the rows are the same.
+// If the file system refuses mmap, the rows are the same.
 TEST_F(PackedRows, AreTheSameWithoutAMap) {
   const index_columns data(prefix_, index_access::pread);
   ASSERT_FALSE(data.is_mapped());
@@ -111,9 +111,9 @@ TEST_F(PackedRows, AreTheSameWithoutAMap) {
   }
 }
 
-// Tables made with and without mmap are identical, and each is accepted in place of the other,
-// because the checksum of the lengths does not depend on how they are read. There are enough
-// documents that lengths are read in parts.
+// Tables made with and without mmap are identical, and each is accepted by the other kind of
+// columns, because the checksum of the lengths does not depend on how they are read. The number of
+// documents is so large that lengths are read in parts.
 TEST_F(PackedRows, HaveTheSameTableWithoutAMap) {
   for (int i = 0; i < 300'000; ++i) lengths_.push_back(i % 7);
   write_lengths(prefix_, lengths_);
@@ -274,7 +274,7 @@ TEST_F(PackedRows, NeverTrustATableThatDoesNotFit) {
   EXPECT_FALSE(was_cached(options));
   EXPECT_TRUE(was_cached(options));
 
-  // Another checksum in the .sum means another dataset. A .sum with other sizes is ignored.
+  // A .sum with another checksum means another dataset. A .sum with other sizes is ignored.
   write_sum(1);
   std::filesystem::remove(table);
   EXPECT_FALSE(was_cached(options));
@@ -301,7 +301,8 @@ TEST_F(PackedRows, NameABlockThatIsNotTheTables) {
     const index_columns data(prefix_);
     (void)packed_rows(data, options, table);
   }
-  // The .sum is unchanged, but the second block has other lengths, because its halves are swapped.
+  // The .sum is unchanged, but the lengths in the second block have other values, because its
+  // halves are swapped.
   for (std::size_t d = 5000; d < 5500; ++d) std::swap(lengths_[d], lengths_[d + 3500]);
   write_lengths(prefix_, lengths_);
   const index_columns data(prefix_);

@@ -86,8 +86,8 @@ TEST(PackedSample, CutsAcrossSequences) {
       config_error);
 }
 
-// Pieces are the same without mmap. The dataset has so many sequences that they are read in parts.
-// The error for a bad length names its sequence.
+// Pieces are the same with and without mmap. The dataset has so many sequences that they are read
+// in parts. The error for a bad length names the sequence with that length.
 TEST(PackedSample, FindsPiecesWithoutAMap) {
   const test::temp_folder folder;
   test::documents_of<std::uint16_t> documents = {{{1, 2}}, {}};
@@ -126,7 +126,7 @@ TEST(PackedSample, FindsPiecesWithoutAMap) {
 }
 
 // Every token of every document is served once per epoch. Its label is the next token of the
-// document if that is in the same row.
+// document if that token is in the same row.
 TEST(PackedSample, ServesEveryTokenOnce) {
   std::mt19937_64 random(test::seed(5));
   for (int round = 0; round < 30; ++round) {

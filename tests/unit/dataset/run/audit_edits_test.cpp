@@ -25,20 +25,20 @@ using testing::SizeIs;
 
 using EditedAudit = audited::audit_fixture;
 
-/// Each step has 4 samples.
+/// Returns the stream of a run with edits. Each step has 4 samples.
 std::shared_ptr<const edited_stream> stream_of(const run& order, const std::vector<edit>& edits) {
   return std::make_shared<const edited_stream>(edited_positions(order, edits, batch_steps(4)));
 }
 
 /// The token counts of one round with edits, computed only from positions.
 struct edited_counts {
-  token_counts served;   // in the steps, including replays
-  token_counts dropped;  // by edits, anywhere in the run
-  token_counts again;    // outside their turn, in the steps
+  token_counts served;   // inputs in the steps, including replays
+  token_counts dropped;  // inputs that edits drop, anywhere in the run
+  token_counts again;    // inputs in the steps that are replays
 };
 
-/// The expected counts of an audit with edits: adds up each served sample and each position that is
-/// never served.
+/// Returns the expected counts of an audit with edits. Adds up all served samples and all positions
+/// that are never served.
 std::map<std::int64_t, edited_counts> count_edited(const run& order, const edited_stream& stream,
                                                    std::int64_t begin, std::int64_t end) {
   std::map<std::int64_t, edited_counts> all;  // by source; one round each
@@ -122,13 +122,13 @@ TEST_F(EditedAudit, AccountsForWhatEditsDropAndReplay) {
   };
   const auto megatron = test::megatron_run_of({web, code}, 10, "1", 72);
   check(megatron, 0, steps_of(megatron));
-  check(megatron, 1, 8);  // replays without the originals
+  check(megatron, 1, 8);  // the steps contain replays, but not the replayed originals
   const auto instant = test::instant_run_of({web, code}, 10, 4, 60);
   ASSERT_LT(instant.order().blend().taken(1, 60), instant.order().windows(1).windows_per_epoch());
   check(instant, 0, steps_of(instant));
 }
 
-// A round is reported even if edits drop all of it, and even if it is the last round.
+// A round is reported even if edits drop all of it and it is the last round.
 TEST_F(EditedAudit, TellsOfARoundThatEditsDropWhole) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, {});
   const std::int64_t windows = order.order().windows(0).windows_per_epoch();
@@ -163,13 +163,13 @@ TEST_F(EditedAudit, FindsADuplicateAndAHoleAmongEdits) {
       EXPECT_EQ(ledgers[0].holes, times * good.seq_len()) << at << " as " << other;
     };
     expect_both(7, 6, 1);   // no edit touches either sample
-    expect_both(4, 0, 2);   // replayed: counts both times
-    expect_both(9, 5, 1);   // a replayed sample a third time
+    expect_both(4, 0, 2);   // replayed, so it counts both times
+    expect_both(9, 5, 1);   // a replayed sample, served a third time
     expect_both(3, 13, 1);  // a sample of other steps
     expect_both(7, 2, 1);   // a sample that an edit drops
     bad.instead.clear();
     damaged short_one(good);
-    short_one.cut = good.at(4);  // replayed: counts both times
+    short_one.cut = good.at(4);  // replayed, so it counts both times
     const auto of_short = audit_run(short_one, ranks, 0, 3);
     ASSERT_THAT(of_short, SizeIs(1));
     EXPECT_GT(of_short[0].holes, 0);

@@ -105,8 +105,8 @@ TEST_F(Audit, CountsWhatTheSamplerCyclicServes) {
   }
 }
 
-// Rank 0 has one batch more than rank 1 per pass. It therefore enters the next pass after rank 1
-// and skips its own first batch there. The audit reports these tokens as left out.
+// Rank 0 has one batch more per pass than rank 1. So it enters the next pass after rank 1, and
+// skips its own first batch there. The audit reports the tokens of this batch as left out.
 TEST_F(Audit, CountsRanksOfTheSamplerCyclicThatAreAhead) {
   const auto web = stored("web", 30);
   for (const std::int64_t samples : {3, 11}) {
@@ -141,7 +141,7 @@ TEST_F(Audit, NamesThePassesOfTheSamplerCyclic) {
   }
 }
 
-// Samples served before the start are not holes and are not reported.
+// Samples that were served before the start are not holes, and the audit does not report them.
 TEST_F(Audit, CountsFromWhereARunStarts) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 2, 41);
   for (const bool sharded : {true, false}) {

@@ -21,7 +21,7 @@
 
 #include "unit/dataset/run/stored_run.hpp"
 
-/// Reference data for audits: tokens counted one by one, and orders with planted damage.
+/// Helpers to test audits: counts of tokens, made one by one, and orders with planted damage.
 namespace millrace::dataset::audited {
 
 /// Two ranks of two rows each, with one micro-batch per step.
@@ -36,7 +36,7 @@ inline std::int64_t left_out_in(const audit_ledger& ledger) {
   return sum;
 }
 
-/// For each stored token of a source, how often the token is an input in a round.
+/// How often each stored token of a source is an input in a round.
 using token_counts = std::vector<std::int64_t>;
 
 /// Counts the inputs of one sample.
@@ -61,7 +61,7 @@ inline std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(c
   std::map<std::pair<std::int64_t, std::int64_t>, token_counts> all;
   for (std::int64_t served = first; served < last; ++served) {
     const source_sample sample = order.at(ranks.position_of(served));
-    std::int64_t before = 0;  // rounds of earlier passes
+    std::int64_t before = 0;  // number of samples in the rounds of earlier passes
     if (ranks.pass_of(served) > 0) {
       const std::int64_t samples = order.taken(sample.source, order.end());
       before = ranks.pass_of(served) * order.round_of(sample.source, samples - 1).last;
@@ -82,7 +82,7 @@ inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& 
             std::ssize(counted));
   for (const audit_ledger& each : ledgers) {
     const auto found = counted.find({each.source, each.round.first});
-    if (found == counted.end()) {  // the ledger only lists what was left out
+    if (found == counted.end()) {  // the ledger only lists tokens that were left out
       EXPECT_EQ(each.samples, 0);
       EXPECT_GT(each.left_out.back().second, 0);
       EXPECT_THAT(each.left_out.back().first, testing::HasSubstr("cyclic: "));
@@ -102,7 +102,8 @@ inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& 
     EXPECT_EQ(each.label_only + each.padding + each.served + each.repeated,
               each.samples * (order.seq_len() + (has_labels ? 1 : 0)));
   }
-  // An audit in parts gives the same counts, except for faults at the borders of parts.
+  // An audit that divides the streams into parts gives the same counts. Only its faults differ at
+  // the borders of parts.
   auto in_parts = audit_run(order, ranks, first, last, {.most_changes = 10});
   EXPECT_EQ(in_parts.size(), ledgers.size());
   for (std::size_t i = 0; i < std::min(in_parts.size(), ledgers.size()); ++i) {
@@ -128,7 +129,7 @@ inline void expect_sound(const std::vector<audit_ledger>& ledgers) {
   }
 }
 
-/// An order that serves wrong samples at some positions and cuts the last input off one sample.
+/// An order that serves wrong samples at some positions and drops the last input of one sample.
 template <class Order>
 class damaged : public Order {
  public:
@@ -170,7 +171,7 @@ class audit_fixture : public testing::Test {
     ASSERT_THAT(ledgers, testing::SizeIs(1));
     EXPECT_EQ(ledgers[0].repeated, good.seq_len());
     EXPECT_EQ(ledgers[0].holes, good.seq_len());
-    // Faults are reported as runs of tokens. Together they cover both samples.
+    // Faults are reported as ranges of tokens. Together, the ranges cover both samples.
     std::int64_t twice = 0;
     std::int64_t never = 0;
     for (const audit_fault& each : ledgers[0].faults) {

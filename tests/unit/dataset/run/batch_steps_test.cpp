@@ -20,12 +20,13 @@ TEST(BatchSteps, AreConstantWithoutARampUp) {
   EXPECT_EQ(steps.done_at(169), 8);
 }
 
-// The batch sizes of RampupBatchsizeNumMicroBatchesCalculator in megatron-core 0.16.1, updated
-// before each step with the samples consumed so far. Micro-batch size and rank count are 1.
+// The batch sizes of RampupBatchsizeNumMicroBatchesCalculator in megatron-core 0.16.1, which is
+// updated before each step with the number of consumed samples. The micro-batch size and the number
+// of ranks are 1.
 struct ramp {
   std::int64_t global_batch;
   rampup_batch rampup;
-  std::vector<std::int64_t> sizes;  // of the first steps
+  std::vector<std::int64_t> sizes;  // batch sizes of the first steps
 };
 
 class BatchRampup : public testing::TestWithParam<ramp> {};
@@ -56,8 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
         ramp{7, {1, 1, 50}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 7}},
         ramp{64, {8, 8, 333}, {8, 8, 8, 8, 8, 8, 16, 16, 16, 24, 24, 32, 32, 40, 48, 56, 64, 64}}));
 
-// The first position of a step beyond any run is the largest 64-bit integer; it must not wrap to a
-// small one.
+// If a step is after the end of any run, its first position is the largest 64-bit integer. It must
+// not wrap to a small number.
 TEST(BatchSteps, DoNotWrap) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   const std::int64_t batch = std::int64_t{1} << 24;

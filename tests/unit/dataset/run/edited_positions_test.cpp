@@ -55,8 +55,8 @@ class EditedPositions : public testing::Test {
                    std::move(stream));
   }
 
-  /// Expects that every place of the edited run holds the same sample as in the naive stream, and
-  /// that looking up the documents of the sample finds that place.
+  /// Expects that each place of the edited run has the same sample as in the naive stream. Also
+  /// expects that a lookup of the sample's documents finds this place.
   void expect_edited(const run& order) {
     const auto all = edits();
     const sampler ranks = ranks_of(order, stream_of(order, all));
@@ -64,7 +64,7 @@ class EditedPositions : public testing::Test {
     const sampler plain = ranks_of(order);
     const run_places unedited(order, plain);
     for (std::int64_t d = 4; d < 6; ++d) {
-      // This does not use `where`, because the last samples may not fill a micro-batch.
+      // Does not use `where`, because the last samples may not fill a micro-batch.
       for (std::int64_t p = 0; p < order.end(); ++p) {
         const source_sample sample = order.at(p);
         std::vector<piece> pieces;

@@ -126,7 +126,7 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
               HasSubstr("edit 1, skip_samples [5, 3]: expected an ascending range"));
   EXPECT_THAT(fault({skip(-1, 3)}), HasSubstr("edit 0, skip_samples [-1, 3]"));
   EXPECT_THAT(fault({skip(1, 3, -1)}), HasSubstr("since is -1"));
-  EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("served again at 2, expected 3 or later"));
+  EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("at is 2, expected 3 or later"));
   EXPECT_THAT(fault({replay(1, 3, 4, 9)}),
               HasSubstr("edit 0 replays samples at sample 4, expected 9 or later"));
   edit late = skip(0, (std::int64_t{1} << 40) + 1);
@@ -134,18 +134,20 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({late}), HasSubstr("expected an ascending range within 0 to 2^40"));
   late = replay(0, 1, (std::int64_t{1} << 40) + 1);
   late.unit = edit_unit::steps;
-  EXPECT_THAT(fault({late}), HasSubstr("expected 1 or later, when it was served, and up to 2^40"));
+  EXPECT_THAT(fault({late}),
+              HasSubstr("expected 1 or later, after these were served, and up to 2^40"));
   edit no_reason = skip(0, 1);
   no_reason.why = "";
   EXPECT_THAT(fault({no_reason}), HasSubstr("expected a reason"));
   edit documents = skip(0, 1);
   documents.unit = edit_unit::documents;
-  EXPECT_THAT(fault({documents}), HasSubstr("skip_documents [0, 1]: expected to block documents"));
+  EXPECT_THAT(fault({documents}),
+              HasSubstr("skip_documents [0, 1]: only documents can be blocked"));
   documents.kind = edit_kind::block;
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
 }
 
-// An edit can have any step whose position fits into 64 bits. If the caller's function from steps
+// An edit can name any step whose position fits into 64 bits. If the caller's function from steps
 // to positions returns a negative position, as after an overflow, the edit is refused.
 TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   edit far = skip(1, std::int64_t{1} << 40);
@@ -165,8 +167,8 @@ TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   }
 }
 
-// Skips bring a run to its last position earlier. Asking the edited run for a sample past that
-// position is an error.
+// With skips, a run reaches its last position after fewer samples. Asking the edited run for a
+// sample past that position is an error.
 TEST(EditedStream, EndsWhereTheRunDoes) {
   const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
   EXPECT_EQ(stream.served_before(8), 8);
@@ -218,8 +220,9 @@ bool keeps_out(const edit& e, std::int64_t position,
   });
 }
 
-/// Checks what the stream reports about each sample: whether it is served in its turn, again, or
-/// never, and because of which edit. `expected` lists the positions that were served.
+/// Checks what the stream reports about each position: whether it is served for the first time,
+/// replayed or never served, and because of which edit. `expected` lists the positions that are
+/// served.
 void expect_told_apart(const edited_stream& stream, const std::vector<edit>& edits,
                        const std::map<std::int64_t, positions>& documents,
                        const positions& expected) {
@@ -301,7 +304,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
     try {
       stream = stream_of(edits, documents);
     } catch (const config_error&) {
-      continue;  // earlier skips moved past the replay's place
+      continue;  // earlier skips have already moved the run past the place of the replay
     }
     const auto expected = test::naive_stream(edits, 300, step_samples, documents);
     ASSERT_EQ(first_of(stream, 300), expected) << round;
@@ -311,7 +314,8 @@ TEST(EditedStream, IsThatOfANaiveModel) {
       ASSERT_EQ(stream.reached(static_cast<std::int64_t>(n)), furthest) << round << ", " << n;
       furthest = std::max(furthest, expected[n] + 1);
       if (n % 16 != 0) continue;
-      // A run that ends at this position serves everything before the first position at or past it.
+      // If the run ends at this position, it serves all samples before the first sample whose
+      // position is this one or later.
       const auto beyond =
           std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
       ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;
@@ -323,7 +327,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
         if (expected[n] == p) naive.push_back(static_cast<std::int64_t>(n));
       }
       positions found = stream.all_served(p);
-      std::erase_if(found, [](std::int64_t n) { return n >= 300; });  // beyond the model
+      std::erase_if(found, [](std::int64_t n) { return n >= 300; });  // outside the model
       ASSERT_EQ(found, naive) << round << ", position " << p;
       if (naive.empty()) continue;
       ASSERT_EQ(stream.served(p), naive.front());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of many datasets in Megatron's order map only a few files at a time, and none if the file
-// system refuses mmap.
+// Runs of many datasets in Megatron's order map only a few files at a time. They map no files if
+// the file system refuses mmap.
 #include <millrace/dataset/megatron_run.hpp>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class ManyDatasets : public testing::Test {
     std::vector<std::string> words;
     for (int i = 0; i < datasets; ++i) {
       const auto prefix = folder_ / ("set" + std::to_string(i));
-      // Documents of 20 to 50 tokens, with different tokens in each.
+      // Documents of 20 to 50 tokens. The tokens of each document have their own value.
       test::documents_of<std::uint16_t> documents;
       for (int d = 0; d < 4; ++d) {
         const auto tokens = static_cast<std::size_t>(20 + (i * 7 + d * 11) % 31);
@@ -67,7 +67,7 @@ class ManyDatasets : public testing::Test {
     return megatron_run::build(plan_, {.sequence_length = seq_len, .part = split_part::train},
                                "1,0,0", 1, caches, blend_rounding::twice, open);
   }
-  /// Number of current mappings of the datasets' files and their caches.
+  /// Returns the current number of mappings of the datasets' files and their caches.
   std::int64_t maps() const {
     std::ifstream in("/proc/self/maps");
     std::int64_t count = 0;
@@ -77,8 +77,8 @@ class ManyDatasets : public testing::Test {
     return count;
   }
   using samples = std::vector<std::pair<source_sample, std::vector<piece>>>;
-  /// Returns all samples of the run. `most_maps` receives the largest number of mappings, which is
-  /// sampled now and then.
+  /// Returns all samples of the run. Sets `most_maps` to the largest number of mappings, which is
+  /// counted from time to time.
   samples all_of(const megatron_run& run, std::int64_t& most_maps) const {
     samples all;
     for (std::int64_t position = 0; position < run.end(); ++position) {
@@ -123,7 +123,7 @@ TEST_F(ManyDatasets, AreMappedFewAtATimeWithTheirCaches) {
   EXPECT_EQ(most, 4 * std::int64_t{most_open});  // three indices and the .idx each
 }
 
-// On a file system that refuses mmap, indices, caches and documents are read with read calls.
+// If the file system refuses mmap, indices, caches and documents are read with read calls.
 TEST_F(ManyDatasets, AreReadWhereMapsAreRefused) {
   prepare_caches();
   std::int64_t most = 0;

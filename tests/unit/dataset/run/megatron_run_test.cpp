@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs in Megatron's order: how their state describes a blend, and blends stored in a cache.
+// Tests runs in Megatron's order: how their state describes a blend, and how they compare a cached
+// blend with the built one.
 #include <millrace/dataset/detail/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron_run.hpp>
 
@@ -50,7 +51,7 @@ class MegatronRun : public testing::Test {
     return megatron_run::build(plan, {.sequence_length = 8, .part = split_part::train}, "1,0,0", 1,
                                caches, rounding);
   }
-  /// Does the same as inspect_dataset prepare-cache.
+  /// Does the same as `inspect_dataset prepare-cache`.
   blend_cache prepare(const part_plan& plan) const {
     const gpt_cache_options options{.folder = folder_ / "cache",
                                     .sequence_length = 8,
@@ -72,8 +73,8 @@ class MegatronRun : public testing::Test {
   test::temp_folder folder_;
 };
 
-// With a weight, a single dataset takes spare samples; without one, it takes the samples that it
-// has. The orders differ.
+// A single dataset with a weight has spare samples; without a weight, it has exactly its own
+// samples. So the two orders differ.
 TEST_F(MegatronRun, SaysWhatDecidesABlend) {
   const run_state weighted = run(plan_of("0.3"), false, blend_rounding::twice).description();
   EXPECT_TRUE(weighted.weighted);

@@ -14,8 +14,8 @@
 
 namespace millrace::test {
 
-/// Returns the positions of the first `count` samples that are served, in order. `positions` lists,
-/// for each document, the positions that contain it.
+/// Returns the positions of the first `count` samples that are served, in order. For each document,
+/// `positions` lists the positions whose samples contain it.
 inline std::vector<std::int64_t> naive_stream(
     std::span<const dataset::edit> edits, std::size_t count, std::int64_t global_batch,
     const std::map<std::int64_t, std::vector<std::int64_t>>& positions) {

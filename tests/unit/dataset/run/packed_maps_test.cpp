@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of packed rows over many datasets map only the `.idx` of each, a few at a time, and none if
-// the file system refuses mmap.
+// Runs of packed rows over many datasets map only `.idx` files, and only a few at a time. They map
+// no files if the file system refuses mmap.
 #include <millrace/dataset/packed_run.hpp>
 
 #include <algorithm>
@@ -70,7 +70,8 @@ class PackedMaps : public testing::Test {
     return {sources, options, {.pad_documents_to = 4, .threads = 2, .keep_tables = keep_tables}};
   }
 
-  /// Number of mappings of dataset files whose names end with `suffix`; all if it is empty.
+  /// Returns the number of mappings of dataset files whose names end with `suffix`; an empty suffix
+  /// means all files.
   std::int64_t maps(const std::string& suffix = "") const {
     std::ifstream in("/proc/self/maps");
     std::int64_t count = 0;

@@ -38,8 +38,9 @@ batches positions_of(std::int64_t end, const sampler_options& options, std::int6
   return all;
 }
 
-// The output of MegatronPretrainingSampler in Megatron-LM (development branch of 2026-08-22,
-// data_samplers.py, drop_last=True) for 20 samples, micro-batches of 2 and 3 ranks.
+// The expected batches are the output of MegatronPretrainingSampler in Megatron-LM (development
+// branch of 2026-08-22, data_samplers.py, drop_last=True) for 20 samples, micro-batches of 2 and 3
+// ranks.
 TEST(Sampler, GivesWhatMegatronsDoes) {
   struct run {
     std::int64_t consumed;
@@ -112,7 +113,7 @@ TEST(Sampler, LeavesNothingOutWhereItIsToldSo) {
   }
 }
 
-// A resume after a short last step finds no more samples, which is not an error.
+// A run that resumes after a short last step finds no more samples. This is not an error.
 TEST(Sampler, EndsInTheMiddleOfAStep) {
   sampler_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 8};
   options.drop_last = false;
@@ -139,7 +140,7 @@ TEST(Sampler, CountsTheMicroBatchesThatAShortLastStepHas) {
   EXPECT_THAT(counts(10), ElementsAre(2, 2, 1));
   EXPECT_THAT(counts(12), ElementsAre(2, 2, 1));
   EXPECT_THAT(counts(14), ElementsAre(2, 2, 2, 2));
-  options.drop_last = true;  // training never does an incomplete step
+  options.drop_last = true;  // training never performs an incomplete step
   EXPECT_THAT(counts(12), ElementsAre(2, 2, 2));
 }
 
@@ -169,7 +170,7 @@ TEST(Sampler, NumbersStepsOfTheRunAndTheirMicroBatches) {
   EXPECT_EQ(sequence.consumed_after(3), 32);
 }
 
-// The samples are the same as with a constant batch size; only the sizes of steps differ.
+// The samples are the same as with a constant batch size. Only the sizes of the steps differ.
 TEST(Sampler, RampsUpStepsAndMovesNoSample) {
   sampler_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 16};
   const batches plain = positions_of(200, options);
@@ -186,8 +187,8 @@ TEST(Sampler, RampsUpStepsAndMovesNoSample) {
     EXPECT_LT(n.micro_batch, n.micro_batches);
   }
   sizes.resize(8);
-  // 30 samples over 3 increments: the batch size is 4 until 10 samples are consumed, 8 until 20, 12
-  // until 30, then 16.
+  // With 30 samples over 3 increments, the batch size is 4 until 10 samples are consumed, 8 until
+  // 20, 12 until 30, and then 16.
   EXPECT_THAT(sizes, ElementsAre(1, 1, 1, 2, 3, 4, 4, 4));
 }
 
@@ -226,7 +227,7 @@ TEST(Sampler, ValidatesInFullAndStartsAgainOnRanksThatHaveLess) {
   EXPECT_EQ(positions_of(7, options, 2), (batches{{2}, {5}, {2}}));
   options.consumed_samples = 3;
   EXPECT_EQ(positions_of(7, options, 2), (batches{{5}, {2}}));
-  options.consumed_samples = 9;  // the end: two ranks repeat a sample, so above 7
+  options.consumed_samples = 9;  // the end is above 7, because two ranks repeat a sample
   EXPECT_EQ(positions_of(7, options), batches());
   options.consumed_samples = 12;
   EXPECT_THAT(test::config_refusal([&] { (void)positions_of(7, options); }),
@@ -242,7 +243,7 @@ TEST(Sampler, RefusesAPartOfAStepThatOtherRanksHaveBegun) {
   options.consumed_samples = 8;
   EXPECT_EQ(positions_of(60, options).size(), 26);
   options.consumed_samples = 9;
-  options.global_batch_size = 0;  // no steps are defined
+  options.global_batch_size = 0;  // there are then no steps to check
   EXPECT_EQ(positions_of(60, options).front(), std::vector<std::int64_t>{9});
   options.batch_size = 2;
   options.global_batch_size = 16;
@@ -333,8 +334,8 @@ TEST(Sampler, RefusesPlacesThatAreNotServed) {
             "step 3, rank 0, slot 0 is sample 9, but the run has only 9");
 }
 
-// If a run does not start at a whole global micro-batch, micro-batches are counted from where it
-// starts, so ranks get other samples.
+// If a run does not start at the first sample of a global micro-batch, micro-batches are counted
+// from its start. So ranks get other samples.
 TEST(Sampler, CountsMicroBatchesFromWhereItStarts) {
   const sampler dealt(20, {.batch_size = 2, .world_size = 2, .consumed_samples = 5});
   std::vector<std::int64_t> positions;
@@ -348,11 +349,11 @@ TEST(Sampler, CountsMicroBatchesFromWhereItStarts) {
 }
 
 // In an uninterrupted run, a rank with one micro-batch more per pass enters each later pass after
-// the others. After a resume, all ranks start the pass together.
+// the other ranks. After a resume, all ranks enter the pass together.
 TEST(Sampler, StartsAllRanksTogetherInALaterPass) {
   sampler_options options = {.type = sampler_type::cyclic, .world_size = 2};
   options.data_sharding = false;
-  const sampler whole(5, options);  // rank 0 has 3 batches a pass, counted as 2
+  const sampler whole(5, options);  // rank 0 has 3 batches per pass, but only 2 are counted
   EXPECT_EQ(whole.pass_of(4), 0);
   EXPECT_EQ(whole.pass_of(5), 1);
   options.consumed_samples = 4;

@@ -27,7 +27,8 @@ std::string difference(const run_state& now, const resume_terms& terms = {},
   return fault([&] { require_same(saved, now, terms); });
 }
 
-// Every changed option is found. If its name is in the list of allowed changes, it is accepted.
+// Every changed option is found. A change is accepted if the name of the option is in the list
+// `allow`.
 TEST(StateCompare, NamesEveryOptionThatChanges) {
   const auto expect_named = [](const std::string& option,
                                const std::function<void(run_state&)>& change) {
@@ -121,8 +122,8 @@ TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of datasets is 3, but was 2"));
 }
 
-// Paths without weights are not the same as paths with equal weights. A blend computed with one
-// rounding is not the same as a blend computed with another.
+// Datasets without weights are not the same as datasets with equal weights. Blends that are
+// computed with different roundings are not the same.
 TEST(StateCompare, HoldsHowMegatronBlends) {
   run_state saved = example_state();
   saved.order = "megatron";
@@ -134,7 +135,7 @@ TEST(StateCompare, HoldsHowMegatronBlends) {
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("weighted is false, but was true"));
   now.data[0].weight = saved.data[0].weight = 0.5;
   saved.weighted = false;
-  now.data[0].weight = 0.7;  // unweighted: ignored
+  now.data[0].weight = 0.7;  // ignored, because the state has no weights
   EXPECT_EQ(difference(now, {}, saved), "");
   now.blend_rounding = name(blend_rounding::fused);
   EXPECT_THAT(difference(now, {}, saved),
@@ -161,7 +162,7 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   run_state saved = example_state();
   saved.rampup_batch.clear();
   saved.edits.clear();
-  saved.consumed_samples = 512 * 150 - 1;  // in its 150th step
+  saved.consumed_samples = 512 * 150 - 1;  // in the 150th step
   run_state now = saved;
   now.data.push_back({"new", 1, 1, 1, 1, 1, 1, ""});
   now.schedule.push_back({150, {2}, {1.0}});
@@ -170,7 +171,7 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   EXPECT_THAT(difference(now, {}, saved),
               AllOf(HasSubstr("schedule[2] is {\"first_step\": 149"), HasSubstr("but was none"),
                     HasSubstr("the run has served samples of 150 steps")));
-  // A segment may be removed if it has not begun, but not after that.
+  // A segment that has not begun may be removed. A segment that has begun may not.
   run_state longer = saved;
   longer.schedule.push_back({200, {1}, {1.0}});
   EXPECT_EQ(difference(saved, {}, longer), "");
@@ -183,13 +184,13 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   EXPECT_EQ(difference(now, {.steps_done = 1000}, saved), "");
 }
 
-// Skipped positions count: the run has moved further than it has consumed. A segment that begins
-// before that point would change samples that were already served.
+// Skipped positions count, so the run has moved further than the number of consumed samples shows.
+// A segment that begins before that point would change samples that were already served.
 TEST(StateCompare, KnowsHowFarEditsHaveMovedTheRun) {
   run_state saved = example_state();
   saved.rampup_batch.clear();
   saved.edits = {{.first = 0, .last = 512 * 10, .why = "spike"}};
-  saved.consumed_samples = 512 * 150;  // that is steps 10 to 159
+  saved.consumed_samples = 512 * 150;  // steps 10 to 159
   run_state now = saved;
   now.schedule.push_back({155, {1}, {1.0}});
   EXPECT_THAT(
@@ -216,7 +217,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   now.edits.resize(2);
   EXPECT_THAT(difference(now), HasSubstr("edits[2] is none, but was {\"block_documents\""));
 
-  // If the comparison is given the edited streams, only samples that were actually served matter.
+  // If the comparison is given the edited streams, only samples that were actually served count.
   const auto stream = [](const std::vector<edit>& edits) {
     return edited_stream(
         edits, [](std::int64_t step) { return step * 512; },
@@ -232,7 +233,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   EXPECT_THAT(difference(now, {.saved_stream = &before, .new_stream = &after}),
               HasSubstr("may set \"since\": 1048576"));
 
-  // An edit for later positions must not be removed, even though it has not changed any sample yet.
+  // An edit for later positions must not be removed, even if it has not changed any sample yet.
   run_state later = saved;
   later.edits = {{.first = 2000000, .last = 2000040, .why = "poisoned"}};
   const auto poisoned = stream(later.edits);

@@ -17,7 +17,7 @@
 
 namespace millrace::test {
 
-/// Writes documents of 0 to 3 sequences with 0 to 25 tokens each. Token n of the dataset has the
+/// Writes documents of 0 to 3 sequences, each with 0 to 25 tokens. Token n of the dataset has the
 /// value n.
 inline std::filesystem::path store_documents(const std::filesystem::path& prefix,
                                              std::mt19937& random, int count) {
@@ -35,7 +35,8 @@ inline std::filesystem::path store_documents(const std::filesystem::path& prefix
   return prefix;
 }
 
-/// A run of --data-path PREFIX, or of several prefixes with weights 1, 2, ...
+/// Returns the run of --data-path PREFIX. Several prefixes give a blend with the weights 1, 2, 3
+/// etc.
 inline dataset::megatron_run megatron_run_of(const std::vector<std::filesystem::path>& prefixes,
                                              std::int64_t seq_len, const std::string& split,
                                              std::optional<std::int64_t> train_samples) {

@@ -26,7 +26,7 @@ class StoredRun : public testing::Test {
         std::make_shared<const indexed_dataset>(test::store_documents(folder_ / "web", random, 30));
   }
 
-  /// Finds the pieces by a walk over the sequences.
+  /// Finds the pieces by walking over all sequences.
   std::vector<piece> naive_pieces(std::int64_t k, std::int64_t seq_len) const {
     std::vector<piece> pieces;
     const std::int64_t first = k * seq_len;

@@ -32,7 +32,7 @@ sampler asked_ranks(const run& order, sampler_type type = sampler_type::single,
 
 using document_number = std::pair<std::int64_t, std::int64_t>;  // source, document
 
-/// Finds the document of each token of the run, one token at a time, directly in the dataset.
+/// Finds the document of each token of the run directly in the dataset, one token at a time.
 std::map<document_number, std::vector<appearance>> enumerate(const run& order, const sampler& ranks,
                                                              std::int64_t before,
                                                              std::int64_t pad_documents_to) {
@@ -50,7 +50,7 @@ std::map<document_number, std::vector<appearance>> enumerate(const run& order, c
     (void)order.pieces(sample, pieces);
     std::map<std::int64_t, appearance> here;
     std::int64_t at = 0;
-    std::int64_t before_it = -1;  // previous document
+    std::int64_t before_it = -1;  // document of the preceding token
     for (const piece& p : pieces) {
       std::int64_t d = 0;
       while (!(data.document(d).first <= p.sequence && p.sequence < data.document(d).last)) ++d;

@@ -63,7 +63,8 @@ TEST(CuSeqlens, GiveThePaddingToTheLastDocument) {
 
 TEST(CuSeqlens, HaveEmptyPiecesTwice) {
   EXPECT_THAT(fill(pieces_of({2, 0, 2}), 4, false).all, ElementsAre(0, 2, 2, 4, 4));
-  // Four boundaries and a 0 do not fit into 4 entries; without the duplicates they do.
+  // With the repeated boundaries, there are too many for 4 entries. Without them, there are 4 or
+  // fewer.
   EXPECT_THAT(fill(pieces_of({1, 0, 0, 2}), 3, false).all, ElementsAre(0, 1, 3, 3));
 }
 
@@ -89,7 +90,7 @@ TEST(CuSeqlens, AreWhatMegatronsRuleSays) {
     expected.resize(static_cast<std::size_t>(seq_len) + 1, static_cast<std::int32_t>(seq_len));
     ASSERT_EQ(found.all, expected) << round;
 
-    // Position ids agree with the mask: position 0 is where the visible range begins.
+    // Position ids agree with the mask: a token with position 0 is the first token that it can see.
     std::vector<std::int64_t> positions(static_cast<std::size_t>(seq_len), -7);
     fill_position_ids<std::int64_t>(found.all, positions);
     const auto mask = test::attention_mask::by_cu_seqlens(found.all);
@@ -126,7 +127,7 @@ TEST(CuSeqlens, OfAMicroBatchAreOneRow) {
 }
 
 TEST(CuSeqlens, RefuseAMicroBatchThatTheyCannotCount) {
-  // Two rows of 2^30 tokens, which is one row too many. Their memory must not be read.
+  // Two rows of 2^30 tokens are one row too many. Their memory must not be read.
   constexpr std::int64_t seq_len = std::int64_t{1} << 30;
   constexpr std::size_t size = 2 * (static_cast<std::size_t>(seq_len) + 1);
   void* const region =

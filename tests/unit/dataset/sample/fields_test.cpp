@@ -38,8 +38,8 @@ TEST(Fields, ResetPositionsBehindEachEod) {
   EXPECT_THAT(s.loss_mask, ElementsAre(1, 1, 1, 1, 1));
 }
 
-// The loss of predicting the eod counts. The loss of predicting the next document from the eod does
-// not.
+// The loss of predicting an eod counts. The loss of predicting the next document from an eod does
+// not count.
 TEST(Fields, DropTheLossOfTheInputEod) {
   const auto s = fields_of({1, eod, 3, eod, 5, eod}, 6, {.eod_mask_loss = true, .eod = eod});
   EXPECT_THAT(s.loss_mask, ElementsAre(1, 0, 1, 0, 1));
@@ -61,7 +61,7 @@ TEST(Fields, OfPaddingAreZero) {
   EXPECT_THAT(s.position_ids, ElementsAre(0, 1, 2, 3));
 }
 
-// If padding has an id of its own, that id counts as padding in the data too.
+// If padding has an id of its own, tokens of the dataset with this id count as padding, too.
 TEST(Fields, TakeThePadIdForPaddingInTheTextToo) {
   const auto s = fields_of({1, 5, 2, 3}, 4, {.pad = 5});
   EXPECT_THAT(s.tokens, ElementsAre(1, 0, 2));
@@ -80,7 +80,7 @@ TEST(Fields, KnowPaddingThatTheTextCannotHold) {
   EXPECT_THAT(t.loss_mask, ElementsAre(1, 1));
 }
 
-// If pad and eod have the same id, padding resets positions as eods do.
+// If pad and eod have the same id, padding resets positions in the same way as an eod.
 TEST(Fields, OfPaddingThatIsEodAreThoseOfEod) {
   const field_options options{
       .reset_position_ids = true, .eod_mask_loss = true, .eod = eod, .pad = eod};
@@ -111,8 +111,8 @@ TEST(Fields, HaveParts) {
 template <class Token>
 void expect_as_naive(std::mt19937_64& random) {
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
-  // Some texts are longer than the blocks in which fields are made, with eods close together or far
-  // apart.
+  // Some texts are longer than the blocks in which fields are computed. Eods are close together or
+  // far apart.
   const std::int64_t seq_len = 1 + (below(4) == 0 ? below(2000) : below(40));
   const auto rare = static_cast<std::uint64_t>(2 + below(4) * below(200));
   field_options options;

@@ -87,7 +87,7 @@ TEST_F(Gather, RefusesMoreThanThereIsRoomFor) {
   EXPECT_THROW((void)text<std::uint8_t>({{0, 0, 1}}, 1), config_error) << "uint16 in uint8";
 }
 
-// Follows Megatron's rule for the pad ids that its tokenizers return.
+// The pad id follows Megatron's rule for the pad ids of its tokenizers.
 TEST(PadId, IsNoneWhereItWouldBeAmbiguous) {
   const std::vector<std::int64_t> special = {2, 0};
   EXPECT_EQ(pad_id(std::nullopt, special), -1);

@@ -8,7 +8,7 @@
 #include <millrace/dataset/detail/sample/fields.hpp>
 #include <millrace/dataset/detail/sample/piece.hpp>
 
-/// The fields of samples, computed in the simplest way, for comparisons.
+/// Computes the fields of samples in the simplest way, to compare them with the library's fields.
 namespace millrace::test {
 
 using ids = std::vector<std::int64_t>;
@@ -16,10 +16,11 @@ using ids = std::vector<std::int64_t>;
 struct naive_sample {
   ids tokens, labels, position_ids;
   std::vector<float> loss_mask;
-  std::vector<std::vector<bool>> masked;  // [i][j], as Megatron's attention_mask; up to 40 tokens
+  // masked[i][j] is as in Megatron's attention_mask. Only for texts of up to 40 tokens.
+  std::vector<std::vector<bool>> masked;
 };
 
-/// @param text  the whole text, including padding, which has the id `options.pad`
+/// @param text  the whole text; padding has the id `options.pad`
 inline naive_sample naive_fields(const ids& text, const dataset::field_options& options) {
   naive_sample s;
   const std::size_t seq_len = text.size() - (options.extra_token ? 1 : 0);
@@ -50,7 +51,7 @@ inline naive_sample naive_fields(const ids& text, const dataset::field_options& 
   return s;
 }
 
-/// Returns the fields that `fill_fields` makes from the same text.
+/// Returns the fields that `fill_fields` computes from the same text.
 template <class Token>
 naive_sample filled_fields(const std::vector<Token>& text, std::int64_t real,
                            const dataset::field_options& options) {
@@ -64,7 +65,8 @@ naive_sample filled_fields(const std::vector<Token>& text, std::int64_t real,
   return s;
 }
 
-/// Megatron's rule for `inter_document_masking`, applied to lists, up to the first seq_len tokens.
+/// Applies Megatron's rule for `inter_document_masking` to a list of lengths. Stops after the first
+/// seq_len tokens.
 inline std::vector<std::int32_t> naive_cu_seqlens(std::vector<std::int64_t> lengths,
                                                   std::int64_t seq_len, bool extra_token) {
   if (extra_token && !lengths.empty() && --lengths.back() == 0) lengths.pop_back();

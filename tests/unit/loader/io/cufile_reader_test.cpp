@@ -136,9 +136,9 @@ TEST_F(CufileReader, EveryRefusalHasItsReason) {
     const char* cufile;
     const char* cuda;
     const char* why;
-  } cases[] = {{"module", "broken", "cuInit says error 100, no device"},
-               {"module", "0", "cuDeviceGetCount says 0 devices"},
-               {"no_start", "1", "cuFileDriverOpen says error 5001"},
+  } cases[] = {{"module", "broken", "cuInit returned error 100 (no device)"},
+               {"module", "0", "cuDeviceGetCount returned 0 devices"},
+               {"no_start", "1", "cuFileDriverOpen returned error 5001"},
                {"", "1", "in compatibility mode"},
                {"module", "1", "nowhere/udev cannot be read"}};
   for (const auto& c : cases) {
@@ -246,7 +246,7 @@ TEST(LoadCufile, SaysWhatIsMissing) {
   EXPECT_THAT(load_cufile("libno-such-thing.so.7").why, HasSubstr("libno-such-thing.so.7"));
   const cufile_functions other = load_cufile("libm.so.6");
   EXPECT_FALSE(other.complete);
-  EXPECT_THAT(other.why, HasSubstr("libm.so.6 has no cuFileDriverOpen, "));
+  EXPECT_THAT(other.why, HasSubstr("libm.so.6 lacks cuFileDriverOpen, "));
 }
 
 }  // namespace

@@ -51,27 +51,27 @@ INSTANTIATE_TEST_SUITE_P(
         branch{
             "beyond_memory", [](reader_facts&) {}, back_end::io_uring, map_advice::random,
             "3 files of 100.0 GiB, 1 % of it in memory (cachestat), 16.0 GiB of available memory "
-            "(MemAvailable): the page cache would keep little"},
+            "(MemAvailable); the page cache can keep little of them"},
         branch{"no_ring",
                [](reader_facts& f) {
                  f.uring = false;
                  f.uring_why = "a filter forbids it";
                },
-               back_end::mmap, map_advice::random, "io_uring would be first: a filter forbids it"},
+               back_end::mmap, map_advice::random, "io_uring was not chosen: a filter forbids it"},
         branch{"just_twice_the_memory", [](reader_facts& f) { f.bytes = 32 * gib; },
-               back_end::io_uring, map_advice::random, "would keep little"},
+               back_end::io_uring, map_advice::random, "can keep little"},
         branch{"less_than_twice_the_memory", [](reader_facts& f) { f.bytes = 32 * gib - 2; },
-               back_end::mmap, map_advice::by_memory, "the page cache keeps a good part"},
+               back_end::mmap, map_advice::by_memory, "the page cache can keep much of them"},
         branch{"fits", [](reader_facts& f) { f.bytes = 8 * gib; }, back_end::mmap,
                map_advice::resident, "3 files of 8.0 GiB fit into half of 16.0 GiB"},
         branch{"just_too_large_to_fit", [](reader_facts& f) { f.bytes = 8 * gib + 1; },
-               back_end::mmap, map_advice::by_memory, "keeps a good part"},
+               back_end::mmap, map_advice::by_memory, "can keep much"},
         branch{"resident", [](reader_facts& f) { f.resident = 0.9; }, back_end::mmap,
                map_advice::resident, "90 % of it in memory (cachestat)"},
         branch{"not_quite_resident", [](reader_facts& f) { f.resident = 0.89; }, back_end::io_uring,
                map_advice::random, "89 % of it in memory"},
         branch{"nobody_tells_residency", [](reader_facts& f) { f.resident.reset(); },
-               back_end::io_uring, map_advice::random, "how much of it is in memory is unknown"},
+               back_end::io_uring, map_advice::random, "an unknown share of it in memory"},
         branch{"nobody_tells_memory", [](reader_facts& f) { f.available.reset(); }, back_end::mmap,
                map_advice::random, "the available memory is unknown"},
         branch{"network", [](reader_facts& f) { f.network_files = 1; }, back_end::pread,
@@ -85,13 +85,13 @@ INSTANTIATE_TEST_SUITE_P(
         branch{"tmpfs", [](reader_facts& f) { f.memory_files = 3; }, back_end::mmap,
                map_advice::by_memory, "are in memory (tmpfs)"},
         branch{"tmpfs_in_part", [](reader_facts& f) { f.memory_files = 2; }, back_end::io_uring,
-               map_advice::random, "would keep little"},
+               map_advice::random, "can keep little"},
         branch{"too_many_maps",
                [](reader_facts& f) {
                  f.files = 5000;
                  f.maps = 5000;
                },
-               back_end::pread, map_advice::random, "would need 5000 maps of at most 4096"},
+               back_end::pread, map_advice::random, "need 5000 maps, more than the limit of 4096"},
         branch{"cufile",
                [](reader_facts& f) {
                  f.to_device = true;
@@ -107,13 +107,13 @@ INSTANTIATE_TEST_SUITE_P(
                  f.request_bytes = (1 << 20) - 1;
                  f.cufile_direct = true;
                },
-               back_end::io_uring, map_advice::random, "would keep little"},
+               back_end::io_uring, map_advice::random, "can keep little"},
         branch{"cufile_into_host_memory",
                [](reader_facts& f) {
                  f.request_bytes = 1 << 30;
                  f.cufile_direct = true;
                },
-               back_end::io_uring, map_advice::random, "would keep little"},
+               back_end::io_uring, map_advice::random, "can keep little"},
         branch{"cufile_in_compatibility_mode",
                [](reader_facts& f) {
                  f.to_device = true;
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
                  f.cufile_why = "in compatibility mode";
                },
                back_end::io_uring, map_advice::random,
-               "cuFile would be first: in compatibility mode"},
+               "cuFile was not chosen: in compatibility mode"},
         branch{"no_files",
                [](reader_facts& f) {
                  f.files = 0;

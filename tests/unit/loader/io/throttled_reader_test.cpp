@@ -83,7 +83,7 @@ TEST_F(ThrottledReader, ErrorsComeAtOnceAndItSaysWhatItIs) {
   const reader_report report = reader.report();
   EXPECT_EQ(report.granted, "pread");
   EXPECT_EQ(report.grants.back().asked,
-            "a storage of 1000 us latency, up to 1000 us jitter (seed 1)");
+            "simulated storage of 1000 us latency, up to 1000 us jitter (seed 1)");
   EXPECT_THROW(throttled_reader(plain(), {.latency = milliseconds(-1)}), config_error);
   EXPECT_THROW(throttled_reader(plain(), {.bytes_per_second = -1}), config_error);
 }

@@ -413,7 +413,7 @@ TEST(DataVerifier, SaysThatThereIsNoSum) {
   EXPECT_EQ(report.touched, 0);
   EXPECT_EQ(report.files_without_sum, 1);
   EXPECT_THAT(report.text(),
-              HasSubstr("1 of 1 files have no .sum, such as " + source.data().bin().string()));
+              HasSubstr("1 of 1 files have no .sum, e.g. " + source.data().bin().string()));
 }
 
 TEST(DataVerifier, FindsATokenThatIsNoId) {

@@ -131,7 +131,7 @@ TEST_F(SourceIdentity, RefusesSidecarsOfTwoDatasets) {
     FAIL() << "accepted";
   } catch (const format_error& e) {
     EXPECT_THAT(e.what(),
-                HasSubstr(prefix + ".meta: it tells of the root " + wrong + ", but the .sum has "));
+                HasSubstr(prefix + ".meta: \"sum_root\" is " + wrong + ", but the .sum has "));
   }
 }
 

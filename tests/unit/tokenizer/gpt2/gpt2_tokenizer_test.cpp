@@ -109,7 +109,7 @@ TEST(Gpt2Tokenizer, NeedsATokenForEveryByteOfUtf8) {
     FAIL() << "accepted";
   } catch (const format_error& e) {
     EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("vocab.json: "),
-                                         testing::HasSubstr("no token for byte 98")));
+                                         testing::HasSubstr("no token for the single byte 98")));
   }
 }
 

@@ -71,7 +71,7 @@ TEST(Decoders, OfUnknownKindsJoinTokensAndAreNoted) {
     std::vector<std::string> notes;
     EXPECT_EQ(decoded(json, {"a", "b"}, &notes), "ab");
     EXPECT_THAT(notes, testing::ElementsAre(testing::AllOf(
-                           testing::StartsWith("the decoder of the tokenizer is not understood"),
+                           testing::StartsWith("the decoder of the tokenizer is not supported"),
                            testing::HasSubstr(reason))));
   }
 }

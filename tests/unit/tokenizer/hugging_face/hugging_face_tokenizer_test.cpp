@@ -86,10 +86,9 @@ TEST_F(HuggingFaceTokenizer, RefusesWhatContradictsItself) {
   const auto model = [](const std::string& entries) {
     return R"({"model":{"type":"BPE",)" + entries + "}}";
   };
-  expect_refused(model(R"("vocab":{"a":0,"a":1},"merges":[])"), "token 'a' is there twice",
+  expect_refused(model(R"("vocab":{"a":0,"a":1},"merges":[])"), "token 'a' occurs twice",
                  "\"a\":1");
-  expect_refused(model(R"("vocab":{"a":0,"b":0},"merges":[])"), "the id 0 is there twice",
-                 "\"b\":0");
+  expect_refused(model(R"("vocab":{"a":0,"b":0},"merges":[])"), "the id 0 occurs twice", "\"b\":0");
   expect_refused(model(R"("vocab":{"a":-1},"merges":[])"), "not an integer of 0..", "\"a\"");
   expect_refused(model(R"("vocab":{"a":0},"merges":["a b"])"),
                  "right part 'b' is not in the vocabulary", "\"a b\"");
@@ -119,7 +118,7 @@ TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
                    R"("trim_offsets":true,"use_regex":true},)"
                    R"("model":{"type":"BPE","vocab":{"a":0},"merges":[]}})");
       },
-      ThrowsMessage<format_error>(HasSubstr("no token for byte 0 alone")));
+      ThrowsMessage<format_error>(HasSubstr("no token for the single byte 0")));
 }
 
 // Tokens that may match a part of the first character are refused. Suppose that normalizing turns
@@ -133,7 +132,7 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
            scheme + R"(","split":true},)" + std::string(word_level) + "}";
   };
   expect_refused(json(added("f", "normalized"), "first"),
-                 "prepend_scheme 'first' is not honoured where", R"("pre_tokenizer")");
+                 "prepend_scheme 'first' is not supported with this", R"("pre_tokenizer")");
   (void)make(json(added("f"), "first"));
   (void)make(json(added("f", "normalized"), "always"));
 }
@@ -219,9 +218,8 @@ TEST_F(HuggingFaceTokenizer, OfAVocabularyOfBertIsMegatrons) {
   EXPECT_NE(lower->fingerprint(), cased->fingerprint());
 
   test::write_text(folder_ / "vocab.txt", "[UNK]\na\na\n");
-  EXPECT_THAT(
-      [&] { (void)make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true); },
-      ThrowsMessage<format_error>(HasSubstr("line 3: token 'a' is there twice (at byte 8)")));
+  EXPECT_THAT([&] { (void)make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true); },
+              ThrowsMessage<format_error>(HasSubstr("line 3: token 'a' occurs twice (at byte 8)")));
   test::write_text(folder_ / "vocab.txt", "[UNK]\na\n");
   EXPECT_THAT([&] { (void)make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true); },
               ThrowsMessage<format_error>(HasSubstr("lacks [SEP]")));

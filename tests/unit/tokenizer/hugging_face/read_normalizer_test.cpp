@@ -86,19 +86,20 @@ TEST(ReadNormalizer, NamesWhatItRefusesAndWhere) {
   EXPECT_THAT(normalizer_fault(R"({"type": "NFC", "form": 3})"), HasSubstr("field 'form'"));
   EXPECT_THAT(normalizer_fault(R"({"type": "Prepend", "prepend": ""})"), HasSubstr("is empty"));
   EXPECT_THAT(normalizer_fault(R"({"type": "Replace", "pattern": "a", "content": ""})"),
-              HasSubstr("normalizer.pattern: is no pattern"));
-  EXPECT_THAT(normalizer_fault(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})"),
-              HasSubstr("normalizer.pattern.Regex: a group without an end (at byte 0"));
+              HasSubstr("normalizer.pattern: is not a pattern"));
+  EXPECT_THAT(
+      normalizer_fault(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})"),
+      HasSubstr("normalizer.pattern.Regex: a group without its closing parenthesis (at byte 0"));
   EXPECT_THAT(normalizer_fault(R"({"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""})"),
               HasSubstr("may match nothing"));
   EXPECT_THAT(normalizer_fault(R"({"type": "Precompiled", "precompiled_charsmap": null})"),
-              HasSubstr("normalizer.precompiled_charsmap: is no string"));
+              HasSubstr("normalizer.precompiled_charsmap: is not a string"));
   EXPECT_THAT(normalizer_fault(R"({"type": "Precompiled", "precompiled_charsmap": "AAA"})"),
               HasSubstr("normalizer.precompiled_charsmap: is not base64"));
   EXPECT_THAT(normalizer_fault(R"({"type": "Precompiled", "precompiled_charsmap": ""})"),
-              HasSubstr("normalizer.precompiled_charsmap: a charsmap that is cut off"));
+              HasSubstr("normalizer.precompiled_charsmap: the charsmap is truncated"));
   EXPECT_THAT(normalizer_fault(R"({"prepend": "x"})"), HasSubstr("without the field 'type'"));
-  EXPECT_THAT(normalizer_fault("[]"), HasSubstr("normalizer: is no object"));
+  EXPECT_THAT(normalizer_fault("[]"), HasSubstr("normalizer: is not an object"));
 }
 
 }  // namespace

@@ -131,10 +131,12 @@ TEST(ReadPreTokenizer, RunsSequencesStageByStage) {
 TEST(ReadPreTokenizer, NamesWhatItRefusesAndWhere) {
   EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Sequence", "pretokenizers": [{"type": "Cut"}]})"),
               HasSubstr("pre_tokenizer.pretokenizers[0].type: unknown pre-tokenizer 'Cut'"));
-  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Sequence", "pretokenizers": [{"type": "Whitespace"},
+  EXPECT_THAT(
+      pre_tokenizer_fault(R"({"type": "Sequence", "pretokenizers": [{"type": "Whitespace"},
                             {"type": "Metaspace", "replacement": "_",
                              "prepend_scheme": "first"}]})"),
-              HasSubstr("pretokenizers[1].prepend_scheme: is 'first' behind another"));
+      HasSubstr(
+          "pretokenizers[1].prepend_scheme: is 'first', which is not supported after another"));
   EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Metaspace", "replacement": "__"})"),
               HasSubstr("replacement: is '__', expected one character"));
   EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Metaspace", "replacement": "_",

@@ -74,7 +74,8 @@ TEST_F(TokenizerFolder, NamesTheSpecialTokensMapWhereItIsWrong) {
   expect_fault(R"({"eos_token":7})", "{}", "");
   expect_fault(R"({"extra_special_tokens":{"x":"<x>"}})", "{}", "is not an array");
   expect_fault(R"({"additional_special_tokens":["<x>","<y>"]})",
-               R"({"additional_special_tokens":["<x>"]})", "the token '<y>' is in no such list");
+               R"({"additional_special_tokens":["<x>"]})",
+               "the token '<y>' is not in the list with this name");
   EXPECT_NO_THROW((void)make_folder(json, R"({"added_tokens_decoder":{}})"));
   test::write_text(folder_ / "special_tokens_map.json", "{}");
   EXPECT_THAT([&] { (void)make_folder(json, R"({"eos_token":7})"); },
@@ -91,8 +92,8 @@ TEST_F(TokenizerFolder, RefusesTokensThatOnlyAddedTokensJsonHas) {
                     HasSubstr((folder_ / "added_tokens.json: ").string()), HasSubstr(problem))));
   };
   const std::string plain = make_folder(json, "{}")->fingerprint();
-  expect_fault(R"({"<new>":10})", "the token '<new>' with the id 10 is not among added_tokens");
-  expect_fault(R"({"<old>":9,"a":1})", "the token 'a' with the id 1 is not among added_tokens");
+  expect_fault(R"({"<new>":10})", "the token '<new>' with the id 10 is not in added_tokens");
+  expect_fault(R"({"<old>":9,"a":1})", "the token 'a' with the id 1 is not in added_tokens");
   expect_fault(R"({"<old>":8})", "where its id is 9");
   expect_fault(R"({"<old>":"9"})", "the id of a token");
   expect_fault("{", "");
@@ -106,7 +107,7 @@ TEST_F(TokenizerFolder, RefusesTokensThatOnlyAddedTokensJsonHas) {
 TEST_F(TokenizerFolder, RefusesFoldersThatSayTwoThings) {
   const std::string json = json_of(word_level, white_space);
   EXPECT_THAT([&] { (void)make_folder(json, R"({"auto_map":{}})"); },
-              ThrowsMessage<format_error>(HasSubstr("auto_map is not honoured")));
+              ThrowsMessage<format_error>(HasSubstr("auto_map is not supported")));
   const std::string llama = R"({"tokenizer_class":"LlamaTokenizerFast","bos_token":"a",)"
                             R"("eos_token":null,"unk_token":null})";
   EXPECT_THAT([&] { (void)make_folder(json, llama); },
@@ -128,28 +129,28 @@ TEST_F(TokenizerFolder, RefusesConfigsThatAreNotFollowed) {
                     testing::AllOf(HasSubstr("tokenizer_config.json: "), HasSubstr(problem))));
   };
   for (const std::string key : {"src_lang", "tgt_lang", "language", "task"}) {
-    expect_fault("{\"" + key + R"(":"x"})", key + " is not honoured");
+    expect_fault("{\"" + key + R"(":"x"})", key + " is not supported");
     EXPECT_NO_THROW((void)make_folder(json, "{\"" + key + R"(":null})"));
   }
   for (const std::string key : {"from_slow", "split_special_tokens", "fix_mistral_regex",
                                 "predict_timestamps", "legacy_behaviour"}) {
-    expect_fault("{\"" + key + R"(":true})", key + " is not honoured");
+    expect_fault("{\"" + key + R"(":true})", key + " is not supported");
     EXPECT_NO_THROW((void)make_folder(json, "{\"" + key + R"(":false})"));
   }
   for (const std::string name :
        {"M2M100Tokenizer", "XLMTokenizer", "NllbTokenizerFast", "MBart50Tokenizer",
         "WhisperTokenizer", "RoFormerTokenizerFast", "MistralCommonBackend"}) {
     expect_fault(R"({"tokenizer_class":")" + name + R"("})",
-                 "tokenizer_class " + name + " is not honoured");
+                 "tokenizer_class " + name + " is not supported");
   }
   expect_fault(R"({"extra_ids":2})",
-               "extra_ids is 2, but tokenizer.json does not add <extra_id_1>");
+               "extra_ids is 2, but <extra_id_1> is not in added_tokens of tokenizer.json");
   expect_fault(R"({"tokenizer_class":"T5TokenizerFast","eos_token":null,"unk_token":null,)"
                R"("pad_token":null})",
-               "extra_ids is 100 where it is not given");
+               "extra_ids is 100 by default");
   EXPECT_NO_THROW((void)make_folder(json, R"({"extra_ids":1})"));
   expect_fault(R"({"image_token":"<img>"})",
-               "'image_token' is '<img>', which tokenizer.json does not");
+               "'image_token' is '<img>', which is not in added_tokens");
   expect_fault(R"({"image_token":{"content":"a"}})", "'image_token' is 'a', which");
   EXPECT_NO_THROW((void)make_folder(json, R"({"image_token":"<img>","add_bos_token":true,)"
                                           R"("additional_special_tokens":["<img>"]})"));
@@ -174,7 +175,7 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
     EXPECT_EQ(encode(*make_folder(json, config + names), "b"), (ids_list{1, 2, 2}));
     for (const auto& each : {std::pair(plain, names), std::pair(json, swapped)}) {
       EXPECT_THAT([&] { (void)make_folder(each.first, config + each.second); },
-                  ThrowsMessage<format_error>(HasSubstr("has a template of its own")));
+                  ThrowsMessage<format_error>(HasSubstr("has its own template")));
     }
     EXPECT_EQ(encode(*make_folder(plain, config + names, {.include_special_tokens = false}), "b"),
               ids_list{2});
@@ -185,12 +186,12 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
   EXPECT_EQ(encode(*make_folder(json, xlm + R"(,"bos_token":"a","eos_token":"b"})"), "b"),
             (ids_list{1, 2, 2}));
   EXPECT_THAT([&] { (void)make_folder(json, xlm + R"(,"bos_token":"b","eos_token":"a"})"); },
-              ThrowsMessage<format_error>(HasSubstr("has a template of its own")));
+              ThrowsMessage<format_error>(HasSubstr("has its own template")));
   const std::string neox = R"({"tokenizer_class":"GPTNeoXTokenizer","bos_token":null,)"
                            R"("unk_token":null,"pad_token":null,"eos_token":"b")";
   EXPECT_NO_THROW((void)make_folder(plain, neox + "}"));
   EXPECT_THAT([&] { (void)make_folder(plain, neox + R"(,"add_eos_token":true})"); },
-              ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
+              ThrowsMessage<format_error>(HasSubstr("default: false and false")));
 }
 
 // The class of the tokenizer is taken from the model's config.json. The tokenizer config in GPT-2's
@@ -227,7 +228,7 @@ TEST_F(TokenizerFolder, RefusesAClassThatItDoesNotKnow) {
   for (const char* name : {"NougatTokenizerFast", "XGLMTokenizer", "MT5Tokenizer", "MyTokenizer"}) {
     EXPECT_THAT(
         [&] { (void)make_folder(json, R"({"tokenizer_class":")" + std::string(name) + R"("})"); },
-        ThrowsMessage<format_error>(HasSubstr("is not known here")));
+        ThrowsMessage<format_error>(HasSubstr("millrace does not know this class")));
   }
 }
 
@@ -257,15 +258,16 @@ TEST_F(TokenizerFolder, RefusesTokensThatOnlyTheClassHas) {
   };
   const std::string neox = R"({"tokenizer_class":"GPTNeoXTokenizerFast","bos_token":null,)";
   expect_fault(neox + R"("unk_token":null})",
-               "tokenizer_class GPTNeoXTokenizerFast has, where no file names or nulls its "
-               "eos_token, the token '<|endoftext|>', which tokenizer.json does not add");
-  expect_fault(neox + R"("unk_token":null,"eos_token":null})", "nulls its pad_token");
+               "tokenizer_class GPTNeoXTokenizerFast "
+               "has the default eos_token '<|endoftext|>', which is not in added_tokens");
+  expect_fault(neox + R"("unk_token":null,"eos_token":null})", "has the default pad_token");
   EXPECT_NO_THROW(
       (void)make_folder(json, neox + R"("unk_token":null,"eos_token":null,"pad_token":null})"));
   const std::string llama = R"("bos_token":"a","eos_token":"b","unk_token":"?",)"
                             R"("add_bos_token":false})";
   EXPECT_NO_THROW((void)make_folder(json, R"({"tokenizer_class":"LlamaTokenizer",)" + llama));
-  expect_fault(R"({"tokenizer_class":"CodeLlamaTokenizer",)" + llama, "nulls its prefix_token");
+  expect_fault(R"({"tokenizer_class":"CodeLlamaTokenizer",)" + llama,
+               "has the default prefix_token");
   expect_fault(R"({"tokenizer_class":"XLNetTokenizer","bos_token":null,"eos_token":null,)"
                R"("unk_token":null,"sep_token":"b","pad_token":null,"cls_token":"a",)"
                R"("mask_token":null})",
@@ -279,13 +281,13 @@ TEST_F(TokenizerFolder, RefusesFlagsThatDependOnTheVersion) {
         (void)make_folder(json, R"({"added_tokens_decoder":{"3":{"content":"<x>"},)"
                                 R"("4":{"content":"<x>","lstrip":true}}})");
       },
-      ThrowsMessage<format_error>(HasSubstr("the token '<x>' is there twice")));
+      ThrowsMessage<format_error>(HasSubstr("the token '<x>' occurs twice")));
   EXPECT_THAT(
       [&] {
         (void)make_folder(json,
                           R"({"bos_token":{"content":"<x>","lstrip":true},"eos_token":"<x>"})");
       },
-      ThrowsMessage<format_error>(HasSubstr("has two names with different flags")));
+      ThrowsMessage<format_error>(HasSubstr("lists it twice with different flags")));
   EXPECT_NO_THROW((void)make_folder(json, R"({"bos_token":"<x>","eos_token":"<x>"})"));
   const std::string with_old =
       json_of(word_level,
@@ -300,7 +302,7 @@ TEST_F(TokenizerFolder, RefusesFlagsThatDependOnTheVersion) {
   EXPECT_NO_THROW((void)make(twice));
   EXPECT_THAT([&] { (void)make_folder(twice, "{}"); },
               ThrowsMessage<format_error>(testing::AllOf(
-                  HasSubstr("tokenizer.json: "), HasSubstr("the token '<old>' is there twice"))));
+                  HasSubstr("tokenizer.json: "), HasSubstr("the token '<old>' occurs twice"))));
 }
 
 // A config as `transformers` saves it. The length is 10^30 if it is unknown, and the extra tokens
@@ -314,7 +316,7 @@ TEST_F(TokenizerFolder, TakesWhatTransformersSaves) {
   EXPECT_EQ(make_folder(json, saved)->eod(), 2);
   EXPECT_THAT(
       [&] { (void)make_folder(json, R"({"extra_special_tokens":{"image":"<img>"}})"); },
-      ThrowsMessage<format_error>(HasSubstr("'image' is '<img>', which tokenizer.json does")));
+      ThrowsMessage<format_error>(HasSubstr("'image' is '<img>', which is not in added_tokens")));
 }
 
 TEST_F(TokenizerFolder, RefusesANormalizerThatTheClassWouldChange) {
@@ -330,7 +332,7 @@ TEST_F(TokenizerFolder, RefusesANormalizerThatTheClassWouldChange) {
     std::string config = R"({"tokenizer_class":")";
     config.append(name).append(R"(TokenizerFast",)").append(names);
     EXPECT_THAT([&] { (void)make_folder(json, config + "}", options); },
-                ThrowsMessage<format_error>(HasSubstr("do_lower_case is true where it is not")));
+                ThrowsMessage<format_error>(HasSubstr("do_lower_case is true by default")));
     config += R"(,"do_lower_case":false})";
     EXPECT_NO_THROW((void)make_folder(json, config, options));
   }
@@ -348,7 +350,7 @@ TEST_F(TokenizerFolder, RefusesAPrefixSpaceThatTheConfigDoesNotHave) {
   EXPECT_NO_THROW((void)make_folder(json("false"), "{}"));
   EXPECT_NO_THROW((void)make_folder(json("true"), R"({"add_prefix_space":true})"));
   EXPECT_THAT([&] { (void)make_folder(json("true"), "{}"); },
-              ThrowsMessage<format_error>(HasSubstr("add_prefix_space is false where it is not")));
+              ThrowsMessage<format_error>(HasSubstr("add_prefix_space is false by default")));
 }
 
 }  // namespace

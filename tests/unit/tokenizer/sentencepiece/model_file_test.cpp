@@ -72,18 +72,19 @@ TEST(ParseSentencePieceModel, EndOfSentenceIsTheControlPieceThatTheTrainerNames)
 TEST(ParseSentencePieceModel, RefusesModelsThatTheReferenceRefuses) {
   using testing::HasSubstr;
   const std::string unk = unknown_piece();
-  EXPECT_THAT(refusal(""), HasSubstr("not a SentencePiece model"));
+  EXPECT_THAT(refusal(""), HasSubstr("the model has no pieces"));
   EXPECT_THAT(refusal("plain text"), testing::Ne("accepted"));
   EXPECT_THAT(refusal(piece("a")), HasSubstr("no unknown piece"));
   EXPECT_THAT(refusal(unk + piece("")), HasSubstr("an empty piece"));
-  EXPECT_THAT(refusal(unk + piece("a") + piece("a")), HasSubstr("'a' is there twice"));
-  EXPECT_THAT(refusal(unk + piece("<u>", 0, piece_type::unknown)), HasSubstr("a second piece"));
+  EXPECT_THAT(refusal(unk + piece("a") + piece("a")), HasSubstr("'a' occurs twice"));
+  EXPECT_THAT(refusal(unk + piece("<u>", 0, piece_type::unknown)),
+              HasSubstr("a second piece has type unknown"));
   EXPECT_THAT(refusal(unk + piece(std::string(8000, 'a'))), HasSubstr("at most 7999"));
   EXPECT_THAT(refusal(unk + piece(std::string("a\0b", 3))), HasSubstr("zero byte"));
   EXPECT_THAT(refusal(unk + piece("<0x41>", 0, piece_type::byte)),
-              HasSubstr("without byte fallback"));
+              HasSubstr("but no byte fallback"));
   const std::string fallback = trainer(2, number_field(35, 1));
-  EXPECT_THAT(refusal(unk + fallback), HasSubstr("byte 0 has no piece"));
+  EXPECT_THAT(refusal(unk + fallback), HasSubstr("no piece for byte 0"));
   EXPECT_THAT(refusal(unk + fallback + piece("<0x4g>", 0, piece_type::byte)),
               HasSubstr("expected <0x00> to <0xFF>"));
 }

@@ -56,26 +56,27 @@ TEST(Charsmap, SaysWhatIsWrongWithABlob) {
   const std::string good = charsmap_of({{"a", "\u00E9"}});
   ASSERT_EQ(complaint(good), "accepted");
   const std::size_t trie_end = good.size() - 3;
-  EXPECT_EQ(complaint(good.substr(0, 4)), "a charsmap that is cut off (at byte 100)");
-  EXPECT_EQ(complaint(good.substr(0, trie_end)),
-            "a charsmap whose trie has 3072 bytes, expected a multiple of 1024 below its own 3076 "
-            "(at byte 100)");
+  EXPECT_EQ(complaint(good.substr(0, 4)), "the charsmap is truncated (at byte 100)");
+  EXPECT_EQ(
+      complaint(good.substr(0, trie_end)),
+      "the trie of the charsmap has 3072 bytes, expected a multiple of 1024 below its own 3076 "
+      "(at byte 100)");
   EXPECT_EQ(complaint(good.substr(0, good.size() - 1)),
-            "a charsmap whose last replacement has no end (at byte 3178)");
+            "the last replacement of the charsmap has no end (at byte 3178)");
   std::string broken = good;
   broken[trie_end] = '\xFF';
-  EXPECT_EQ(complaint(broken), "a charsmap with a replacement that is not UTF-8 (at byte " +
+  EXPECT_EQ(complaint(broken), "a replacement of the charsmap is not UTF-8 (at byte " +
                                    std::to_string(100 + trie_end) + ")");
   // The leaf is the first unit of the third block.
   EXPECT_EQ(complaint(with_unit(good, 512, 1U << 31 | 1)),
-            "a charsmap with a replacement that begins inside a character (at byte 2152)");
+            "a replacement of the charsmap begins inside a character (at byte 2152)");
   EXPECT_EQ(complaint(with_unit(good, 512, 1U << 31 | 3)),
-            "a charsmap that points outside itself (at byte 2152)");
-  EXPECT_EQ(complaint(with_unit(good, 512, 0)), "a charsmap that points outside itself (at byte " +
+            "the charsmap points outside itself (at byte 2152)");
+  EXPECT_EQ(complaint(with_unit(good, 512, 0)), "the charsmap points outside itself (at byte " +
                                                     std::to_string(100 + 4 * (1 + (256 ^ 'a'))) +
                                                     ")");
   EXPECT_EQ(complaint(with_unit(good, 0, 768U << 10)),
-            "a charsmap that points outside itself (at byte 104)");
+            "the charsmap points outside itself (at byte 104)");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(ParseMegatronVocab, NamesTheEntryAtFault) {
   const std::string json = rank_vocabulary({"ab", "ab"}).megatron_json();
   const std::string place = std::to_string(json.rfind('{'));
   EXPECT_EQ(json_fault(json, 258),
-            "token 257: token 'ab' is there twice, as 256 and 257 (at byte " + place + ")");
+            "token 257: token 'ab' occurs twice, as 256 and 257 (at byte " + place + ")");
 }
 
 TEST(ParseMegatronVocab, RejectsEveryTruncation) {

@@ -54,9 +54,9 @@ TEST(ParseRankFile, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(file_fault("YQ== 99999999999999999999\n"),
             "line 1: rank '99999999999999999999' is outside 0..4194303 (at byte 0)");
   EXPECT_EQ(file_fault("YQ== 3\nYg== 3\n"),
-            "line 2: rank 3 is there twice, for 'a' and 'b' (at byte 7)");
+            "line 2: rank 3 occurs twice, for 'a' and 'b' (at byte 7)");
   EXPECT_EQ(file_fault("YQ== 3\nYQ== 4\n"),
-            "line 2: token 'a' is there twice, as 3 and 4 (at byte 7)");
+            "line 2: token 'a' occurs twice, as 3 and 4 (at byte 7)");
   EXPECT_EQ(file_fault(" 3\n"), "line 1: a token is empty (at byte 0)");
   EXPECT_EQ(file_fault("YQ== 0\r"), "line 1: expected a rank, found '0\\x0d' (at byte 0)");
   EXPECT_EQ(file_fault("PK\x03\x04 junk"),
@@ -81,7 +81,7 @@ TEST(RankedTokens, NameTheByteThatIsMissing) {
     (void)tokens.byte_ids(123);
     ADD_FAILURE() << "accepted";
   } catch (const format_error& e) {
-    EXPECT_STREQ(e.what(), "the vocabulary has no token for byte 192 alone (at byte 123)");
+    EXPECT_STREQ(e.what(), "the vocabulary has no token for the single byte 192 (at byte 123)");
   }
 }
 

@@ -129,8 +129,9 @@ TEST_F(TiktokenTokenizer, TakesAnyTokenForTheEndOfADocument) {
 TEST_F(TiktokenTokenizer, SaysWhichOptionsDoNotGoWithRanks) {
   auto options = rank_options({});
   options.tiktoken_pattern.clear();
-  EXPECT_TRUE(fault_of(options).starts_with(
-      "--tokenizer-type TikTokenizer with a file of ranks needs --tiktoken-pattern, one of r50k, "))
+  EXPECT_TRUE(
+      fault_of(options).starts_with("--tiktoken-pattern is required for a .tiktoken file: the name "
+                                    "of its vocabulary, one of r50k, "))
       << fault_of(options);
   options.tiktoken_pattern = "r50";
   EXPECT_TRUE(
@@ -138,13 +139,13 @@ TEST_F(TiktokenTokenizer, SaysWhichOptionsDoNotGoWithRanks) {
   options = rank_options({});
   options.vocab_size = 300;
   EXPECT_EQ(fault_of(options),
-            "--tokenizer-type TikTokenizer with a file of ranks does not take --vocab-size, only "
+            "--tokenizer-type TikTokenizer takes --vocab-size only "
             "with a .vocab.json");
   options = rank_options({});
   options.tiktoken_num_special_tokens = 3;
   EXPECT_EQ(fault_of(options),
-            "--tokenizer-type TikTokenizer with a file of ranks does not take "
-            "--tiktoken-num-special-tokens, only with a .vocab.json");
+            "--tokenizer-type TikTokenizer takes "
+            "--tiktoken-num-special-tokens only with a .vocab.json");
 }
 
 // If the pattern names a public vocabulary, a file of another vocabulary is refused. With the
@@ -153,30 +154,31 @@ TEST_F(TiktokenTokenizer, RefusesAFileThatIsNotTheOneItsPatternIsNamedAfter) {
   auto options = rank_options({"ab"});
   options.special_tokens.clear();
   const std::string size = std::to_string(rank_vocabulary({"ab"}).rank_file().size());
-  EXPECT_EQ(fault_of(options),
-            options.model.string() +
-                ": the file has 257 ranks, and that of r50k has 50256; if it is a vocabulary of "
-                "its own, --tokenizer-special-tokens names its special tokens (at byte " +
-                size + ")");
+  EXPECT_EQ(
+      fault_of(options),
+      options.model.string() +
+          ": the file has 257 ranks, expected the 50256 of r50k; for another vocabulary, pass its "
+          "special tokens with --tokenizer-special-tokens (at byte " +
+          size + ")");
 }
 
 TEST_F(TiktokenTokenizer, SaysWhichOptionsMegatronWouldRefuse) {
   auto options = megatron_options({});
   options.tiktoken_pattern = "cl100k";
-  EXPECT_EQ(fault_of(options), "--tiktoken-pattern cl100k: a .vocab.json has pattern v1 or v2");
+  EXPECT_EQ(fault_of(options), "--tiktoken-pattern cl100k: a .vocab.json takes v1 or v2");
   options = megatron_options({});
   options.special_tokens = {"<unk>", "<s>", "</s>", "<mask>", "<pad>", "<cls>"};
   EXPECT_EQ(fault_of(options),
-            "--tokenizer-special-tokens lacks <sep>, which TikTokenizer needs among them");
+            "--tokenizer-special-tokens lacks <sep>, which TikTokenizer requires; add it");
   options.special_tokens.insert(options.special_tokens.end(), {"<sep>", "<s>"});
-  EXPECT_EQ(fault_of(options), "special token '<s>' is there twice");
+  EXPECT_EQ(fault_of(options), "special token '<s>' occurs twice");
   options.special_tokens.back() = "<SPECIAL_9>";
-  EXPECT_EQ(fault_of(options), "special token '<SPECIAL_9>' is there twice");
+  EXPECT_EQ(fault_of(options), "special token '<SPECIAL_9>' occurs twice");
   options = megatron_options({});
   options.tiktoken_num_special_tokens = 6;
   EXPECT_EQ(fault_of(options),
-            "--tiktoken-num-special-tokens 6: expected 7..265, from those named to the size of the "
-            "vocabulary");
+            "--tiktoken-num-special-tokens 6: expected 7..265, at least the tokens of "
+            "--tokenizer-special-tokens and fewer than --vocab-size");
   options.tiktoken_num_special_tokens = 266;
   EXPECT_TRUE(fault_of(options).starts_with("--tiktoken-num-special-tokens 266: expected 7..265"));
   options = megatron_options({});
@@ -193,9 +195,10 @@ TEST_F(TiktokenTokenizer, RefusesTokensOfWhichOneBeginsAnother) {
   options.special_tokens = {"<ab>", "<a", "x", "<ab"};
   EXPECT_EQ(fault_of(options), "accepted");
   options.in_text = special_tokens_in_text::allow;
-  EXPECT_EQ(fault_of(options),
-            "special token '<ab' begins with '<a', another one, and it is undefined which of them "
-            "a text has; --special-tokens-in-text encode-as-text does without");
+  EXPECT_EQ(
+      fault_of(options),
+      "special token '<ab' begins with '<a', which is also a special token, so it is undefined "
+      "which one a text contains; pass --special-tokens-in-text encode-as-text");
 }
 
 TEST_F(TiktokenTokenizer, RefusesWhatIsNoTokenizer) {

@@ -14,11 +14,11 @@
 
 namespace millrace::dataset {
 
-/// A mapped PREFIX.src file: it records where in the input each document of a dataset was.
-/// Thread-safe for reads.
+/// A mapped PREFIX.src file. It records the place in the inputs from which each document of a
+/// dataset was read. All functions are thread-safe.
 class MILLRACE_EXPORT document_sources {
  public:
-  /// The sources of `data`, or nullopt if there is no `.src`.
+  /// Returns the sources of `data`, or nullopt if there is no `.src`.
   ///
   /// @throws io_error      the `.src` exists but cannot be opened.
   /// @throws format_error  the file is not a `.src`, or does not have as many documents as the
@@ -43,15 +43,16 @@ class MILLRACE_EXPORT document_sources {
     return view_.input_name(input);
   }
 
-  /// Calls `look(document, place)` for each document in order: one pass, in constant memory. If
-  /// `look` throws a format_error without a path, the path of the `.src` is added.
+  /// Makes one pass that calls `look(document, place)` for each document in order. Takes constant
+  /// memory. If `look` throws a `format_error` without a path, this function adds the path of the
+  /// `.src`.
   ///
   /// @throws format_error  an entry is inconsistent; the message has the path and the byte.
   template <class Look>
   void for_each(Look&& look) const;
 
-  /// For messages: the byte offset in the `.src` of a directory entry. It is the entry of the group
-  /// of documents that contains `document`.
+  /// Returns the byte offset of a directory entry in the `.src`, for messages. The entry belongs to
+  /// the group of documents that contains `document`.
   /// @pre 0 <= document < document_count() of the dataset
   std::uint64_t offset_of(std::int64_t document) const noexcept {
     return view_.directory_offset(static_cast<std::uint64_t>(document) /

@@ -9,7 +9,8 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
-/// Error messages for invalid entries of an `.idx`, shared by all of its readers.
+/// Throws the errors about invalid entries of an `.idx`. All readers of an `.idx` use these
+/// functions.
 namespace millrace::dataset::detail {
 
 /// @param offset  offset of the length in the file
@@ -28,7 +29,7 @@ namespace millrace::dataset::detail {
                                                     std::int64_t length, std::int64_t pointer,
                                                     std::size_t item, std::uint64_t bin_bytes);
 
-/// @param offset     offset in the file of the document's first sequence
+/// @param offset     offset in the file of the entry with the document's first sequence
 /// @param sequences  number of sequences in the dataset
 [[noreturn]] MILLRACE_EXPORT void throw_bad_document(const std::filesystem::path& idx,
                                                      std::uint64_t offset, std::int64_t d,

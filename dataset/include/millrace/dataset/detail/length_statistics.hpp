@@ -17,7 +17,7 @@ struct length_statistics {
   std::int64_t count = 0;  ///< number of lengths
   std::int64_t empty = 0;  ///< number of lengths that are 0
   std::int64_t min = 0;
-  double median = 0;  ///< for an even count, the mean of the two in the middle
+  double median = 0;  ///< of an even count: the mean of the two middle lengths
   double mean = 0;
   std::int64_t max = 0;
 };
@@ -37,8 +37,9 @@ MILLRACE_EXPORT length_statistics document_lengths(const indexed_dataset& data);
 
 namespace detail {
 
-/// The k-th smallest (k from 0) of value(0), ..., value(count - 1). A radix selection of 16 bits
-/// per pass, highest bits first, because an index may have more entries than fit in memory.
+/// Returns the k-th smallest of value(0), ..., value(count - 1), with k counted from 0. Uses a
+/// radix selection, 16 bits per pass, highest bits first, because an index may have more entries
+/// than fit in memory.
 ///
 /// @pre 0 <= k < count, and all values are in 0 .. max.
 template <class Value>

@@ -13,12 +13,13 @@
 
 struct sigaction;  // from <csignal>; declared here so that includers do not need that header
 
-/// Keeps the process alive if a page of a file mapping is lost: if the file was truncated, or if
-/// the disk cannot read the page. The kernel reports the loss with SIGBUS during an access.
+/// Keeps the process alive if a page of a file mapping is lost. A page is lost if the file was
+/// truncated, or if the disk cannot read the page. An access to a lost page makes the kernel send
+/// SIGBUS.
 ///
 /// The handler replaces a lost page of a watched mapping with a page of zeros and marks the mapping
-/// permanently. A reader therefore calls `check_there` after reading an entry and before using the
-/// entry. The check costs one load. The alternative, to make the handler jump out of the access,
+/// permanently. A reader therefore calls `check_there` after it reads an entry and before it uses
+/// the entry. The check costs one load. A handler could instead jump out of the access, but that
 /// would cost about ten nanoseconds per access.
 ///
 /// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
@@ -66,8 +67,8 @@ MILLRACE_EXPORT void install_lost_page_handler() noexcept;
 
 }  // namespace detail
 
-/// Unblocks SIGBUS for the calling thread, permanently. A blocked SIGBUS ends the process
-/// regardless of the handler.
+/// Unblocks SIGBUS for the calling thread, permanently. If SIGBUS occurs while it is blocked, the
+/// kernel ends the process and does not call the handler.
 MILLRACE_EXPORT void unblock_sigbus() noexcept;
 
 /// Watches a mapping, which must outlive the watch. A watch may be moved. Thread-safe.
@@ -77,9 +78,10 @@ class MILLRACE_EXPORT lost_page_watch {
   /// @throws std::bad_alloc
   explicit lost_page_watch(std::span<const std::byte> map);
 
-  /// The offset in the mapping of the first byte that could not be read; nullopt if none was lost.
+  /// The offset in the mapping of the first byte that could not be read; nullopt if no page was
+  /// lost.
   std::optional<std::uint64_t> lost_at() const noexcept;
-  /// True if anything that this thread has read so far was lost.
+  /// True if any page that this thread has read so far was lost.
   bool has_lost() const noexcept {
 #if defined(__x86_64__)
     std::atomic_signal_fence(std::memory_order_acquire);  // x86 does not reorder loads
@@ -89,7 +91,7 @@ class MILLRACE_EXPORT lost_page_watch {
     return slot_ != nullptr && slot_->lost.load(std::memory_order_relaxed) != 0;
   }
 
-  /// Throws if anything was lost. The mapping must begin at the first byte of `path`.
+  /// Throws if a page was lost. The mapping must begin at the first byte of `path`.
   /// @throws io_error  a page was lost. ENODATA: the file is shorter now; EIO: it cannot be read
   void check_there(const std::filesystem::path& path) const {
     if (has_lost()) [[unlikely]]

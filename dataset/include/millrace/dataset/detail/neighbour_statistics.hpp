@@ -11,9 +11,9 @@
 
 namespace millrace::dataset {
 
-/// Measures whether adjacent documents are more similar than random pairs. If so, windows (the
-/// ranges of contiguous tokens that are served as samples) do not represent the whole dataset, in
-/// whatever order they are served.
+/// Measures whether adjacent documents are more similar than random pairs of documents. If they
+/// are, windows do not represent the whole dataset, in whatever order they are served. (Windows are
+/// the ranges of contiguous tokens that are served as samples.)
 struct MILLRACE_EXPORT neighbour_statistics {
   /// Number of documents in the sample. The sample consists of runs of 1,024 adjacent documents,
   /// spread over the whole dataset.
@@ -22,13 +22,13 @@ struct MILLRACE_EXPORT neighbour_statistics {
   /// near 1 in sorted data. nullopt if all documents have equal lengths, or if there are fewer than
   /// two documents.
   std::optional<double> length_correlation;
-  /// Fraction of the adjacent document pairs that come from one input, and the fraction expected in
-  /// shuffled data. nullopt without a `.src`.
+  /// Fraction of adjacent document pairs whose documents both come from the same input, and the
+  /// fraction that shuffled data would have. nullopt without a `.src`.
   std::optional<double> same_input;
   std::optional<double> same_input_shuffled;
 
-  /// A warning as text; empty if there is nothing to report, as in shuffled data, or if the sample
-  /// has fewer than 1,000 documents.
+  /// Returns a warning text, or an empty text if there is nothing to report. There is nothing to
+  /// report if the data looks shuffled, or if the sample has fewer than 1,000 documents.
   std::string warning() const;
 };
 

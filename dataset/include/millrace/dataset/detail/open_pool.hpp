@@ -15,7 +15,7 @@
 
 namespace millrace::dataset {
 
-/// An LRU pool of open sources. Each source is opened on first use; a bounded number stay open.
+/// An LRU pool of open sources. It opens each source on first use and keeps a bounded number open.
 ///
 /// Thread-safe. A pointer that `get` returned stays valid even if the pool evicts the source. While
 /// one thread opens a source, other threads can get other sources.
@@ -27,7 +27,7 @@ class open_pool {
 
   /// @param open       opens a source; called from any thread, but by only one thread at a time per
   ///                   source
-  /// @param most_open  most sources that are kept open
+  /// @param most_open  maximum number of sources that are kept open
   /// @throws config_error  `most_open` is below 1.
   open_pool(std::int64_t size, open_function open, std::size_t most_open)
       : open_(std::move(open)), entries_(static_cast<std::size_t>(size)), most_open_(most_open) {
@@ -38,7 +38,7 @@ class open_pool {
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(entries_.size()); }
 
-  /// Returns a source, and opens it if necessary.
+  /// Returns a source, after opening it if necessary.
   ///
   /// @pre 0 <= source < size()
   /// @throws what `open` throws. The next call tries again.
@@ -51,7 +51,8 @@ class open_pool {
     return opened;
   }
 
-  /// Adds a source that the caller opened, as the most recently used. No effect if already open.
+  /// Adds a source that the caller opened, as the most recently used one. No effect if the source
+  /// is already open.
   void put(std::int64_t source, pointer opened) {
     pointer closed;  // the evicted source is unmapped after the lock is released
     const std::lock_guard lock(mutex_);
@@ -75,7 +76,7 @@ class open_pool {
  private:
   struct entry {
     pointer opened;                           // protected by mutex_
-    std::list<std::int64_t>::iterator place;  // place in recent_, if it is open
+    std::list<std::int64_t>::iterator place;  // place in recent_; valid only if open
     std::mutex opening;
   };
 

@@ -22,7 +22,7 @@ struct sidecar_paths {
   std::filesystem::path src;
 };
 
-/// Maps a sidecar file; nullopt if it does not exist.
+/// Maps a sidecar file. Returns nullopt if the file does not exist.
 /// @throws io_error  the file exists but cannot be opened.
 inline std::optional<io::file_mapping> map_sidecar(const std::filesystem::path& path) {
   if (!io::identity_of(path)) return std::nullopt;

@@ -9,8 +9,9 @@
 
 namespace millrace::dataset {
 
-/// The token stream of a dataset in stored order, divided into windows of `seq_len` tokens plus one
-/// more for the labels. Neighboring windows share one token. An incomplete last window is dropped.
+/// Divides the token stream of a dataset, in stored order, into windows of `seq_len` tokens plus
+/// one token for the labels. Neighboring windows share one token. An incomplete last window is
+/// dropped.
 ///
 ///   stream    0 1 2 3 4 5 6 7 8        seq_len 3: windows 0 1 2 3 | 3 4 5 6; tokens 7, 8 dropped
 ///

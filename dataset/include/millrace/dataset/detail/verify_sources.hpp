@@ -23,16 +23,18 @@ enum class source_order {
   any,        ///< any other order, as requested by the user
 };
 
-/// Checks every entry on its own: the checks are listed under "for each group" in
+/// Checks every entry by itself. The checks are listed under "for each group" in
 /// formats/spec/src.md.
 ///
 /// One pass over the `.src`, in constant memory.
 ///
-/// @throws format_error  an entry is invalid; the message has the path and the byte of the first.
+/// @throws format_error  an entry is invalid; the message has the path and the byte of the first
+///                       invalid entry.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 
-/// Also checks what PREFIX.meta promises (formats/spec/meta.md): the number of inputs is the same,
-/// each document is inside the part of its input that was read, and documents are in `order`.
+/// Makes the same checks, and also checks what PREFIX.meta promises (formats/spec/meta.md): the
+/// number of inputs is the same, each document is inside the part of its input that was read, and
+/// documents are in `order`.
 ///
 /// @param inputs  the inputs in the dataset's PREFIX.meta, in its order
 /// @throws format_error  a document fails; the message has the first document that fails, the path,

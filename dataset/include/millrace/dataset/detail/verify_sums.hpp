@@ -9,8 +9,8 @@
 
 namespace millrace::dataset {
 
-/// Compares PREFIX.bin and PREFIX.idx with their checksums in PREFIX.sum: one pass over both, in
-/// constant memory.
+/// Compares PREFIX.bin and PREFIX.idx with their checksums in PREFIX.sum. Makes one pass over both
+/// files, in constant memory.
 ///
 /// @return the root of the checksums, as hexadecimal digits; nullopt if there is no PREFIX.sum
 /// @throws format_error  the `.sum` is invalid, or a block has changed since the `.sum` was

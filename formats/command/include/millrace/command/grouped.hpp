@@ -8,7 +8,8 @@
 
 namespace millrace::command {
 
-/// The number with commas: "34,386,381". For summaries that people read; JSON has plain numbers.
+/// The number with commas between groups of three digits: "34,386,381". Use it in summaries that
+/// people read; JSON output has plain numbers.
 inline std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;

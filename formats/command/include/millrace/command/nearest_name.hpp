@@ -11,7 +11,8 @@
 
 namespace millrace::command {
 
-/// The fewest one-letter insertions, deletions and replacements that turn one word into the other.
+/// The smallest number of one-letter insertions, deletions and replacements that turn one word into
+/// the other.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);  // distances from a prefix of a to each prefix of b
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -26,9 +27,9 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The name that the user may have meant: the shortest one that begins with `typed`. If no name
-/// begins with it, the name with the smallest edit distance among those whose distance is at most a
-/// third of their length. Empty if there is none of either kind.
+/// Returns the name that the user may have meant: the shortest name that begins with `typed`. If no
+/// name begins with `typed`, returns the name with the smallest edit distance, provided that the
+/// distance is at most a third of that name's length. Returns an empty text if no name qualifies.
 inline std::string_view nearest_name(std::string_view typed, std::span<const std::string> names) {
   if (typed.empty()) return {};
   std::string_view nearest;

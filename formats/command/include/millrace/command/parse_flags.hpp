@@ -51,8 +51,8 @@ inline std::string shown_flag(const po::options_description& flags, const std::s
   }
 }
 
-/// Refuses a flag that took the next flag as its value, which Boost allows. To pass a file whose
-/// name starts with two dashes, the user can write ./--name.
+/// Refuses a flag whose value is the next flag, which Boost allows. To pass a file whose name
+/// starts with two dashes, the user can write ./--name.
 inline void refuse_flags_as_values(const po::option& option) {
   for (const std::string& value : option.value) {
     if (!value.starts_with("--")) continue;
@@ -60,7 +60,8 @@ inline void refuse_flags_as_values(const po::option& option) {
   }
 }
 
-/// Replaces Boost's message, which only says that the value "is invalid".
+/// Throws an error that says what is expected. Boost's message only says that the value "is
+/// invalid".
 [[noreturn]] inline void refuse_value(const po::options_description& flags,
                                       const po::option& option) {
   const std::string value = option.value.empty() ? "" : option.value.front();
@@ -78,13 +79,15 @@ inline void refuse_flags_as_values(const po::option& option) {
 }  // namespace detail
 
 /// Parses a command line. Every error has our own message instead of Boost's. Flags may not be
-/// abbreviated: a flag that is added later must not change the meaning of an old script.
+/// abbreviated. Otherwise, adding a flag could change the meaning of an abbreviation in an existing
+/// script.
 ///
 /// @param words      the command line, without the program's name
 /// @param flags      all flags of the program
-/// @param positions  the flags that receive words without a flag; by default such words are refused
+/// @param positions  the flags that receive words without a flag; by default, such words are
+///                   refused
 /// @throws usage_error  a flag is unknown, lacks its value, has a value but takes none, has a value
-///                      of the wrong type, or is given twice; a word belongs to no flag.
+///                      of the wrong type, or is given twice; or a word belongs to no flag.
 inline boost::program_options::variables_map parse_flags(
     const std::vector<std::string>& words, const boost::program_options::options_description& flags,
     const boost::program_options::positional_options_description& positions = {}) {

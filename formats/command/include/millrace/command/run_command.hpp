@@ -28,30 +28,33 @@ inline constexpr int exit_misuse = 2;
 class usage_error : public error {
  public:
   /// @param usage  the usage line to print; empty: the usage line of the program
-  explicit usage_error(const std::string& what, std::string usage = {})
-      : error(what), usage_(std::move(usage)) {}
+  /// @param verb   the verb whose --help explains the usage; empty: that of the program does
+  explicit usage_error(const std::string& what, std::string usage = {}, std::string verb = {})
+      : error(what), usage_(std::move(usage)), verb_(std::move(verb)) {}
   const std::string& usage() const noexcept { return usage_; }
+  const std::string& verb() const noexcept { return verb_; }
 
  private:
   std::string usage_;
+  std::string verb_;
 };
 
 /// Writes an answer to stdout and flushes it.
 ///
-/// @throws io_error  e.g. ENOSPC if stdout is redirected to a full disk, EPIPE for a closed pipe.
+/// @throws io_error  the write fails, e.g. with ENOSPC on a full disk or EPIPE for a closed pipe.
 inline void answer(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw io_error("stdout", "write", errno);
   }
 }
 
-/// Writes a message to stderr. If that fails (stderr is closed, or on a full disk), the message is
-/// lost: the failure must not stop the program or change its exit code.
+/// Writes a message to stderr. If the write fails (stderr is closed or redirected to a full disk),
+/// the message is lost. That must not stop the program or change its exit code.
 inline void tell(std::string_view text) noexcept {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// Prints what `--version` prints: the version, and the optional parts that this build has.
+/// Prints the output of `--version`: the version, and the optional parts that this build has.
 inline void print_version(std::string_view program, std::string_view optional_parts = "none") {
   answer(fmt::format("{} (millrace) {}\noptional parts: {}\n", program, MILLRACE_VERSION,
                      optional_parts));
@@ -59,15 +62,16 @@ inline void print_version(std::string_view program, std::string_view optional_pa
 
 namespace detail {
 
-/// Ignores two signals that would kill the process; the system call then fails instead. Opens
-/// closed standard streams: otherwise a file that the program opens later could get the descriptor
-/// of such a stream, and messages would be written into that file.
+/// Ignores two signals that would kill the process, so that the system call fails instead. Opens
+/// standard streams that are closed. Otherwise, a file that the program opens later could get the
+/// descriptor of such a stream, and messages would be written into that file.
 inline void prepare_process() noexcept {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a write beyond RLIMIT_FSIZE fails with EFBIG
   (void)std::signal(SIGPIPE, SIG_IGN);  // a write that nobody reads fails with EPIPE
   for (const int fd : {0, 1, 2}) {
-    // open() takes the lowest free number, which is `fd`: all lower numbers are open by now. Stdout
-    // is opened for reading only, so that writing an answer fails instead of losing it.
+    // open() takes the lowest free number. This is `fd`, because all lower numbers are open by now.
+    // Stdout is opened for reading only, so that writing an answer to it fails and the answer is
+    // not silently lost.
     if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
   }
 }
@@ -84,8 +88,8 @@ int run_command(std::string_view program, std::string_view usage, Body&& body) n
   try {
     return body();
   } catch (const usage_error& e) {
-    tell(fmt::format("{0}: {1}\n{2}\nTry '{0} --help'.\n", program, one_line(e.what()),
-                     e.usage().empty() ? usage : e.usage()));
+    tell(fmt::format("{0}: {1}\n{2}\nTry '{0}{3}{4} --help'.\n", program, one_line(e.what()),
+                     e.usage().empty() ? usage : e.usage(), e.verb().empty() ? "" : " ", e.verb()));
     return exit_misuse;
   } catch (const std::bad_alloc&) {
     tell(program);

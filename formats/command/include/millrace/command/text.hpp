@@ -12,8 +12,8 @@ inline std::string counted(std::int64_t count, std::string_view noun) {
   return std::to_string(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
 }
 
-/// `text` on one line and safe for a terminal: each control character becomes `\xHH`. File names
-/// and keys can contain any control character.
+/// Returns `text` on one line and safe for a terminal: each control character becomes `\xHH`. File
+/// names and keys can contain any control character.
 inline std::string one_line(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;

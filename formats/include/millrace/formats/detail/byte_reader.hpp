@@ -16,19 +16,19 @@ namespace millrace::formats {
 static_assert(std::endian::native == std::endian::little,
               "every format here is little-endian and read without swapping");
 
-/// The types that a field may have. Not bool: a byte in a file need not be 0 or 1.
+/// The types that a field may have. Excludes bool, because a byte in a file need not be 0 or 1.
 template <class T>
 concept plain_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 
-/// Reads fields from the front of a span, with a bounds check for each.
+/// Reads fields from the front of a span, with a bounds check for each field.
 ///
 /// A header struct lists its fields once, in a `fields(io, header)` template. This class and
-/// `byte_writer` both pass themselves as `io`, so reader and writer cannot disagree.
+/// `byte_writer` both pass themselves as `io`, so the reader and the writer always agree.
 class byte_reader {
  public:
   explicit byte_reader(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
 
-  /// Reads the next field. `field` names it in messages.
+  /// Reads the next field. `field` is its name in messages.
   ///
   /// @throws format_error  fewer bytes are left than the field takes.
   template <plain_number T>

@@ -12,8 +12,8 @@
 
 namespace millrace::formats {
 
-/// CRC-32C (Castagnoli; RFC 3720, iSCSI) of `bytes`, in the usual form: the register is inverted
-/// before and after, and the CRC of no bytes is 0.
+/// CRC-32C (Castagnoli; RFC 3720, iSCSI) of `bytes`, in the usual form: the register is inverted at
+/// the start and at the end, and the CRC of no bytes is 0.
 ///
 /// @param before  the CRC of the bytes that precede `bytes`; the result is the CRC of both together
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
@@ -25,9 +25,9 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0)
 std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second,
                              std::uint64_t second_bytes) noexcept;
 
-/// Like the functions above, but without the processor's CRC instructions, at about a tenth of the
-/// speed. Used on processors that lack the instructions, and by the tests to check the fast
-/// versions.
+/// Same as the functions above, but without the processor's CRC instructions, at about a tenth of
+/// the speed. Used on processors that lack these instructions. The tests compare the fast functions
+/// with these.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 std::uint32_t crc32c_combine_portable(std::uint32_t first, std::uint32_t second,
                                       std::uint64_t second_bytes) noexcept;
@@ -48,7 +48,7 @@ constexpr std::uint32_t crc32c_multiply(std::uint32_t a, std::uint32_t b) noexce
   return product;
 }
 
-/// [i][d]: x^(8 * d * 16^i), the factor that shifts a polynomial by d * 16^i bytes.
+/// crc32c_powers[i][d] is x^(8 * d * 16^i), the factor that shifts a polynomial by d * 16^i bytes.
 inline constexpr auto crc32c_powers = [] {
   std::array<std::array<std::uint32_t, 16>, 16> powers{};
   std::uint32_t unit = crc32c_one;
@@ -61,7 +61,7 @@ inline constexpr auto crc32c_powers = [] {
   return powers;
 }();
 
-/// [k][b]: the register after byte b and then k zero bytes, starting from 0.
+/// crc32c_tables[k][b] is the value of a register that starts at 0, after byte b and k zero bytes.
 inline constexpr auto crc32c_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -98,15 +98,15 @@ constexpr std::uint32_t crc32c_power(std::size_t bits) noexcept {
   return power;
 }
 
-/// The factors for fold_down(). The product of two reflected 64-bit halves has 127 bits. Read as
-/// 128 reflected bits, it has every power of x one too high, so the exponents here are one less.
-/// The factors are in the upper 32 bits, where a reflected 64-bit half has its lowest powers.
+/// The factors for fold_down(). The product of two reflected 64-bit halves has 127 bits. If it is
+/// read as 128 reflected bits, every power of x is one too high, so the exponents here are one
+/// less. The factors are in the upper 32 bits, where a reflected 64-bit half has its lowest powers.
 inline constexpr crc32c_instructions::fold crc32c_fold = {
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes + 64 - 1)} << 32,
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes - 1)} << 32};
 
-/// Minimum number of bytes for which fold_down() is used. For fewer bytes, the three streams of
-/// update() are as fast.
+/// Minimum number of bytes for which fold_down() is used. For fewer bytes, update() with its three
+/// streams is as fast.
 inline constexpr std::size_t crc32c_wide_from = 1024;
 
 }  // namespace detail

@@ -12,10 +12,10 @@
 
 namespace millrace::formats {
 
-/// CRC-32C with the processor's own instructions: SSE4.2's crc32, and PCLMULQDQ to join streams.
+/// CRC-32C with the processor's own instructions: crc32 from SSE4.2, and PCLMULQDQ to join streams.
 ///
-/// A crc32 instruction takes 8 bytes. One can start each cycle, but its result takes three cycles.
-/// So three streams run side by side, over three consecutive parts of the input.
+/// A crc32 instruction processes 8 bytes. One can start in each cycle, but its result takes three
+/// cycles. So three streams run in parallel, over three consecutive parts of the input.
 class crc32c_instructions {
  public:
   static bool are_there() noexcept {
@@ -28,9 +28,9 @@ class crc32c_instructions {
 #endif
   }
 
-  /// True if fold_down() can be used: the processor has AVX-512 and VPCLMULQDQ, which multiply 64
-  /// bytes per instruction. If the bytes are in the cache, fold_down() is 1.5 to 2 times as fast as
-  /// update().
+  /// Returns true if fold_down() can be used: the processor has AVX-512 and VPCLMULQDQ, which
+  /// multiply 64 bytes per instruction. For bytes in the cache, fold_down() is 1.5 to 2 times as
+  /// fast as update().
   static bool are_wide() noexcept {
 #if defined(__x86_64__)
     static const bool found = are_there() && __builtin_cpu_supports("avx512f") != 0 &&
@@ -49,8 +49,8 @@ class crc32c_instructions {
     std::uint64_t second;  ///< for the last 8 bytes, the coefficients of x^63 to x^0
   };
 
-  /// Reduces `size` bytes of `data` to `fold_bytes` bytes in `out`. The CRC register of `out`,
-  /// started at 0, ends with the same value as the register of `data`, started at `crc`.
+  /// Reduces `size` bytes of `data` to `fold_bytes` bytes in `out`. The CRC of `out`, computed from
+  /// a register of 0, equals the CRC of `data`, computed from a register of `crc`.
   ///
   /// @pre are_wide(); size is a multiple of fold_bytes, and not 0
   static void fold_down(std::uint32_t crc, const std::byte* data, std::size_t size, fold by,
@@ -62,9 +62,9 @@ class crc32c_instructions {
     std::uint32_t power;  ///< x^(8 * bytes)
   };
 
-  /// The register after `size` more bytes. It is not inverted before or after. Reads three streams
-  /// of length `wide` as often as possible, then three of `narrow`, then the rest as a single
-  /// stream.
+  /// Returns the register after `size` more bytes. Does not invert it at the start or at the end.
+  /// Reads three streams of length `wide` as often as possible, then three streams of length
+  /// `narrow`, then the rest as a single stream.
   ///
   /// @pre are_there(); the lengths of the lanes are multiples of 8
   static std::uint32_t update(std::uint32_t crc, const std::byte* data, std::size_t size, lane wide,
@@ -85,7 +85,7 @@ __attribute__((target("sse4.2,pclmul"))) inline std::uint32_t crc32c_instruction
   const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<std::int64_t>(a)),
                                                _mm_cvtsi64_si128(static_cast<std::int64_t>(b)), 0);
   // The product has 63 bits. After a shift by one, its high half holds the coefficients of x^31 to
-  // x^0. The low half holds those of x^63 to x^32, which the crc32 instruction reduces.
+  // x^0. Its low half holds the coefficients of x^63 to x^32, which the crc32 instruction reduces.
   const std::uint64_t wide = static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)) << 1;
   return _mm_crc32_u32(0, static_cast<std::uint32_t>(wide)) ^
          static_cast<std::uint32_t>(wide >> 32);
@@ -144,7 +144,8 @@ __attribute__((target("avx512f,vpclmulqdq"))) inline void crc32c_instructions::f
       const __m512i first = _mm512_clmulepi64_epi128(four[i], keys, 0x00);
       const __m512i second = _mm512_clmulepi64_epi128(four[i], keys, 0x11);
       const __m512i next = _mm512_loadu_si512(data + at + 64 * i);
-      four[i] = _mm512_ternarylogic_epi64(first, second, next, 0x96);  // exclusive or of all three
+      // Exclusive or of all three values.
+      four[i] = _mm512_ternarylogic_epi64(first, second, next, 0x96);
     }
   }
   for (std::size_t i = 0; i < 4; ++i) _mm512_storeu_si512(out + 64 * i, four[i]);

@@ -9,8 +9,8 @@
 
 namespace millrace::formats {
 
-/// `text` for a message, in quotes and cut after `limit` bytes. Printable ASCII stays as it is;
-/// each other byte becomes \xNN.
+/// Quotes `text` for a message. Cuts the text after `limit` bytes. Printable ASCII characters are
+/// unchanged; every other byte becomes \xNN.
 inline std::string in_quotes(std::string_view text, std::size_t limit = 40) {
   std::string out = "'";
   for (const char c : text.substr(0, limit)) {

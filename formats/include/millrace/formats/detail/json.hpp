@@ -27,7 +27,7 @@ namespace detail {
 class json_parser;
 }
 using json_array = std::vector<json_value>;
-/// Members in the order of the text, each name once.
+/// Members in the order of the text. Each name occurs once.
 using json_object = std::vector<json_member>;
 
 /// Any JSON value. A number without a fraction and without an exponent is an int64, or a uint64 if
@@ -47,14 +47,15 @@ class json_value {
   json_value(json_object value);
 
   bool is_null() const noexcept { return std::holds_alternative<std::monostate>(value_); }
-  /// The value if it is a T (bool, std::int64_t, std::uint64_t, double, std::string, json_array,
-  /// json_object), else null. A value that fits std::int64_t is never a std::uint64_t.
+  /// Returns a pointer to the value if it is a T (bool, std::int64_t, std::uint64_t, double,
+  /// std::string, json_array, json_object), otherwise null. A value that fits in a std::int64_t is
+  /// never a std::uint64_t.
   template <class T>
   const T* as() const noexcept {
     return std::get_if<T>(&value_);
   }
-  /// The value as a double if it is a number of any type; else null. If a conversion is needed,
-  /// `scratch` holds its result.
+  /// Returns a pointer to the value as a double if it is a number of any type, otherwise null. If
+  /// the number must be converted, the result is stored in `scratch`.
   const double* as_double(double& scratch) const noexcept {
     if (const auto* integer = as<std::int64_t>()) {
       scratch = static_cast<double>(*integer);
@@ -69,8 +70,9 @@ class json_value {
   const json_value* find(std::string_view name) const noexcept;
   /// The kind of value, for messages: "a number", "an object".
   const char* kind() const noexcept;
-  /// The byte at which parse_json() found the value: its first byte, or for a member of an object
-  /// the first byte of its name. 0 for a value that was not parsed.
+  /// The byte at which parse_json() found the value. For a member of an object, this is the first
+  /// byte of its name; for any other value, it is the first byte of the value. 0 for a value that
+  /// was not parsed.
   std::size_t offset() const noexcept { return offset_; }
 
   friend bool operator==(const json_value& a, const json_value& b);
@@ -92,8 +94,9 @@ struct json_member {
 
 /// Parses a JSON text (RFC 8259): one value in UTF-8, with white space allowed around it.
 ///
+///
 /// A file name need not be UTF-8, so a string can hold bytes that are not UTF-8. In the text, each
-/// of them is a lone surrogate `\udc80` to `\udcff`, as with Python's error handler
+/// such byte is a lone surrogate from `\udc80` to `\udcff`, as with Python's error handler
 /// surrogateescape.
 ///
 /// @throws format_error  the text is not JSON; an object has a name twice; a number does not fit
@@ -107,7 +110,7 @@ std::string write_json(const json_value& value);
 
 // ---------------------------------------------------------------------------------------------
 
-// Defined here because json_value and json_member each need the other to be complete.
+// Defined here, because json_value and json_member each require the other one to be complete.
 inline json_value::json_value() noexcept = default;
 inline json_value::json_value(bool value) : value_(value) {}
 inline json_value::json_value(std::int64_t value) : value_(value) {}
@@ -359,7 +362,8 @@ class json_parser {
   std::size_t at_ = 0;
 };
 
-// The shortest form, with a point or an exponent, so that it is read back as a double.
+// Returns the shortest form of a double that has a point or an exponent, so that it is parsed as a
+// double.
 inline std::string json_number(double value) {
   char text[32];
   std::string digits(text, std::to_chars(text, text + sizeof text, value).ptr);

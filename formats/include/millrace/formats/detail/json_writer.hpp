@@ -13,15 +13,15 @@
 
 namespace millrace::formats {
 
-/// `text` as a JSON string, with its quotes. Each byte that is not UTF-8 becomes a lone surrogate,
-/// `\udc80` to `\udcff`, as with Python's error handler surrogateescape. So no byte of a file name
-/// is lost: in Python, json.loads and then os.fsencode restore it.
+/// Returns `text` as a JSON string, including the quotes. Each byte that is not UTF-8 becomes a
+/// lone surrogate, `\udc80` to `\udcff`, as with Python's error handler surrogateescape. So no byte
+/// of a file name is lost: in Python, json.loads and then os.fsencode restore it.
 ///
-/// @param escape_delete  whether U+007F is written as \u007f; JSON allows both
+/// @param escape_delete  if true, U+007F is written as \u007f; JSON allows both forms
 inline std::string json_string(std::string_view text, bool escape_delete = true);
 
-/// Writes one JSON value from left to right, on one line. Adds the commas itself, each with a space
-/// after it.
+/// Writes one JSON value from left to right, on one line. Adds the commas, each with a space after
+/// it.
 ///
 ///   json_writer json;
 ///   json.open('{').key("documents").value(3).key("lengths").open('[').value(1).close(']');
@@ -46,8 +46,9 @@ class json_writer {
     first_ = true;  // the value follows without a comma
     return *this;
   }
-  /// A double gets the fewest digits that parse back to the same value. It gets an exponent only
-  /// below 1e-4 and from 1e16 on. JSON has no NaN and no infinity: they become null.
+  /// Writes a value. A double gets the fewest digits that parse back to the same value. It gets an
+  /// exponent if it is below 1e-4, or if it is 1e16 or more. NaN and infinity, which JSON lacks,
+  /// become null.
   template <class T>
   json_writer& value(const T& v) {
     separate();

@@ -16,8 +16,8 @@ namespace millrace::formats {
 
 /// MD5 (RFC 1321) of bytes that are passed in any number of pieces.
 ///
-/// Use it only for names that other programs build from an MD5, such as those of Megatron's caches.
-/// It gives no security: anyone can make two texts with the same MD5.
+/// Use it only for names that other programs derive from an MD5, such as the names of Megatron's
+/// caches. It gives no security: anyone can make two texts with the same MD5.
 class md5 {
  public:
   md5& update(std::span<const std::byte> bytes) noexcept;
@@ -41,7 +41,7 @@ namespace detail {
 
 using md5_state = std::array<std::uint32_t, 4>;
 
-/// [i]: floor(2^32 * |sin(i + 1)|).
+/// md5_sines[i] is floor(2^32 * |sin(i + 1)|).
 inline constexpr std::array<std::uint32_t, 64> md5_sines = {
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
@@ -106,7 +106,8 @@ inline md5& md5::update(std::span<const std::byte> bytes) noexcept {
 }
 
 inline std::string md5::hex() const {
-  // The padding: a 1 bit, zeros up to eight bytes before the end of a block, the length in bits.
+  // The padding consists of a 1 bit, zeros up to eight bytes before the end of a block, and the
+  // length in bits.
   std::array<std::byte, 72> tail{std::byte{0x80}};
   const std::size_t zeros = (119 - size_bytes_ % 64) % 64;
   for (std::size_t i = 0; i < 8; ++i) {

@@ -11,8 +11,8 @@ namespace millrace::formats {
 /// Checks every entry of an `.idx`. Makes the checks listed under "In full" in
 /// formats/spec/mmidx.md.
 ///
-/// It reads each array once: first lengths and pointers together, then the document index. Last it
-/// checks the size of the `.bin`.
+/// Reads each array once: first the lengths together with the pointers, then the document index. At
+/// the end, checks the size of the `.bin`.
 ///
 /// @param bin_size  bytes of the `.bin` that belongs to this `.idx`
 /// @throws format_error  an entry is wrong. The error names the first wrong entry and its byte

@@ -19,7 +19,8 @@ namespace millrace::formats {
 inline constexpr std::size_t npy_prefix_bytes = 10;  ///< where the header text starts
 inline constexpr std::size_t npy_max_rank = 64;      ///< numpy 2's own limit
 
-/// Element type: numpy's letter for the kind (b bool, i signed, u unsigned, f float) and a size.
+/// An element type: numpy's letter for the kind (b bool, i signed, u unsigned, f float), and a
+/// size.
 struct npy_type {
   char kind = 'u';
   std::uint8_t size_bytes = 1;
@@ -27,8 +28,8 @@ struct npy_type {
 };
 
 /// The element type that holds `T`: an integer of 1 to 8 bytes, float or double. Store booleans as
-/// uint8 and pass `npy_bool`: a file can hold bytes other than 0 and 1, and such a byte in a C++
-/// bool would be undefined behavior.
+/// uint8 and pass `npy_bool`, because a file can hold bytes other than 0 and 1. Such a byte in a
+/// C++ bool would be undefined behavior.
 template <class T>
 constexpr npy_type npy_type_of() noexcept {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8);
@@ -176,7 +177,7 @@ inline void npy_header_parser::parse_descr() {
   }
   const std::string_view descr = quoted();
   std::string_view code = descr;
-  // As in numpy: '=' or no mark means the byte order of this machine, '|' means any order.
+  // As in numpy, '=' or no mark means the byte order of this machine, and '|' means any order.
   const char order =
       !code.empty() && std::string_view("<>=|").find(code[0]) != code.npos ? code[0] : '=';
   if (code.starts_with(order)) code.remove_prefix(1);

@@ -18,8 +18,8 @@ namespace millrace::formats {
 
 /// SHA-256 (FIPS 180-4) of bytes that are passed in any number of pieces.
 ///
-/// Meant for fingerprints and checksums of files, not for secrets: it does not try to hide timing.
-/// If the processor has SHA instructions, it uses them; they are several times as fast.
+/// Meant for fingerprints and checksums of files, not for secrets: its time may depend on the
+/// bytes. Uses the processor's SHA instructions if there are any; they are several times as fast.
 class sha256 {
  public:
   using digest = std::array<std::uint8_t, 32>;
@@ -76,7 +76,8 @@ inline sha256& sha256::update(std::span<const std::byte> bytes) noexcept {
 }
 
 inline sha256::digest sha256::finish() const noexcept {
-  // The padding: a 1 bit, zeros up to eight bytes before the end of a block, the length in bits.
+  // The padding consists of a 1 bit, zeros up to eight bytes before the end of a block, and the
+  // length in bits.
   sha256 padded = *this;
   std::array<std::byte, block_bytes + 8> tail{std::byte{0x80}};
   const std::size_t used = size_bytes_ % block_bytes;

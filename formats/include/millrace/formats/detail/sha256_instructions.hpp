@@ -12,7 +12,7 @@
 
 namespace millrace::formats {
 
-/// The rounds of SHA-256 in the processor's own instructions (Intel SHA extensions).
+/// The rounds of SHA-256, computed with the processor's own instructions (Intel SHA extensions).
 class sha256_instructions {
  public:
   static bool are_there() noexcept {

@@ -9,8 +9,8 @@
 namespace millrace::formats {
 
 /// A sidecar is an optional file next to PREFIX.bin and PREFIX.idx. Its name is the prefix and one
-/// suffix, because Megatron's merge_datasets ignores extra files only if their names have this
-/// form. Each kind has a page in formats/spec.
+/// suffix. Megatron's merge_datasets ignores extra files only if their names have this form. Each
+/// kind of sidecar has a page in formats/spec.
 enum class sidecar : std::uint8_t { meta, sum, src, bad };
 
 inline constexpr std::array<sidecar, 4> all_sidecars = {sidecar::meta, sidecar::sum, sidecar::src,

@@ -12,8 +12,8 @@
 
 namespace millrace::formats {
 
-/// Where in the inputs a document comes from. [begin, end) are the bytes of its record in the
-/// decompressed text of the input, without the line end.
+/// The place in the inputs from which a document comes. The document's record is the bytes [begin,
+/// end) of the decompressed text of the input. It does not include the line end.
 struct source_place {
   std::uint32_t input = 0;  ///< index into the table of inputs
   std::int64_t line = 1;    ///< counted from 1
@@ -23,15 +23,15 @@ struct source_place {
   friend bool operator==(const source_place&, const source_place&) = default;
 };
 
-/// Encodes and decodes the places of one group (64 documents of a `.src`), each relative to the
-/// previous document. The rules are in formats/spec/src.md.
+/// Encodes and decodes the places of one group (64 documents of a `.src`). Each place is stored
+/// relative to the place of the previous document. The rules are in formats/spec/src.md.
 class src_code {
  public:
-  /// The most bytes that the encoding of one document takes.
+  /// Maximum number of bytes in the encoding of one document.
   static constexpr std::size_t most_bytes = 5 * most_varint_bytes;
 
-  /// Encodes the first document of a group. Only its length goes to `out`; the rest of `place`
-  /// belongs in the directory of the `.src`.
+  /// Encodes the first document of a group. Only the length of its record goes to `out`; the rest
+  /// of `place` belongs in the directory of the `.src`.
   ///
   /// @return the position after the encoding
   std::byte* put_first(const source_place& place, std::byte* out) noexcept;
@@ -51,12 +51,12 @@ class src_code {
   /// @throws format_error  the encoding is invalid, or the input is not below `input_count`.
   void take(varint_reader& from, std::uint64_t input_count);
 
-  /// The document that was encoded or decoded last.
+  /// The place of the document that was encoded or decoded last.
   const source_place& place() const noexcept { return place_; }
 
  private:
   // Bits of the flags byte. A set bit means that a value is stored, because it differs from the
-  // expected one.
+  // expected value.
   static constexpr std::uint64_t input_told = 1;
   static constexpr std::uint64_t line_told = 2;
   static constexpr std::uint64_t begin_told = 4;
@@ -87,7 +87,7 @@ inline void src_code::take_first(source_place place, varint_reader& from) {
   set_end(length >> 1, offset);
 }
 
-// Differences are modulo 2^64, so that any place can be encoded relative to any other.
+// Computes differences modulo 2^64, so that any place can be encoded relative to any other.
 inline std::byte* src_code::put(const source_place& place, std::byte* out) noexcept {
   const std::uint64_t input = std::uint64_t{place.input} - place_.input;
   const bool jumps = input != 0;

@@ -20,9 +20,9 @@ namespace millrace::formats {
 /// Not thread-safe.
 ///
 /// A writer starts with a placeholder for the header and streams the payload after it. It keeps the
-/// directory in memory or in another file (28 bytes per 64 documents). At the end it appends the
-/// directory and the names, and replaces the header. The bytes depend only on the places, not on
-/// whether and when the encoder was saved and restored.
+/// directory in memory or in another file (28 bytes per 64 documents). At the end, it appends the
+/// directory and the names, and replaces the placeholder. The bytes depend only on the places. They
+/// are the same if the encoder was saved and restored in between.
 class src_encoder {
  public:
   /// The complete state of the encoder. To resume in another process, save it together with the
@@ -40,8 +40,8 @@ class src_encoder {
   src_encoder() = default;
   explicit src_encoder(const state& saved) noexcept : state_(saved) {}
 
-  /// Appends the next document: some bytes to `payload`, and an entry to `directory` if the
-  /// document begins a group. The caller may empty both between calls.
+  /// Appends the next document. Appends some bytes to `payload` and, if the document begins a
+  /// group, an entry to `directory`. The caller may empty both between calls.
   ///
   /// @pre place.line >= 1 and place.begin <= place.end < 2^63
   void append(const source_place& place, std::vector<std::byte>& payload,

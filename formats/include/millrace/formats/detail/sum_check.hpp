@@ -18,24 +18,24 @@ namespace millrace::formats {
 /// pieces of any size, front to back. Not thread-safe.
 class sum_check {
  public:
-  /// @param expected  one checksum per block; the viewed bytes must outlive this object
+  /// @param expected  one checksum per block; the bytes that it refers to must outlive this object
   /// @param size      bytes that the file had when the checksums were written
   /// @pre expected.size() == sum_block_count(size)
   sum_check(unaligned_span<std::uint32_t> expected, std::uint64_t size)
       : expected_(expected), size_(size) {}
 
-  /// Takes the next bytes and compares each block that they complete.
+  /// Takes the next bytes. Compares each block that is complete with these bytes.
   ///
   /// @pre all calls together pass at most `size` bytes
   /// @throws format_error  a block differs from what was written. The error has the offset of the
-  ///                       block's first byte and no path.
+  ///                       block's first byte, but no path.
   void add(std::span<const std::byte> bytes) {
     blocks_.add(bytes, completed_);
     compare();
   }
-  /// Compares the last block if it is short. Call it after all bytes were added.
+  /// Compares the last block if it is short. Call this function after all bytes were added.
   ///
-  /// @throws format_error  as add()
+  /// @throws format_error  as `add`
   void finish() {
     blocks_.finish(completed_);
     compare();
@@ -60,7 +60,7 @@ class sum_check {
   std::uint64_t size_;
   block_checksums blocks_;
   std::size_t compared_ = 0;
-  std::vector<std::uint32_t> completed_;  // reused
+  std::vector<std::uint32_t> completed_;  // reused by all calls
 };
 
 }  // namespace millrace::formats

@@ -10,10 +10,12 @@
 
 namespace millrace::formats {
 
-/// Read-only view of an array of `T` at any address, aligned or not. The bytes must outlive it.
+/// Read-only view of an array of `T` at any address, aligned or not. The bytes must outlive the
+/// view.
 ///
-/// No array of an `.idx` is aligned (the first starts at byte 34), so a `std::span<const T>` over
-/// it would be undefined behavior. Here each access is a memcpy, which compiles to one load.
+/// No array of an `.idx` is aligned (the first array starts at byte 34). So a `std::span<const T>`
+/// over one would be undefined behavior. In this class, each access is a memcpy, which compiles to
+/// one load.
 template <class T>
 requires std::is_trivially_copyable_v<T>
 class unaligned_span {

@@ -8,8 +8,8 @@
 
 namespace millrace::formats {
 
-/// The length of the well-formed UTF-8 sequence at the front of `text`: 1 to 4 bytes, or 0 if there
-/// is none.
+/// Returns the length of the well-formed UTF-8 sequence at the front of `text`: 1 to 4 bytes, or 0
+/// if there is no such sequence.
 ///
 /// Well-formed means table 3-7 of the Unicode Standard: no overlong forms, no surrogates, nothing
 /// above U+10FFFF.

@@ -10,9 +10,9 @@
 
 namespace millrace::formats {
 
-/// The most bytes that a varint takes. A varint is an unsigned LEB128 number: seven bits per byte,
-/// the lowest first, with the top bit set in every byte but the last. Only the shortest encoding is
-/// valid.
+/// Maximum number of bytes in a varint. A varint is an unsigned LEB128 number: it has seven bits
+/// per byte, lowest bits first, and the top bit is set in every byte except the last. Only the
+/// shortest encoding is valid.
 inline constexpr std::size_t most_varint_bytes = 10;
 
 /// Writes `value` to `out`, which must have room for `most_varint_bytes`.
@@ -33,7 +33,7 @@ constexpr std::uint64_t from_zigzag(std::uint64_t value) noexcept {
   return value >> 1 ^ ((value & 1) != 0 ? ~std::uint64_t{0} : 0);
 }
 
-/// Reads varints from the front of a span, with a bounds check for each.
+/// Reads varints from the front of a span, with bounds checks.
 class varint_reader {
  public:
   varint_reader() = default;
@@ -41,7 +41,7 @@ class varint_reader {
   varint_reader(std::span<const std::byte> bytes, std::uint64_t offset) noexcept
       : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()), offset_(offset) {}
 
-  /// Reads the next number. `field` names it in messages.
+  /// Reads the next number. `field` is its name in messages.
   ///
   /// @throws format_error  the bytes end inside the number, it has more than 64 bits, or its
   ///                       encoding is not the shortest.
@@ -73,7 +73,7 @@ inline std::uint64_t varint_reader::next_long(const char* field) {
     if (shift == 63 && byte > 1) throw format_error(start, std::string(field) + " exceeds 64 bits");
     value |= (byte & 0x7F) << shift;
     if (byte >= 0x80) continue;
-    if (byte == 0) {  // never the first byte: next() itself takes a first byte of 0
+    if (byte == 0) {  // not the first byte, because next() handles a first byte of 0
       throw format_error(start, std::string(field) + " is encoded in more bytes than it needs");
     }
     return value;

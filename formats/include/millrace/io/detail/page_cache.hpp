@@ -20,16 +20,17 @@ namespace millrace::io {
 enum class page_cache : std::uint8_t {
   keep,
   /// Drop the pages once they are on the disk, so that data that is read or written only once does
-  /// not evict pages that others need. From Linux 6.14 on, some file systems do this themselves,
-  /// and spare pages that were cached before. On other systems, drop_read() or drop_written()
-  /// follows each call. These functions also drop pages that were cached before, so call
+  /// not evict pages that others need. From Linux 6.14 on, some file systems drop the pages by
+  /// themselves, and do not drop pages that were cached before. On other systems, drop_read() or
+  /// drop_written() follows each call. These two also drop pages that were cached before. So call
   /// pages_for_reading() before you read a file with `pass_through`.
   pass_through,
 };
 
-/// Drops the cached pages of bytes that were read, and of the 4 MiB before them. The kernel caches
-/// up to 2 MiB as one unit, and drops a unit only if the range contains all of it. Like the two
-/// functions below, this only advises the kernel: it never fails, and `errno` does not change.
+/// Drops the cached pages of bytes that were read, and of the 4 MiB before these bytes. The reason
+/// is that the kernel caches up to 2 MiB as one unit, and drops a unit only if the range contains
+/// all of it. Like the two functions below, this function only advises the kernel. It never fails,
+/// and it does not change `errno`.
 inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t back = std::uint64_t{4} << 20;
   const int code = errno;
@@ -40,9 +41,9 @@ inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t b
 }
 
 /// Makes the kernel start to write bytes to the disk, and drops the pages that are already on the
-/// disk. Acts only when a write reaches the next multiple of 16 MiB, and then on the 256 MiB before
-/// the end of that write. It does not wait for the disk, so pages that a slow disk has not written
-/// by then stay cached.
+/// disk. Acts only when a write reaches the next multiple of 16 MiB. Then it acts on the 256 MiB
+/// before the end of that write. It does not wait for the disk. So if a slow disk has not written a
+/// page by then, the page remains cached.
 inline void drop_written(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t period = std::uint64_t{16} << 20;
   constexpr std::uint64_t window = std::uint64_t{256} << 20;
@@ -57,16 +58,16 @@ inline void drop_written(const unique_fd& fd, std::uint64_t offset, std::uint64_
   errno = code;
 }
 
-/// Drops all cached pages of a file that are on the disk. After an fsync, these are all its cached
-/// pages.
+/// Drops all cached pages of a file that are already on the disk. After an fsync, these are all of
+/// its cached pages.
 inline void drop_synced(const unique_fd& fd) noexcept {
   const int code = errno;
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
   errno = code;
 }
 
-/// Returns how to read a file that is read once: `keep` if at least half of it is cached already,
-/// because another program seems to need it; else `pass_through`.
+/// Returns how to read a file that is read only once. If at least half of the file is cached
+/// already, another program seems to need it, so returns `keep`. Otherwise returns `pass_through`.
 inline page_cache pages_for_reading(const unique_fd& fd, std::uint64_t bytes) noexcept {
   const std::optional<double> there = resident_share(fd.get(), 0, bytes);
   return there && *there >= 0.5 ? page_cache::keep : page_cache::pass_through;
@@ -77,9 +78,8 @@ namespace detail {
 /// RWF_DONTCACHE, which older C libraries do not define.
 inline constexpr int dont_cache = 0x80;
 
-/// The devices (st_dev) whose file systems refused a request, so that the request is not repeated
-/// each time. Thread-safe. Devices are never removed. Once the list holds `most` devices, it
-/// ignores further ones.
+/// The devices (st_dev) whose file systems refused a request. The request is not repeated for them.
+/// Thread-safe. Devices are never removed. Once the list holds `most` devices, no device is added.
 class refused_devices {
  public:
   static constexpr std::size_t most = 32;
@@ -109,11 +109,11 @@ class refused_devices {
   std::array<std::atomic<std::uint64_t>, most> marks_{};  // device + 1; 0 after the last one
 };
 
-/// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through` it passes the flag
-/// `dont_cache`. If the file system refuses the flag, or refused it in an earlier call, calls
-/// `transfer(0)` and then `drop(bytes)` for the bytes transferred.
+/// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through`, passes the flag
+/// `dont_cache`. If the file system refuses the flag now, or refused it in an earlier call, calls
+/// `transfer(0)` and then `drop(bytes)` for the transferred bytes.
 ///
-/// @param refused  devices that refused the flag before; a new one is added
+/// @param refused  devices that refused the flag in earlier calls; a refusal adds a device
 template <class Transfer, class Drop>
 ::ssize_t with_page_cache(const unique_fd& fd, page_cache pages, Transfer transfer, Drop drop,
                           refused_devices& refused) {
@@ -131,14 +131,15 @@ template <class Transfer, class Drop>
   if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) return n;
   n = plainly();
   const int code = errno;
-  // A call that also fails without the flag does not show that the file system refuses the flag.
+  // If the call fails without the flag, too, its error has another cause. So do not record a
+  // refusal.
   if (n >= 0 && ::fstat(fd.get(), &status) == 0) refused.add(status.st_dev);
   errno = code;
   return n;
 }
 
-/// Like the function above, with a list of devices that lasts as long as the process. Each
-/// instantiation has its own list, so refusals are detected separately for reads and for writes.
+/// Like the function above, with a list of devices that exists as long as the process. Each
+/// instantiation has its own list, so refusals are recorded separately for reads and for writes.
 template <class Transfer, class Drop>
 ::ssize_t with_page_cache(const unique_fd& fd, page_cache pages, Transfer transfer, Drop drop) {
   static refused_devices refused;

@@ -20,14 +20,15 @@ struct residency {
   const char* by = "";  ///< "cachestat" or "mincore"
 };
 
-/// Asks cachestat(2), which Linux has from version 6.5. Returns nothing if the kernel lacks the
-/// call or refuses it: the kernel answers only the file's owner and users who may write the file.
+/// Asks cachestat(2), which Linux has from version 6.5 on. Returns nullopt if the kernel lacks the
+/// call or refuses it. The kernel answers only the file's owner and users who may write the file.
 /// Counts whole pages.
 std::optional<residency> ask_cachestat(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
-/// Asks mincore(2), by mapping 1 GiB of the range at a time, which takes 0.3 ms per GiB. Returns
-/// nothing if the range cannot be mapped, or if the user is neither root nor the file's owner: to
-/// users who may not write the file, the kernel reports every page as cached.
+/// Asks mincore(2), by mapping 1 GiB of the range at a time. This takes 0.3 ms per GiB. Returns
+/// nullopt if the range cannot be mapped. Also returns nullopt if the user is neither root nor the
+/// file's owner, because the kernel reports every page as cached to users who may not write the
+/// file.
 std::optional<residency> ask_mincore(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
 /// Asks cachestat, then mincore, and returns the first answer. Bytes after the end of the file
@@ -38,7 +39,7 @@ inline std::optional<residency> ask_residency(int fd, std::uint64_t offset,
   return answer ? answer : ask_mincore(fd, offset, bytes);
 }
 
-/// The cached share alone, 0 to 1; nothing if neither call answers.
+/// Returns only the cached share, 0 to 1; nullopt if neither call answers.
 inline std::optional<double> resident_share(int fd, std::uint64_t offset,
                                             std::uint64_t bytes) noexcept {
   const auto answer = ask_residency(fd, offset, bytes);
@@ -63,8 +64,8 @@ inline std::uint64_t pages_of(std::uint64_t offset, std::uint64_t bytes) noexcep
 
 inline std::optional<residency> ask_cachestat(int fd, std::uint64_t offset,
                                               std::uint64_t bytes) noexcept {
-  // The call and its structs as in linux/mman.h, which older C libraries lack. The number of the
-  // call is the same on all processors.
+  // The system call and its structs are those of linux/mman.h, which older C libraries lack. The
+  // number of the call is the same on all processors.
   constexpr long call = 451;
   struct {
     std::uint64_t offset;

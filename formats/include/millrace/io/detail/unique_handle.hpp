@@ -10,8 +10,8 @@ namespace millrace::io {
 /// `Empty` is the value that owns nothing. `Close(value)` closes the resource and must not throw.
 /// No other class of the project closes anything: every owner of a resource holds a unique_handle.
 ///
-/// Move assignment swaps. The target's old resource is closed when the source is destroyed, which
-/// is at once if the source is a temporary.
+/// Move assignment swaps. So the target's old resource is closed when the source is destroyed. If
+/// the source is a temporary, this happens at once.
 template <class T, T Empty, auto Close>
 class unique_handle {
  public:

@@ -24,7 +24,8 @@ struct input_extent {
   std::uint64_t begin = 0;       ///< first byte; 0 unless a task began inside the input
   std::uint64_t text_bytes = 0;  ///< number of bytes; below 2^63
   std::uint32_t crc32c = 0;      ///< CRC-32C of these bytes
-  std::int64_t lines = 0;        ///< line ends in them, plus 1 for a last line without one
+  /// Line ends in these bytes, plus 1 if the last line has no line end.
+  std::int64_t lines = 0;
 
   bool operator==(const input_extent&) const = default;
 };
@@ -40,8 +41,7 @@ struct share_place {
 
 /// The share of a run's inputs that one task, or several consecutive tasks, read. It is computed
 /// from the names and sizes of all inputs. If two consecutive tasks found the same names and sizes,
-/// the share of the first task ends where that of the second begins, so no line is lost or
-/// repeated.
+/// the second share begins where the first share ends, so no line is lost or repeated.
 struct share_bounds {
   share_place begin;
   share_place end;
@@ -50,8 +50,8 @@ struct share_bounds {
   bool operator==(const share_bounds&) const = default;
 };
 
-/// The task, or the consecutive tasks, that wrote a dataset. A dataset that all tasks wrote is
-/// called a whole and has no task range.
+/// The task, or the consecutive tasks, that wrote a dataset. A dataset that is the work of all
+/// tasks is called a whole, and has no task range.
 struct task_range {
   std::int64_t first = 0;
   std::int64_t last = 0;  ///< inclusive
@@ -92,13 +92,13 @@ struct meta_counts {
 /// Never add facts about how a run went (workers, kills, dates, hosts, the name of the output).
 struct dataset_meta {
   std::string level = "document";  ///< or "sentence"
-  std::string key = "text";        ///< as in the name of the output
+  std::string key = "text";        ///< the key of the text, as in the name of the output
   std::string path = "text";       ///< the place of the text in a record, as the user gave it
   dtype type = dtype::uint16;
   bool append_eod = false;
   std::string on_bad_record = "fail";
-  /// Names and values of further flags that affect the bytes, including flags with their default
-  /// value. Each name is there once. The program defines the order.
+  /// Names and values of all other flags that affect the bytes, including flags with their default
+  /// value. Each name occurs once. The program determines the order.
   std::vector<std::pair<std::string, std::string>> options;
   tokenizer_identity tokenizer;
   std::optional<std::int64_t> sum_version;  ///< version of `P.sum`; empty if there is none
@@ -112,14 +112,15 @@ struct dataset_meta {
   bool operator==(const dataset_meta&) const = default;
 };
 
-/// The file's contents: one line of JSON and a line end. Equal metas give equal bytes.
+/// Returns the contents of the file: one line of JSON and a line end. Equal metas give equal bytes.
 std::string to_json(const dataset_meta& meta);
 
-/// True if `path`, taken from a meta, is the path of the file `name`. Metas of earlier versions
-/// have U+FFFD in place of each byte that is not UTF-8.
+/// True if `path`, taken from a meta, is the path of the file `name`. In metas of earlier versions,
+/// U+FFFD replaces each byte that is not UTF-8.
 bool is_path_of(std::string_view path, std::string_view name);
 
-/// Maximum size of the file, in bytes, whether or not the root of `P.sum` is known yet.
+/// Maximum size of the file in bytes, which does not depend on whether the root of `P.sum` is known
+/// yet.
 std::size_t meta_bytes(const dataset_meta& meta);
 
 /// @throws format_error  the text is not JSON or has another version; an entry is missing, unknown,

@@ -10,13 +10,14 @@
 
 namespace millrace::formats {
 
-/// The meta of a concatenation of parts: consecutive tasks of one run, or whole datasets. For all
-/// tasks of a run, the result is what one process would have written.
+/// Returns the meta of a concatenation of parts, which are consecutive tasks of one run or whole
+/// datasets. For all tasks of a run, the result is the meta that a single process would have
+/// written.
 ///
-/// If a task begins in the middle of an input, the extent of that input is joined with the previous
-/// task's extent. Counts and sizes are added. A sidecar (`P.sum`, `P.src`) is recorded if all parts
-/// have it. The root of `P.sum` depends on bytes that this function does not see, so it is left
-/// empty for the caller to fill in.
+/// If a task begins in the middle of an input, its extent of that input is joined with the previous
+/// task's extent. Counts and sizes are added up. A sidecar (`P.sum`, `P.src`) is recorded only if
+/// all parts have it. The root of `P.sum` depends on bytes that this function does not read, so the
+/// caller has to fill it in.
 ///
 /// @throws config_error  there are no parts; they differ in a flag, the tokenizer or the dtype; a
 ///                       task is missing, repeated or out of order; the shares or extents of
@@ -33,9 +34,9 @@ struct part_shift {
   source_place apply(source_place place) const;
 };
 
-/// One shift per part. Byte positions need no shift: even in a part, they count from the start of
-/// the input file.
-/// @throws config_error  as concatenate()
+/// Returns one shift per part. Byte positions need no shift, because they count from the start of
+/// the input file even in a part.
+/// @throws config_error  as `concatenate`
 std::vector<part_shift> part_shifts(std::span<const dataset_meta> parts);
 
 }  // namespace millrace::formats

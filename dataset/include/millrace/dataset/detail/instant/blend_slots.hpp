@@ -20,17 +20,18 @@ struct blend_place {
   friend bool operator==(const blend_place&, const blend_place&) = default;
 };
 
-/// An endless, stateless blend of sources by weight: maps a position to (source, k) and back with
-/// one table lookup.
+/// An endless, stateless blend of sources by weight. Maps a position to a pair (source, k), and
+/// back, with one table lookup.
 ///
-/// The blend repeats after a period of P positions, called slots. A source gets `slots(source)` of
-/// them. P is a power of two: at least 2^16, larger if a source would otherwise get fewer than 32
-/// slots (so that rounding changes no share by more than 1/64), but at most 2^22. Slots are placed
-/// by Tijdeman's rule (The chairman assignment problem, Discrete Mathematics 32, 1980): for every
-/// m, the number of slots that a source has among the first m positions differs from m * slots / P
-/// by less than one. Exact numbers: formats/spec/instant_order.md, section 5.
+/// The blend repeats after a period of P positions. Each position of the period is a slot, and a
+/// source gets `slots(source)` of them. P is a power of two from 2^16 to 2^22. It is above 2^16
+/// only if a source would otherwise get fewer than 32 slots. With 32 slots or more, rounding
+/// changes no share by more than 1/64. Slots are placed by Tijdeman's rule (The chairman assignment
+/// problem, Discrete Mathematics 32, 1980): among the first m positions, for every m, the number of
+/// slots of a source differs from m * slots(source) / P by less than one. Exact numbers:
+/// formats/spec/instant_order.md, section 5.
 ///
-/// Memory: 12 bytes per position of the period, so 0.75 MiB usually and 48 MiB at most.
+/// Memory: 12 bytes per position of the period. This is usually 0.75 MiB, and at most 48 MiB.
 /// Thread-safe.
 class MILLRACE_EXPORT blend_slots {
  public:
@@ -47,13 +48,13 @@ class MILLRACE_EXPORT blend_slots {
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(counts_.size()); }
   std::int64_t period() const noexcept { return std::int64_t{1} << period_bits_; }
-  /// Number of whole periods among the first `positions`: a quotient without a division.
+  /// Number of whole periods among the first `positions` positions. Uses a shift, not a division.
   /// @pre 0 <= positions
   std::int64_t periods_in(std::int64_t positions) const noexcept {
     return positions >> period_bits_;
   }
 
-  /// Number of the source's slots in a period.
+  /// Number of slots that the source has in one period.
   /// @pre 0 <= source < source_count()
   std::int64_t slots(std::int64_t source) const noexcept { return counts_[index(source)]; }
 
@@ -74,7 +75,7 @@ class MILLRACE_EXPORT blend_slots {
            positions_[index(firsts_[index(place.source)] + place.k % count)];
   }
 
-  /// Number of positions that belong to the source, among the first `positions` positions.
+  /// Number of positions that belong to `source` among the first `positions` positions.
   /// @pre 0 <= source < source_count(), 0 <= positions
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 
@@ -89,9 +90,9 @@ class MILLRACE_EXPORT blend_slots {
 
   int period_bits_ = 0;
   std::vector<std::int64_t> counts_;      // [source], slots in a period; their sum is the period
-  std::vector<std::int64_t> firsts_;      // [source], index of its first entry in positions_
+  std::vector<std::int64_t> firsts_;      // [source], index in positions_ of its first slot
   std::vector<slot> slots_;               // [position in the period]; empty for one source
-  std::vector<std::uint32_t> positions_;  // those of source 0 in order, then those of source 1, ...
+  std::vector<std::uint32_t> positions_;  // slots of source 0 in order, then slots of source 1, ...
 };
 
 }  // namespace millrace::dataset

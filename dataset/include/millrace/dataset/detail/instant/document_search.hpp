@@ -17,8 +17,8 @@ namespace millrace::dataset {
 /// columns of the `.idx`. Nothing is built or read in advance.
 ///
 /// Uses at most 128 KiB of memory for any number of documents. Thread-safe. Each result is checked
-/// against the entries that it depends on. If those entries are inconsistent, `format_error` is
-/// thrown with the path and byte of the `.idx`.
+/// against the entries that it depends on. Throws `format_error`, with the path and byte of the
+/// `.idx`, if those entries are inconsistent.
 class MILLRACE_EXPORT document_search {
  public:
   explicit document_search(index_columns columns)
@@ -53,7 +53,7 @@ class MILLRACE_EXPORT document_search {
   /// @throws format_error  the document ends before it starts, or outside the sequences.
   sequence_range sequences_of(std::int64_t document) const;
 
-  /// Returns the position in the stream of a sequence's first token.
+  /// Returns the position of a sequence's first token in the stream.
   ///
   /// @pre 0 <= sequence < columns().sequence_count()
   /// @throws format_error  the sequence starts outside the `.bin`, or between two tokens.
@@ -66,7 +66,7 @@ class MILLRACE_EXPORT document_search {
     std::int64_t first;   // the token's index in the sequence
   };
   found find(std::int64_t token) const;
-  /// Returns the next nonempty sequence after `sequence`. Throws if this next sequence does not
+  /// Returns the next nonempty sequence after `sequence`. Throws if that next sequence does not
   /// start at token `at`.
   found next(std::int64_t sequence, std::int64_t at) const;
   std::int64_t item() const noexcept {

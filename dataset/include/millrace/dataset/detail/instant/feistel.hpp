@@ -17,11 +17,11 @@ namespace millrace::dataset {
 /// pseudorandom permutations, SIAM J. Comput. 17, 1988; if b is odd, the halves differ by one bit).
 /// A result outside 0 .. n-1 goes through the network again until it is inside ("cycle walking",
 /// Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). On average, this takes less
-/// than one extra pass. b is at least 8, because networks with smaller halves shuffle badly. So for
-/// n below 128, a lookup takes up to 256 / n passes on average.
+/// than one extra pass. The exponent b is at least 8, because networks with smaller halves shuffle
+/// badly. So for n below 128, a lookup takes up to 256 / n passes on average.
 ///
-/// It is a shuffle, not encryption. The exact numbers are in formats/spec/instant_order.md, section
-/// 3. A value type: copy it freely, use it from any thread.
+/// It is a shuffle, not encryption. Exact numbers: formats/spec/instant_order.md, section 3. A
+/// value type: it may be copied freely and used by any thread.
 class feistel {
  public:
   static constexpr int least_bits = 8;
@@ -61,8 +61,8 @@ class feistel {
   }
 
  private:
-  /// The round function. Returns the highest `bits` bits of a product, because all bits of the half
-  /// and of the key affect them.
+  /// The round function. Returns the highest `bits` bits of a product, because every bit of `half`
+  /// and `key` affects them.
   static constexpr std::uint64_t round(std::uint64_t key, std::uint64_t half, int bits) noexcept {
     const std::uint64_t y = (half ^ key) * 0xbf58476d1ce4e5b9;
     return (y ^ y >> 32) * 0x94d049bb133111eb >> (64 - bits);

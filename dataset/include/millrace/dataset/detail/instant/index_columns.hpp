@@ -28,20 +28,21 @@ namespace millrace::dataset {
 enum class index_access {
   map_if_possible,  ///< mapped; pread if the file system or a system limit does not allow mappings
   map_with_read_ahead,  ///< as map_if_possible, for sequential reads of many entries
-  pread,                ///< one system call per entry, no mapping: for few reads of many files
+  pread,                ///< no mapping, one system call per entry; for few reads per file
 };
 
 /// Reads single entries of three columns of an `.idx`: lengths, pointers and document index. An
-/// order needs nothing else of a dataset. Opening takes O(1) time. Of the `.bin`, only the size is
+/// order needs no other data of a dataset. Opening takes O(1) time. Of the `.bin`, only the size is
 /// used.
 ///
 /// Entries are returned as stored. They are not checked unless noted, so the caller must check
 /// them before using them. Thread-safe.
 ///
-/// Functions that read entries throw `io_error` if the disk cannot read them. If the file was
-/// truncated and this object mapped it, the first access to a missing page and all later accesses
-/// throw `io_error` (see `dataset/lost_pages.hpp`). If a dataset owns the mapping, this object does
-/// not detect missing pages. Without a mapping, reading past the end throws `format_error`.
+/// Functions that read entries throw `io_error` if the disk cannot read them. If this object mapped
+/// the file and the file was truncated, the first access to a missing page throws `io_error`, and
+/// so do all later accesses (see `detail/lost_pages.hpp`). If a dataset owns the mapping, this
+/// object does not detect missing pages. Without a mapping, reading past the end throws
+/// `format_error`.
 class MILLRACE_EXPORT index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
@@ -53,7 +54,7 @@ class MILLRACE_EXPORT index_columns {
   explicit index_columns(const std::filesystem::path& prefix,
                          index_access access = index_access::map_if_possible);
 
-  /// The columns of a dataset, which must outlive this. The dataset may be moved.
+  /// Uses the columns of `data`, which must outlive this object. The dataset may be moved.
   explicit index_columns(const indexed_dataset& data);
   explicit index_columns(const indexed_dataset&&) = delete;
 
@@ -86,7 +87,7 @@ class MILLRACE_EXPORT index_columns {
     check_length(i, tokens);
     return tokens;
   }
-  /// Checks a length that was read by other means.
+  /// Checks a length that was read in another way.
   /// @throws format_error  as for `sequence_length`.
   void check_length(std::int64_t i, std::int64_t tokens) const {
     if (tokens < 0) [[unlikely]] {
@@ -145,7 +146,7 @@ class MILLRACE_EXPORT index_columns {
     check_document(d, {first, last});
     return {first, last};
   }
-  /// Checks a range that was read by other means.
+  /// Checks a range that was read in another way.
   /// @throws format_error  as for `document`.
   void check_document(std::int64_t d, const document_range& range) const {
     if (range.first < 0 || range.last < range.first || range.last > sequence_count()) [[unlikely]] {
@@ -154,7 +155,7 @@ class MILLRACE_EXPORT index_columns {
     }
   }
 
-  /// Checks that every page that was read from the mapping could be read.
+  /// Throws if a page of the mapping that was accessed could not be read.
   /// @throws io_error  ENODATA: the file was truncated; EIO: it cannot be read
   void check_there() const { watch_.check_there(idx_path_); }
 
@@ -170,7 +171,7 @@ class MILLRACE_EXPORT index_columns {
   }
 
  private:
-  /// @throws io_error, format_error  if not mapped: the read failed, or the file ended.
+  /// @throws io_error, format_error  the file is not mapped, and the read failed or the file ended.
   template <class T>
   T entry(std::uint64_t offset) const {
     T value{};
@@ -198,8 +199,8 @@ class MILLRACE_EXPORT index_columns {
   std::filesystem::path idx_path_;
   io::unique_fd idx_;                   // empty if mapped
   io::detail::unique_region region_;    // empty if not mapped, or if a dataset owns the mapping
-  lost_page_watch watch_;               // watches the region; destroyed before it
-  std::span<const std::byte> bytes_{};  // of the mapping
+  lost_page_watch watch_;               // watches `region_`, so it is destroyed first
+  std::span<const std::byte> bytes_{};  // the mapped bytes; empty if not mapped
   formats::mmidx_layout layout_;
   std::uint64_t bin_bytes_ = 0;
   std::int64_t token_count_ = 0;

@@ -29,8 +29,8 @@ using first_position_function = std::function<std::int64_t(std::int64_t step)>;
 /// A dataset of a run.
 struct instant_source {
   std::filesystem::path prefix;  ///< without `.bin` and `.idx`
-  /// The order of the source's samples depends on this name and not on the path, so moving the
-  /// files does not change it. Empty: the file name of the prefix.
+  /// The order of the source's samples depends on this name and not on the path. So the order stays
+  /// the same if the files are moved. Empty: the file name of the prefix.
   std::string name;
   /// Largest number of epochs to serve; may be fractional. Empty: no limit.
   std::optional<double> most_epochs;
@@ -46,11 +46,11 @@ struct instant_options {
   /// sources of the run.
   std::vector<schedule_segment> segments;
   /// Returns the first position of a step: step * global_batch_size, or the position that a
-  /// batch-size ramp-up gives. May be empty if there is only one segment; messages about limits
-  /// then count each sample as a step.
+  /// batch-size ramp-up gives. May be empty if there is only one segment. Messages about limits
+  /// then count each sample as one step.
   first_position_function first_position_of;
   std::optional<std::int64_t> train_samples;
-  std::size_t most_open = 512;  ///< most `.idx` files open at a time; does not affect the order
+  std::size_t most_open = 512;  ///< maximum number of open `.idx` files; does not affect the order
 };
 
 }  // namespace millrace::dataset

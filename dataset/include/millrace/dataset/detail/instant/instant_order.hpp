@@ -26,16 +26,16 @@ struct instant_sample {
   friend bool operator==(const instant_sample&, const instant_sample&) = default;
 };
 
-/// Maps positions to samples and samples to pieces, and back, for a run over many sources. Combines
-/// the blend, the window order and the document search. Only the blend's tables are built. The
-/// `.idx` of a source is opened when pieces of its samples are first requested.
+/// For a run over many sources, maps positions to samples, samples to pieces, and pieces back to
+/// positions. Combines the blend, the window order and the document search. Builds only the blend's
+/// tables. Opens the `.idx` of a source when pieces of its samples are first requested.
 ///
 ///   position --schedule--> (source, k) --window_order--> tokens --document_search--> pieces
 ///
 /// Sources may store their tokens in different dtypes; a token id is the same number in each.
-/// Positions count the samples of all ranks. So a rank that serves every n-th position, or a run
-/// that resumes at any position, gets the same samples there as a single reader that starts at 0.
-/// Thread-safe.
+/// Positions count the samples of all ranks. So a rank that serves every n-th position gets the
+/// same sample at a position as a single reader that starts at 0, and so does a run that resumes at
+/// any position. Thread-safe.
 class MILLRACE_EXPORT instant_order {
  public:
   /// @throws config_error  an option is out of range, names are not unique, a source has less than
@@ -75,8 +75,8 @@ class MILLRACE_EXPORT instant_order {
   std::optional<std::int64_t> position_of(std::int64_t source, std::int64_t epoch,
                                           std::int64_t window) const noexcept;
 
-  /// Returns all positions below `before` at which a token of a source is an input, sorted by
-  /// epoch.
+  /// Returns all positions below `before` whose samples have token `token` of the source as an
+  /// input. The positions are sorted by epoch.
   ///
   /// @pre 0 <= source < source_count(), 0 <= token < its token count, 0 <= before <= end()
   std::vector<std::int64_t> positions_of(std::int64_t source, std::int64_t token,
@@ -104,10 +104,10 @@ namespace detail {
 MILLRACE_EXPORT schedule::first_position checked_steps(schedule::first_position first_position_of,
                                                        std::size_t segments);
 
-/// Returns the names that determine the sources' orders. Throws if two are the same.
+/// Returns the names that determine the sources' orders. Throws if two names are equal.
 MILLRACE_EXPORT std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
 
-/// Returns how many samples a source may serve; `samples` is the number in one epoch.
+/// Returns the limit of a source. `samples` is its number of samples per epoch.
 MILLRACE_EXPORT source_limit limit_of(const instant_source& source, const std::string& name,
                                       std::int64_t samples);
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 /// Computes all random numbers of the instant order (formats/spec/instant_order.md, section 2).
-/// Changing a constant here changes every order; the tests' golden vectors would fail.
+/// If a constant here changes, every order changes, and the tests' golden vectors fail.
 namespace millrace::dataset {
 
 /// The finalizer of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
@@ -18,7 +18,7 @@ constexpr std::uint64_t mix64(std::uint64_t z) noexcept {
   return z ^ z >> 31;
 }
 
-/// Extends a hash by one more number.
+/// Mixes one more number into a hash.
 constexpr std::uint64_t absorb(std::uint64_t hash, std::uint64_t number) noexcept {
   return mix64((hash ^ number) + 0x9e3779b97f4a7c15);
 }
@@ -28,8 +28,8 @@ constexpr std::uint64_t draw(std::uint64_t hash, std::uint64_t i) noexcept {
   return mix64(hash + (i + 1) * 0x9e3779b97f4a7c15);
 }
 
-/// 64-bit FNV-1a hash of a name. Orders depend on a source's name, not on its place in a list, so
-/// adding or removing other sources does not change them.
+/// 64-bit FNV-1a hash of a name. The order of a source depends on its name, not on its place in a
+/// list. So adding or removing other sources does not change that order.
 constexpr std::uint64_t name_hash(std::string_view name) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {
@@ -46,7 +46,7 @@ enum class shuffle_of : std::uint64_t {
   documents = 0x746e656d75636f64,  ///< the bytes of "document"
 };
 
-/// The hash of everything that an order of `what` depends on, except the epoch.
+/// Hash of everything that determines an order of `what`, except the epoch.
 constexpr std::uint64_t order_hash(shuffle_of what, std::uint64_t seed,
                                    std::uint64_t name) noexcept {
   return absorb(absorb(mix64(static_cast<std::uint64_t>(what)), seed), name);
@@ -57,8 +57,8 @@ inline constexpr std::size_t feistel_rounds = 6;
 /// The keys of one permutation.
 using feistel_keys = std::array<std::uint64_t, feistel_rounds>;
 
-/// Random numbers 0 to 5 of `hash` (see `draw`). They are independent, so a processor computes them
-/// in parallel.
+/// Random numbers 0 to 5 of `hash` (see `draw`). None depends on another, so a processor can
+/// compute them in parallel.
 constexpr feistel_keys keys_of(std::uint64_t hash) noexcept {
   feistel_keys keys{};
   for (std::size_t i = 0; i < feistel_rounds; ++i) keys[i] = draw(hash, i);

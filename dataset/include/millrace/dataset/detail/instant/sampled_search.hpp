@@ -15,8 +15,8 @@
 namespace millrace::dataset {
 
 /// Searches an ascending column of a file that is too large to scan. Caches every 2^s-th entry when
-/// it is first read. s is the smallest number for which the cache has at most about 8,192 entries
-/// (64 KiB).
+/// that entry is first read. s is the smallest number that keeps the cache at about 8,192 entries
+/// (64 KiB) or fewer.
 ///
 /// Between two cached entries it uses interpolation search, so a search in 10^9 entries touches
 /// about five pages of the file. If the column is not ascending, the result is an arbitrary entry,
@@ -29,8 +29,8 @@ class sampled_search {
   /// @throws std::bad_alloc
   explicit sampled_search(std::int64_t count);
 
-  /// Returns the index of the last entry that is at most `target`; -1 if even the first entry is
-  /// above `target`.
+  /// Returns the index of the last entry that is at most `target`, or -1 if the first entry is
+  /// already above `target`.
   ///
   /// @param value  `value(i)` returns entry i, 0 <= i < count; must always read the same column
   template <class Value>
@@ -40,7 +40,7 @@ class sampled_search {
   struct free_memory {
     void operator()(std::uint64_t* memory) const noexcept { std::free(memory); }
   };
-  /// Entries up to `low` are at most the target; those from `high` on are above it.
+  /// Entries up to `low` are at most the target; entries from `high` on are above the target.
   struct interval {
     std::int64_t low;
     std::int64_t high;
@@ -56,8 +56,8 @@ class sampled_search {
   std::int64_t count_;
   int shift_ = 0;
   std::int64_t samples_ = 0;
-  // [j]: the value of entry j * 2^shift_, plus 1; or 0 if it was not read yet. Because 0 is the
-  // initial value, unused memory is never touched.
+  // met_[j] is the value of entry j * 2^shift_, plus 1, or 0 if that entry was not read yet.
+  // Because 0 is the initial value, unused memory is never touched.
   std::unique_ptr<std::uint64_t[], free_memory> met_;
 };
 
@@ -92,7 +92,7 @@ void sampled_search::narrow_by_proportion(interval& in, std::int64_t target, con
   const double part =
       (static_cast<double>(target) - static_cast<double>(in.value_at_low)) /
       (static_cast<double>(in.value_at_high) - static_cast<double>(in.value_at_low));
-  if (!(part >= 0 && part <= 1)) return;  // not ascending; catches NaN, too
+  if (!(part >= 0 && part <= 1)) return;  // the column is not ascending; also catches NaN
   const auto guess = in.low + static_cast<std::int64_t>(part * size);
   const auto margin = static_cast<std::int64_t>(4 * std::sqrt(size)) + 1;
   for (const std::int64_t probe : {guess - margin, guess + margin}) {
@@ -133,7 +133,7 @@ std::int64_t sampled_search::last_not_above(std::int64_t target, const Value& va
   in.low = low << shift_;
   if (has_high) in.high = high << shift_;
   while (in.high - in.low > 1) {
-    // Within a page or two, interpolation saves nothing.
+    // Within one or two pages, interpolation saves nothing.
     if (has_high && in.high - in.low > 512) narrow_by_proportion(in, target, value);
     if (in.high - in.low <= 1) break;
     const std::int64_t middle = in.low + (in.high - in.low) / 2;

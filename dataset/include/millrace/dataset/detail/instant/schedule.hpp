@@ -26,8 +26,8 @@ struct segment_begin {
 /// The number of samples that a source may serve.
 struct source_limit {
   std::string name;  ///< for messages
-  /// Allowed epochs times samples per epoch. nullopt: no limit. A limit that no position below
-  /// `most_positions` reaches has no effect.
+  /// Allowed epochs times samples per epoch; nullopt: no limit. If no position below
+  /// `most_positions` reaches the limit, the limit has no effect.
   std::optional<std::int64_t> most_samples;
 };
 
@@ -38,12 +38,12 @@ struct exceeded_limit {
   std::int64_t step = 0;
 };
 
-/// Maps a position of the run to (source, k), that is sample k of a source, and back. The blend of
-/// sources can change at given steps.
+/// Maps a position of the run to a pair (source, k), which means sample k of that source, and back.
+/// The blend of sources can change at given steps.
 ///
-/// A source's k continues from each segment to the next, so adding or removing a source does not
-/// change which samples were consumed. Definition: formats/spec/instant_order.md, section 6.
-/// Thread-safe.
+/// At the start of a segment, each source continues with its next k. So adding or removing a source
+/// does not change which samples of the other sources were consumed. Definition:
+/// formats/spec/instant_order.md, section 6. Thread-safe.
 class MILLRACE_EXPORT schedule {
  public:
   /// A function that returns the first position of a step: step times global batch size or, with a
@@ -60,9 +60,9 @@ class MILLRACE_EXPORT schedule {
   /// @throws config_error  there is no segment; the first does not begin at step 0; segments do not
   ///                       ascend; a segment begins at or after the end of the run, lists an
   ///                       unknown source, or lists a source twice; blend_slots rejects its
-  ///                       weights; a source would exceed its limit before the run ends; first
-  ///                       positions do not increase from 0; a step or `train_samples` is beyond
-  ///                       `most_steps` or `most_positions`. The message names the step.
+  ///                       weights; a source would exceed its limit before the run ends; the first
+  ///                       positions of the steps do not ascend from 0; a step or `train_samples`
+  ///                       is above `most_steps` or `most_positions`. The message names the step.
   schedule(std::span<const schedule_segment> segments, std::vector<source_limit> limits,
            const first_position& first_position_of,
            std::optional<std::int64_t> train_samples = std::nullopt);
@@ -72,8 +72,8 @@ class MILLRACE_EXPORT schedule {
   /// The first step and position of each segment.
   std::span<const segment_begin> begins() const noexcept { return begins_; }
 
-  /// The first position that is not served: `train_samples`; if not set, the first position that a
-  /// limit forbids; else `unbounded`.
+  /// The first position that is not served. This is `train_samples` if it is set. Otherwise, it is
+  /// the first position that a limit forbids, or `unbounded` if there is no limit.
   std::int64_t end() const noexcept { return end_; }
 
   /// The limit that determines end(), if `train_samples` was not given and there is a limit.
@@ -91,7 +91,7 @@ class MILLRACE_EXPORT schedule {
   /// @pre 0 <= source < source_count(), 0 <= k
   std::optional<std::int64_t> position_of(blend_place place) const noexcept;
 
-  /// Number of samples that come from the source, among the first `positions` samples of the run.
+  /// Number of samples of `source` among the first `positions` samples of the run.
   /// @pre 0 <= source < source_count(), 0 <= positions <= end()
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 
@@ -111,7 +111,7 @@ class MILLRACE_EXPORT schedule {
   const segment& segment_of(std::int64_t position) const noexcept {
     assert(0 <= position && position < end_);
     std::size_t i = segments_.size() - 1;
-    while (segments_[i].begin > position) --i;  // few segments; usually it is the last one
+    while (segments_[i].begin > position) --i;  // few segments; usually the last matches
     return segments_[i];
   }
   void add(const schedule_segment& given, std::size_t number, std::int64_t begin, std::int64_t end);

@@ -14,14 +14,14 @@
 
 namespace millrace::dataset {
 
-/// The `.idx` files of many datasets. Each is opened on first use, and a bounded number stay open.
-/// Thread-safe, like `open_pool`.
+/// The `.idx` files of many datasets. The pool opens each file on first use and keeps a bounded
+/// number of files open. Thread-safe, like `open_pool`.
 class source_pool {
  public:
   using source_pointer = std::shared_ptr<const document_search>;
 
   /// @param prefixes  paths without `.bin` and `.idx`
-  /// @param most_open  most `.idx` files kept open
+  /// @param most_open  maximum number of `.idx` files that are kept open
   /// @throws config_error  `most_open` is below 1.
   explicit source_pool(std::vector<std::filesystem::path> prefixes, std::size_t most_open = 512)
       : prefixes_(std::move(prefixes)),
@@ -40,10 +40,10 @@ class source_pool {
   /// Returns the open `.idx` file of a source. Opens it first if necessary.
   ///
   /// @pre 0 <= source < size()
-  /// @throws io_error, format_error  as index_columns. The next call tries to open it again.
+  /// @throws io_error, format_error  as `index_columns`. The next call tries to open it again.
   source_pointer get(std::int64_t source) { return pool_.get(source); }
 
-  /// Number of `.idx` files that the pool holds open, not counting those that only callers hold.
+  /// Number of `.idx` files that the pool keeps open. Files that only callers hold do not count.
   std::size_t open_count() const { return pool_.open_count(); }
 
  private:

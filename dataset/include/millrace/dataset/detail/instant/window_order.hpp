@@ -54,7 +54,7 @@ class epoch_windows {
   /// @pre 0 <= window < count()
   std::int64_t turn_of(std::int64_t window) const noexcept { return shuffle_.inverse(window); }
 
-  /// The window that has a token among its inputs, if any.
+  /// Returns the window that has `token` as an input; nullopt if there is none.
   /// @pre 0 <= token
   std::optional<std::int64_t> window_of_input(std::int64_t token) const noexcept {
     assert(0 <= token);
@@ -62,7 +62,7 @@ class epoch_windows {
     const std::int64_t window = (token - offset_) / seq_len_;
     return window < count() ? std::optional(window) : std::nullopt;
   }
-  /// The window that has a token among its labels, if any.
+  /// Returns the window that has `token` as a label; nullopt if there is none.
   std::optional<std::int64_t> window_of_label(std::int64_t token) const noexcept {
     return token == 0 ? std::nullopt : window_of_input(token - 1);
   }
@@ -121,7 +121,8 @@ class window_order {
     return e * count_ + epoch(e).turn_of(window);
   }
 
-  /// Returns the sample of epoch `e` that has a token of the stream as an input, if any.
+  /// Returns the sample of epoch `e` that has `token` of the stream as an input; nullopt if there
+  /// is none.
   /// @pre 0 <= e, 0 <= token < token_count()
   std::optional<std::int64_t> sample_of_input(std::int64_t e, std::int64_t token) const noexcept {
     const epoch_windows windows = epoch(e);
@@ -130,7 +131,8 @@ class window_order {
     return e * count_ + windows.turn_of(*window);
   }
 
-  /// Returns the sample of epoch `e` that has a token of the stream as a label, if any.
+  /// Returns the sample of epoch `e` that has `token` of the stream as a label; nullopt if there is
+  /// none.
   /// @pre as for `sample_of_input`
   std::optional<std::int64_t> sample_of_label(std::int64_t e, std::int64_t token) const noexcept {
     return token == 0 ? std::nullopt : sample_of_input(e, token - 1);

@@ -58,15 +58,15 @@ class MILLRACE_EXPORT blend_index {
   std::vector<std::int64_t> lengths_;
 };
 
-/// The three files in which Megatron caches a BlendedDataset in the folder --data-cache-path. Their
-/// names and contents equal Megatron's, byte for byte. Unlike Megatron, this class publishes them
-/// atomically: complete or not at all.
+/// The three files in which Megatron caches a BlendedDataset. They are in the folder of
+/// `--data-cache-path`, and their names and contents equal Megatron's, byte for byte. Unlike
+/// Megatron, this class publishes them atomically: complete or not at all.
 ///
-/// The file names do not show how the blend was rounded (see `blend_rounding`): a folder that was
-/// filled on ARM has `fused` blends.
+/// The file names do not show how a blend was rounded (see `blend_rounding`). If an ARM machine
+/// filled the folder, its blends are `fused`.
 class MILLRACE_EXPORT blend_cache {
  public:
-  /// @param datasets  identifiers of the blended datasets, in their order
+  /// @param datasets  `unique_identifiers` of the blended datasets, in the order of the blend
   blend_cache(std::filesystem::path folder, blend_recipe recipe, std::vector<python_json> datasets,
               split_part part)
       : folder_(std::move(folder)),
@@ -79,12 +79,12 @@ class MILLRACE_EXPORT blend_cache {
   std::filesystem::path dataset_path() const { return path("dataset_index.npy"); }
   std::filesystem::path sample_path() const { return path("dataset_sample_index.npy"); }
 
-  /// Returns the mapped blend, or nullopt if a file is missing, truncated or damaged, or has
-  /// another length.
+  /// Returns the mapped blend. Returns nullopt if a file is missing, truncated or damaged, or does
+  /// not have the blend's length.
   ///
   /// @param why    if given, is set to the reason when nullopt is returned
-  /// @param check  full: checks that every entry is the next sample of its dataset. Only a rebuild
-  ///               could check that the right dataset was chosen
+  /// @param check  `full` also checks that every entry is the next sample of its dataset. Whether
+  ///               the right dataset was chosen can be checked only by building the blend again
   /// @throws io_error  a file exists but cannot be read.
   std::optional<blend_index> load(std::string* why = nullptr,
                                   check_level check = check_level::quick) const;
@@ -92,7 +92,7 @@ class MILLRACE_EXPORT blend_cache {
   /// Computes the blend and writes the files. All three files are synced to disk before the first
   /// one is published; the description is published last. Replaces existing files.
   ///
-  /// @throws config_error   as blend_recipe::fill
+  /// @throws config_error   as `blend_recipe::fill`
   /// @throws io::file_busy  another process is writing them.
   /// @throws io_error       a file cannot be written.
   void build(blend_rounding rounding = blend_rounding::twice) const;

@@ -11,7 +11,8 @@
 
 namespace millrace::dataset {
 
-/// Datasets to blend: prefixes of `.bin` and `.idx`, with one weight per prefix or without weights.
+/// Datasets to blend, each given by its path without `.bin` and `.idx`. Either every dataset has a
+/// weight or none has.
 struct blend_list {
   std::vector<std::string> prefixes;
   /// Finite and above 0, not normalized. Empty: datasets are blended by their lengths.
@@ -20,10 +21,10 @@ struct blend_list {
   bool weighted() const noexcept { return !weights.empty(); }
 };
 
-/// Parses Megatron's grammar for `--data-path` and similar options (get_blend_from_list). If the
-/// number of words is odd, all words are prefixes. If it is even, words 1, 3, 5, ... decide: if
-/// Python's float() accepts all of them, weights and prefixes alternate; if it accepts none of
-/// them, all words are prefixes.
+/// Parses Megatron's grammar for `--data-path` and similar options (`get_blend_from_list`). If the
+/// number of words is odd, all words are prefixes. If it is even, the 1st, 3rd, 5th, ... word
+/// decides. If Python's float() accepts all of these words, weights and prefixes alternate; if it
+/// accepts none of them, all words are prefixes.
 ///
 /// So a prefix that looks like a number may be read as a weight; write ./7 instead of 7. Spaces
 /// around prefixes are dropped.

@@ -17,12 +17,12 @@
 
 namespace millrace::dataset {
 
-/// The inputs of megatron-core's BlendedDataset, and the values that it derives from them. Created
-/// when the number of samples in each dataset of a part is known.
+/// The inputs of megatron-core's BlendedDataset, and the values that it derives from these inputs.
+/// A recipe can be created only once the number of samples in each dataset of the part is known.
 class MILLRACE_EXPORT blend_recipe {
  public:
   /// @param plan     the plan of a part that is blended
-  /// @param lengths  samples in each of its datasets, in their order
+  /// @param lengths  number of samples in each dataset of `plan`, in the order of `plan`
   /// @throws config_error  a dataset has no samples and there are no weights; there are too many
   ///                       datasets or too many samples
   blend_recipe(const part_plan& plan, std::span<const std::int64_t> lengths, split_part part);
@@ -30,8 +30,8 @@ class MILLRACE_EXPORT blend_recipe {
   /// True if every sample of every dataset is served exactly once.
   bool exhaustive() const noexcept { return shares_.empty(); }
 
-  /// Weights for the greedy choice; empty if the blend is exhaustive. Given weights are normalized
-  /// a second time, as in Megatron; this can change their last bits.
+  /// Weights for the greedy choice; empty if the blend is exhaustive. Weights that the user gave
+  /// are normalized a second time, as in Megatron; this can change their last bits.
   const std::vector<double>& shares() const noexcept { return shares_; }
 
   /// Number of samples in the blend.
@@ -47,7 +47,7 @@ class MILLRACE_EXPORT blend_recipe {
 
   /// Megatron's `unique_identifiers` of the blend.
   ///
-  /// @param datasets  the `unique_identifiers` of its datasets, in their order
+  /// @param datasets  the `unique_identifiers` of the blended datasets, in the order of the blend
   python_json identifiers(std::vector<python_json> datasets) const;
 
  private:

@@ -16,16 +16,16 @@ namespace millrace::dataset {
 /// The blends for train, valid and test, in this order; nullopt for a part without a blend.
 using part_blends = std::array<std::optional<blend_list>, 3>;
 
-/// Parses the text of a file for `--per-split-data-args-path`: a JSON object with the keys train,
-/// valid and test. Each value is null, a string of words, or an array of words; weights may be
-/// numbers.
+/// Parses the text of a file for `--per-split-data-args-path`: a JSON object with the keys "train",
+/// "valid" and "test". Each value is null, a string of words, or an array of words. In an array,
+/// weights may be numbers.
 ///
-/// @param option  as for `parse_blend_list`; the key is appended
+/// @param option  as for `parse_blend_list`; messages add the key to it
 /// @throws format_error  the text is not JSON
 /// @throws config_error  a key is missing, a value has another type, or its words are not a blend
 MILLRACE_EXPORT part_blends read_part_blends(std::string_view json, std::string_view option);
 
-/// Megatron's flags for which data to use and how to blend it, as typed.
+/// Megatron's flags that select the data and define the blend, as the user typed them.
 struct data_flags {
   std::optional<std::vector<std::string>> data_path;        ///< --data-path
   std::optional<std::string> data_args_path;                ///< --data-args-path

@@ -26,7 +26,8 @@ namespace millrace::dataset {
 /// equal Megatron's, byte for byte (formats/spec/megatron_cache.md). Unlike Megatron, this class
 /// publishes them atomically, complete or not at all, and checks them before use.
 ///
-/// Names are relative to a folder: Megatron's --data-cache-path, or `default_folder`.
+/// The file names are relative to a folder, which is Megatron's `--data-cache-path` or
+/// `default_folder`.
 class MILLRACE_EXPORT gpt_cache {
  public:
   gpt_cache(std::filesystem::path folder, const gpt_description& description)
@@ -45,13 +46,14 @@ class MILLRACE_EXPORT gpt_cache {
   /// Returns the mapped indices, or nullopt if a file is missing, truncated or otherwise damaged.
   ///
   /// Compares the header of each file with `plan`. Also checks 64 samples, spread over the index,
-  /// against `lengths`. Other samples are checked when they are requested. So a damaged number may
-  /// be found late, or never if it happens to describe another valid sample. `check_level::full`
-  /// checks every number now (verify_gpt_index). The files must not shrink while they are mapped.
+  /// against `lengths`. Other samples are checked when they are requested, so a damaged number may
+  /// be found late. It is never found if it happens to describe another valid sample.
+  /// `check_level::full` checks every number now (see `verify_gpt_index`). The files must not
+  /// shrink while they are mapped.
   ///
   /// @param why  if given, is set to the reason when nullopt is returned
-  /// @throws config_error  a number is damaged; or the files are complete, but were built from
-  ///                       other data under the same path or with other options, and Megatron's
+  /// @throws config_error  a number is damaged; or the files are complete, but were built with
+  ///                       other options or from other data under the same path, and Megatron's
   ///                       file names do not show the difference.
   /// @throws io_error      a file exists but cannot be read.
   std::optional<gpt_order> load(const gpt_plan& plan, length_column lengths,
@@ -61,7 +63,7 @@ class MILLRACE_EXPORT gpt_cache {
   /// Builds and writes the indices. All files are synced to disk before the first is published; the
   /// description is published last. Replaces existing files.
   ///
-  /// @param threads  as build_gpt_index
+  /// @param threads  as `build_gpt_index`
   /// @throws io::file_busy  another process is writing them.
   /// @throws io_error       a file cannot be written.
   void build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
@@ -96,7 +98,7 @@ namespace detail {
 struct mapped_npy {
   io::file_mapping file;
   formats::npy_view npy;
-  lost_page_watch watch;  // watches the file's mapping; destroyed before it
+  lost_page_watch watch;  // watches the file's mapping, so it is destroyed first
 };
 
 MILLRACE_EXPORT mapped_npy map_npy(const std::filesystem::path& path);

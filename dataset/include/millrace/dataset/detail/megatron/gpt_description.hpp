@@ -21,7 +21,7 @@ struct MILLRACE_EXPORT gpt_description {
   std::uint32_t random_seed = 1234;
   std::int64_t sequence_length = 0;
   std::optional<std::string> split;  ///< as typed; nullopt if each part has its own data
-  python_json tokenizer;             ///< its `unique_identifiers`
+  python_json tokenizer;             ///< the tokenizer's `unique_identifiers`
 
   /// Megatron's `unique_identifiers` of the dataset.
   /// @throws config_error  `split` is not a valid split.

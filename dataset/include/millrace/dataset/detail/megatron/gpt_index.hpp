@@ -26,28 +26,29 @@ namespace millrace::dataset {
 struct gpt_index {
   /// [document_entries]: sequence indices in shuffled order, each once per epoch.
   large_array<std::int32_t> document;
-  /// [samples + 1, 2]: the beginning of each sample: an index into `document` and a token offset in
-  /// that entry's sequence.
+  /// [samples + 1, 2]: where each sample begins, as an index into `document` and a token offset in
+  /// the sequence of that entry.
   std::variant<large_array<std::int32_t>, large_array<std::int64_t>> sample;
-  /// [samples]: which sample comes first, second, ...
+  /// [samples]: the indices of the samples, in the order in which they are served.
   std::variant<large_array<std::uint32_t>, large_array<std::int64_t>> shuffle;
 };
 
 /// The default for the callback `settled` of `build_gpt_index`; does nothing. The callback receives
-/// parts of the document index as they become final, with the index of each part's first entry. It
-/// runs on one thread, not necessarily the caller's. The order of the parts is unspecified.
+/// parts of the document index as they become final, with the index of each part's first entry. The
+/// callback runs on one thread, which may not be the caller's. The order of the parts is
+/// unspecified.
 struct ignore_documents {
   void operator()(std::int64_t, std::span<const std::int32_t>) const noexcept {}
 };
 
 /// Builds the indices of `plan`, with numpy's shuffles.
 ///
-/// The shuffle itself is sequential. With 2 threads, the second one processes the entries that are
-/// final: it fills the sample index and calls `settled`. Needs no memory besides the indices.
+/// The shuffle itself is sequential. With 2 threads, the second thread processes the entries that
+/// are final: it fills the sample index and calls `settled`. Needs no memory besides the indices.
 ///
-/// @param lengths  lengths of all sequences of the `.idx`; those in plan.sequences must not be
-///                 negative. They are read in shuffled order, so for many millions of sequences a
-///                 `large_copy` makes the build a sixth faster
+/// @param lengths  lengths of all sequences of the `.idx`; those of plan.sequences must not be
+///                 negative. Lengths are read in shuffled order. So for many millions of sequences,
+///                 a `large_copy` of them makes the build a sixth faster
 /// @param threads  1 or 2
 /// @param whose    the name to use in error messages
 /// @throws config_error    see `sample_rows::finish`
@@ -68,7 +69,8 @@ MILLRACE_EXPORT std::int64_t count_tokens(formats::unaligned_span<std::int32_t> 
 
 namespace detail {
 
-/// Shuffles the document index, and fills the sample index as its entries become final.
+/// Shuffles the document index. Fills the sample index as entries of the document index become
+/// final.
 template <class Entry, class Settled>
 class document_shuffle {
  public:
@@ -109,9 +111,10 @@ class document_shuffle {
   }
 
  private:
-  // The entries are shuffled in one part or, with a separate last epoch, in two parts, one after
-  // the other. In each part, entries become final from its end to its start. So the number of final
-  // entries tells which entries are final. This number is reported every `step` entries.
+  // The entries are shuffled in one part, or in two parts if the last epoch is separate. The second
+  // part is shuffled after the first. In each part, entries become final from the end to the start,
+  // so the number of final entries shows which entries are final. This number is reported every
+  // `step` entries.
   static constexpr std::int64_t step = 1 << 14;
 
   void fill(std::size_t first, std::size_t last) noexcept {
@@ -191,7 +194,8 @@ class document_shuffle {
   std::atomic<bool> filled_ = false;
   std::atomic<std::int64_t> published_ = 0;
   std::exception_ptr failure_;
-  std::jthread follower_;  // last, so that it is joined before the others are destroyed
+  // Declared last, so that it is joined before the other members are destroyed.
+  std::jthread follower_;
 };
 
 template <class T>

@@ -15,7 +15,8 @@
 
 namespace millrace::dataset {
 
-/// A column of an index in its stored type, in memory or in a file, at any alignment.
+/// A column of an index, whose numbers have their stored type. It is in memory or in a file, at any
+/// alignment.
 class index_numbers {
  public:
   enum class type : std::uint8_t { int32, uint32, int64 };
@@ -70,7 +71,7 @@ struct gpt_index_view {
   const lost_page_watch* shuffle_watch = nullptr;
   std::shared_ptr<const void> owner;
 
-  /// Call after reading numbers from the indices.
+  /// Call this function after reading numbers from the indices.
   /// @throws io_error  a page that was read was lost, as for `lost_page_watch::check_there`
   void check_there() const {
     if (document_watch != nullptr) document_watch->check_there(document_path);

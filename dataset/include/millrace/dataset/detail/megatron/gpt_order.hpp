@@ -19,8 +19,8 @@ namespace millrace::dataset {
 /// The order in which Megatron's GPTDataset serves a dataset. Maps k to the tokens of the k-th
 /// sample, and a token to the samples that contain it.
 ///
-/// Indices from a file are checked as they are used: a sample either matches `plan`, or
-/// `format_error` is thrown. Copies share the indices. Thread-safe.
+/// Indices from a file are checked when they are used: if a sample does not match `plan`, the
+/// function throws `format_error`. Copies share the indices. Thread-safe.
 class MILLRACE_EXPORT gpt_order {
  public:
   /// @param lengths  lengths of all sequences of the `.idx`
@@ -53,31 +53,30 @@ class MILLRACE_EXPORT gpt_order {
     return pieces;
   }
 
-  /// As `sample`, but for the j-th sample before the samples are shuffled.
+  /// As `sample`, but for sample j in the order before the samples are shuffled.
   std::int64_t unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const {
     return checked([&] { return read_sample(j, pieces); });
   }
 
-  /// Returns the samples that contain token `token` of sequence `sequence`, in ascending order:
-  /// usually one per epoch. There are fewer if the token is in a dropped remainder, and more if
-  /// adjacent samples share the token. Reads the whole document and shuffle index.
+  /// Returns the samples that contain token `token` of sequence `sequence`, in ascending order.
+  /// There is usually one per epoch. There are fewer if the token is in a dropped remainder, and
+  /// more if adjacent samples share the token. Reads the whole document and shuffle index.
   ///
   /// @pre 0 <= token < the length of the sequence
-  /// @throws format_error, io_error  as sample()
+  /// @throws format_error, io_error  as `sample`
   std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
 
-  /// Returns the samples that contain any token of the given sequences, in ascending order. No
-  /// sample contains sequences that are not in the part. Reads the whole document and shuffle
-  /// index.
+  /// Returns the samples that contain any token of the given sequences, in ascending order.
+  /// Sequences outside the part are in no sample. Reads the whole document and shuffle index.
   ///
-  /// @throws format_error, io_error  as sample()
+  /// @throws format_error, io_error  as `sample`
   std::vector<std::int64_t> samples_with(sequence_range sequences) const;
 
   /// Returns the tokens after the inputs of the last sample, in the order of the document index.
   /// They are not an input of any sample. If samples have an extra token, the first of these tokens
   /// is the last label of the last sample.
   ///
-  /// @throws format_error, io_error  as sample()
+  /// @throws format_error, io_error  as `sample`
   std::vector<piece> behind_last_sample() const;
 
  private:

@@ -46,9 +46,10 @@ struct gpt_plan {
   friend bool operator==(const gpt_plan&, const gpt_plan&) = default;
 };
 
-/// Computes the plan with Megatron's arithmetic and its quirks: one epoch unless more are needed; a
-/// separate last epoch if less than 0.80 of it is needed; a partial last sample counted in single
-/// precision (megatron-core, gpt_dataset.py and helpers.cpp).
+/// Computes the plan with Megatron's arithmetic, including its quirks (megatron-core,
+/// gpt_dataset.py and helpers.cpp). The dataset has one epoch unless the samples need more. The
+/// last epoch is separate if less than 0.80 of it is needed. A partial last sample is counted in
+/// single precision.
 ///
 /// @param sequences         the sequences that the dataset may use
 /// @param tokens_per_epoch  tokens in all these sequences

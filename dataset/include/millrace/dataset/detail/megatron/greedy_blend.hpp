@@ -8,8 +8,8 @@
 #include <millrace/dataset/detail/megatron/blend_rounding.hpp>
 #include <millrace/detail/export.hpp>
 
-/// Interleaves datasets by weight exactly as Megatron does, bit for bit: build_blending_indices and
-/// build_exhaustive_blending_indices of megatron-core's helpers.
+/// Interleaves datasets by weight. The result is the same, bit for bit, as that of
+/// `build_blending_indices` and `build_exhaustive_blending_indices` in megatron-core's helpers.
 ///
 /// With m = max(i, 1), sample i comes from the dataset with the largest weight * m - count, where
 /// count is the number of samples that the dataset has contributed so far; ties go to the first
@@ -22,7 +22,8 @@ struct blend_index_span {
   std::span<std::int64_t> dataset_sample_index;  ///< of the same length
 };
 
-/// Maximum number of datasets in a blend. Their indices are int16. Megatron's limit is one lower.
+/// Maximum number of datasets in a blend, because their indices are int16. Megatron's limit is one
+/// lower.
 inline constexpr std::size_t most_blended_datasets = 32766;
 
 /// Fills `out`, whose length is the size of the blend.

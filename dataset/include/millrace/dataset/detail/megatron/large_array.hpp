@@ -14,8 +14,8 @@
 
 namespace millrace::dataset {
 
-/// An owned array of numbers, initially 0, in huge pages if the kernel provides them. For arrays of
-/// many megabytes with random access. Moving the object does not move the numbers.
+/// An owned array of numbers, initially 0, for arrays of many megabytes that are accessed in random
+/// order. Uses huge pages if the kernel provides them. Moving the object does not move the numbers.
 template <class T>
 class large_array {
  public:
@@ -43,7 +43,7 @@ class large_array {
   std::size_t size_ = 0;
 };
 
-/// Copies the numbers to a `large_array`, which is fast to access in any order.
+/// Copies the numbers to a `large_array`, which can be accessed fast in any order.
 template <class T>
 large_array<T> large_copy(formats::unaligned_span<T> numbers) {
   large_array<T> copy(numbers.size());

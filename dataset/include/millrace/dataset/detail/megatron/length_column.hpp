@@ -9,12 +9,13 @@
 
 namespace millrace::dataset {
 
-/// The lengths of all sequences of an `.idx`. Refers to an array (in memory or in a mapping) or to
-/// `index_columns`, which read entry by entry if the file cannot be mapped. A view; thread-safe.
+/// A view of the lengths of all sequences of an `.idx`. Refers to an array (in memory or in a
+/// mapping) or, if the file cannot be mapped, to `index_columns`, which read one entry at a time.
+/// Thread-safe.
 class length_column {
  public:
   /// @param lengths  must outlive this
-  length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: they are that
+  length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: implicit
       : lengths_(lengths) {}
 
   /// @param columns  must outlive this and must not be moved

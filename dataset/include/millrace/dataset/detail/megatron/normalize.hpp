@@ -8,8 +8,8 @@
 
 namespace millrace::dataset {
 
-/// numpy.sum of a contiguous float64 array, bit for bit: pairwise, in numpy's order of additions
-/// (numpy/_core/src/umath/loops_utils.h.src).
+/// Returns the same sum, bit for bit, as numpy.sum of a contiguous float64 array. Adds the values
+/// pairwise, in numpy's order (numpy/_core/src/umath/loops_utils.h.src).
 MILLRACE_EXPORT double numpy_sum(std::span<const double> values) noexcept;
 
 /// Megatron's normalize(): divides every weight by numpy's sum of all weights.

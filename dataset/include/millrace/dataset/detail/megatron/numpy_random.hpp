@@ -14,17 +14,18 @@
 namespace millrace::dataset {
 
 /// The part of numpy.random.RandomState(seed) that Megatron's indices need: bounded integers and
-/// shuffles, equal to numpy's draw by draw (numpy promises never to change them: NEP 19).
+/// shuffles. Makes the same draws as numpy, which promises never to change them (NEP 19).
 ///
 /// How many draws a bounded integer takes depends on the values drawn, so a shuffle is sequential.
-/// To be fast, draws are made in bulk, and the memory to swap is prefetched. Use from one thread.
+/// For speed, draws are made in bulk, and the memory of the next swaps is prefetched. Use from one
+/// thread.
 class MILLRACE_EXPORT numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
 
-  /// Returns a number from 0 to `max`, inclusive. Takes as many low bits of a draw as `max` has,
-  /// and draws again while the result is larger than `max`. If `max` is 0, takes no draw. If `max`
-  /// is above 2^32 - 1, takes draws in pairs.
+  /// Returns a number from 0 to `max`, inclusive. Takes the low bits of a draw, as many as `max`
+  /// has. Draws again while the result is larger than `max`. Takes no draw if `max` is 0, and two
+  /// draws at a time if `max` is above 2^32 - 1.
   std::uint64_t interval(std::uint64_t max) noexcept;
 
   /// Fills `out` with `interval(last)`, `interval(last - 1)`, ...: the swap targets of a shuffle.
@@ -39,7 +40,7 @@ class MILLRACE_EXPORT numpy_random {
   }
 
   /// As above, but also calls `settled(i)` from time to time, with i decreasing to 0. At each call,
-  /// element i and all later elements are final.
+  /// element i and all elements after it are final.
   template <class T, class Settled>
   void shuffle(std::span<T> values, Settled&& settled);
 
@@ -54,8 +55,9 @@ class MILLRACE_EXPORT numpy_random {
 
 template <class T, class Settled>
 void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
-  // From the last element down to the second, swap each element with one at or before it.
-  std::size_t left = values.empty() ? 0 : values.size() - 1;  // elements to swap, besides the first
+  // From the last element down to the second, swap each element with a random element at or before
+  // it. `left` is the number of elements still to swap; it excludes the first element.
+  std::size_t left = values.empty() ? 0 : values.size() - 1;
   for (; left > 0xFFFFFFFFU; --left) std::swap(values[left], values[interval(left)]);
 
   // Two blocks of targets: while one block is swapped, the memory of the next is prefetched.

@@ -28,23 +28,24 @@ struct gpt_cache_options {
   check_level check = check_level::quick;  ///< how to check an existing cache
 };
 
-/// A dataset's part whose cache exists and matches.
+/// A part of a dataset for which a matching cache exists.
 struct prepared_gpt_cache {
   gpt_description description;
   gpt_plan plan;
   bool built = false;  ///< false if it existed before
 };
 
-/// Ensures that the cache folder has the indices for a part of `prefix`. Megatron's rank 0 writes
-/// the same files before training (megatron-core, GPTDataset). Reads the `.idx`, not the tokens.
+/// Ensures that the cache folder has the indices for a part of `prefix`. Without this call,
+/// Megatron's rank 0 writes the same files before training (megatron-core, GPTDataset). Reads the
+/// `.idx`, not the tokens.
 ///
 /// @param prefix       as typed, because it is hashed into the file names
 /// @param num_samples  nullopt means one epoch
 /// @return nullopt if the split gives the part no weight; Megatron then makes no dataset for it
-/// @throws config_error  as plan_gpt_index and gpt_cache::load; the existing cache and the options
-///                       disagree on whether samples have an extra token; or one epoch is requested
-///                       and the sequence length exceeds the tokens of the dataset or of its train
-///                       part.
+/// @throws config_error  as `plan_gpt_index` and `gpt_cache::load`; the existing cache and the
+///                       options disagree on whether samples have an extra token; or one epoch is
+///                       requested and the sequence length exceeds the tokens of the dataset or of
+///                       its train part.
 /// @throws io_error, format_error  the dataset cannot be read or the cache cannot be written.
 MILLRACE_EXPORT std::optional<prepared_gpt_cache> prepare_gpt_cache(
     const gpt_cache_options& options, const std::string& prefix, split_part part,

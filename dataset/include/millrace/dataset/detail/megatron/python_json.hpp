@@ -13,8 +13,9 @@
 
 namespace millrace::dataset {
 
-/// A JSON value that prints exactly as Python's json.dumps does; Megatron names its caches by the
-/// MD5 of that text. Keys keep their order, and setting a key again keeps its place, as in a dict.
+/// A JSON value that prints exactly as Python's json.dumps does, because Megatron names its caches
+/// by the MD5 of that text. As in a Python dict, keys keep their order, and setting an existing key
+/// keeps its place.
 class MILLRACE_EXPORT python_json {
  public:
   python_json() = default;  // null
@@ -67,8 +68,8 @@ class MILLRACE_EXPORT python_json {
   std::vector<python_json> items_;
 };
 
-/// Parses a JSON text as json.loads does, so that it can be printed again. Keeps integers of any
-/// size, NaN, Infinity and lone surrogates. If a key occurs several times, its last value wins.
+/// Parses a JSON text as json.loads does, in a form that can be printed again. Keeps integers of
+/// any size, NaN, Infinity and lone surrogates. If a key occurs several times, its last value wins.
 ///
 /// @throws format_error  the text is not JSON, or is nested deeper than 200 levels.
 MILLRACE_EXPORT python_json read_python_json(std::string_view text);

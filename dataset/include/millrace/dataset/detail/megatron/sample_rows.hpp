@@ -16,11 +16,12 @@ namespace millrace::dataset {
 /// Builds Megatron's sample index from its end, while the document index is still being shuffled.
 ///
 /// Row j gives the place where sample j begins and sample j - 1 ends, as an entry of the document
-/// index and an offset in that entry's sequence. Megatron computes the rows by walking all
+/// index and an offset in the sequence of that entry. Megatron computes the rows by walking all
 /// sequences from the first one. But the place of row j in the stream of all shuffled sequences is
 /// known in advance: token j * L, where L is the sequence length. The end of the stream is also
-/// known. A shuffle finalizes its last elements first, so rows can be written from the end as
-/// entries become final. While one block is processed, the lengths for the next are prefetched.
+/// known. A shuffle finalizes the last entries first, so this class writes the rows from the end,
+/// as entries become final. While it processes one block, it prefetches the lengths for the next
+/// block.
 ///
 /// `Entry` is std::int32_t or std::int64_t. Use from one thread.
 template <class Entry>
@@ -32,16 +33,18 @@ class sample_rows {
               std::span<Entry> rows)
       : plan_(plan), lengths_(lengths), rows_(rows) {}
 
-  /// Starts a range of entries that ends at token `end_tokens` of the stream. After this, pass its
-  /// entries to `put`, the last ones first.
+  /// Starts a range of entries that ends at token `end_tokens` of the stream. After this call, pass
+  /// the entries of the range to `put`, beginning with the last ones.
   void start(std::int64_t end_tokens) noexcept;
 
-  /// Processes the entries of the document index directly before those of the previous call.
+  /// Processes entries of the document index. They must directly precede the entries of the
+  /// previous call.
   ///
   /// @param first  index of documents[0] in the document index
   void put(std::int64_t first, std::span<const std::int32_t> documents) noexcept;
 
-  /// Call after all entries. Writes the first row and, if the last sample is partial, the last row.
+  /// Call this function after all entries were processed. Writes the first row and, if the last
+  /// sample is partial, the last row.
   ///
   /// @param last_document  the last entry of the document index, if there is one
   /// @throws config_error  the last sample is partial and ends in an empty sequence; Megatron stops
@@ -54,9 +57,10 @@ class sample_rows {
   const gpt_plan& plan_;
   formats::unaligned_span<std::int32_t> lengths_;
   std::span<Entry> rows_;
-  std::int64_t end_ = 0;   // the token after the next entry to process
+  std::int64_t end_ = 0;   // the token at which the next entry to process ends
   std::int64_t row_ = -1;  // the next row to write
-  std::int64_t at_ = -1;   // token row_ * L (one less without extra token); its entry goes in row_
+  // Token row_ * L, or one less if samples have no extra token; its entry goes in row_.
+  std::int64_t at_ = -1;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -112,8 +116,8 @@ void sample_rows<Entry>::finish(std::int32_t last_document, const std::string& w
     rows_[rows_.size() - 2] = static_cast<Entry>(plan_.document_entries() - 1);
     rows_[rows_.size() - 1] = static_cast<Entry>(length - plan_.extra_token);
   }
-  // The first row is always (0, 0), even if the first sequences are empty: Megatron does not skip
-  // them.
+  // The first row is always (0, 0), even if the first sequences are empty, because Megatron does
+  // not skip them.
   rows_[0] = 0;
   rows_[1] = 0;
 }

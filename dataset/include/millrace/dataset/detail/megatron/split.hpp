@@ -25,8 +25,8 @@ constexpr std::string_view name(split_part part) noexcept {
 /// Megatron's `--split`, e.g. "969, 30, 1": the shares of every dataset's sequences that go to
 /// train, valid and test (megatron-core, blended_megatron_dataset_config.py).
 ///
-/// A number is a run of digits and points; anything else separates numbers. Missing numbers are 0.
-/// Bounds are sums of the normalized weights, so the last bound is not always exactly 1.
+/// A number consists of digits and points; any other character separates numbers. Missing numbers
+/// are 0. Bounds are sums of the normalized weights, so the last bound is not always exactly 1.
 class MILLRACE_EXPORT split_matrix {
  public:
   /// Megatron's default if `--data-path` is given without `--split`. Its spaces matter, because the
@@ -41,8 +41,9 @@ class MILLRACE_EXPORT split_matrix {
     return bounds_[index(part) + 1] > bounds_[index(part)];
   }
 
-  /// Returns the part's range of `sequences` sequences: each bound times `sequences`, rounded to
-  /// nearest, ties to even. Empty if the part has no weight.
+  /// Returns the part's range among `sequences` sequences. The ends of the range are the two bounds
+  /// of the part times `sequences`, each rounded to the nearest integer, ties to even. The range is
+  /// empty if the part has no weight.
   ///
   /// @pre 0 <= sequences < 2^52
   sequence_range of(split_part part, std::int64_t sequences) const noexcept;

@@ -22,7 +22,7 @@ inline constexpr std::size_t torch_randperm_wide = std::numeric_limits<std::uint
 /// 32 bits of the seed.
 ///
 /// @param wide_from  `torch_randperm_wide`, except in tests
-/// @pre T holds n - 1
+/// @pre T can represent n - 1
 template <class T>
 void torch_randperm(std::uint64_t seed, std::span<T> out,
                     std::size_t wide_from = torch_randperm_wide) noexcept;
@@ -37,10 +37,10 @@ void torch_randperm(std::uint64_t seed, std::span<T> out, std::size_t wide_from)
   if (!wide) {
     for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(i);
   }
-  // The places to swap do not depend on the numbers that are swapped, so they are drawn and
-  // prefetched in advance.
+  // The indices to swap do not depend on the elements, so they are drawn and prefetched in advance.
   std::array<std::size_t, 64> places;
-  const std::size_t last = wide ? n : std::max<std::size_t>(n, 1) - 1;  // no swap for the last one
+  // Without `wide`, the last element needs no swap.
+  const std::size_t last = wide ? n : std::max<std::size_t>(n, 1) - 1;
   for (std::size_t begin = 0; begin < last; begin += places.size()) {
     const std::size_t count = std::min(places.size(), last - begin);
     for (std::size_t k = 0; k < count; ++k) {

@@ -12,13 +12,13 @@ namespace millrace::dataset {
 
 /// Checks every entry of an index (formats/spec/megatron_cache.md, "The arrays"):
 ///
-/// - document index: each sequence once per epoch, with a separate last epoch at the end;
+/// - document index: each sequence occurs once per epoch, and a separate last epoch is at the end;
 /// - sample index: each row is exactly the one that a walk over all sequences gives;
-/// - shuffle index: each sample once, the samples of a separate last epoch at the end.
+/// - shuffle index: each sample occurs once, and a separate last epoch is at the end.
 ///
-/// The only damage that this cannot detect is another valid order: only a rebuild could check that
-/// the index holds the right shuffle. Takes O(entries + samples) time, 4 bytes of memory per
-/// sequence and one bit per sample.
+/// The only damage that this check cannot detect is another valid order. To find out whether the
+/// index holds the right shuffle, it would have to be built again. Takes O(entries + samples) time,
+/// 4 bytes of memory per sequence and one bit per sample.
 ///
 /// @param lengths  lengths of all sequences of the `.idx`
 /// @pre the sizes of `index` are those of `plan`
@@ -27,15 +27,15 @@ namespace millrace::dataset {
 MILLRACE_EXPORT void verify_gpt_index(const gpt_plan& plan, length_column lengths,
                                       const gpt_index_view& index);
 
-/// Returns true if samples have an extra token for the last label. Uses the first row of the sample
-/// index that differs between the two cases: if sample j begins at the start of a sequence, row j
-/// points to the first token of that sequence if there is an extra token, otherwise past the last
-/// token of the preceding sequence. Returns nullopt if there is no such row; the index is then the
-/// same in both cases.
+/// Returns true if samples have an extra token for the last label. To decide, finds a row of the
+/// sample index that differs between the two cases: a row j whose sample begins at the start of a
+/// sequence. With an extra token, row j points to the first token of that sequence. Without one,
+/// row j points past the last token of the preceding sequence. Returns nullopt if there is no such
+/// row; the index is then the same in both cases.
 ///
-/// @pre as verify_gpt_index
-/// @throws format_error  a row points to an entry that does not exist, or an entry to a sequence
-///                       that does not exist.
+/// @pre as `verify_gpt_index`
+/// @throws format_error  a row points to an entry that does not exist, or an entry points to a
+///                       sequence that does not exist.
 MILLRACE_EXPORT std::optional<bool> has_extra_token(const gpt_plan& plan, length_column lengths,
                                                     const gpt_index_view& index);
 

@@ -17,7 +17,7 @@ inline constexpr std::int64_t packing_block = 4096;
 
 struct best_fit_options {
   std::int64_t seq_len = 0;           ///< tokens per row
-  std::int64_t pad_documents_to = 1;  ///< each document in a row is padded to a multiple of it
+  std::int64_t pad_documents_to = 1;  ///< documents in a row are padded to a multiple of this
 };
 
 /// @throws config_error  seq_len is not in 1 to 2^24, or pad_documents_to does not divide it.
@@ -27,12 +27,13 @@ MILLRACE_EXPORT void check(const best_fit_options& options);
 /// `packing_block` documents. The result depends only on the lengths.
 ///
 /// - A document of at least seq_len tokens fills whole rows alone until less than a row is left.
-/// - The remainders of all documents are then placed, longest first; remainders of equal length, in
-///   stored order. Each goes into the fullest row that has room for it; among equally full rows,
-///   into the one that was filled to that level last. If no row has room, it goes into a new row.
+/// - The remainders of all documents are then placed, longest first. Remainders of equal length are
+///   placed in stored order. Each remainder goes into the fullest row that has room for it. If
+///   several rows are equally full, it goes into the one that reached that level last. If no row
+///   has room, it goes into a new row.
 ///
-/// Lengths of remainders are rounded up to a multiple of `pad_documents_to`. Reuses its memory for
-/// the next block. Not thread-safe.
+/// Lengths of remainders are rounded up to a multiple of `pad_documents_to`. An object reuses its
+/// memory for the next block. Not thread-safe.
 class MILLRACE_EXPORT best_fit {
  public:
   static constexpr std::uint16_t no_row = 0xFFFF;
@@ -52,8 +53,8 @@ class MILLRACE_EXPORT best_fit {
   std::int64_t full_rows() const noexcept { return full_rows_; }
   /// Number of rows that hold remainders, as of the last call of `pack`.
   std::int64_t shared_rows() const noexcept { return shared_rows_; }
-  /// The shared row of each document's remainder in the last call of `pack`; `no_row` if it has no
-  /// remainder.
+  /// The shared row of each document's remainder, as of the last call of `pack`; `no_row` if the
+  /// document has no remainder.
   std::span<const std::uint16_t> shared_row_of() const noexcept { return row_of_; }
 
  private:
@@ -65,8 +66,8 @@ class MILLRACE_EXPORT best_fit {
   std::int64_t full_rows_ = 0;
   std::int64_t shared_rows_ = 0;
   std::vector<std::uint16_t> row_of_;
-  // One pair per remainder: the units that it would leave free in an empty row, and its document.
-  // In ascending order, the longest remainder is first.
+  // One pair per remainder: the units that the remainder would leave free in an empty row, and its
+  // document. In ascending order of the pairs, the longest remainder is first.
   std::vector<std::pair<std::uint32_t, std::uint16_t>> rests_;
   std::vector<std::pair<std::uint32_t, std::uint16_t>> sorting_;
 };

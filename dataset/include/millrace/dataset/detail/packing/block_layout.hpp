@@ -22,8 +22,8 @@ struct packed_part {
 /// Maps the rows of a block (documents that are packed together) to parts of documents, and back.
 /// Immutable, thread-safe.
 ///
-/// Rows that one document fills alone are first, in stored order. They are followed by the shared
-/// rows, in the order in which best fit opened them. The parts of a row are in stored order.
+/// First come the rows that one document fills alone, in stored order. The shared rows follow, in
+/// the order in which best fit opened them. The parts of a row are in stored order.
 class MILLRACE_EXPORT block_layout {
  public:
   /// @param packer          has the options to use; its previous result is overwritten
@@ -39,7 +39,8 @@ class MILLRACE_EXPORT block_layout {
   /// @pre 0 <= r < row_count()
   void append_row(std::int64_t r, std::vector<packed_part>& parts) const;
 
-  /// Appends the rows of this block that contain a part of a document, in the order of its tokens.
+  /// Appends the rows of this block that contain a part of `document`, in the order of the
+  /// document's tokens.
   ///
   /// @param document  index of the document in the dataset
   /// @pre the document is in this block

@@ -14,14 +14,16 @@
 
 namespace millrace::dataset {
 
-/// Calls use(length_of), where length_of(i) is the checked length of sequence i of the range. `use`
-/// must call length_of with ascending i. If the index is not mapped, lengths are read in batches.
+/// Calls use(length_of), where length_of(i) returns the checked length of sequence i of the range.
+/// `use` must call length_of with ascending i. If the index is not mapped, lengths are read in
+/// batches.
 ///
-/// @param most  most lengths per read
+/// @param most  largest number of lengths per read
 /// @pre `of` is a range of the dataset's sequences
 /// @return the result of `use`
 /// @throws format_error  a length is negative, or the file was truncated
-/// @throws io_error      the index is not mapped, and a read failed. Also what `use` throws.
+/// @throws io_error      the index is not mapped, and a read failed
+/// @throws               what `use` throws
 template <class Use>
 auto with_lengths(const index_columns& columns, const document_range& of, std::int64_t most,
                   const Use& use);

@@ -37,9 +37,9 @@ struct packing_report {
 /// can be accessed in any order. They depend only on the document lengths and the options.
 ///
 /// A view: the columns must outlive it and must not be moved. Thread-safe. Never reads tokens.
-/// Works even if files cannot be mapped. The layouts of up to 64 recently used blocks are cached,
-/// about 80 KB each. A cache miss takes tens of microseconds, plus two reads if the index is not
-/// mapped.
+/// Works even if files cannot be mapped. The layouts of up to 64 recently used blocks are cached;
+/// each takes about 80 KB. A cache miss takes tens of microseconds, plus two reads if the index is
+/// not mapped.
 class MILLRACE_EXPORT packed_rows {
  public:
   /// @param table_path  file for the table, see `open_row_table`; empty: do not store it
@@ -62,9 +62,9 @@ class MILLRACE_EXPORT packed_rows {
   /// @throws io_error
   void row(std::int64_t r, std::vector<packed_part>& parts) const;
 
-  /// The rows that contain a part of a document, in the order of its tokens.
+  /// Returns the rows that contain a part of `document`, in the order of the document's tokens.
   ///
-  /// @pre the document is in the range that is packed
+  /// @pre the document is in the packed range
   /// @throws format_error, io_error  as for `row`.
   std::vector<std::int64_t> rows_of(std::int64_t document) const;
 
@@ -95,11 +95,12 @@ struct packed_place {
   friend bool operator==(const packed_place&, const packed_place&) = default;
 };
 
-/// The order of packed rows: each epoch serves all rows, permuted. Position k is row
-/// shuffles(k / rows)(k mod rows) of epoch k / rows. Keeps no state, so random access is cheap.
+/// The order of packed rows: each epoch serves all rows in a permuted order. Position k serves, in
+/// epoch e = floor(k / rows), the row shuffles(e)(k mod rows). Keeps no state, so random access is
+/// cheap.
 ///
-/// @tparam Shuffles  shuffles(epoch) returns a permutation p of 0 to rows - 1, which has p(i) and
-///                   p.inverse(row)
+/// @tparam Shuffles  shuffles(epoch) returns a permutation p of 0 to rows - 1, with the members
+///                   p(i) and p.inverse(row)
 template <class Shuffles>
 class packed_order {
  public:
@@ -126,7 +127,8 @@ class packed_order {
   Shuffles shuffles_;
 };
 
-/// Rows in stored order: for evaluation, and for callers that shuffle elsewhere.
+/// The parameter `Shuffles` of a `packed_order` that serves rows in stored order. For evaluation,
+/// and for callers that shuffle elsewhere.
 struct unshuffled {
   struct identity {
     std::int64_t operator()(std::int64_t i) const noexcept { return i; }

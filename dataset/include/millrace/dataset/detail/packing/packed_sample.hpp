@@ -18,10 +18,10 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
-/// A packed row as a sample. Its text has seq_len tokens: the parts, each padded to a multiple of
-/// pad_documents_to, followed by padding up to seq_len. Labels never cross from one part into the
-/// next, so the last token of each part has no label and no loss. Positions restart at 0 with each
-/// part.
+/// A packed row as a sample. Its text has seq_len tokens. The text consists of the parts, each
+/// padded to a multiple of pad_documents_to, and of padding up to seq_len. Labels never cross from
+/// one part into the next, so the last token of each part has no label and no loss. Positions
+/// restart at 0 with each part.
 ///
 ///   parts of 3 and 5 tokens, pad_documents_to 4, seq_len 16
 ///
@@ -35,7 +35,7 @@ inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents
   return (part.tokens + pad_documents_to - 1) / pad_documents_to * pad_documents_to;
 }
 
-/// Appends the pieces of a part, one per sequence of the document that it overlaps.
+/// Appends the pieces of a part: one piece for each sequence that the part overlaps.
 ///
 /// @throws format_error  the document is too short for the part, or its index entries are invalid
 /// @throws io_error

@@ -11,10 +11,10 @@ namespace millrace::dataset {
 
 /// Rows indexed by their remaining room. Finds the fullest row that still has enough room.
 ///
-/// A hierarchical bitmap. The lowest level has one bit per amount of room, which is set if any row
-/// has exactly that room. Each higher level has one bit per 64 bits of the level below, which is
-/// set if any of those 64 is set. The top level is a single word. A lookup takes a few steps up and
-/// down. Rows with equal room form a stack. Not thread-safe.
+/// A hierarchical bitmap. The lowest level has one bit per amount of room; the bit is set if any
+/// row has exactly that room. Each higher level has one bit per 64 bits of the level below; the bit
+/// is set if any of those 64 bits is set. The top level is a single word. A lookup takes a few
+/// steps up and down. Rows with equal room form a stack. Not thread-safe.
 class room_index {
  public:
   static constexpr std::uint32_t no_row = 0xFFFFFFFF;
@@ -44,8 +44,8 @@ class room_index {
     std::size_t room = 0;
   };
 
-  /// Removes and returns a row with the smallest room that is at least `room`. Of several rows with
-  /// equal room, takes the one that was put last. If no row has enough room, returns no_row.
+  /// Removes and returns the row with the smallest room that is at least `room`. If several rows
+  /// have that room, takes the one that was put last. If no row has enough room, returns no_row.
   ///
   /// @pre room <= most
   found take(std::size_t room) noexcept {
@@ -67,7 +67,7 @@ class room_index {
     return taken;
   }
 
-  /// Removes all rows. Takes O(rows in the index).
+  /// Removes all rows. Takes time proportional to the number of rows in the index.
   void clear() noexcept {
     for (found f = take(0); f.row != no_row; f = take(f.room)) {
       first_[f.room] = no_row;

@@ -20,8 +20,8 @@ struct packing_options {
   int threads = 0;                    ///< threads that build the table; 0: one per processor
 };
 
-/// The number of rows of each block of documents. With it, any row can be found without scanning
-/// the dataset. Takes 8 bytes per 4,096 documents.
+/// The number of rows of each block of documents. With this table, any row can be found without
+/// scanning the dataset. Takes 8 bytes per 4,096 documents.
 struct row_table {
   formats::rows_header header;
   std::vector<std::int64_t> ends;  ///< [blocks]: cumulative rows, up to each block's end
@@ -45,9 +45,9 @@ MILLRACE_EXPORT std::filesystem::path row_table_path(const index_columns& column
                                                      const packing_options& options);
 
 /// Reads the table from `path` if it belongs to this dataset and these options. Otherwise builds
-/// the table and writes it there. Ignores a file that is damaged, has other options, or belongs to
-/// a dataset with another `.sum` or, if there is no `.sum`, with other lengths. A failure to write
-/// the file is not an error.
+/// the table and writes it there. Ignores a file that is damaged or has other options. Also ignores
+/// a file whose dataset has another `.sum` or, if there is no `.sum`, other lengths. A failure to
+/// write the file is not an error.
 ///
 /// With a `.sum`, reading takes O(blocks). Without it, the lengths and the document index are read.
 ///
@@ -61,8 +61,8 @@ MILLRACE_EXPORT row_table open_row_table(const index_columns& columns,
 
 namespace detail {
 
-/// True if the stored table with the header `found` belongs to the dataset. `asked` has the fields
-/// that are known without reading the dataset.
+/// Returns true if the stored table with the header `found` belongs to the dataset. `asked` has
+/// those header fields that are known without reading the dataset.
 MILLRACE_EXPORT bool fits(const formats::rows_header& found, const formats::rows_header& asked,
                           const index_columns& columns);
 

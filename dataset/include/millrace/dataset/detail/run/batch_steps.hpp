@@ -33,11 +33,12 @@ class MILLRACE_EXPORT batch_steps {
   /// @throws config_error  as `check`
   explicit batch_steps(std::int64_t global_batch, const std::optional<rampup_batch>& rampup = {});
 
-  /// Samples of a step.
+  /// Number of samples in a step.
   /// @pre 0 <= step
   std::int64_t samples_of(std::int64_t step) const noexcept { return level_of_step(step).batch; }
 
-  /// The first position of a step: the number of samples of all earlier steps, at most 2^63 - 1.
+  /// The first position of a step, which is the number of samples in all earlier steps; at most
+  /// 2^63 - 1.
   std::int64_t first_position(std::int64_t step) const noexcept {
     const level& l = level_of_step(step);
     std::int64_t position = 0;
@@ -46,8 +47,8 @@ class MILLRACE_EXPORT batch_steps {
     return wraps ? std::numeric_limits<std::int64_t>::max() : position;
   }
 
-  /// Number of steps that have begun when `consumed` samples have been consumed; a partially
-  /// consumed step counts.
+  /// Number of steps that have begun when `consumed` samples have been consumed. A step counts even
+  /// if it was consumed only in part.
   std::int64_t done_at(std::int64_t consumed) const noexcept {
     const std::int64_t step = step_of(consumed);
     return step + (first_position(step) < consumed ? 1 : 0);

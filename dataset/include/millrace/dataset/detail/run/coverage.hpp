@@ -8,18 +8,19 @@
 
 namespace millrace::dataset {
 
-/// A change of the counts at offset `at` of a stream: the count of token `at` is the count of the
-/// preceding token plus `change`.
+/// At token `at` of a stream, the count changes: it is the count of the preceding token plus
+/// `change`.
 struct count_change {
   std::int64_t at = 0;
   std::int64_t change = 0;
 };
 
-/// For each token of a stream, counts how many of the added ranges contain it. Adjacent ranges
-/// merge, so memory is O(offsets where the count changes), regardless of the number of ranges.
+/// For each token of a stream, counts how many of the added ranges contain it. Takes memory only
+/// for the offsets where the count changes, however many ranges there are, because adjacent ranges
+/// merge.
 class coverage {
  public:
-  /// Adds `times` to the count of tokens [first, last).
+  /// Increases the count of every token in the range [first, last) by `times`.
   void add(std::int64_t first, std::int64_t last, std::int64_t times = 1) {
     if (first >= last) return;
     changes_.push_back({first, times});
@@ -31,7 +32,7 @@ class coverage {
   /// The total length of all ranges.
   std::int64_t tokens() const noexcept { return tokens_; }
 
-  /// Number of stored changes; more than necessary until `changes` is called.
+  /// Number of changes in memory. May be more than necessary until `changes` is called.
   std::size_t size() const noexcept { return changes_.size(); }
 
   /// The offsets where the count changes, ascending.

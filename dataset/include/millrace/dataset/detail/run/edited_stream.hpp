@@ -25,10 +25,10 @@ namespace millrace::dataset {
 ///   skip [3, 5), replay [1, 3) at 6      served     0 1 2 3 4 5 6 7 8 ...
 ///                                        position   0 1 2 5 1 2 6 7 8 ...
 ///
-/// Edits do not renumber positions. A skip moves later positions to earlier samples, and a replay
-/// moves later positions to later samples. An edit affects only samples from `since` on, so edits
-/// that are added to a run do not change the samples that it has served. Skipped positions are not
-/// replayed.
+/// Edits do not renumber positions. After a skip, each later position is served by an earlier
+/// sample than before; after a replay, by a later sample. An edit affects only samples from `since`
+/// on, so edits that are added to a run do not change the samples that it has served. Skipped
+/// positions are not replayed.
 ///
 /// Immutable, thread-safe. Memory is O(ranges), lookups are O(log ranges).
 class MILLRACE_EXPORT edited_stream {
@@ -43,7 +43,8 @@ class MILLRACE_EXPORT edited_stream {
   /// Positions that are never served.
   struct dropped_range {
     position_range positions;
-    std::size_t by = 0;  ///< index of the edit that drops them; of several, the first to act
+    /// Index of the edit that drops them; if several do, the one that acts first.
+    std::size_t by = 0;
   };
 
   /// Creates a stream without edits.
@@ -51,13 +52,14 @@ class MILLRACE_EXPORT edited_stream {
 
   /// @param edits           in any order; replays with equal `since` and `at` are served in list
   ///                        order
-  /// @param first_position  first_position(step) in the run without edits, called for steps up to
-  ///                        `most_steps`. Its results must ascend until they reach `most_positions`
-  /// @param positions_of    positions_of(edit): all positions of the run that contain any part of
-  ///                        the blocked documents, as ranges in any order
-  /// @throws config_error   an edit is inconsistent, replays at a position that was already passed
-  ///                        when `since` samples were served, or names a step that begins after
-  ///                        `most_positions`.
+  /// @param first_position  first_position(step) is the first position of the step in the run
+  ///                        without edits. Called for steps up to `most_steps`. Its results must
+  ///                        ascend until they reach `most_positions`
+  /// @param positions_of    positions_of(edit) returns all positions of the run whose samples
+  ///                        contain any part of the blocked documents, as ranges in any order
+  /// @throws config_error   an edit is inconsistent, names a step that begins after
+  ///                        `most_positions`, or replays at a position that the run had passed when
+  ///                        `since` samples had been served.
   template <class FirstPosition, class PositionsOf>
   requires std::invocable<const FirstPosition&, std::int64_t> &&
       std::invocable<const PositionsOf&, const edit&>
@@ -78,8 +80,8 @@ class MILLRACE_EXPORT edited_stream {
   /// All samples that serve a position, in order.
   std::vector<std::int64_t> all_served(std::int64_t position) const;
 
-  /// Number of samples before the first one whose position is `end` or later: the length of the
-  /// edited run if the run without edits has `end` positions.
+  /// Number of samples before the first sample whose position is `end` or later. If the run without
+  /// edits has `end` positions, this is the length of the edited run.
   ///
   /// @pre end >= 0
   std::int64_t served_before(std::int64_t end) const noexcept;
@@ -91,16 +93,16 @@ class MILLRACE_EXPORT edited_stream {
   /// @throws config_error  the edited run ends before sample n.
   std::int64_t at(std::int64_t n, std::int64_t end) const;
 
-  /// One more than the largest position among the first n served samples; 0 if n is 0.
+  /// Returns the largest position among the first n served samples, plus one; 0 if n is 0.
   ///
   /// @pre n >= 0
   std::int64_t reached(std::int64_t n) const noexcept;
 
-  /// True if the first n served samples are the same as those of another stream. Edits that are
-  /// added to a run must not change the samples that were already served.
+  /// True if this stream and `other` serve the same first n samples. Edits that are added to a run
+  /// must not change the samples that were already served.
   bool same_until(const edited_stream& other, std::int64_t n) const noexcept;
 
-  /// All stretches, in the order in which they are served; the last one has no end.
+  /// All stretches, in the order in which they are served. The last stretch has no end.
   std::span<const stretch> stretches() const noexcept { return runs_; }
 
   /// The index, name and reason of an edit: "edit 0, skip_samples: loss spike".
@@ -134,8 +136,8 @@ class MILLRACE_EXPORT edited_stream {
   std::vector<stretch> runs_;     // sorted by `served`; the last has no end
   std::vector<dropped_range> dropped_;
   std::vector<std::size_t> by_position_;    // indices into runs_, sorted by position
-  std::vector<std::int64_t> furthest_end_;  // running maximum of the ends, over by_position_
-  std::vector<std::int64_t> reached_;       // running maximum of the ends, over runs_
+  std::vector<std::int64_t> furthest_end_;  // [i]: largest end of stretches 0 to i of by_position_
+  std::vector<std::int64_t> reached_;       // [i]: largest end of stretches 0 to i of runs_
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     replays_.insert(behind, {e.at, {e.replay, e.number}});
   }
 
-  /// Serves until `end` samples are served.
+  /// Serves positions until `end` samples have been served.
   void advance(std::int64_t end) {
     while (served_ < end && position_ < forever) {
       if (!again_.empty()) {
@@ -189,7 +191,8 @@ class MILLRACE_EXPORT edited_stream::builder {
     repeated what;
   };
 
-  /// Serves positions [first, last), until `end` samples are served. Returns how many were served.
+  /// Serves positions [first, last), but stops when `end` samples are served. Returns how many
+  /// positions were served.
   std::int64_t put(std::int64_t first, std::int64_t last, std::int64_t end,
                    std::optional<std::size_t> replayed_by) {
     const std::int64_t count = std::min(last - first, end - served_);
@@ -204,7 +207,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     return count;
   }
 
-  /// Returns the first range without skipped positions, from `position` on.
+  /// Returns the first range of unskipped positions at or after `position`.
   position_range next_free(std::int64_t position) const {
     auto skip = first_skip_behind(position);
     for (; skip != skips_.end() && skip->positions.first <= position; ++skip) {
@@ -213,7 +216,8 @@ class MILLRACE_EXPORT edited_stream::builder {
     return {position, skip == skips_.end() ? forever : skip->positions.first};
   }
 
-  /// Advances to position `stop`. All positions on the way must be skipped ones.
+  /// Advances to position `stop`. All positions before `stop` that remain must be skipped
+  /// positions.
   void drop_until(std::int64_t stop) {
     for (auto skip = first_skip_behind(position_); position_ < stop; ++skip) {
       const std::int64_t last = std::min(skip->positions.last, stop);
@@ -236,8 +240,8 @@ class MILLRACE_EXPORT edited_stream::builder {
     }
   }
 
-  /// Adds ranges that edit `by` skips. Positions that an earlier edit already skips remain
-  /// attributed to that edit.
+  /// Adds ranges that the edit with index `by` skips. If an earlier edit already skips a position,
+  /// the position remains attributed to that edit.
   void add_skips(std::vector<position_range> ranges, std::size_t by) {
     std::ranges::sort(ranges, {}, &position_range::first);
     std::vector<dropped_range> all = skips_;

@@ -33,7 +33,7 @@ struct megatron_run::source_info {
   formats::dtype type = formats::dtype::uint16;
   std::int64_t tokens = 0;
   std::int64_t sequences = 0;
-  std::optional<io::file_identity> bin = {};  ///< the `.bin` when the run was built
+  std::optional<io::file_identity> bin = {};  ///< identity of the `.bin` when the run was built
   gpt_plan plan;
   gpt_index_view index;                 ///< if the index was built in memory
   std::optional<gpt_cache> cache = {};  ///< if the index was read from a cache

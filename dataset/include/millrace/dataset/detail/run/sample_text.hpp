@@ -6,8 +6,8 @@
 
 namespace millrace::dataset {
 
-/// Bytes [offset, offset + bytes) of a data file. `file` is an index into a list of files; in a
-/// row, it is the index of the source.
+/// Bytes [offset, offset + bytes) of a data file. `file` is an index into a list of files. In a
+/// row, this index is the index of the source.
 struct file_range {
   std::int64_t file = 0;
   std::uint64_t offset = 0;
@@ -31,12 +31,12 @@ struct sample_text {
   std::int64_t real = 0;        ///< number of tokens in all parts
   std::vector<row_part> parts;  ///< sorted by `at`; the rest of the row is padding
 
-  /// Offsets where documents begin, followed by seq_len, as in `fill_cu_seqlens`; none is repeated.
-  /// Empty if not requested.
+  /// Offsets where documents begin, followed by seq_len, as in `fill_cu_seqlens` but without
+  /// repeated offsets. Empty if not requested.
   std::vector<std::int32_t> boundaries;
 
-  /// Packed rows only: document_ends[i] is the offset where the document before boundaries[i] ends
-  /// and its padding begins; document_ends[0] is 0.
+  /// Packed rows only: document_ends[i] is the offset where the document that precedes
+  /// boundaries[i] ends and its padding begins; document_ends[0] is 0.
   std::vector<std::int32_t> document_ends;
 
   friend bool operator==(const sample_text&, const sample_text&) = default;

@@ -29,7 +29,7 @@ struct record_place {
 class source_documents {
  public:
   /// @param prefix  path without `.bin` and `.idx`; works if neither file can be mapped
-  /// @throws io_error, format_error  as index_columns, document_sources::find
+  /// @throws io_error, format_error  as `index_columns` and `document_sources::find`
   explicit source_documents(std::filesystem::path prefix)
       : prefix_(std::move(prefix)),
         search_(index_columns(prefix_)),
@@ -41,13 +41,13 @@ class source_documents {
   formats::dtype type() const noexcept { return search_.columns().type(); }
   std::int64_t document_count() const noexcept { return search_.columns().document_count(); }
 
-  /// The document that contains a sequence. O(log documents).
+  /// The document that contains a sequence. Takes O(log documents) time.
   /// @pre 0 <= sequence < the number of sequences
   /// @throws format_error  no document contains it.
   std::int64_t document_of(std::int64_t sequence) const { return search_.document_of(sequence); }
 
   /// @pre 0 <= document < document_count()
-  /// @throws format_error  as document_search::sequences_of
+  /// @throws format_error  as `document_search::sequences_of`
   sequence_range sequences_of(std::int64_t document) const {
     return search_.sequences_of(document);
   }
@@ -59,7 +59,7 @@ class source_documents {
     return search_.first_token_of(sequence);
   }
 
-  /// The sequence that contains a token of the stream. O(log sequences).
+  /// The sequence that contains a token of the stream. Takes O(log sequences) time.
   /// @pre 0 <= token < the number of tokens
   /// @throws format_error  no sequence contains it.
   std::int64_t sequence_of(std::int64_t token) const { return search_.sequence_of(token); }

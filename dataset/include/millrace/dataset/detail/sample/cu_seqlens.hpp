@@ -18,18 +18,20 @@ namespace millrace::dataset {
 
 /// The result of `fill_cu_seqlens`.
 struct cu_seqlens_size {
-  std::int64_t entries = 0;     ///< count from the leading 0 to the first seq_len, inclusive
+  std::int64_t entries = 0;     ///< number of entries from the leading 0 to the first seq_len
   std::int32_t max_seqlen = 0;  ///< length of the longest document's part of the row
   friend bool operator==(const cu_seqlens_size&, const cu_seqlens_size&) = default;
 };
 
-/// Each piece is a separate document. This is Megatron's rule; its "documents" are sequences.
+/// A predicate for `fill_cu_seqlens` that makes each piece a separate document. This is Megatron's
+/// rule, because Megatron calls each sequence a document.
 struct pieces_apart {
   bool operator()(const piece&, const piece&) const noexcept { return false; }
 };
 
-/// A predicate: true if a piece continues the document of the previous piece. Pieces must be in
-/// stored order; a document may have several sequences. A view: the dataset must outlive it.
+/// A predicate that returns true if a piece continues the document of the previous piece. Pieces
+/// must be in stored order; a document may have several sequences. A view: the dataset must outlive
+/// it.
 class MILLRACE_EXPORT same_document {
  public:
   explicit same_document(const indexed_dataset& data) noexcept : data_(&data) {}
@@ -47,8 +49,8 @@ class MILLRACE_EXPORT same_document {
 ///
 ///   pieces of 3, 4 and 2 tokens, seq_len 8, an extra token      0 3 7 8 8 8 8 8 8
 ///
-/// An empty piece repeats a boundary. If `out` has no room for all repeated boundaries, none of
-/// them is written.
+/// An empty piece repeats a boundary. If `out` does not have room for all repeated boundaries, no
+/// repeated boundary is written.
 ///
 /// @param joined  joined(before, after) is true if `after` continues the document of `before`
 /// @param out     [seq_len + 1]
@@ -65,7 +67,7 @@ fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_
 template <class Id>
 void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> position_ids);
 
-/// Joins the boundaries of the rows of a micro-batch, for kernels that take the rows concatenated,
+/// Joins the boundaries of the rows of a micro-batch, for kernels that take the concatenated rows,
 /// [1, rows * seq_len]. Takes each row's boundaries up to its first seq_len and adds the offset of
 /// the row. There is a single boundary between one row and the next.
 ///
@@ -80,7 +82,7 @@ MILLRACE_EXPORT std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows,
 
 namespace detail {
 
-/// Writes the boundaries; omits repeated ones unless `twice` is true. Returns false if the
+/// Writes the boundaries. Omits repeated boundaries unless `twice` is true. Returns false if the
 /// boundaries do not fit.
 template <class Joined>
 bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::int64_t limit,
@@ -96,12 +98,13 @@ bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::in
     const bool empty = at == begin;
     begin = at;
     const auto end = static_cast<std::int32_t>(std::min(at, limit));
-    // A last document that has only the extra token gets no boundary.
+    // If the last document has only the extra token, it gets no boundary.
     if (end == out[entries - 1] && !(twice && empty)) continue;
     if (entries == out.size()) return false;
     out[entries++] = end;
   }
-  // Padding belongs to the last document, or is a document by itself if there is none.
+  // Padding belongs to the last document. If there is no document, the padding is a document by
+  // itself.
   if (out[entries - 1] < seq_len) {
     if (entries == 1) ++entries;
     out[entries - 1] = static_cast<std::int32_t>(seq_len);
@@ -117,7 +120,7 @@ fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_
                 std::span<std::int32_t> out, const Joined& joined) {
   assert(0 < seq_len && seq_len <= std::numeric_limits<std::int32_t>::max());
   assert(static_cast<std::int64_t>(out.size()) == seq_len + 1);
-  std::int64_t limit = extra_token ? -1 : 0;  // the extra token is the last one
+  std::int64_t limit = extra_token ? -1 : 0;  // exclude the extra token, which is the last token
   for (const piece& p : pieces) limit += p.tokens;
   limit = std::clamp<std::int64_t>(limit, 0, seq_len);
   std::size_t entries = 0;

@@ -9,11 +9,12 @@
 
 namespace millrace::dataset {
 
-/// An id that no token has, for tokenizers without the special token in question.
+/// An id that no token has, for tokenizers that lack a special token.
 inline constexpr std::int64_t no_token = std::numeric_limits<std::int64_t>::min();
 
-/// Options that determine how the fields of a sample are made from its text: those of Megatron's
-/// GPTDatasetConfig, with Megatron's defaults. Document ends are found by token value (`eod`).
+/// Options that determine how the fields of a sample are made from its text. They are the options
+/// of Megatron's GPTDatasetConfig, with the same defaults. Document ends are found by token value
+/// (`eod`).
 struct field_options {
   bool extra_token = true;            ///< a text has seq_len + 1 tokens; otherwise seq_len
   bool reset_position_ids = false;    ///< positions restart at 0 after each eod
@@ -23,16 +24,18 @@ struct field_options {
   std::int64_t pad = -1;  ///< see `pad_id`
 };
 
-/// The pad id of a dataset, chosen like Megatron's GPTDataset: the tokenizer's pad id, unless a
-/// special token has the same id; otherwise -1, an id that no token has. If the tokenizer's pad id
-/// is used, every token of the dataset that equals it counts as padding: input 0, label 0, no loss.
+/// Returns the pad id of a dataset, chosen like Megatron's GPTDataset: the tokenizer's pad id,
+/// unless a special token has the same id; otherwise -1, an id that no token has. If the
+/// tokenizer's pad id is used, every token of the dataset with this id counts as padding: input 0,
+/// label 0, no loss.
 ///
-/// @param pad              the tokenizer's pad id, if it has one. A tokenizer can lack one in two
-///                         ways, and Megatron fails for one of them when it has to pad; here both
-///                         give -1.
-/// @param special_tokens   eos and eod, or all special tokens except pad if the tokenizer lists
-///                         them
-/// @param allow_ambiguous  keep a pad id that is also a special token's id: its labels get no loss
+/// @param pad              the tokenizer's pad id, or nullopt if it has none. Megatron
+///                         distinguishes two kinds of tokenizers without a pad id, and for one of
+///                         them it fails when it has to pad; here, both kinds give -1.
+/// @param special_tokens   all special tokens except pad if the tokenizer lists them, otherwise eos
+///                         and eod
+/// @param allow_ambiguous  if true, uses the tokenizer's pad id even if it is also the id of a
+///                         special token; labels with this id then get no loss
 inline std::int64_t pad_id(std::optional<std::int64_t> pad,
                            std::span<const std::int64_t> special_tokens,
                            bool allow_ambiguous = false) noexcept {

@@ -26,10 +26,9 @@ struct sample_fields {
 
 /// Fills in the fields of one sample from its text, in one pass. Does not allocate; thread-safe.
 ///
-/// The fields are the same as those of Megatron's GPTDataset, with one exception: Megatron releases
-/// before 0.16 have a bug that this function does not copy. Without the options reset_position_ids,
-/// reset_attention_mask and eod_mask_loss, those releases reuse the loss mask of the first sample,
-/// including its padding, for all later samples.
+/// The fields are the same as those of Megatron's GPTDataset, except for a bug in Megatron before
+/// 0.16: without the options reset_position_ids, reset_attention_mask and eod_mask_loss, those
+/// releases reuse the loss mask of the first sample, including its padding, for all later samples.
 ///
 /// @param text     [seq_len + extra_token], as filled by `gather`
 /// @param real     number of tokens from the dataset, as returned by `gather`; the rest is padding
@@ -39,7 +38,8 @@ template <class Token, class Id>
 void fill_fields(std::span<const Token> text, std::int64_t real, std::int64_t seq_len,
                  const field_options& options, const sample_fields<Id>& out);
 
-/// The parts of `out` for tokens `first` to `first + count - 1`; empty fields remain empty.
+/// Returns the parts of the fields in `out` for tokens `first` to `first + count - 1`. Empty fields
+/// remain empty.
 template <class Id>
 sample_fields<Id> part_of(const sample_fields<Id>& out, std::int64_t first, std::int64_t count);
 
@@ -57,7 +57,8 @@ struct comparable_id {
   bool exists;
 };
 
-/// Reference implementation, token by token. The loops below do the same for many tokens at a time.
+/// The reference implementation: it processes one token at a time. The loops below do the same for
+/// many tokens at a time.
 template <class Id>
 class field_writer {
  public:
@@ -83,11 +84,11 @@ class field_writer {
  private:
   const field_options& options_;
   const sample_fields<Id>& out_;
-  std::int64_t start_ = 0;  // index of the token from which positions count
+  std::int64_t start_ = 0;  // index of the token that has position 0
 };
 
-// The loops below have separate versions without the comparisons, because usually no token can
-// equal the pad id.
+// Each loop below has a separate version without comparisons with the pad id, because usually no
+// token can equal that id.
 template <class Token, class Id>
 void fill_ids(const Token* __restrict text, comparable_id<Token> pad, Id* __restrict out,
               std::size_t count) noexcept {
@@ -128,9 +129,9 @@ void fill_count(Id first, Id* __restrict out, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Id>(first + static_cast<Id>(i));
 }
 
-/// Fills in the positions of tokens [first, last), none of which is padding. Position 0 is token
-/// `start`. Returns the `start` of the tokens that follow. Goes token by token only in blocks of 32
-/// that contain an eod.
+/// Fills in the positions of tokens [first, last), which must not include padding. Token `start`
+/// has position 0. Returns the `start` of the tokens that follow. Processes tokens one by one only
+/// in blocks of 32 tokens that contain an eod.
 template <class Token, class Id>
 std::int64_t fill_positions(const Token* text, std::int64_t first, std::int64_t last,
                             std::int64_t start, comparable_id<Token> eod, Id* out) noexcept {
@@ -162,8 +163,8 @@ void fill_fields(std::span<const Token> text, std::int64_t real, std::int64_t se
   const detail::comparable_id<Token> position_eod(options.reset_position_ids ? options.eod
                                                                              : no_token);
   detail::field_writer<Id> slow(options, out);
-  // A block stays in the L1 cache while each field is made from it. For every token before `whole`,
-  // both the token and its label are from the dataset.
+  // A block stays in the L1 cache while each field is made from it. Every token before `whole` is
+  // from the dataset, and so is its label.
   constexpr std::int64_t block = 512;
   const std::int64_t whole = std::clamp<std::int64_t>(real - 1, 0, seq_len);
   for (std::int64_t first = 0; first < whole; first += block) {

@@ -20,8 +20,9 @@ namespace millrace::dataset {
 /// The tokens of a piece, without a copy.
 ///
 /// @pre 0 <= p.sequence < data.sequence_count()
-/// @throws format_error  the sequence has too few tokens, e.g. if the piece is from a table that
-///                       was built for another index; or as for `indexed_dataset::sequence`.
+/// @throws format_error  the sequence has too few tokens, for example because the piece is from a
+///                       table that was built for another index; or as for
+///                       `indexed_dataset::sequence`.
 MILLRACE_EXPORT token_view view_of(const indexed_dataset& data, const piece& p);
 
 /// Total number of tokens in the pieces.
@@ -31,11 +32,11 @@ inline std::int64_t token_count(std::span<const piece> pieces) noexcept {
   return tokens;
 }
 
-/// Fills in the text of a sample: the tokens of its pieces, concatenated, then `pad` up to the end
-/// of `out`. Does not allocate; thread-safe.
+/// Fills in the text of a sample: first the concatenated tokens of its pieces, then `pad` up to the
+/// end of `out`. Does not allocate; thread-safe.
 ///
-/// If T cannot represent `pad` (e.g. -1 in uint16), the padding is zeros. `fill_fields` recognizes
-/// the padding by the returned number of tokens.
+/// If T cannot represent `pad` (e.g. -1 in uint16), zeros are used for padding. The returned number
+/// of tokens tells `fill_fields` where the padding begins.
 ///
 /// @param out  T is the stored token type or a wider one, as in `token_view::copy_to`
 /// @return the number of tokens from the dataset
@@ -49,7 +50,7 @@ std::int64_t gather(const indexed_dataset& data, std::span<const piece> pieces, 
 
 namespace detail {
 
-/// `id` as T; 0 if T cannot represent it.
+/// Returns `id` as a T, or 0 if T cannot represent it.
 template <class T>
 constexpr T id_or_zero(std::int64_t id) noexcept {
   return static_cast<std::int64_t>(static_cast<T>(id)) == id ? static_cast<T>(id) : T{};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <millrace/dataset/state.hpp>
 #include <millrace/detail/export.hpp>
@@ -39,9 +40,11 @@ struct joint_identity {
 /// commas. Datasets without a `.meta` are assumed to match.
 ///
 /// @param state  `data` has the prefixes; this function sets `root` in each, and `tokenizer`
+/// @param how_to_allow  the advice at the end of the error: how the caller's user allows several
 /// @throws config_error  datasets of two tokenizers; the message names one of each
 /// @throws format_error, io_error  as identify_source
-MILLRACE_EXPORT joint_identity identify_sources(dataset::run_state& state,
-                                                bool allow_several_tokenizers = false);
+MILLRACE_EXPORT joint_identity
+identify_sources(dataset::run_state& state, bool allow_several_tokenizers = false,
+                 std::string_view how_to_allow = "set allow_several_tokenizers");
 
 }  // namespace millrace::loader

@@ -36,12 +36,13 @@ struct verify_report {
     const auto number = [](std::int64_t n) { return std::to_string(n); };
     std::string line = std::string("verify ") + name_of(mode);
     if (mode == verify_mode::off) return line;
-    line += ": of " + number(blocks) + " blocks " + number(touched) + " checked at first touch, " +
-            number(scrubbed) + " by the scrubber" + (scrubbed_all ? " (all of its part)" : "") +
-            ", " + number(left) + " left to it; " + number(bad) + " bad";
+    line += ": " + number(blocks) + " blocks: " + number(touched) + " checked at first touch, " +
+            number(scrubbed) + " checked by the scrubber" +
+            (scrubbed_all ? " (all of its part)" : "") + ", " + number(left) +
+            " left to the scrubber; " + number(bad) + " bad";
     if (files_without_sum > 0) {
       line += "; " + number(files_without_sum) + " of " + number(files) +
-              " files have no .sum, such as " + without_sum;
+              " files have no .sum, e.g. " + without_sum;
     }
     if (found > 0) line += "; " + number(found) + " findings, the first: " + findings.front().what;
     return line;

@@ -58,14 +58,14 @@ inline boost::program_options::options_description tokenizer_flags() {
       "e.g. cl100k");
   add("tiktoken-num-special-tokens", number(),
       "number of ids before the first rank (default: 1000)");
-  add("tokenizer-sentencepiece-legacy", "refused: texts are not split at special tokens first");
+  add("tokenizer-sentencepiece-legacy", "not supported: would split texts at special tokens first");
   add("no-tokenizer-sentencepiece-ignore-extra-whitespaces", "keep runs of spaces");
   add("tokenizer-hf-no-include-special-tokens", "omit the tokens that a template adds");
   add("null-tokenizer-eod-id", number(), "end-of-document id (default: vocab-size - 1)");
-  add("null-tokenizer-pad-id", number(), "accepted but unused: nothing is padded here");
-  add("vocab-extra-ids", number(), "refused: use --tokenizer-special-tokens");
-  add("tokenizer-hf-no-use-fast", "refused: only fast tokenizers are supported");
-  add("trust-remote-code", "refused: code from a tokenizer's folder is never run");
+  add("null-tokenizer-pad-id", number(), "accepted but unused: millrace pads nothing");
+  add("vocab-extra-ids", number(), "not supported: use --tokenizer-special-tokens");
+  add("tokenizer-hf-no-use-fast", "not supported: only fast tokenizers are");
+  add("trust-remote-code", "not supported: code from a tokenizer's folder is never run");
   return group;
 }
 
