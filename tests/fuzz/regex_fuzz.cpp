@@ -9,7 +9,7 @@
 
 #include <simdjson.h>
 
-#include "composed/unencodable_text.hpp"
+#include "composed/interfaces.hpp"
 #include "regex/regex.hpp"
 
 namespace {

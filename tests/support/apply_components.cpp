@@ -18,10 +18,9 @@
 
 #include <millrace/error.hpp>
 
-#include "composed/unencodable_text.hpp"
+#include "composed/interfaces.hpp"
 #include "hugging_face/json_node.hpp"
-#include "hugging_face/read_normalizer.hpp"
-#include "hugging_face/read_pre_tokenizer.hpp"
+#include "hugging_face/read_components.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "bpe/shared_pretoken_cache.hpp"
 #include "split/certain_cut.hpp"
 #include "text/token_index.hpp"
-#include "unicode/neighbours.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "bpe/pretoken_cache.hpp"
 #include "composed/interfaces.hpp"
-#include "split/word_splitter.hpp"
+#include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {
 

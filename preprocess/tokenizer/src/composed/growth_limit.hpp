@@ -8,9 +8,16 @@
 #include <string>
 #include <string_view>
 
-#include "composed/unencodable_text.hpp"
+#include <millrace/error.hpp>
 
 namespace millrace::tokenizer::detail {
+
+/// Thrown for a text that cannot be encoded. Normalizers and pre-tokenizers cannot return a fault,
+/// so they throw this. composed_tokenizer turns it into an encode_fault.
+class unencodable_text : public error {
+ public:
+  explicit unencodable_text(const std::string& problem) : error(problem) {}
+};
 
 /// Limits the output that the steps of a tokenizer produce for one text. The limit is 32 times the
 /// size of the text in bytes plus 1 MiB (2^20), counted in bytes or in ids.

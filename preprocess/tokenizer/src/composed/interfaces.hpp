@@ -9,10 +9,11 @@
 #include <string>
 #include <string_view>
 
+#include <millrace/error.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "composed/growth_limit.hpp"
-#include "split/instruction_set.hpp"
+#include "split/splitters.hpp"
 
 /// Interfaces of the parts of a composed_tokenizer. Loaders provide the parts.
 namespace millrace::tokenizer::detail {

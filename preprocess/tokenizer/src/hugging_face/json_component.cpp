@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
 #include "json/json_place.hpp"
-#include "messages/in_quotes.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -59,7 +59,7 @@ simdjson::dom::element json_component::need(const char* name) const {
   const auto found = find(name);
   if (!found) {
     fail((type_.empty() ? "an object" : std::string(type_)) + " without the field " +
-         in_quotes(name));
+         formats::in_quotes(name));
   }
   return *found;
 }
@@ -98,7 +98,7 @@ std::uint32_t json_component::character(const char* name) const {
     const code_point point = code_point_at(value, 0);
     if (point.size_bytes == value.size()) return point.value;
   }
-  fail_at(name, "is " + in_quotes(value) + ", expected one character");
+  fail_at(name, "is " + formats::in_quotes(value) + ", expected one character");
 }
 
 std::size_t json_component::size_or(const char* name, std::size_t value) const {
@@ -137,7 +137,8 @@ json_component::pattern json_component::pattern_of(const char* name) const {
 void json_component::expect_only(std::initializer_list<std::string_view> names) const {
   for (const simdjson::dom::key_value_pair field : object_) {
     if (field.key == "type" || std::ranges::find(names, field.key) != names.end()) continue;
-    fail(std::string(type_) + " with a field " + in_quotes(field.key) + ", which is unknown here");
+    fail(std::string(type_) + " with a field " + formats::in_quotes(field.key) +
+         ", which is unknown here");
   }
 }
 

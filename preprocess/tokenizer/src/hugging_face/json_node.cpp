@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
 #include "json/json_place.hpp"
-#include "json/wide_integers.hpp"
-#include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -87,7 +86,7 @@ std::optional<json_node> json_node::find(std::string_view key) const {
 
 json_node json_node::at(std::string_view key) const {
   if (auto found = find(key)) return *found;
-  fail("an entry " + in_quotes(key) + " is missing");
+  fail("an entry " + formats::in_quotes(key) + " is missing");
 }
 
 bool json_node::flag(const char* key, bool otherwise) const {

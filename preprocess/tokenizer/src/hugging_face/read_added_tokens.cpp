@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
-#include "composed/unencodable_text.hpp"
-#include "messages/in_quotes.hpp"
+#include "composed/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -25,7 +25,7 @@ std::string normalized_content(const added_token& token, const normalizer* norma
     }
     return std::string(content);
   } catch (const unencodable_text& e) {
-    throw config_error("the added token " + in_quotes(token.content) +
+    throw config_error("the added token " + formats::in_quotes(token.content) +
                        " cannot be normalized: " + e.what());
   }
 }
@@ -73,7 +73,7 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
     if (id == token_index::none) {
       id = next++;
       if (id < model_end_ && taken_[static_cast<std::size_t>(id)]) {
-        return "the added token " + in_quotes(token.content) + " gets the id " +
+        return "the added token " + formats::in_quotes(token.content) + " gets the id " +
                std::to_string(id) + ", which is another token's, as ids have gaps";
       }
       if (id > max_token_id) return "there are too many tokens";
@@ -140,13 +140,14 @@ added_token_finders make_finders(std::vector<added_token> tokens, const normaliz
     }
     std::string content = normalized_content(token, normal);
     if (content.empty()) {
-      throw config_error("the added token " + in_quotes(token.content) +
+      throw config_error("the added token " + formats::in_quotes(token.content) +
                          " is nothing once it is normalized; with it the reference never ends");
     }
     const auto [same, is_new] = spelled.emplace(content, token.content);
     if (!is_new) {
-      throw config_error("the added tokens " + in_quotes(same->second) + " and " +
-                         in_quotes(token.content) + " are the same once they are normalized, so " +
+      throw config_error("the added tokens " + formats::in_quotes(same->second) + " and " +
+                         formats::in_quotes(token.content) +
+                         " are the same once they are normalized, so " +
                          "that it is a matter of chance which one a text has");
     }
     token.content = std::move(content);

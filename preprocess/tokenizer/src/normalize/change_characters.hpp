@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "composed/growth_limit.hpp"
-#include "unicode/append_code_point.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -7,9 +7,9 @@
 
 #include "split/r50k_group.hpp"
 #include "text/byte_alphabet.hpp"
-#include "unicode/append_code_point.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

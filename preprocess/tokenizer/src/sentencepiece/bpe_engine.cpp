@@ -9,12 +9,10 @@
 
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/fragment_cache.hpp"
-#include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/piece_merger.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "sentencepiece/text_front.hpp"
-#include "unicode/neighbours.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -14,7 +14,6 @@
 #include <millrace/io/file_mapping.hpp>
 
 #include "composed/added_tokens.hpp"
-#include "composed/chosen_eod.hpp"
 #include "composed/composed_tokenizer.hpp"
 #include "sentencepiece/extra_spaces.hpp"
 #include "sentencepiece/model_file.hpp"

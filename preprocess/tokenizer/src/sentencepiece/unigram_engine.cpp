@@ -13,7 +13,6 @@
 
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/fragment_cache.hpp"
-#include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "sentencepiece/text_front.hpp"

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "split/families.hpp"
 #include "split/splitters.hpp"
 #include "split/windowed_splitter.hpp"
-#include "split/with_family.hpp"
 
 // Each function names its own instruction sets. If compiler flags set them for the whole file, the
 // compiler could also use them in inline functions from headers. Other machines could not run

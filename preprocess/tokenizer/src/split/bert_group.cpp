@@ -4,11 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include "unicode/append_code_point.hpp"
-#include "unicode/bert_chinese.hpp"
 #include "unicode/normalization.hpp"
 #include "unicode/reference_sets.hpp"
 #include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "split/walk.hpp"
+#include "split/window.hpp"
 #include "unicode/code_point_set.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -77,5 +78,17 @@ struct bert_group {
     return run.at_end || run.last == run.begin || text[run.last] != ' ' ? run.end : run.last;
   }
 };
+
+/// Like bert_group::end, but finds the cuts of a window (up to 64 bytes of text) at once.
+template <class Isa, apart Apart>
+[[gnu::always_inline]] inline cuts cuts_of(bert_group<Apart>, const window& w) noexcept {
+  static_assert(bert_group<Apart>::alone == kind::number);
+  const mask body = w.letter | w.number;
+  mask starts = (w.number | (w.letter & ~(w.letter << 1))) & ~(w.blank << 1);
+  starts |= w.space & (~(w.space << 1) | (w.blank & (body >> 1)));
+  if (w.at_end) return {starts, w.valid, true, 0};
+  const mask decided = w.valid & through_lowest(last_run(w.space, w.valid));
+  return {starts, decided, false, resume_in(w.letter, w, decided)};
+}
 
 }  // namespace millrace::tokenizer::detail

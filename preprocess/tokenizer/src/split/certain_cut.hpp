@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "split/bloom_group.hpp"
-#include "split/deepseek_coder_group.hpp"
+#include "split/local_cuts.hpp"
 #include "split/splitters.hpp"
 #include "unicode/unicode_classes.hpp"
 

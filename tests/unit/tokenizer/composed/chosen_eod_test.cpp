@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "composed/chosen_eod.hpp"
+#include "composed/composed_tokenizer.hpp"
 
 #include <gtest/gtest.h>
 

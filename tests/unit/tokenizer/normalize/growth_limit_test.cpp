@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hugging_face/read_normalizer.hpp"
+#include "hugging_face/read_components.hpp"
 #include "normalize/normalizers.hpp"
 #include "support/charsmap_builder.hpp"
 

@@ -14,7 +14,7 @@
 #include "normalize/normalizers.hpp"
 #include "pre_tokenize/stages.hpp"
 #include "support/seed.hpp"
-#include "unicode/append_code_point.hpp"
+#include "unicode/utf8.hpp"
 #include "unit/tokenizer/split/pieces.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "support/seed.hpp"
-#include "unicode/append_code_point.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/unicode_classes.hpp"
 #include "unicode/utf8.hpp"
