@@ -19,7 +19,7 @@
 #include "merge/merge.hpp"
 #include "merge/shuffle_documents.hpp"
 #include "output/dataset_paths.hpp"
-#include "process/stop_signals.hpp"
+#include "process/stop_flag.hpp"
 #include "watch/summary.hpp"
 
 namespace {

@@ -15,7 +15,7 @@
 #include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "watch/estimate.hpp"
-#include "watch/tokenizer_choice.hpp"
+#include "watch/summary.hpp"
 
 namespace millrace::preprocess {
 

@@ -9,8 +9,8 @@
 #include <millrace/command/text.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
 
-#include "watch/bar_text.hpp"
 #include "watch/dry_run.hpp"
+#include "watch/progress.hpp"
 
 namespace millrace::preprocess {
 namespace {

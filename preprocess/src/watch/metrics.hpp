@@ -13,10 +13,26 @@
 
 #include <millrace/io/detail/unique_fd.hpp>
 
-#include "watch/metrics_text.hpp"
-#include "watch/progress_state.hpp"
+#include "watch/progress.hpp"
 
 namespace millrace::preprocess {
+
+/// One sample of a run's metrics.
+struct metrics_sample {
+  progress_state state = {};
+  double unix_seconds = 0;        ///< Unix time
+  double seconds = 0;             ///< seconds since the run began
+  std::uint64_t total_bytes = 0;  ///< size of all inputs on disk; 0 if unknown
+  bool finished = false;          ///< the run succeeded
+};
+
+/// Returns a sample as one JSON object on one line. Rates are averages since `before`, which is an
+/// earlier sample of the same run, or an empty one.
+std::string metrics_json(const metrics_sample& now, const metrics_sample& before);
+
+/// Returns a sample in Prometheus's text format: each metric with its HELP and TYPE. It has no
+/// rates, because Prometheus computes them.
+std::string metrics_prometheus(const metrics_sample& now);
 
 enum class metrics_format : std::uint8_t {
   json,        ///< empties the file, then appends one JSON line per sample

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/line_splitter.hpp"
+#include "input/line_ends.hpp"
 
 #include <gtest/gtest.h>
 

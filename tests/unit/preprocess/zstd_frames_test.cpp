@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/zstd_window.hpp"
+#include "input/zstd_frames.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/line_count.hpp"
+#include "input/line_ends.hpp"
 
 #include <algorithm>
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "output/growth_forecast.hpp"
+#include "output/space_guard.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

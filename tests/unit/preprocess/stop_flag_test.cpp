@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/stop_signals.hpp"
+#include "process/stop_flag.hpp"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <string>
 
-#include "process/stop_flag.hpp"
 #include "support/child_process.hpp"
 
 namespace millrace::preprocess {
