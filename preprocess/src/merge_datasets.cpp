@@ -20,7 +20,7 @@
 #include "merge/shuffle_documents.hpp"
 #include "output/dataset_paths.hpp"
 #include "process/stop_flag.hpp"
-#include "watch/summary.hpp"
+#include "report/summary.hpp"
 
 namespace {
 

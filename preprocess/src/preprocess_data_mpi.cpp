@@ -16,13 +16,13 @@
 #include "mpi/mpi_job.hpp"
 #include "mpi/rank_group.hpp"
 #include "process/stop_flag.hpp"
+#include "report/metrics.hpp"
+#include "report/progress.hpp"
+#include "report/summary.hpp"
 #include "run/options.hpp"
 #include "run/output_names.hpp"
 #include "run/run_options.hpp"
 #include "run/usable_resources.hpp"
-#include "watch/metrics.hpp"
-#include "watch/progress.hpp"
-#include "watch/summary.hpp"
 
 namespace {
 

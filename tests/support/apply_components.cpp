@@ -18,7 +18,7 @@
 
 #include <millrace/error.hpp>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/json_node.hpp"
 #include "hugging_face/read_components.hpp"
 

@@ -13,20 +13,21 @@
 namespace millrace::preprocess {
 namespace {
 
-struct file_kind {
+struct compressed_kind {
   compression compressed_with;
   std::string_view suffix;
   std::string_view first_bytes;
 };
-constexpr std::array<file_kind, 4> file_kinds = {{{compression::gzip, ".gz", "1f 8b"},
-                                                  {compression::zstd, ".zst", "28 b5 2f fd"},
-                                                  {compression::bzip2, ".bz2", "42 5a 68 (BZh)"},
-                                                  {compression::xz, ".xz", "fd 37 7a 58 5a 00"}}};
+constexpr std::array<compressed_kind, 4> compressed_kinds = {
+    {{compression::gzip, ".gz", "1f 8b"},
+     {compression::zstd, ".zst", "28 b5 2f fd"},
+     {compression::bzip2, ".bz2", "42 5a 68 (BZh)"},
+     {compression::xz, ".xz", "fd 37 7a 58 5a 00"}}};
 
-const file_kind* find(compression compressed_with) {
+const compressed_kind* find(compression compressed_with) {
   const auto* const found =
-      std::ranges::find(file_kinds, compressed_with, &file_kind::compressed_with);
-  return found == file_kinds.end() ? nullptr : found;
+      std::ranges::find(compressed_kinds, compressed_with, &compressed_kind::compressed_with);
+  return found == compressed_kinds.end() ? nullptr : found;
 }
 
 }  // namespace
@@ -54,12 +55,12 @@ compression compression_of(std::span<const std::byte> head) {
 }
 
 compression compression_of_suffix(std::string_view suffix) {
-  const auto* const found = std::ranges::find(file_kinds, suffix, &file_kind::suffix);
-  return found == file_kinds.end() ? compression::none : found->compressed_with;
+  const auto* const found = std::ranges::find(compressed_kinds, suffix, &compressed_kind::suffix);
+  return found == compressed_kinds.end() ? compression::none : found->compressed_with;
 }
 
 std::string_view first_bytes_of(compression compressed_with) {
-  const file_kind* found = find(compressed_with);
+  const compressed_kind* found = find(compressed_with);
   return found == nullptr ? "" : found->first_bytes;
 }
 

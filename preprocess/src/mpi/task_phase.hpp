@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "mpi/rank_group.hpp"
-#include "watch/progress.hpp"
-#include "watch/summary.hpp"
+#include "report/progress.hpp"
+#include "report/summary.hpp"
 
 namespace millrace::preprocess {
 

@@ -9,7 +9,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "composed/composed_tokenizer.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "file_advice.hpp"
 #include "gpt2/gpt2_tokenizer.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"

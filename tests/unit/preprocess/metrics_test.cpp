@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/metrics.hpp"
+#include "report/metrics.hpp"
 
 #include <fcntl.h>
 #include <simdjson.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/progress.hpp"
+#include "report/progress.hpp"
 
 #include <chrono>
 #include <limits>

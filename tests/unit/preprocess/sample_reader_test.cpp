@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/sample_reader.hpp"
+#include "report/sample_reader.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include "bpe/byte_merges.hpp"
 #include "bpe/merge_table.hpp"
 #include "bpe/token_table.hpp"
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "split/splitters.hpp"
 #include "unicode/utf8.hpp"
 

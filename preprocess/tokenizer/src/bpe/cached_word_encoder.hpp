@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "bpe/pretoken_cache.hpp"
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {

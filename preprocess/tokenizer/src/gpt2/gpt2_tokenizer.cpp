@@ -16,7 +16,7 @@
 #include <millrace/formats/detail/sha256.hpp>
 
 #include "bpe/byte_bpe_engine.hpp"
-#include "composed/composed_tokenizer.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "gpt2/gpt2_files.hpp"
 #include "split/splitters.hpp"
 #include "text/byte_alphabet.hpp"

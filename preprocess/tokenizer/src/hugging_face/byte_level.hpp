@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/json_node.hpp"
 #include "hugging_face/read_model.hpp"
 

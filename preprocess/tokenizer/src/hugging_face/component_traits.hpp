@@ -14,7 +14,7 @@
 namespace millrace::tokenizer::detail {
 
 /// Returns the pattern that cuts raw text into units which the normalizer and the pre-tokenizer of
-/// a tokenizer.json process independently (bert_group explains why). A unit_engine can then use
+/// a tokenizer.json process independently (bert_matcher explains why). A unit_engine can then use
 /// these components. Such a pattern exists for BERT's components, and for components that do not
 /// look beyond the next white space. For other components, returns std::nullopt.
 ///

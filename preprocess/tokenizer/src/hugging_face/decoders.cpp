@@ -13,7 +13,7 @@
 #include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/utf8.hpp>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/read_components.hpp"
 #include "text/byte_alphabet.hpp"
 #include "unicode/utf8.hpp"

@@ -15,7 +15,7 @@
 #include <millrace/formats/detail/utf8.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "composed/composed_tokenizer.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "hugging_face/tokenizer_file.hpp"
 #include "hugging_face/tokenizer_folder.hpp"
 #include "text/text_file.hpp"

@@ -7,7 +7,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/json_node.hpp"
 #include "normalize/normalizers.hpp"
 #include "pre_tokenize/piece_stage.hpp"

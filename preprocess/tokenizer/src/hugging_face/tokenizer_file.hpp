@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "composed/composed_tokenizer.hpp"
-#include "composed/interfaces.hpp"
+#include "core/composed_tokenizer.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
 #include "hugging_face/json_node.hpp"
 #include "hugging_face/read_added_tokens.hpp"

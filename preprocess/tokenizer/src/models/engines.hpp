@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "models/word_models.hpp"
 #include "pre_tokenize/pre_tokenizer.hpp"
 #include "split/splitters.hpp"

@@ -3,7 +3,7 @@
 
 #include <millrace/formats/detail/in_quotes.hpp>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "regex/alphabet.hpp"
 #include "regex/pattern_tree.hpp"
 #include "unicode/utf8.hpp"

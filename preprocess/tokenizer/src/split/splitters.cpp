@@ -3,7 +3,7 @@
 
 #include <cassert>
 
-#include "split/families.hpp"
+#include "split/patterns.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -35,14 +35,14 @@ bool can_run(instruction_set set) noexcept {
 namespace {
 
 // A splitter that calls the walkers (walk.hpp) directly. Works on any machine.
-template <class Family>
+template <class Matcher>
 class walking_splitter final : public word_splitter {
  public:
   std::size_t next_ends(std::string_view section, std::size_t begin,
                         std::span<std::size_t> ends) const noexcept override {
     std::size_t count = 0;
     while (count < ends.size() && begin < section.size()) {
-      begin = Family::end(section, begin);
+      begin = Matcher::end(section, begin);
       ends[count++] = begin;
     }
     return count;

@@ -9,12 +9,12 @@
 #include <span>
 #include <string_view>
 
-#include "split/bert_group.hpp"
-#include "split/cl100k_group.hpp"
-#include "split/deepseek_group.hpp"
-#include "split/local_cuts.hpp"
-#include "split/o200k_group.hpp"
-#include "split/r50k_group.hpp"
+#include "split/bert_matcher.hpp"
+#include "split/cl100k_matcher.hpp"
+#include "split/deepseek_matcher.hpp"
+#include "split/local_matchers.hpp"
+#include "split/o200k_matcher.hpp"
+#include "split/r50k_matcher.hpp"
 #include "split/window.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -41,11 +41,11 @@ inline std::uint8_t kinds_of_range(const kind_tables& tables, std::size_t first,
   return shared;
 }
 
-template <class Group>
+template <class Matcher>
 kind_tables make_kind_tables() noexcept {
   kind_tables tables;
   for (std::uint32_t point = 0; point < tables.by_point.size(); ++point) {
-    tables.by_point[point] = static_cast<std::uint8_t>(Group::kinds(point) & Group::used_kinds);
+    tables.by_point[point] = static_cast<std::uint8_t>(Matcher::kinds(point) & Matcher::used_kinds);
   }
   for (std::size_t byte = 0; byte < 0x80; ++byte) tables.by_byte[byte] = tables.by_point[byte];
   for (std::size_t byte = 0xC0; byte < 0x100; ++byte) {
@@ -90,7 +90,7 @@ struct read_window {
 }
 
 /// Looks up, one by one, the characters whose first byte does not determine their kinds.
-template <class Group>
+template <class Matcher>
 [[gnu::always_inline]] inline void set_varied_kinds(std::array<std::uint8_t, 64>& each,
                                                     std::string_view section, std::size_t at,
                                                     mask varied,
@@ -99,14 +99,14 @@ template <class Group>
     const auto i = static_cast<std::size_t>(std::countr_zero(varied));
     const std::uint32_t point = code_point_at(section, at + i).value;
     each[i] = point < tables.by_point.size() ? tables.by_point[point]
-                                             : static_cast<std::uint8_t>(Group::kinds(point));
+                                             : static_cast<std::uint8_t>(Matcher::kinds(point));
   }
 }
 
 /// Converts the masks of `w` from one bit per byte to one bit per character.
-template <class Isa, class Group>
+template <class Isa, class Matcher>
 [[gnu::always_inline]] inline void gather_masks(window& w, mask leads) noexcept {
-  constexpr unsigned used = Group::used_kinds;
+  constexpr unsigned used = Matcher::used_kinds;
   w.letter = Isa::gather(w.letter, leads);
   w.number = Isa::gather(w.number, leads);
   w.space = Isa::gather(w.space, leads);
@@ -117,23 +117,23 @@ template <class Isa, class Group>
   if ((used & kind::han) != 0) w.han = Isa::gather(w.han, leads);
   w.ascii = Isa::gather(w.ascii, leads);
   w.blank = Isa::gather(w.blank, leads);
-  if (Group::uses_slash) w.slash = Isa::gather(w.slash, leads);
+  if (Matcher::uses_slash) w.slash = Isa::gather(w.slash, leads);
   if (w.apostrophe == 0) return;
   w.apostrophe = Isa::gather(w.apostrophe, leads);
   w.contraction2 = Isa::gather(w.contraction2, leads);
   w.contraction3 = Isa::gather(w.contraction3, leads);
 }
 
-template <class Group>
+template <class Matcher>
 [[gnu::noinline]] std::size_t walked_end(std::string_view section, std::size_t at) noexcept {
-  return Group::end(section, at);
+  return Matcher::end(section, at);
 }
 
 /// Splits a section one window at a time. If a window has no decided cut and no place to resume,
 /// the walker (walk.hpp) finds the next cut.
 ///
 /// Isa provides:
-///   read<Group>(section, at, tables) -> read_window
+///   read<Matcher>(section, at, tables) -> read_window
 ///   write(bits, at, out): writes `at` plus the position of each bit, in ascending order. It
 ///                         may write more values, up to a multiple of 8, and writes at least
 ///                         `least_room` values.
@@ -141,15 +141,15 @@ template <class Group>
 ///
 /// This function and all of Isa are inlined into a function that is compiled for the instruction
 /// set.
-template <class Isa, class Group>
+template <class Isa, class Matcher>
 [[gnu::always_inline]] inline std::size_t windowed_ends(std::string_view section, std::size_t at,
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
   std::size_t count = 0;
   std::size_t word = at;  // where the pretoken that contains the window's first byte begins
   while (count < ends.size() && at < section.size()) {
-    const read_window read = Isa::template read<Group>(section, at, tables);
-    const cuts found = cuts_of<Isa>(Group{}, read.chars);
+    const read_window read = Isa::template read<Matcher>(section, at, tables);
+    const cuts found = cuts_of<Isa>(Matcher{}, read.chars);
     mask starts = found.starts & found.decided & ~mask{1};
     mask resume = found.resume & ~mask{1};
     if (!read.one_byte_each) {
@@ -160,7 +160,7 @@ template <class Isa, class Group>
       if (resume != 0) {
         at += static_cast<std::size_t>(std::countr_zero(resume));
       } else {
-        at = word = walked_end<Group>(section, word);
+        at = word = walked_end<Matcher>(section, word);
         ends[count++] = at;
       }
       continue;

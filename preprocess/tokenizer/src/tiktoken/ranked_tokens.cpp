@@ -123,7 +123,7 @@ class merged_pairs {
   std::vector<std::uint64_t> bitmap_;
 };
 
-struct piece {
+struct token_piece {
   std::size_t begin;
   std::int32_t id;
 };
@@ -182,7 +182,7 @@ class deriver {
   const ranked_tokens* tokens_;
   const std::array<std::int32_t, 256>* byte_ids_;
   merged_pairs pairs_;
-  std::vector<piece> pieces_;          // pieces of one token
+  std::vector<token_piece> pieces_;    // pieces of one token
   std::vector<std::int32_t> results_;  // entry i: the token that pieces i and i + 1 merge to
 };
 

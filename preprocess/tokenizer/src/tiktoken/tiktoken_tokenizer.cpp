@@ -18,7 +18,7 @@
 #include <millrace/io/file_mapping.hpp>
 
 #include "bpe/byte_bpe_engine.hpp"
-#include "composed/composed_tokenizer.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "tiktoken/megatron_vocab.hpp"
 #include "tiktoken/ranked_tokens.hpp"
 #include "tiktoken/special_tables.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "composed/growth_limit.hpp"
+#include "core/growth_limit.hpp"
 
 #include <functional>
 #include <string>

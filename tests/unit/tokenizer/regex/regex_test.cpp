@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
