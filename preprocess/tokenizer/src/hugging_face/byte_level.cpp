@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "bpe/byte_bpe_engine.hpp"
-#include "hugging_face/json_component.hpp"
 #include "split/splitters.hpp"
 #include "text/byte_alphabet.hpp"
 

@@ -8,7 +8,6 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
 
-#include "hugging_face/json_component.hpp"
 #include "normalize/normalizers.hpp"
 #include "pre_tokenize/stages.hpp"
 #include "regex/pattern_tree.hpp"

@@ -8,7 +8,6 @@
 
 #include <millrace/formats/detail/in_quotes.hpp>
 
-#include "hugging_face/reference_number.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hugging_face/reference_number.hpp"
+#include "hugging_face/json_node.hpp"
 
 #include <gtest/gtest.h>
 
