@@ -28,7 +28,7 @@
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "record/giant_record.hpp"
-#include "watch/summary.hpp"
+#include "report/summary.hpp"
 
 namespace {
 

@@ -24,7 +24,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "hugging_face/regex_components.hpp"
+#include "hugging_face/read_components.hpp"
 #include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {

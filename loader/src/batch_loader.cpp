@@ -26,7 +26,7 @@
 #include <millrace/loader/detail/pipeline.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
 #include <millrace/loader/detail/ranks/context_slices.hpp>
-#include <millrace/loader/detail/run_description.hpp>
+#include <millrace/loader/detail/state.hpp>
 #include <millrace/loader/detail/telemetry/telemetry.hpp>
 #include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/options.hpp>

@@ -19,8 +19,8 @@
 #include "merge/merge.hpp"
 #include "merge/shuffle_documents.hpp"
 #include "output/dataset_paths.hpp"
-#include "process/stop_signals.hpp"
-#include "watch/summary.hpp"
+#include "process/stop_flag.hpp"
+#include "report/summary.hpp"
 
 namespace {
 

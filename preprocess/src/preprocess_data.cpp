@@ -9,16 +9,16 @@
 
 #include "input/input_plan.hpp"
 #include "output/committer.hpp"
-#include "process/stop_signals.hpp"
+#include "process/stop_flag.hpp"
+#include "report/dry_run.hpp"
+#include "report/metrics.hpp"
+#include "report/progress.hpp"
+#include "report/summary.hpp"
 #include "run/options.hpp"
 #include "run/output_names.hpp"
 #include "run/pipeline.hpp"
-#include "run/test_hooks.hpp"
-#include "run/usable_memory.hpp"
-#include "watch/dry_run.hpp"
-#include "watch/metrics.hpp"
-#include "watch/progress.hpp"
-#include "watch/summary.hpp"
+#include "run/run_options.hpp"
+#include "run/usable_resources.hpp"
 
 namespace {
 

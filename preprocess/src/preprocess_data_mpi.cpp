@@ -12,17 +12,17 @@
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input/input_plan.hpp"
+#include "input/task_split.hpp"
 #include "mpi/mpi_job.hpp"
 #include "mpi/rank_group.hpp"
-#include "mpi/task_count.hpp"
-#include "process/stop_signals.hpp"
+#include "process/stop_flag.hpp"
+#include "report/metrics.hpp"
+#include "report/progress.hpp"
+#include "report/summary.hpp"
 #include "run/options.hpp"
 #include "run/output_names.hpp"
-#include "run/test_hooks.hpp"
-#include "run/usable_memory.hpp"
-#include "watch/metrics.hpp"
-#include "watch/progress.hpp"
-#include "watch/summary.hpp"
+#include "run/run_options.hpp"
+#include "run/usable_resources.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include <millrace/error.hpp>
 
-#include "gpt2/merges_txt.hpp"
+#include "gpt2/gpt2_files.hpp"
 
 /// If a file is accepted, every merge in it joins known tokens. If the file is refused, the error
 /// offset is within the file.

@@ -9,7 +9,7 @@
 
 #include <simdjson.h>
 
-#include "composed/unencodable_text.hpp"
+#include "core/interfaces.hpp"
 #include "regex/regex.hpp"
 
 namespace {

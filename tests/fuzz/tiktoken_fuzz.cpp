@@ -4,8 +4,7 @@
 #include <string>
 
 #include "bpe/merge_table.hpp"
-#include "tiktoken/rank_file.hpp"
-#include "tiktoken/rank_merges.hpp"
+#include "tiktoken/ranked_tokens.hpp"
 
 /// If a file is accepted, every merge is consistent: the bytes of its two parts, joined, are the
 /// bytes of its result. If the file is refused, the error offset is within the file.

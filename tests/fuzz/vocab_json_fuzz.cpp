@@ -6,7 +6,7 @@
 
 #include <millrace/error.hpp>
 
-#include "gpt2/vocab_json.hpp"
+#include "gpt2/gpt2_files.hpp"
 
 /// If a file is accepted, its entries are sorted by id and their tokens are distinct. If the file
 /// is refused, the error offset is within the file.

@@ -28,7 +28,7 @@ from hugging_face_against_reference import REFUSED, ask_driver, text_of, tokeniz
 
 TEXTS = 12
 NAMES = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
-# The classes of class_tokens.cpp, some that are refused, and some unknown ones.
+# The classes of folder_class.cpp, some that are refused, and some unknown ones.
 STEMS = """Bert ConvBert DPRContextEncoder DPRQuestionEncoder DPRReader DistilBert Electra LayoutLM LayoutLMv2 Lxmert MobileBert Realm
     RetriBert Splinter SqueezeBert Deberta DebertaV2 Albert RemBert FNet BigBird Bart Barthez Blenderbot Camembert LED LayoutLMv3
     LayoutXLM Longformer MarkupLM Mvp Roberta XLMRoberta MPNet Funnel XLNet T5 Udop Pegasus Reformer OpenAIGPT Llama

@@ -19,10 +19,9 @@
 
 #include <millrace/error.hpp>
 
-#include "composed/unencodable_text.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/json_node.hpp"
-#include "hugging_face/read_normalizer.hpp"
-#include "hugging_face/read_pre_tokenizer.hpp"
+#include "hugging_face/read_components.hpp"
 
 namespace {
 

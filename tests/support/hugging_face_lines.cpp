@@ -20,7 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "hugging_face/bert_word_piece.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "split/instruction_set.hpp"
+#include "split/splitters.hpp"
 
 namespace millrace::test {
 

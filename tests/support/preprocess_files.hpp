@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "input/input_plan.hpp"
+#include "report/progress.hpp"
 #include "run/pipeline.hpp"
 #include "support/paths.hpp"
-#include "watch/progress.hpp"
 
 /// Preprocesses files in this process, without running the program preprocess_data.
 namespace millrace::test {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "input/block_readers.hpp"
 #include "input/block_source.hpp"
-#include "input/span_reader.hpp"
 #include "record/record_parser.hpp"
 #include "support/paths.hpp"
 

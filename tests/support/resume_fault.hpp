@@ -19,7 +19,7 @@
 
 #include <millrace/formats/detail/crc32c.hpp>
 
-#include "input/compression.hpp"
+#include "input/file_format.hpp"
 #include "support/compress_with.hpp"
 #include "support/compressed.hpp"
 #include "support/paths.hpp"

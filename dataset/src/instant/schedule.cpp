@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <millrace/dataset/detail/instant/blend_slots.hpp>
-#include <millrace/dataset/detail/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include <millrace/dataset/detail/megatron/decimal_size.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +9,6 @@
 #include <string_view>
 #include <system_error>
 
-#include <millrace/dataset/detail/megatron/decimal_size.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/utf8.hpp>
@@ -184,6 +184,26 @@ MILLRACE_INLINE python_json python_json_reader::read_number() {
 
 MILLRACE_INLINE python_json read_python_json(std::string_view text) {
   return detail::python_json_reader(text).whole();
+}
+
+MILLRACE_INLINE bool is_beyond_one(std::string_view number) noexcept {
+  if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
+  const std::size_t e = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view digits = number.substr(0, e);
+  const auto point = static_cast<std::int64_t>(std::min(digits.find('.'), digits.size()));
+  const auto first = static_cast<std::int64_t>(digits.find_first_of("123456789"));
+  // The exponent of the first nonzero digit, plus 1: 0 for 0.5, 1 for 5.
+  const std::int64_t places = first < point ? point - first : point - first + 1;
+  std::string_view power = number.substr(e);
+  if (power.empty()) return places > 0;
+  power.remove_prefix(power.size() > 1 && power[1] == '+' ? 2 : 1);
+  std::int64_t exponent = 0;
+  const char* const end = power.data() + power.size();
+  const bool is_small = std::from_chars(power.data(), end, exponent).ec == std::errc();
+  // Clamp larger exponents. No text has as many digits as this limit.
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  if (!is_small) exponent = power.starts_with('-') ? -most : most;
+  return std::clamp(exponent, -most, most) + places > 0;
 }
 
 }  // namespace millrace::dataset

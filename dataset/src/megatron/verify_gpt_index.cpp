@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset/detail/instant/index_columns.hpp>
 #include <millrace/dataset/detail/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
-#include <millrace/dataset/detail/megatron/length_column.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -119,7 +119,7 @@ class auditor {
       // dropped between the last sample before these steps and the first sample after them.
       if (!lengths_.has_passes()) continue;
       for (std::size_t s = 0; s < to.size(); ++s) {
-        for (const sample_range& each : to[s].dropped) {
+        for (const sample_span& each : to[s].dropped) {
           touch(static_cast<std::int64_t>(s), each.first, each.last, pass);
         }
       }
@@ -134,15 +134,15 @@ class auditor {
   }
 
   /// Samples of one source in a range of positions.
-  struct sample_range {
+  struct sample_span {
     std::int64_t first;
     std::int64_t last;
     const std::string* why = nullptr;
   };
   struct turned {
-    std::vector<sample_range> here;
-    std::vector<sample_range> dropped;
-    std::vector<sample_range> again;
+    std::vector<sample_span> here;
+    std::vector<sample_span> dropped;
+    std::vector<sample_span> again;
   };
   using sample_turns = std::vector<turned>;  // [source]
 
@@ -165,7 +165,7 @@ class auditor {
   static const std::string& why_of(const explained_positions& each) noexcept { return each.why; }
 
   template <class Range>
-  void put(const std::vector<Range>& ranges, std::vector<sample_range> turned::*list,
+  void put(const std::vector<Range>& ranges, std::vector<sample_span> turned::*list,
            sample_turns& to) {
     const auto add = [&](const Range& from, std::int64_t source, std::int64_t first,
                          std::int64_t last) {
@@ -204,31 +204,31 @@ class auditor {
   /// Returns false if `full()`.
   bool count_others(std::int64_t source, counts& here) {
     struct known {
-      sample_range samples;
+      sample_span samples;
       coverage* to;
     };
     // `at` never throws, because `turns_` has an entry for the pass of every round in `counts_`.
     const turned& turns = turns_.at(here.pass)[static_cast<std::size_t>(source)];
-    const auto in_round = [&](sample_range range) {
+    const auto in_round = [&](sample_span range) {
       range.first = std::max(range.first, here.round.first);
       range.last = std::max(range.first, std::min(range.last, here.round.last));
       return range;
     };
     std::vector<known> all;
-    for (const sample_range& each : turns.here) {
-      const sample_range range = in_round(each);
+    for (const sample_span& each : turns.here) {
+      const sample_span range = in_round(each);
       if (range.first < range.last) all.push_back({range, nullptr});
     }
-    const auto each_of = [&](const std::vector<sample_range>& ranges, const auto& add) {
-      for (const sample_range& each : ranges) {
-        const sample_range range = in_round(each);
+    const auto each_of = [&](const std::vector<sample_span>& ranges, const auto& add) {
+      for (const sample_span& each : ranges) {
+        const sample_span range = in_round(each);
         if (range.first < range.last) add(range);
       }
     };
     // Add all reasons first, because adding a reason may move the coverages in memory.
-    each_of(turns.dropped, [&](const sample_range& each) { (void)of(here.dropped, *each.why); });
-    each_of(turns.again, [&](const sample_range& each) { (void)of(here.again, *each.why); });
-    each_of(turns.dropped, [&](const sample_range& each) {
+    each_of(turns.dropped, [&](const sample_span& each) { (void)of(here.dropped, *each.why); });
+    each_of(turns.again, [&](const sample_span& each) { (void)of(here.again, *each.why); });
+    each_of(turns.dropped, [&](const sample_span& each) {
       all.push_back({each, &of(here.dropped, *each.why)});
     });
     std::ranges::sort(all, {}, [](const known& each) { return each.samples.first; });
@@ -249,7 +249,7 @@ class auditor {
     }
     if (!add_all(k, here.round.last, here.elsewhere)) return false;
     bool fits = true;
-    each_of(turns.again, [&](const sample_range& each) {
+    each_of(turns.again, [&](const sample_span& each) {
       fits = fits && add_all(each.first, each.last, of(here.again, *each.why));
     });
     return fits;

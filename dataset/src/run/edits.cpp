@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <millrace/dataset/detail/run_limits.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

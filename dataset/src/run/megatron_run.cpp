@@ -16,11 +16,10 @@
 #include <millrace/dataset/detail/megatron/blend_plan.hpp>
 #include <millrace/dataset/detail/megatron/blend_recipe.hpp>
 #include <millrace/dataset/detail/megatron/blend_rounding.hpp>
-#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/gpt_index.hpp>
 #include <millrace/dataset/detail/megatron/gpt_order.hpp>
 #include <millrace/dataset/detail/megatron/large_array.hpp>
-#include <millrace/dataset/detail/megatron/length_column.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/detail/open_pool.hpp>
 #include <millrace/dataset/detail/run/megatron_sources.hpp>

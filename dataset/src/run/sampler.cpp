@@ -15,11 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/detail/instant/schedule.hpp>
 #include <millrace/dataset/detail/megatron/cyclic_layout.hpp>
-#include <millrace/dataset/detail/megatron/data_share.hpp>
 #include <millrace/dataset/detail/run/batch_steps.hpp>
 #include <millrace/dataset/detail/run/edited_stream.hpp>
-#include <millrace/dataset/detail/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/dataset/detail/run_limits.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/json.hpp>
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/memory/cpu_list.hpp>
-#include <millrace/loader/detail/memory/system_files.hpp>
 
 namespace millrace::loader {
 

@@ -20,7 +20,6 @@
 #include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/memory/memory_kind.hpp>
 #include <millrace/loader/detail/memory/memory_policy.hpp>
-#include <millrace/loader/detail/memory/system_files.hpp>
 
 namespace millrace::loader::detail {
 

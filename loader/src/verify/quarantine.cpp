@@ -19,7 +19,7 @@
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/loader/detail/verify/finding.hpp>
+#include <millrace/loader/detail/verify/verify_report.hpp>
 
 namespace millrace::loader {
 

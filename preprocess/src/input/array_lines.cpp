@@ -9,7 +9,7 @@
 
 #include <millrace/error.hpp>
 
-#include "input/foreign_format.hpp"
+#include "input/file_format.hpp"
 #include "input/json_text.hpp"
 #include "input/line_ends.hpp"
 

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "input/block_readers.hpp"
 #include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
 #include "input/seekable_input.hpp"
-#include "input/sequential_reader.hpp"
 
 namespace millrace::preprocess {
 

@@ -13,7 +13,7 @@
 
 #include <boost/iostreams/filter/zlib.hpp>
 
-#include "input/zstd_header.hpp"
+#include "input/zstd_frames.hpp"
 
 namespace millrace::preprocess {
 namespace {

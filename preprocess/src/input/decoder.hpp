@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "input/compression.hpp"
-#include "input/zstd_window.hpp"
+#include "input/file_format.hpp"
+#include "input/zstd_frames.hpp"
 
 namespace millrace::preprocess {
 

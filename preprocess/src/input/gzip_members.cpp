@@ -9,7 +9,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "input/decoder.hpp"
-#include "input/little_endian.hpp"
+#include "input/zstd_frames.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -14,7 +14,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "input/foreign_format.hpp"
+#include "input/file_format.hpp"
 #include "input/input_arguments.hpp"
 
 namespace millrace::preprocess {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "input/compression.hpp"
-#include "input/zstd_window.hpp"
+#include "input/file_format.hpp"
+#include "input/zstd_frames.hpp"
 
 namespace millrace::preprocess {
 

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "input/block_source.hpp"
@@ -61,5 +63,21 @@ task_share whole_share(std::span<const input_file> inputs);
 /// The prefix of a task's outputs, such as PREFIX_00003-of-00016. merge_datasets merges datasets
 /// with such names in task order.
 std::filesystem::path task_prefix(std::filesystem::path prefix, const task_id& id);
+
+/// Parses `--task`: `I/N` with 0 <= I < N, or `slurm`. For `slurm`, I and N come from the
+/// environment variables that Slurm sets for an element of an array job, or for a process of a job.
+///
+/// @param variable  returns the value of an environment variable, or null; usually std::getenv
+/// @throws config_error  the flag has neither form, or Slurm's variables are missing or invalid.
+task_id task_of(std::string_view flag, const std::function<const char*(const char*)>& variable);
+
+/// Returns the number of tasks that the processes of a job share: one per 32 MiB of the inputs on
+/// disk, but at least 1 and at most 4096. The number depends only on the inputs, so a job with
+/// another number of processes resumes the same tasks.
+///
+/// There are usually many more tasks than processes. Each process does one task after another, so
+/// all processes finish at about the same time. A task is so large that its fixed cost, a few
+/// fsyncs, is small in comparison.
+std::int64_t task_count(std::span<const input_file> inputs);
 
 }  // namespace millrace::preprocess

@@ -21,7 +21,7 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "merge/merge_folder.hpp"
+#include "merge/merge.hpp"
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
 #include "merge/merged_layout.hpp"

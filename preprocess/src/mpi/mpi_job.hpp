@@ -7,10 +7,10 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "mpi/rank_group.hpp"
+#include "report/metrics.hpp"
+#include "report/progress.hpp"
+#include "report/summary.hpp"
 #include "run/run_options.hpp"
-#include "watch/metrics.hpp"
-#include "watch/progress.hpp"
-#include "watch/summary.hpp"
 
 namespace millrace::preprocess {
 

@@ -9,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "mpi/task_progress.hpp"
 #include "run/pipeline.hpp"
 
 namespace millrace::preprocess {

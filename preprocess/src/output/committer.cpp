@@ -8,7 +8,7 @@
 
 #include <millrace/formats/detail/crc32c.hpp>
 
-#include "input/line_count.hpp"
+#include "input/line_ends.hpp"
 #include "output/bad_record_line.hpp"
 #include "process/stop_flag.hpp"
 

@@ -7,7 +7,6 @@
 #include <millrace/formats/dtype.hpp>
 
 #include "output/part_joiner.hpp"
-#include "output/partition_files.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -14,7 +14,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "output/dataset_paths.hpp"
-#include "output/partition_files.hpp"
+#include "output/part_joiner.hpp"
 
 namespace millrace::preprocess {
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,5 +49,23 @@ class part_joiner {
   std::optional<io::file_mapping> src_;  // P.src of parts_[part_], once it is needed
   std::optional<formats::src_view> places_;
 };
+
+/// Largest number of partitions. More would need more open files than most machines allow.
+inline constexpr int most_partitions = 1024;
+
+/// Returns the prefix of a partition, such as PREFIX.part-00003 for a dataset PREFIX. The names of
+/// a partition's files always end in `.partial`, because partitions never become final.
+std::filesystem::path part_prefix(std::filesystem::path prefix, std::size_t partition);
+
+/// Removes the partition files of this dataset that this run or earlier runs left. An earlier run
+/// may have had any number of partitions.
+///
+/// @throws io_error  the files cannot be removed.
+void remove_part_files(const std::filesystem::path& prefix);
+
+/// Makes sure that the partitions of all keys can be written at the same time.
+///
+/// @throws config_error  the limit on open files is too low and cannot be raised.
+void expect_room_for_partitions(std::size_t keys, std::size_t partitions);
 
 }  // namespace millrace::preprocess

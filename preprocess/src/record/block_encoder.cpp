@@ -6,7 +6,7 @@
 
 #include <millrace/formats/detail/crc32c.hpp>
 
-#include "input/line_splitter.hpp"
+#include "input/line_ends.hpp"
 #include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {

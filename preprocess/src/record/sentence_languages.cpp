@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "record/sentence_languages.hpp"
+#include "record/sentence_splitter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-
-#include "record/sentence_splitter.hpp"
 
 namespace millrace::preprocess {
 namespace {

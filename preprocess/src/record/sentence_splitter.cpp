@@ -14,8 +14,6 @@
 #include <millrace/error.hpp>
 #include <millrace/io/detail/unique_handle.hpp>
 
-#include "record/sentence_languages.hpp"
-
 namespace millrace::preprocess {
 namespace {
 

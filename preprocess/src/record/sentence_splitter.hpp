@@ -59,4 +59,9 @@ std::string_view sentence_splitter_words();
 /// The version of ICU, such as "72.1"; empty in a build without ICU.
 std::string icu_version();
 
+/// Returns the ICU locale of a language that `--lang` names, such as "de" for "german".
+///
+/// @throws config_error  there is no such language; the message lists the available ones.
+std::string_view locale_of_language(std::string_view language);
+
 }  // namespace millrace::preprocess

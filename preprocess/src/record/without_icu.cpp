@@ -2,7 +2,6 @@
 // Replaces sentence_splitter.cpp in a build without ICU.
 #include <millrace/error.hpp>
 
-#include "record/sentence_languages.hpp"
 #include "record/sentence_splitter.hpp"
 
 namespace millrace::preprocess {

@@ -8,7 +8,7 @@
 #include <millrace/command/text.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "output/partition_files.hpp"
+#include "output/part_joiner.hpp"
 #include "output/space_guard.hpp"
 #include "process/stop_flag.hpp"
 #include "run/run_identity.hpp"

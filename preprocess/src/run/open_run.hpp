@@ -12,12 +12,12 @@
 #include "output/committer.hpp"
 #include "process/stage_times.hpp"
 #include "record/block_encoder.hpp"
+#include "report/metrics.hpp"
+#include "report/progress.hpp"
 #include "run/checkpointer.hpp"
 #include "run/journal.hpp"
 #include "run/run_options.hpp"
 #include "run/stages.hpp"
-#include "watch/metrics.hpp"
-#include "watch/progress.hpp"
 
 namespace millrace::preprocess {
 

@@ -14,15 +14,14 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
-#include "input/compression.hpp"
-#include "input/zstd_window.hpp"
-#include "output/partition_files.hpp"
-#include "record/sentence_languages.hpp"
+#include "input/file_format.hpp"
+#include "input/task_split.hpp"
+#include "input/zstd_frames.hpp"
+#include "output/part_joiner.hpp"
 #include "record/sentence_splitter.hpp"
 #include "record/text_key.hpp"
 #include "run/output_names.hpp"
-#include "run/task_flag.hpp"
-#include "run/usable_cores.hpp"
+#include "run/usable_resources.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "report/metrics.hpp"
 #include "run/run_options.hpp"
-#include "watch/metrics.hpp"
 
 namespace millrace::preprocess {
 

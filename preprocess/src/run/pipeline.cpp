@@ -14,8 +14,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "output/output_check.hpp"
-#include "output/partition_files.hpp"
-#include "run/abandoned_run.hpp"
+#include "output/part_joiner.hpp"
 #include "run/journal.hpp"
 #include "run/open_run.hpp"
 #include "run/output_names.hpp"

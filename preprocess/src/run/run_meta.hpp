@@ -13,9 +13,9 @@
 
 #include "output/dataset_writer.hpp"
 #include "record/block_encoder.hpp"
+#include "report/summary.hpp"
 #include "run/journal.hpp"
 #include "run/run_options.hpp"
-#include "watch/summary.hpp"
 
 /// Reports about the outputs of a run: P.meta and the summary.
 namespace millrace::preprocess {

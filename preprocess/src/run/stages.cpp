@@ -17,7 +17,7 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
-#include "input/span_reader.hpp"
+#include "input/block_readers.hpp"
 #include "process/stop_flag.hpp"
 #include "record/giant_record.hpp"
 

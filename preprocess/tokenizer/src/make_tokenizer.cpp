@@ -9,15 +9,13 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "composed/chosen_eod.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "file_advice.hpp"
 #include "gpt2/gpt2_tokenizer.hpp"
-#include "hugging_face/bert_word_piece.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
 #include "regex/pcre2_pattern.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
-#include "simple/byte_level_tokenizer.hpp"
-#include "simple/null_tokenizer.hpp"
+#include "simple/simple_tokenizers.hpp"
 #include "tiktoken/tiktoken_tokenizer.hpp"
 
 namespace millrace::tokenizer {

@@ -17,7 +17,7 @@
 #include <millrace/dataset/detail/megatron/blend_plan.hpp>
 #include <millrace/dataset/detail/megatron/blend_recipe.hpp>
 #include <millrace/dataset/detail/megatron/data_flags.hpp>
-#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/gpt_index.hpp>
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 

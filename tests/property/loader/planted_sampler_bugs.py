@@ -21,7 +21,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import planted_bugs  # noqa: E402
 
 SOURCES = ("src/run/sampler.cpp", "src/run/batch_steps.cpp", "src/run/edited_stream.cpp", "src/run/edits.cpp",
-           "src/megatron/cyclic_layout.cpp", "src/megatron/data_share.cpp")
+           "src/megatron/cyclic_layout.cpp")
 TEST = "tests/property/dataset/sampler_model_test.cpp"
 
 # See planted_bugs.py.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/detail/run_description.hpp>
+#include <millrace/loader/detail/state.hpp>
 
 #include <chrono>
 #include <filesystem>

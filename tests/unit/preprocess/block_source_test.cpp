@@ -15,7 +15,7 @@
 #include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "input/span_reader.hpp"
+#include "input/block_readers.hpp"
 #include "support/compressed.hpp"
 #include "support/naive_lines.hpp"
 #include "support/paths.hpp"

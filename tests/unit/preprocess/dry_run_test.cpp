@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/dry_run.hpp"
+#include "report/dry_run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/estimate.hpp"
+#include "report/estimate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 
 #include <millrace/error.hpp>
 
-#include "merge/bad_record_shift.hpp"
 #include "merge/merge.hpp"
+#include "merge/merge_sidecars.hpp"
 #include "output/bad_record_line.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/summary.hpp"
+#include "report/summary.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/task_split.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <millrace/error.hpp>
 
-#include "run/task_flag.hpp"
 #include "support/compressed.hpp"
 #include "support/paths.hpp"
 
@@ -152,4 +151,23 @@ TEST(TaskFlag, SaysWhatIsWrongWithSlurmsNumbers) {
 }
 
 }  // namespace
+
+namespace {
+
+std::vector<input_file> files_of(std::size_t count, std::uint64_t bytes_each) {
+  return std::vector<input_file>(count, {.path = "a", .size_bytes = bytes_each});
+}
+
+TEST(TaskCount, GrowsWithTheBytesOfAllInputsUpToALimit) {
+  constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
+  EXPECT_EQ(task_count({}), 1);
+  EXPECT_EQ(task_count(files_of(3, 0)), 1);
+  EXPECT_EQ(task_count(files_of(1, 63 * mebibyte)), 1);
+  EXPECT_EQ(task_count(files_of(4, 16 * mebibyte)), 2);
+  EXPECT_EQ(task_count(files_of(1000, 32 * mebibyte)), 1000);
+  EXPECT_EQ(task_count(files_of(10, std::uint64_t{1} << 40)), 4096);
+}
+
+}  // namespace
+
 }  // namespace millrace::preprocess

@@ -14,14 +14,14 @@
 #include "bpe/shared_pretoken_cache.hpp"
 #include "split/certain_cut.hpp"
 #include "text/token_index.hpp"
-#include "unicode/neighbours.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 // The immutable state that all encoders share.
-struct compiled {
-  explicit compiled(byte_bpe_vocabulary given)
+struct byte_bpe_tables {
+  explicit byte_bpe_tables(byte_bpe_vocabulary given)
       : vocabulary(std::move(given)),
         merges(vocabulary.byte_ids, std::move(vocabulary.merges), vocabulary.tokens),
         seams(vocabulary.tokens) {
@@ -68,7 +68,7 @@ struct compiled {
 
 class byte_bpe_encoder final : public section_encoder {
  public:
-  byte_bpe_encoder(const compiled& model, const word_splitter& splitter, instruction_set set,
+  byte_bpe_encoder(const byte_bpe_tables& model, const word_splitter& splitter, instruction_set set,
                    std::size_t cache_bytes, shared_pretoken_cache& shared)
       : model_(&model),
         splitter_(&splitter),
@@ -233,7 +233,7 @@ class byte_bpe_encoder final : public section_encoder {
     return {.ids = {&whole_, 1}, .whole_only = true};
   }
 
-  const compiled* model_;
+  const byte_bpe_tables* model_;
   const word_splitter* splitter_;
   byte_merger merger_;
   std::int32_t whole_ = 0;  // the token that merge() found
@@ -261,7 +261,7 @@ class byte_bpe_engine final : public section_engine {
   }
 
  private:
-  compiled model_;
+  byte_bpe_tables model_;
   pattern pretokens_;
   std::unique_ptr<const word_splitter> splitter_;
   instruction_set set_;

@@ -4,13 +4,17 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bpe/byte_merges.hpp"
 #include "bpe/merge_table.hpp"
 #include "bpe/token_table.hpp"
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "split/splitters.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -32,5 +36,22 @@ struct byte_bpe_vocabulary {
 std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary vocabulary,
                                                            pattern pretokens,
                                                            engine_tuning tuning = {});
+
+/// Concatenates the bytes of the tokens.
+class byte_detokenizer final : public detokenizer {
+ public:
+  explicit byte_detokenizer(token_table tokens) : tokens_(std::move(tokens)) {}
+
+  std::string decode(std::span<const std::int64_t> ids) const override {
+    std::string text;
+    for (const std::int64_t id : ids) {
+      text += tokens_.has(id) ? tokens_.bytes(id) : replacement_character;
+    }
+    return text;
+  }
+
+ private:
+  token_table tokens_;
+};
 
 }  // namespace millrace::tokenizer::detail

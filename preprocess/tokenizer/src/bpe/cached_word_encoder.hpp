@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "bpe/pretoken_cache.hpp"
-#include "composed/interfaces.hpp"
-#include "split/word_splitter.hpp"
+#include "core/interfaces.hpp"
+#include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bpe/seams.hpp"
 
+#include "unicode/utf8.hpp"
+
 namespace millrace::tokenizer::detail {
 namespace {
-
-bool is_continuation(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
 
 // The size in bytes of the UTF-8 character that begins with `lead`.
 std::size_t size_of_character(char lead) {

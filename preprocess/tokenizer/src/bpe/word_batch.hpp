@@ -8,7 +8,7 @@
 
 #include "bpe/pretoken_table.hpp"
 #include "bpe/seams.hpp"
-#include "split/instruction_set.hpp"
+#include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -12,17 +12,15 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/sha256.hpp>
 
 #include "bpe/byte_bpe_engine.hpp"
-#include "bpe/byte_detokenizer.hpp"
-#include "composed/composed_tokenizer.hpp"
-#include "gpt2/merges_txt.hpp"
-#include "gpt2/vocab_json.hpp"
-#include "messages/in_quotes.hpp"
-#include "messages/text_file.hpp"
+#include "core/composed_tokenizer.hpp"
+#include "gpt2/gpt2_files.hpp"
 #include "split/splitters.hpp"
 #include "text/byte_alphabet.hpp"
+#include "text/text_file.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -76,7 +74,7 @@ std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
     if (token.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
     if (token == end_of_text) continue;
     if (std::ranges::find(added, token, &added_token::content) != added.end()) {
-      throw config_error("special token " + in_quotes(token) + " occurs twice");
+      throw config_error("special token " + formats::in_quotes(token) + " occurs twice");
     }
     const auto present = std::ranges::find(entries, token, &vocab_entry::spelled);
     if (present != entries.end()) {
@@ -85,7 +83,7 @@ std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
       const auto id = std::max(highest + 1, static_cast<std::int32_t>(entry_count));
       const auto place = std::ranges::lower_bound(entries, id, {}, &vocab_entry::id);
       if (place != entries.end() && place->id == id) {
-        throw format_error(size_bytes, "the id that special token " + in_quotes(token) +
+        throw format_error(size_bytes, "the id that special token " + formats::in_quotes(token) +
                                            " would get, " + std::to_string(id) +
                                            ", belongs to another token");
       }
@@ -97,7 +95,7 @@ std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
   return added;
 }
 
-struct vocabulary {
+struct gpt2_vocabulary {
   std::vector<vocab_entry> entries;
   std::vector<added_token> added;  // a subset of the entries
   token_ids ids;                   // ids of the entries
@@ -105,8 +103,8 @@ struct vocabulary {
   std::int32_t end_of_text_id = 0;
 };
 
-vocabulary read_vocabulary(std::string_view json, const gpt2_options& options) {
-  vocabulary v;
+gpt2_vocabulary read_vocabulary(std::string_view json, const gpt2_options& options) {
+  gpt2_vocabulary v;
   v.entries = parse_vocab_json(json);
   const std::size_t entry_count = v.entries.size();
   v.end_of_text_id = end_of_text_of(v.entries, json.size());
@@ -123,7 +121,7 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
                                                const std::filesystem::path& merge_file,
                                                const gpt2_options& options) {
   std::string identity = "type GPT2BPETokenizer\n";
-  const vocabulary v = with_text_of(vocab_file, [&](std::string_view text) {
+  const gpt2_vocabulary v = with_text_of(vocab_file, [&](std::string_view text) {
     identity += "vocab_file " + formats::sha256_hex(text) + "\n";
     return read_vocabulary(text, options);
   });

@@ -6,8 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "hugging_face/any_component.hpp"
-#include "hugging_face/json_component.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

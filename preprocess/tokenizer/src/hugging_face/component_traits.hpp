@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-
 #include <simdjson.h>
+
+#include <optional>
+#include <string_view>
 
 #include "hugging_face/json_node.hpp"
 #include "split/splitters.hpp"
@@ -13,7 +14,7 @@
 namespace millrace::tokenizer::detail {
 
 /// Returns the pattern that cuts raw text into units which the normalizer and the pre-tokenizer of
-/// a tokenizer.json process independently (bert_group explains why). A unit_engine can then use
+/// a tokenizer.json process independently (bert_matcher explains why). A unit_engine can then use
 /// these components. Such a pattern exists for BERT's components, and for components that do not
 /// look beyond the next white space. For other components, returns std::nullopt.
 ///
@@ -33,5 +34,33 @@ bool may_move_the_start(simdjson::dom::element normalizer, simdjson::dom::elemen
 /// True if the second piece might also have offset 0. This can happen if the normalizer replaces
 /// one character with several, and an added token matches the first of these.
 bool may_split_the_start(simdjson::dom::element normalizer, simdjson::dom::element pre_tokenizer);
+
+/// True if `is` returns true for any component in `value`, which is a component or a list of
+/// components. Visits components in the order in which they apply, and visits a Sequence before its
+/// parts.
+/// @param is  takes a simdjson::dom::object
+template <class Is>
+bool any_component(simdjson::dom::element value, const Is& is) {
+  simdjson::dom::array list;
+  if (value.get(list) == simdjson::SUCCESS) {
+    for (const simdjson::dom::element each : list) {
+      if (any_component(each, is)) return true;
+    }
+    return false;
+  }
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return false;
+  if (is(object)) return true;
+  for (const auto [key, each] : object) {
+    if (each.is_array() && any_component(each, is)) return true;
+  }
+  return false;
+}
+
+/// The text of the entry `key`, or an empty text if the entry is missing or is not a text.
+inline std::string_view text_in(const simdjson::dom::object& component, const char* key) {
+  std::string_view text;
+  return component[key].get(text) == simdjson::SUCCESS ? text : std::string_view();
+}
 
 }  // namespace millrace::tokenizer::detail

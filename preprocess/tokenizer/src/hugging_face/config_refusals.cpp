@@ -8,8 +8,9 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "hugging_face/class_tokens.hpp"
-#include "messages/in_quotes.hpp"
+#include <millrace/formats/detail/in_quotes.hpp>
+
+#include "hugging_face/folder_class.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -135,7 +136,7 @@ void check_tokens(const json_node& entries, const std::unordered_set<std::string
       continue;
     }
     if (content.empty() || added.contains(std::string(content))) continue;
-    value.fail(in_quotes(key) + " is " + in_quotes(content) +
+    value.fail(formats::in_quotes(key) + " is " + formats::in_quotes(content) +
                ", which is not in added_tokens of tokenizer.json; whether transformers adds it "
                "depends on its version. Add it there");
   }

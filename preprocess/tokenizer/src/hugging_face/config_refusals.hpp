@@ -15,7 +15,7 @@ namespace millrace::tokenizer::detail {
 /// - classes that do not read tokenizer.json (`M2M100Tokenizer`, `XLMTokenizer`, ...), and classes
 ///   that create their own template (`NllbTokenizer`, `MBartTokenizer`, `WhisperTokenizer`, ...) or
 ///   their own pre-tokenizer (`RoFormerTokenizer`), all with or without the suffix `Fast`; also
-///   unknown classes (class_tokens.hpp)
+///   unknown classes (folder_class.hpp)
 /// - options of such classes: src_lang, tgt_lang, language, task, predict_timestamps,
 ///   legacy_behaviour
 /// - auto_map, from_slow, split_special_tokens, fix_mistral_regex

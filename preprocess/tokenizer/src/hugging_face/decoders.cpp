@@ -10,11 +10,11 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/utf8.hpp>
 
-#include "composed/interfaces.hpp"
-#include "hugging_face/read_normalizer.hpp"
-#include "messages/in_quotes.hpp"
+#include "core/interfaces.hpp"
+#include "hugging_face/read_components.hpp"
 #include "text/byte_alphabet.hpp"
 #include "unicode/utf8.hpp"
 
@@ -318,7 +318,7 @@ std::unique_ptr<const decoder_step> make_step(const json_node& decoder, bool alo
                                       text_of(decoder, "word_delimiter_token"),
                                       decoder.flag("cleanup", true));
   }
-  if (type != "Sequence") decoder.fail("the decoder " + in_quotes(type) + " is unknown");
+  if (type != "Sequence") decoder.fail("the decoder " + formats::in_quotes(type) + " is unknown");
   std::vector<std::unique_ptr<const decoder_step>> steps;
   const json_node list = decoder.at("decoders");
   std::size_t index = 0;

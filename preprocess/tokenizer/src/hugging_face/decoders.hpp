@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bpe/token_table.hpp"
-#include "composed/growth_limit.hpp"
-#include "composed/interfaces.hpp"
+#include "core/growth_limit.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {

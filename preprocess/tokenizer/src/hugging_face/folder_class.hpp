@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hugging_face/json_node.hpp"
 
@@ -25,5 +27,27 @@ struct folder_class {
 /// @param model  text of config.json, or empty if the folder has none
 /// @throws format_error  no class is known for config.json; the error's path is "config.json"
 folder_class class_of_folder(const json_node& config, std::string_view model);
+
+/// The names of control tokens in `transformers`.
+inline constexpr std::array<const char*, 7> token_names = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+
+/// A control token that a class of `transformers` defines. A file in the folder may override it.
+struct class_token {
+  std::string_view name;
+  std::string_view content;
+  bool always;  ///< true if release 4.57 defines it, false if only release 5.23 does
+};
+
+/// The control tokens that a class defines in the signature of its constructor, in release 4.57 or
+/// 5.23.
+/// @param stem  stem of the class name (folder_class); an unknown class has no tokens
+std::vector<class_token> class_tokens(std::string_view stem);
+
+/// True if millrace knows the class with this stem.
+bool is_known_class(std::string_view stem);
+
+/// Other tokens that a class adds if they are missing. Their names are not in token_names.
+std::vector<std::string> class_extra_tokens(std::string_view stem);
 
 }  // namespace millrace::tokenizer::detail

@@ -7,16 +7,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/sha256.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "composed/composed_tokenizer.hpp"
-#include "hugging_face/identity.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "hugging_face/tokenizer_file.hpp"
 #include "hugging_face/tokenizer_folder.hpp"
-#include "messages/text_file.hpp"
+#include "text/text_file.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -121,6 +124,129 @@ std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::pa
                                                        const hugging_face_options& options) {
   return io::is_folder(file_or_folder) ? make_of_folder(file_or_folder, options)
                                        : make_of_file(file_or_folder, options);
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 5> special_tokens = {"[UNK]", "[SEP]", "[PAD]", "[CLS]",
+                                                            "[MASK]"};
+
+// Returns the tokens <extra_id_0> to <extra_id_99>.
+std::vector<std::string> extra_ids() {
+  std::vector<std::string> tokens;
+  for (int i = 0; i < 100; ++i) tokens.push_back("<extra_id_" + std::to_string(i) + ">");
+  return tokens;
+}
+
+// The lines of a text. A line ends with LF, CRLF or CR; the last line may have no line end.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+    text.remove_prefix(text.starts_with("\r\n") ? 2 : std::min<std::size_t>(text.size(), 1));
+  }
+  return lines;
+}
+
+void check_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = formats::utf8_sequence_bytes(text.substr(at));
+    if (size == 0) throw format_error(at, "the vocabulary is not UTF-8");
+    at += size;
+  }
+}
+
+token_index index_of(std::string_view text, const std::vector<std::string_view>& lines) {
+  token_index index(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!index.add(lines[i], static_cast<std::int32_t>(i))) {
+      throw format_error(static_cast<std::size_t>(lines[i].data() - text.data()),
+                         "line " + std::to_string(i + 1) + ": token " +
+                             formats::in_quotes(lines[i]) + " occurs twice");
+    }
+  }
+  for (const std::string_view token : special_tokens) {
+    if (index.find(token) == token_index::none) {
+      throw format_error(text.size(), "the vocabulary lacks " + std::string(token));
+    }
+  }
+  return index;
+}
+
+void append_string(std::string& json, std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  json += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20) {
+      json += "\\u00";
+      json += {digits[byte >> 4], digits[byte & 15]};
+    } else {
+      if (c == '"' || c == '\\') json += '\\';
+      json += c;
+    }
+  }
+  json += '"';
+}
+
+std::string added(std::string_view content, std::int64_t id) {
+  return R"({"id":)" + std::to_string(id) + R"(,"content":")" + std::string(content) +
+         R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)"
+         R"("special":true})";
+}
+
+// Returns the text of a tokenizer.json that describes the same tokenizer.
+std::string described(const std::vector<std::string_view>& lines, const token_index& index,
+                      bool lower_case) {
+  std::string json = R"({"version":"1.0","added_tokens":[)";
+  for (const std::string_view token : special_tokens) {
+    if (token != special_tokens.front()) json += ',';
+    json += added(token, index.find(token));
+  }
+  const auto pair = [&](std::string_view token) {
+    std::string json_pair("[\"");
+    return json_pair.append(token).append("\",").append(std::to_string(index.find(token))) + "]";
+  };
+  json += R"(],"normalizer":{"type":"BertNormalizer","clean_text":true,)"
+          R"("handle_chinese_chars":true,"strip_accents":null,"lowercase":)" +
+          std::string(lower_case ? "true" : "false") +
+          R"(},"pre_tokenizer":{"type":"BertPreTokenizer"},)"
+          R"("post_processor":{"type":"BertProcessing","cls":)" +
+          pair("[CLS]") + R"(,"sep":)" + pair("[SEP]") +
+          R"(},"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},)"
+          R"("model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",)"
+          R"("max_input_chars_per_word":100,"vocab":{)";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i != 0) json += ',';
+    append_string(json, lines[i]);
+    json.append(":").append(std::to_string(i));
+  }
+  return json + "}}}";
+}
+
+}  // namespace
+
+std::unique_ptr<tokenizer> make_bert_word_piece_tokenizer(const std::filesystem::path& vocab_file,
+                                                          bool lower_case,
+                                                          const hugging_face_options& options) {
+  return with_text_of(vocab_file, [&](std::string_view text) {
+    check_utf8(text);
+    const auto lines = lines_of(text);
+    const token_index index = index_of(text, lines);
+    const std::string json = described(lines, index, lower_case);
+    tokenizer_file file(json);
+    file.add_special_tokens(extra_ids());
+    file.add_special_tokens(options.special_tokens);
+    tokenizer_parts parts = file.make_parts(options);
+    parts.eod = index.find("[SEP]");
+    parts.fingerprint = formats::sha256_hex(
+        std::string("type ") + (lower_case ? "BertWordPieceLowerCase" : "BertWordPieceCase") +
+        "\n" + identity_of(options) + "extra_ids 100\nvocab_file " + formats::sha256_hex(text) +
+        "\n");
+    return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
+  });
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -8,6 +8,8 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "unicode/unicode_classes.hpp"
+
 namespace millrace::tokenizer::detail {
 
 struct hugging_face_options {
@@ -43,5 +45,36 @@ std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::pa
 
 /// Advice for a user whose tokenizer needs an end-of-document token but has none.
 std::string advice_on_eod(const std::filesystem::path& file_or_folder);
+
+/// Returns the part of a tokenizer's identity that its files do not determine, for fingerprints.
+/// Records the policy `as_reference` as `allow`, because both give the same ids.
+inline std::string identity_of(const hugging_face_options& options) {
+  const bool allowed = options.in_text == special_tokens_in_text::as_reference;
+  const auto in_text = allowed ? special_tokens_in_text::allow : options.in_text;
+  std::string identity = std::string("include_special_tokens ") +
+                         (options.include_special_tokens ? "yes" : "no") + "\nin_text " +
+                         std::to_string(static_cast<int>(in_text)) + "\nunicode " +
+                         unicode_version + "\n";
+  for (const std::string& token : options.special_tokens) {
+    identity += "special " + std::to_string(token.size()) + " " + token + "\n";
+  }
+  return identity;
+}
+
+/// BERT's tokenizer for a `vocab.txt`, as in Megatron's BertWordPieceLowerCase and
+/// BertWordPieceCase. It puts `[CLS]` before each text and `[SEP]` after it. `[SEP]` is also the
+/// end-of-document token. The vocabulary is followed by `<extra_id_0>` to `<extra_id_99>`, then by
+/// the special tokens of the options. A text that contains one of these additional tokens gets its
+/// id.
+///
+/// @param vocab_file  one token per line, with ids from 0. Lines end as in Python's text files.
+/// @throws io_error      the file cannot be read.
+/// @throws format_error  the file is not UTF-8, contains a token twice, or lacks one of BERT's
+///                       special tokens.
+/// @throws config_error  a special token of the options is empty.
+/// @pre `options` has no special tokens if `lower_case` is false
+std::unique_ptr<tokenizer> make_bert_word_piece_tokenizer(const std::filesystem::path& vocab_file,
+                                                          bool lower_case,
+                                                          const hugging_face_options& options = {});
 
 }  // namespace millrace::tokenizer::detail

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
-#include "composed/unencodable_text.hpp"
-#include "messages/in_quotes.hpp"
+#include "core/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -25,7 +25,7 @@ std::string normalized_content(const added_token& token, const normalizer* norma
     }
     return std::string(content);
   } catch (const unencodable_text& e) {
-    throw config_error("the added token " + in_quotes(token.content) +
+    throw config_error("the added token " + formats::in_quotes(token.content) +
                        " cannot be normalized: " + e.what());
   }
 }
@@ -73,7 +73,7 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
     if (id == token_index::none) {
       id = next++;
       if (id < model_end_ && taken_[static_cast<std::size_t>(id)]) {
-        return "the added token " + in_quotes(token.content) + " would get the id " +
+        return "the added token " + formats::in_quotes(token.content) + " would get the id " +
                std::to_string(id) + ", but another token has it, because the ids have gaps";
       }
       if (id > max_token_id) return "there are too many tokens";
@@ -140,14 +140,14 @@ added_token_finders make_finders(std::vector<added_token> tokens, const normaliz
     }
     std::string content = normalized_content(token, normal);
     if (content.empty()) {
-      throw config_error("the added token " + in_quotes(token.content) +
+      throw config_error("the added token " + formats::in_quotes(token.content) +
                          " is empty after normalization, so Hugging Face's tokenizer would never "
                          "finish; remove it");
     }
     const auto [same, is_new] = spelled.emplace(content, token.content);
     if (!is_new) {
       throw config_error(
-          "the added tokens " + in_quotes(same->second) + " and " + in_quotes(token.content) +
+          "the added tokens " + formats::in_quotes(same->second) + " and " + formats::in_quotes(token.content) +
           " are the same after normalization, so it is undefined which one a text contains; "
           "remove one of them");
     }

@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "composed/added_tokens.hpp"
-#include "composed/interfaces.hpp"
+#include "core/added_tokens.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/json_node.hpp"
 #include "hugging_face/read_model.hpp"
 

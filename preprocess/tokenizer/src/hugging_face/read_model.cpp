@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "hugging_face/reference_number.hpp"
-#include "messages/in_quotes.hpp"
+#include <millrace/formats/detail/in_quotes.hpp>
+
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -27,7 +27,7 @@ model_kind kind_of(const json_node& model) {
     for (const auto& [known, kind] : kinds) {
       if (name == known) return kind;
     }
-    type->fail("the model type " + in_quotes(name) +
+    type->fail("the model type " + formats::in_quotes(name) +
                " is not one of BPE, WordPiece, WordLevel and Unigram");
   }
   if (model.find("merges")) return model_kind::bpe;
@@ -65,7 +65,7 @@ void read_vocab(const json_node& vocab, model_file& file) {
     if (i + ahead < file.tokens.size()) file.index.prefetch(file.tokens[i + ahead].text);
     const listed_token& token = file.tokens[i];
     if (!file.index.add(token.text, token.id)) {
-      json_node(vocab, vocab.element(), i).fail("token " + in_quotes(token.text) + " occurs twice");
+      json_node(vocab, vocab.element(), i).fail("token " + formats::in_quotes(token.text) + " occurs twice");
     }
   }
 }
@@ -111,7 +111,7 @@ std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, b
     const std::string_view text = merge.string("a merge");
     const std::size_t space = text.find(' ');
     if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
-      merge.fail("expected two tokens with one space between, found " + in_quotes(text));
+      merge.fail("expected two tokens with one space between, found " + formats::in_quotes(text));
     }
     return {text.substr(0, space), text.substr(space + 1)};
   }
@@ -168,13 +168,13 @@ class merge_reader {
                           id_of(merge, merge.right, "right part"), 0};
     const std::string_view prefix = file_->prefix;
     if (merge.right.size() <= prefix.size() && !prefix.empty()) {
-      fail(merge, "right part " + in_quotes(merge.right) + " is not longer than the prefix " +
-                      in_quotes(prefix));
+      fail(merge, "right part " + formats::in_quotes(merge.right) +
+                      " is not longer than the prefix " + formats::in_quotes(prefix));
     }
     const std::string_view added = merge.right.substr(prefix.size());
     const std::int32_t result = results_.find(merge.left, added);
     if (result == token_index::none) {
-      fail(merge, "merged token " + in_quotes(std::string(merge.left).append(added)) +
+      fail(merge, "merged token " + formats::in_quotes(std::string(merge.left).append(added)) +
                       " is not in the vocabulary");
     }
     file_->merges.push_back({rule.left, rule.right, result});
@@ -183,7 +183,8 @@ class merge_reader {
   std::int32_t id_of(const listed_merge& merge, std::string_view token, const char* role) const {
     const std::int32_t id = file_->index.find(token);
     if (id == token_index::none) {
-      fail(merge, std::string(role) + " " + in_quotes(token) + " is not in the vocabulary");
+      fail(merge,
+           std::string(role) + " " + formats::in_quotes(token) + " is not in the vocabulary");
     }
     return id;
   }

@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "composed/composed_tokenizer.hpp"
-#include "composed/interfaces.hpp"
+#include "core/composed_tokenizer.hpp"
+#include "core/interfaces.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
 #include "hugging_face/json_node.hpp"
-#include "hugging_face/post_processor.hpp"
 #include "hugging_face/read_added_tokens.hpp"
 #include "hugging_face/read_model.hpp"
 
 namespace millrace::tokenizer::detail {
+
+/// The ids that a post-processor adds before and after the ids of a text.
+struct text_template {
+  std::vector<std::int32_t> before;
+  std::vector<std::int32_t> behind;
+};
+
+/// Reads the entry "post_processor" for single texts. The supported types are ByteLevel (which
+/// affects only offsets), TemplateProcessing, BertProcessing and RobertaProcessing. In a Sequence,
+/// at most one post-processor may add special tokens.
+///
+/// @throws format_error  the post-processor has another type, or the template does not contain the
+///                       text exactly once.
+text_template read_post_processor(const json_node& processor);
 
 /// A `tokenizer.json` that is read and checked, but from which no engine is built yet. Other files
 /// of its folder may still change the parts that are accessible here.

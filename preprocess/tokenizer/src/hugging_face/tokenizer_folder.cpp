@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
-#include "hugging_face/class_tokens.hpp"
 #include "hugging_face/config_refusals.hpp"
-#include "messages/in_quotes.hpp"
+#include "hugging_face/folder_class.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -107,7 +107,7 @@ void refuse_twice(const std::vector<added_token>& tokens, const json_node& list)
   std::set<std::string_view> seen;
   for (const added_token& token : tokens) {
     if (!seen.insert(token.content).second) {
-      list.fail("the token " + in_quotes(token.content) + " occurs twice");
+      list.fail("the token " + formats::in_quotes(token.content) + " occurs twice");
     }
   }
 }
@@ -146,7 +146,7 @@ class folder_settings {
         } else if (std::ranges::find(extra_, token.content, &added_token::content) ==
                    extra_.end()) {
           entry.fail(
-              "the token " + in_quotes(token.content) +
+              "the token " + formats::in_quotes(token.content) +
               " is not in the list with this name in tokenizer_config.json; whether transformers "
               "uses it depends on its version. Add it there, or remove it here");
         }
@@ -167,7 +167,7 @@ class folder_settings {
           std::ranges::find(listed, content, &added_token::content) != listed.end()) {
         return;
       }
-      config_.fail("tokenizer_class " + opened_as_->name + what + in_quotes(content) +
+      config_.fail("tokenizer_class " + opened_as_->name + what + formats::in_quotes(content) +
                    ", which is not in added_tokens of tokenizer.json" + advice);
     };
     for (const class_token& token : class_tokens(stem)) {
@@ -195,7 +195,7 @@ class folder_settings {
       if (known(token.content)) return;
       const auto before = std::ranges::find(tokens, token.content, &added_token::content);
       if (before != tokens.end() && !same(*before, token)) {
-        config_.fail("the token " + in_quotes(token.content) +
+        config_.fail("the token " + formats::in_quotes(token.content) +
                      " is not in tokenizer.json, and tokenizer_config.json lists it twice with "
                      "different flags; which of them apply depends on the version of transformers");
       }
@@ -268,7 +268,7 @@ class folder_settings {
     if (known == there.end()) return;
     token.special = known->special;
     if (same(token, *known)) return;
-    entry.fail("the token " + in_quotes(token.content) +
+    entry.fail("the token " + formats::in_quotes(token.content) +
                " has other flags than in tokenizer.json; which of them apply depends on the "
                "version of transformers. Make them agree");
   }
@@ -311,7 +311,7 @@ class folder_settings {
       std::int64_t id = 0;
       const bool number = !key.empty() && key.size() < 10 &&
                           key.find_first_not_of("0123456789") == std::string_view::npos;
-      if (!number) value.fail("the key " + in_quotes(key) + " is not an id");
+      if (!number) value.fail("the key " + formats::in_quotes(key) + " is not an id");
       id = std::stoll(std::string(key));
       by_id.insert_or_assign(id, token_in(value));
     }
@@ -346,7 +346,7 @@ void check_added(const json_node& added, const tokenizer_file& file) {
     const std::int64_t id = value.integer("the id of a token", max_token_id);
     const auto token = std::ranges::find(there, key, &added_token::content);
     if (token != there.end() && token->id == id) continue;
-    value.fail("the token " + in_quotes(key) + " with the id " + std::to_string(id) +
+    value.fail("the token " + formats::in_quotes(key) + " with the id " + std::to_string(id) +
                " is not in added_tokens of tokenizer.json" +
                (token == there.end() ? "" : ", where its id is " + std::to_string(token->id)) +
                "; save the tokenizer again with transformers, or remove this file");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,5 +26,11 @@ std::size_t json_end(std::string_view json);
 /// The texts of all numbers in the value at the end of `path`, in order.
 /// @pre `json` is valid JSON, and the value exists
 std::vector<std::string_view> json_numbers(std::string_view json, json_path path);
+
+/// Returns `json` with each integer of 19 digits or more replaced by a float of the same size in
+/// bytes. The float keeps fewer digits. This is needed because simdjson refuses integers above 64
+/// bits, but files contain them: `transformers` writes 10^30 as model_max_length. Accepts any text.
+/// Does not change the contents of strings.
+std::string with_floats_for_wide_integers(std::string_view json);
 
 }  // namespace millrace::tokenizer::detail

@@ -6,8 +6,9 @@
 #include <span>
 #include <utility>
 
+#include <millrace/formats/detail/in_quotes.hpp>
+
 #include "bpe/bpe_merger.hpp"
-#include "messages/in_quotes.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -73,7 +74,7 @@ class character_bpe final : public word_model {
         } else if (!model_->options_.byte_fallback || !take_bytes(text)) {
           if (model_->options_.unknown_is_fault) {
             return encode_fault{at - size, "the character " +
-                                               in_quotes(word.substr(at - size, size)) +
+                                               formats::in_quotes(word.substr(at - size, size)) +
                                                " has no token, nor has the unknown token"};
           }
           if (waiting && !model_->options_.fuse_unknown) symbols_.push_back(*waiting);

@@ -9,7 +9,7 @@
 
 #include "bpe/merge_table.hpp"
 #include "models/vocabulary.hpp"
-#include "models/word_model.hpp"
+#include "models/word_models.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -7,7 +7,8 @@
 #include <span>
 #include <string>
 
-#include "messages/in_quotes.hpp"
+#include <millrace/formats/detail/in_quotes.hpp>
+
 #include "models/vocabulary.hpp"
 #include "text/token_trie.hpp"
 #include "unicode/utf8.hpp"
@@ -141,7 +142,8 @@ class unigram final : public word_model {
         const double score = unknown_score_ + till_here;
         if (paths[end].from == nowhere || score > paths[end].score) {
           if (!unknown_) {
-            return encode_fault{begin, "the character " + in_quotes(word.substr(begin, character)) +
+            return encode_fault{begin, "the character " +
+                                           formats::in_quotes(word.substr(begin, character)) +
                                            " is not in the vocabulary, which has no unknown piece"};
           }
           offer(begin, end, score, *unknown_);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/word_model.hpp"
+#include "models/word_models.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -7,10 +7,9 @@
 
 #include "normalize/change_characters.hpp"
 #include "normalize/normalizers.hpp"
-#include "unicode/bert_chinese.hpp"
 #include "unicode/code_point_set.hpp"
-#include "unicode/neighbours.hpp"
 #include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

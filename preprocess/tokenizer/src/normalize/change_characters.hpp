@@ -7,8 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "composed/growth_limit.hpp"
-#include "unicode/append_code_point.hpp"
+#include "core/growth_limit.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -8,12 +8,13 @@
 #include <string_view>
 #include <utility>
 
-#include "messages/in_quotes.hpp"
+#include <millrace/formats/detail/in_quotes.hpp>
+
 #include "normalize/change_characters.hpp"
 #include "text/byte_alphabet.hpp"
 #include "unicode/code_point_set.hpp"
-#include "unicode/neighbours.hpp"
 #include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -67,7 +68,7 @@ class strip_normalizer final : public normalizer {
       text.remove_prefix(point.size_bytes);
     }
     while (right_ && !text.empty()) {
-      const std::size_t at = code_point_before(text, text.size());
+      const std::size_t at = character_before(text, text.size());
       if (class_of(code_point_at(text, at).value) != char_class::space) break;
       text.remove_suffix(text.size() - at);
     }
@@ -171,7 +172,7 @@ class replace_normalizer final : public normalizer {
   replace_normalizer(std::string pattern, std::string content)
       : pattern_(std::move(pattern)),
         content_(std::move(content)),
-        name_("Replace " + in_quotes(pattern_)) {}
+        name_("Replace " + formats::in_quotes(pattern_)) {}
 
   std::string_view normalize(std::string_view text, std::string& buffer,
                              growth_limit& limit) const override {

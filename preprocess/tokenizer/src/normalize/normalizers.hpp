@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "text/charsmap.hpp"
 #include "unicode/normalization.hpp"
 

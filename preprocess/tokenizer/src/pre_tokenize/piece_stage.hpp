@@ -8,7 +8,7 @@
 
 #include "pre_tokenize/pre_tokenizer.hpp"
 #include "pre_tokenize/split_behavior.hpp"
-#include "regex/regex_memory.hpp"
+#include "regex/pcre2_pattern.hpp"
 
 namespace millrace::tokenizer::detail {
 

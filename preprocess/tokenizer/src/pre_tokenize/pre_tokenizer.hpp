@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include "split/r50k_group.hpp"
+#include "split/r50k_matcher.hpp"
 #include "text/byte_alphabet.hpp"
-#include "unicode/append_code_point.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -91,7 +91,7 @@ class byte_level_stage final : public piece_stage {
       text = scratch.text;
     }
     for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = use_regex_ ? r50k_group<false>::end(text, begin) : text.size();
+      const std::size_t end = use_regex_ ? r50k_matcher<false>::end(text, begin) : text.size();
       for (const char byte : text.substr(begin, end - begin)) {
         append_small_code_point(out.text,
                                 gpt2_alphabet.character[static_cast<unsigned char>(byte)]);

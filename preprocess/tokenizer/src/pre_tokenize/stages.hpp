@@ -8,7 +8,7 @@
 #include "pre_tokenize/piece_stage.hpp"
 
 /// The pre-tokenizers of Hugging Face's tokenizer.json, with their names in that file. Split with a
-/// regular expression is in hugging_face/regex_components.hpp.
+/// regular expression is in hugging_face/read_components.hpp.
 namespace millrace::tokenizer::detail {
 
 /// BertPreTokenizer: drops white space, isolates punctuation

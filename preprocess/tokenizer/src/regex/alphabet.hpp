@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "regex/pattern_tree.hpp"
 #include "unicode/code_point_set.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -49,5 +50,11 @@ class alphabet {
   std::vector<page> pages_;                  // the first one contains ASCII
   std::vector<symbols> members_;
 };
+
+/// Writes `tree` as a regular expression over symbols, in the syntax of PCRE2 (and Perl) without
+/// any options. Uses explicit classes of bytes, non-capturing groups, and look-around for anchors.
+///
+/// @param letters  the alphabet that was built from the sets of `tree`
+std::string symbol_pattern(const pattern_tree& tree, const alphabet& letters);
 
 }  // namespace millrace::tokenizer::detail

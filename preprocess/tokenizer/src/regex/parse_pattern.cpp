@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "regex/parse_pattern.hpp"
+#include "regex/pattern_tree.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -4,7 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "messages/in_quotes.hpp"
+#include <millrace/formats/detail/in_quotes.hpp>
+
 #include "regex/pattern_reader.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -75,7 +76,7 @@ code_point_set property(const pattern_reader& in, std::string_view name) {
     plain[0] = static_cast<char>(plain[0] - 'a' + 'A');
   }
   if (plain.size() > 2 || !set.add_category(plain)) {
-    in.fail("the property " + in_quotes(name) + " is not supported");
+    in.fail("the property " + formats::in_quotes(name) + " is not supported");
   }
   return set;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "regex/regex.hpp"
 
-#include "composed/unencodable_text.hpp"
-#include "messages/in_quotes.hpp"
-#include "regex/parse_pattern.hpp"
-#include "regex/symbol_pattern.hpp"
+#include <millrace/formats/detail/in_quotes.hpp>
+
+#include "core/interfaces.hpp"
+#include "regex/alphabet.hpp"
+#include "regex/pattern_tree.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -30,7 +31,7 @@ std::optional<regex_search::match> regex_search::next() {
     const auto found = pattern_.symbols_.find(symbols, from, memory_.engine);
     if (found.what == kind::nothing) return std::nullopt;
     if (found.what == kind::problem) {
-      throw unencodable_text("the regular expression " + in_quotes(pattern_.text_) +
+      throw unencodable_text("the regular expression " + formats::in_quotes(pattern_.text_) +
                              " gives up at byte " + std::to_string(bytes_before(from)) +
                              " of a piece of " + std::to_string(text_.size()) + ": " +
                              std::string(found.problem));

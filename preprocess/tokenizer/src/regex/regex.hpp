@@ -9,11 +9,10 @@
 #include "regex/alphabet.hpp"
 #include "regex/pattern_tree.hpp"
 #include "regex/pcre2_pattern.hpp"
-#include "regex/regex_memory.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// A regular expression, parsed as Oniguruma does (parse_pattern.hpp) and matched by PCRE2.
+/// A regular expression, parsed as Oniguruma does (pattern_tree.hpp) and matched by PCRE2.
 /// Immutable; threads may share it.
 class regex {
  public:

@@ -9,23 +9,21 @@
 
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/fragment_cache.hpp"
-#include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/piece_merger.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "sentencepiece/text_front.hpp"
-#include "unicode/neighbours.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-struct compiled {
-  compiled(const sentencepiece_model& model, const engine_tuning& given)
-      : compiled(model, text_pieces_of(model), given) {}
+struct bpe_tables {
+  bpe_tables(const sentencepiece_model& model, const engine_tuning& given)
+      : bpe_tables(model, text_pieces_of(model), given) {}
 
-  compiled(const sentencepiece_model& model, const std::vector<text_piece>& pieces,
-           const engine_tuning& given)
+  bpe_tables(const sentencepiece_model& model, const std::vector<text_piece>& pieces,
+             const engine_tuning& given)
       : seams(seams_of(pieces)),
         front(model, seams, given.set),
         merges(pieces),
@@ -61,7 +59,7 @@ struct compiled {
 
 class bpe_encoder final : public section_encoder {
  public:
-  bpe_encoder(const compiled& model, std::size_t cache_bytes)
+  bpe_encoder(const bpe_tables& model, std::size_t cache_bytes)
       : model_(&model),
         merger_(model.merges, model.tuning.set),
         cache_(cache_bytes, model.shared.get(), model.tuning.set) {}
@@ -267,7 +265,7 @@ class bpe_encoder final : public section_encoder {
   // next text is encoded.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
-  const compiled* model_;
+  const bpe_tables* model_;
   piece_merger merger_;
   fragment_cache cache_;
   std::string first_;
@@ -299,7 +297,7 @@ class bpe_engine final : public section_engine {
   }
 
  private:
-  compiled model_;
+  bpe_tables model_;
 };
 
 }  // namespace

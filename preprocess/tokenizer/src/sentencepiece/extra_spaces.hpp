@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 

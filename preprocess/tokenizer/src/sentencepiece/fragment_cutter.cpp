@@ -21,10 +21,6 @@ bool is_digit(std::uint32_t c) {
   return c >= '0' && c <= '9';
 }
 
-bool is_continuation(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
-
 // Like code_point_at, but faster for characters of three bytes.
 inline code_point point_at(std::string_view text, std::size_t at) {
   if (text.size() - at >= 4) {

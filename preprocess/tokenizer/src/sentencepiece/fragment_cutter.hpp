@@ -6,11 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "sentencepiece/ascii_seams.hpp"
 #include "sentencepiece/raw_characters.hpp"
 #include "sentencepiece/seam_table.hpp"
-#include "split/instruction_set.hpp"
-#include "split/word_splitter.hpp"
+#include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/utf8.hpp>
 
-#include "messages/in_quotes.hpp"
 #include "sentencepiece/wire_reader.hpp"
 #include "text/token_index.hpp"
 
@@ -116,11 +116,11 @@ sentencepiece_model::piece read_piece(wire_reader reader) {
                                    " bytes, expected at most " + std::to_string(max_piece_bytes));
   }
   if (!is_utf8(piece.text)) {
-    throw format_error(offset, "the piece " + in_quotes(piece.text) + " is not UTF-8");
+    throw format_error(offset, "the piece " + formats::in_quotes(piece.text) + " is not UTF-8");
   }
   if (!std::isfinite(piece.score)) {
-    throw format_error(offset,
-                       "the score of piece " + in_quotes(piece.text) + " is not a finite number");
+    throw format_error(
+        offset, "the score of piece " + formats::in_quotes(piece.text) + " is not a finite number");
   }
   return piece;
 }
@@ -153,11 +153,12 @@ class piece_checker {
     if (piece.text == null_piece && model_.byte_fallback) piece.type = piece_type::unused;
     if (piece.text == null_piece && piece.type == piece_type::unused) return;
     if (piece.text.find('\0') != std::string_view::npos) {
-      throw format_error(offset, "the piece " + in_quotes(piece.text) + " has a zero byte");
+      throw format_error(offset,
+                         "the piece " + formats::in_quotes(piece.text) + " has a zero byte");
     }
     token_index& ids = has_text_id(piece.type) ? text_ids_ : ids_;
     if (!ids.add(piece.text, id)) {
-      throw format_error(offset, "the piece " + in_quotes(piece.text) + " occurs twice");
+      throw format_error(offset, "the piece " + formats::in_quotes(piece.text) + " occurs twice");
     }
     if (piece.type == piece_type::unknown) {
       if (model_.unk_id >= 0)
@@ -196,12 +197,12 @@ class piece_checker {
   void add_byte(std::int32_t id, std::string_view text, std::uint64_t offset) {
     if (!model_.byte_fallback) {
       throw format_error(
-          offset, "the model has the byte piece " + in_quotes(text) + ", but no byte fallback");
+          offset, "the model has the byte piece " + formats::in_quotes(text) + ", but no byte fallback");
     }
     const int byte = byte_of(text);
     if (byte < 0) {
-      throw format_error(offset,
-                         "the byte piece " + in_quotes(text) + ", expected <0x00> to <0xFF>");
+      throw format_error(
+          offset, "the byte piece " + formats::in_quotes(text) + ", expected <0x00> to <0xFF>");
     }
     model_.byte_ids[static_cast<std::size_t>(byte)] = id;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "unicode/utf8.hpp"
 
@@ -53,6 +54,92 @@ std::size_t seam_table::fragment_end(std::string_view text, std::size_t begin) c
     at += right.size_bytes;
   }
   return at;
+}
+
+namespace {
+
+using character_set = ascii_seams::characters;
+
+bool has(const character_set& set, std::size_t c) {
+  return (set[c / 64] >> (c % 64) & 1) != 0;
+}
+
+// Rough classes of characters by their frequency in texts.
+constexpr character_set ascii_letters = {0, 0x07FFFFFE07FFFFFE};
+// digits, space, line feed, " ( ) , - . /
+constexpr character_set frequent = {0x03FFD30500002600, 0};
+
+std::uint64_t weight(const character_set& set) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    sum +=
+        static_cast<std::uint64_t>(std::popcount(set[i]) + 3 * std::popcount(set[i] & frequent[i]) +
+                                   7 * std::popcount(set[i] & ascii_letters[i]));
+  }
+  return sum;
+}
+
+struct set_of_seconds {
+  character_set members{};
+  character_set kept{};  // first characters that must not be cut off from some member
+};
+
+// The cost of joining two groups: the weighted number of pairs between which no text would be cut
+// anymore.
+std::uint64_t cost(const set_of_seconds& a, const set_of_seconds& b) {
+  const character_set only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
+  const character_set only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};
+  return weight(only_a) * weight(b.members) + weight(only_b) * weight(a.members);
+}
+
+void join(set_of_seconds& a, const set_of_seconds& b) {
+  for (std::size_t i = 0; i < a.members.size(); ++i) {
+    a.members[i] |= b.members[i];
+    a.kept[i] |= b.kept[i];
+  }
+}
+
+}  // namespace
+
+ascii_seams::ascii_seams(std::array<character_set, 128> kept, const character_set& spaces) {
+  std::vector<set_of_seconds> groups;
+  for (std::size_t c = 0; c < kept.size(); ++c) {
+    set_of_seconds one{{}, kept[c]};
+    one.members[c / 64] |= std::uint64_t{1} << (c % 64);
+    bool taken = false;
+    for (set_of_seconds& g : groups) {
+      taken = g.kept == one.kept;
+      if (taken) join(g, one);
+      if (taken) break;
+    }
+    if (!taken) groups.push_back(one);
+  }
+  while (groups.size() > max_groups) {
+    std::size_t left = 0;
+    std::size_t right = 1;
+    std::uint64_t lowest = ~std::uint64_t{0};
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (std::size_t j = i + 1; j < groups.size(); ++j) {
+        const std::uint64_t c = cost(groups[i], groups[j]);
+        if (c < lowest) {
+          lowest = c;
+          left = i;
+          right = j;
+        }
+      }
+    }
+    join(groups[left], groups[right]);
+    groups[right] = groups.back();
+    groups.pop_back();
+  }
+  for (std::size_t c = 0; c < kept.size(); ++c) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto bit = static_cast<std::uint8_t>(1U << g);
+      if (has(groups[g].members, c)) group_[c] |= bit;
+      if (has(groups[g].kept, c)) before_[c] |= bit;
+    }
+    if (has(spaces, c)) group_[c] |= space_bit;
+  }
 }
 
 }  // namespace millrace::tokenizer::detail

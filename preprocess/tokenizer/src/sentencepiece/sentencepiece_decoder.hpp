@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "sentencepiece/model_file.hpp"
 #include "sentencepiece/text_normalizer.hpp"
 

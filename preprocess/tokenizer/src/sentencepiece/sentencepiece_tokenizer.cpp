@@ -13,9 +13,8 @@
 #include <millrace/formats/detail/sha256.hpp>
 #include <millrace/io/file_mapping.hpp>
 
-#include "composed/added_tokens.hpp"
-#include "composed/chosen_eod.hpp"
-#include "composed/composed_tokenizer.hpp"
+#include "core/added_tokens.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "sentencepiece/extra_spaces.hpp"
 #include "sentencepiece/model_file.hpp"
 #include "sentencepiece/sentencepiece_decoder.hpp"

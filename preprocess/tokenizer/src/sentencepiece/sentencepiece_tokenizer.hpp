@@ -7,7 +7,7 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "sentencepiece/model_file.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "unicode/neighbours.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

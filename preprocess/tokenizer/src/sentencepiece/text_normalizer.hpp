@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "composed/interfaces.hpp"
+#include "core/interfaces.hpp"
 #include "sentencepiece/model_file.hpp"
 #include "sentencepiece/symbol_matcher.hpp"
 #include "text/charsmap.hpp"

@@ -13,7 +13,6 @@
 
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/fragment_cache.hpp"
-#include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "sentencepiece/text_front.hpp"
@@ -22,12 +21,12 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-struct compiled {
-  compiled(const sentencepiece_model& model, const engine_tuning& given)
-      : compiled(model, text_pieces_of(model), given) {}
+struct unigram_tables {
+  unigram_tables(const sentencepiece_model& model, const engine_tuning& given)
+      : unigram_tables(model, text_pieces_of(model), given) {}
 
-  compiled(const sentencepiece_model& model, const std::vector<text_piece>& text_pieces,
-           const engine_tuning& given)
+  unigram_tables(const sentencepiece_model& model, const std::vector<text_piece>& text_pieces,
+                 const engine_tuning& given)
       : seams(seams_of(text_pieces)),
         front(model, seams, given.set),
         pieces(text_pieces, model.unk_id, model.normalizer.escape_whitespaces),
@@ -51,7 +50,7 @@ struct compiled {
 
 class unigram_encoder final : public section_encoder {
  public:
-  unigram_encoder(const compiled& model, std::size_t cache_bytes)
+  unigram_encoder(const unigram_tables& model, std::size_t cache_bytes)
       : model_(&model),
         lattice_(model.pieces),
         cache_(cache_bytes, model.shared.get(), model.tuning.set) {}
@@ -234,7 +233,7 @@ class unigram_encoder final : public section_encoder {
     }
   }
 
-  const compiled* model_;
+  const unigram_tables* model_;
   unigram_lattice lattice_;
   fragment_cache cache_;
   std::string first_;
@@ -261,7 +260,7 @@ class unigram_engine final : public section_engine {
   bool continues_in_order() const noexcept override { return true; }
 
  private:
-  compiled model_;
+  unigram_tables model_;
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "split/patterns.hpp"
 #include "split/splitters.hpp"
 #include "split/windowed_splitter.hpp"
-#include "split/with_family.hpp"
 
 // Each function names its own instruction sets. If compiler flags set them for the whole file, the
 // compiler could also use them in inline functions from headers. Other machines could not run
@@ -28,7 +28,7 @@ struct avx2 {
     return _pdep_u64(bits, to);
   }
 
-  template <class Group>
+  template <class Matcher>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static read_window read(
       std::string_view section, std::size_t at, const kind_tables& tables) noexcept {
     const std::size_t left = section.size() - at;
@@ -43,7 +43,7 @@ struct avx2 {
       result.chars.valid = _bzhi_u64(~mask{0}, static_cast<unsigned>(number));
       result.leads = result.chars.valid;
       result.chars.at_end = left < 64;
-      set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
+      set_masks<Matcher>(result.chars, bytes, kinds, result.leads, wide);
       return result;
     }
     // As signed numbers, continuation bytes are the smallest of all bytes.
@@ -58,11 +58,11 @@ struct avx2 {
       alignas(32) std::array<std::uint8_t, 64> each;
       _mm256_store_si256(reinterpret_cast<__m256i*>(each.data()), kinds.low);
       _mm256_store_si256(reinterpret_cast<__m256i*>(each.data() + 32), kinds.high);
-      set_varied_kinds<Group>(each, section, at, varied, tables);
+      set_varied_kinds<Matcher>(each, section, at, varied, tables);
       kinds = load(reinterpret_cast<const char*>(each.data()), 64);
     }
-    set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
-    gather_masks<avx2, Group>(result.chars, result.leads);
+    set_masks<Matcher>(result.chars, bytes, kinds, result.leads, wide);
+    gather_masks<avx2, Matcher>(result.chars, result.leads);
     return result;
   }
 
@@ -145,43 +145,43 @@ struct avx2 {
     return rows_kinds<12, 16>(bytes, tables);
   }
 
-  template <class Group, unsigned Kind>
+  template <class Matcher, unsigned Kind>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask of_kind(halves kinds,
                                                                     mask leads) noexcept {
-    if constexpr ((Group::used_kinds & Kind) == 0) return 0;
+    if constexpr ((Matcher::used_kinds & Kind) == 0) return 0;
     constexpr int to_top = std::countl_zero(static_cast<std::uint8_t>(Kind));
     return leads &
            top_bits({_mm256_slli_epi16(kinds.low, to_top), _mm256_slli_epi16(kinds.high, to_top)});
   }
 
   // Sets masks with one bit per byte. Only the first byte of a character can have its bit set.
-  template <class Group>
+  template <class Matcher>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(window& w, halves bytes,
                                                                       halves kinds, mask leads,
                                                                       mask wide) noexcept {
-    w.letter = of_kind<Group, kind::letter>(kinds, leads);
-    w.number = of_kind<Group, kind::number>(kinds, leads);
-    w.space = of_kind<Group, kind::space>(kinds, leads);
-    w.newline = of_kind<Group, kind::newline>(kinds, leads);
-    w.upper = of_kind<Group, kind::upper>(kinds, leads);
-    w.lower = of_kind<Group, kind::lower>(kinds, leads);
-    w.mark = of_kind<Group, kind::mark>(kinds, leads);
-    w.han = of_kind<Group, kind::han>(kinds, leads);
+    w.letter = of_kind<Matcher, kind::letter>(kinds, leads);
+    w.number = of_kind<Matcher, kind::number>(kinds, leads);
+    w.space = of_kind<Matcher, kind::space>(kinds, leads);
+    w.newline = of_kind<Matcher, kind::newline>(kinds, leads);
+    w.upper = of_kind<Matcher, kind::upper>(kinds, leads);
+    w.lower = of_kind<Matcher, kind::lower>(kinds, leads);
+    w.mark = of_kind<Matcher, kind::mark>(kinds, leads);
+    w.han = of_kind<Matcher, kind::han>(kinds, leads);
     w.ascii = leads & ~wide;
     w.blank = equal(bytes, ' ');
-    w.slash = Group::uses_slash ? equal(bytes, '/') : 0;
+    w.slash = Matcher::uses_slash ? equal(bytes, '/') : 0;
     w.apostrophe = w.contraction2 = w.contraction3 = 0;
-    if constexpr (Group::contractions != contraction_case::none) {
+    if constexpr (Matcher::contractions != contraction_case::none) {
       w.apostrophe = equal(bytes, '\'');
-      if (w.apostrophe != 0) set_contractions<Group>(w, bytes, wide);
+      if (w.apostrophe != 0) set_contractions<Matcher>(w, bytes, wide);
     }
   }
 
-  template <class Group>
+  template <class Matcher>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_contractions(window& w,
                                                                              halves bytes,
                                                                              mask wide) noexcept {
-    constexpr bool either = Group::contractions == contraction_case::either;
+    constexpr bool either = Matcher::contractions == contraction_case::either;
     const __m256i fold = _mm256_set1_epi8(either ? 0x20 : 0);
     const halves folded{_mm256_or_si256(bytes.low, fold), _mm256_or_si256(bytes.high, fold)};
     const mask alone =
@@ -198,17 +198,17 @@ struct avx2 {
   }
 };
 
-template <class Family>
+template <class Matcher>
 class avx2_splitter final : public word_splitter {
  public:
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt"), gnu::flatten]] std::size_t next_ends(
       std::string_view section, std::size_t begin,
       std::span<std::size_t> ends) const noexcept override {
-    return windowed_ends<avx2, Family>(section, begin, ends, tables_);
+    return windowed_ends<avx2, Matcher>(section, begin, ends, tables_);
   }
 
  private:
-  kind_tables tables_ = make_kind_tables<Family>();
+  kind_tables tables_ = make_kind_tables<Matcher>();
 };
 
 }  // namespace

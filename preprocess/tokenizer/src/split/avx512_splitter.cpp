@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "split/patterns.hpp"
 #include "split/splitters.hpp"
 #include "split/windowed_splitter.hpp"
-#include "split/with_family.hpp"
 
 // Each function names its own instruction sets. If compiler flags set them for the whole file, the
 // compiler could also use them in inline functions from headers. Other machines could not run
@@ -62,7 +62,7 @@ struct avx512 {
     return _pdep_u64(bits, to);
   }
 
-  template <class Group>
+  template <class Matcher>
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static read_window read(
       std::string_view section, std::size_t at, const kind_tables& tables) noexcept {
     const char* begin = section.data() + at;
@@ -79,7 +79,7 @@ struct avx512 {
       result.chars.valid = _bzhi_u64(~mask{0}, static_cast<unsigned>(number));
       result.leads = result.chars.valid;
       result.chars.at_end = left < 64;
-      set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
+      set_masks<Matcher>(result.chars, bytes, kinds, result.leads, wide);
       return result;
     }
     const __m512i top_two = _mm512_and_si512(bytes, _mm512_set1_epi8(static_cast<char>(0xC0)));
@@ -94,11 +94,11 @@ struct avx512 {
     if (varied != 0) {
       alignas(64) std::array<std::uint8_t, 64> each;
       _mm512_store_si512(each.data(), kinds);
-      set_varied_kinds<Group>(each, section, at, varied, tables);
+      set_varied_kinds<Matcher>(each, section, at, varied, tables);
       kinds = _mm512_load_si512(each.data());
     }
-    set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
-    gather_masks<avx512, Group>(result.chars, result.leads);
+    set_masks<Matcher>(result.chars, bytes, kinds, result.leads, wide);
+    gather_masks<avx512, Matcher>(result.chars, result.leads);
     return result;
   }
 
@@ -156,10 +156,10 @@ struct avx512 {
     kinds = _mm512_mask_permutexvar_epi8(kinds, done, next, kinds);
   }
 
-  template <class Group, unsigned Kind>
+  template <class Matcher, unsigned Kind>
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static mask of_kind(
       __m512i kinds, mask leads) noexcept {
-    if constexpr ((Group::used_kinds & Kind) == 0) return 0;
+    if constexpr ((Matcher::used_kinds & Kind) == 0) return 0;
     return _mm512_mask_test_epi8_mask(leads, kinds, _mm512_set1_epi8(static_cast<char>(Kind)));
   }
 
@@ -169,29 +169,29 @@ struct avx512 {
   }
 
   // Sets masks with one bit per byte. Only the first byte of a character can have its bit set.
-  template <class Group>
+  template <class Matcher>
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(
       window& w, __m512i bytes, __m512i kinds, mask leads, mask wide) noexcept {
-    w.letter = of_kind<Group, kind::letter>(kinds, leads);
-    w.number = of_kind<Group, kind::number>(kinds, leads);
-    w.space = of_kind<Group, kind::space>(kinds, leads);
-    w.newline = of_kind<Group, kind::newline>(kinds, leads);
-    w.upper = of_kind<Group, kind::upper>(kinds, leads);
-    w.lower = of_kind<Group, kind::lower>(kinds, leads);
-    w.mark = of_kind<Group, kind::mark>(kinds, leads);
-    w.han = of_kind<Group, kind::han>(kinds, leads);
+    w.letter = of_kind<Matcher, kind::letter>(kinds, leads);
+    w.number = of_kind<Matcher, kind::number>(kinds, leads);
+    w.space = of_kind<Matcher, kind::space>(kinds, leads);
+    w.newline = of_kind<Matcher, kind::newline>(kinds, leads);
+    w.upper = of_kind<Matcher, kind::upper>(kinds, leads);
+    w.lower = of_kind<Matcher, kind::lower>(kinds, leads);
+    w.mark = of_kind<Matcher, kind::mark>(kinds, leads);
+    w.han = of_kind<Matcher, kind::han>(kinds, leads);
     w.ascii = leads & ~wide;
     w.blank = equal(bytes, ' ');
-    w.slash = Group::uses_slash ? equal(bytes, '/') : 0;
+    w.slash = Matcher::uses_slash ? equal(bytes, '/') : 0;
     w.apostrophe = w.contraction2 = w.contraction3 = 0;
-    if constexpr (Group::contractions != contraction_case::none)
-      set_contractions<Group>(w, bytes, wide);
+    if constexpr (Matcher::contractions != contraction_case::none)
+      set_contractions<Matcher>(w, bytes, wide);
   }
 
-  template <class Group>
+  template <class Matcher>
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void
   set_contractions(window& w, __m512i bytes, mask wide) noexcept {
-    constexpr bool either = Group::contractions == contraction_case::either;
+    constexpr bool either = Matcher::contractions == contraction_case::either;
     const __m512i letters = look_up(bytes, contraction_table<either>.data());
     const mask alone = letter<contraction_letter::alone>(letters, ~wide);
     const mask before_e = letter<contraction_letter::before_e>(letters, ~wide);
@@ -213,17 +213,17 @@ struct avx512 {
   }
 };
 
-template <class Family>
+template <class Matcher>
 class avx512_splitter final : public word_splitter {
  public:
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt"), gnu::flatten]] std::size_t
   next_ends(std::string_view section, std::size_t begin,
             std::span<std::size_t> ends) const noexcept override {
-    return windowed_ends<avx512, Family>(section, begin, ends, tables_);
+    return windowed_ends<avx512, Matcher>(section, begin, ends, tables_);
   }
 
  private:
-  kind_tables tables_ = make_kind_tables<Family>();
+  kind_tables tables_ = make_kind_tables<Matcher>();
 };
 
 }  // namespace

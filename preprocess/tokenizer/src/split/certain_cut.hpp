@@ -3,15 +3,14 @@
 
 #include <cstdint>
 
-#include "split/bloom_group.hpp"
-#include "split/deepseek_coder_group.hpp"
+#include "split/local_matchers.hpp"
 #include "split/splitters.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
 
 /// Implements is_certain_cut for most patterns. The exceptions are the patterns for BERT, and the
-/// patterns whose cuts are local (local_cuts.hpp).
+/// patterns whose cuts are local (local_matchers.hpp).
 ///
 /// Within a pretoken of any of these patterns, only letters, marks and a contraction can follow a
 /// letter, and only numbers can follow a number. So a pretoken with a letter or a number at its end
@@ -49,9 +48,9 @@ inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
 inline bool is_certain_cut(pattern wanted, std::uint32_t left, std::uint32_t right) noexcept {
   switch (wanted) {
     case pattern::deepseek_coder:
-      return is_certain_local_cut<deepseek_coder_group>(left, right);
+      return is_certain_local_cut<deepseek_coder_matcher>(left, right);
     case pattern::bloom:
-      return is_certain_local_cut<bloom_group>(left, right);
+      return is_certain_local_cut<bloom_matcher>(left, right);
     default:
       return is_cut_by_most(left, right);
   }

@@ -3,20 +3,46 @@
 
 #include <cassert>
 
-#include "split/with_family.hpp"
+#include "split/patterns.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
+instruction_set widest() noexcept {
+#ifdef __x86_64__
+  const bool bmi = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (bmi && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+      __builtin_cpu_supports("avx512vbmi2")) {
+    return instruction_set::avx512;
+  }
+  if (bmi && __builtin_cpu_supports("avx2")) return instruction_set::avx2;
+#endif
+  return instruction_set::portable;
+}
+
+}  // namespace
+
+instruction_set best_instruction_set() noexcept {
+  static const instruction_set best = widest();
+  return best;
+}
+
+bool can_run(instruction_set set) noexcept {
+  return set <= best_instruction_set();
+}
+
+namespace {
+
 // A splitter that calls the walkers (walk.hpp) directly. Works on any machine.
-template <class Family>
+template <class Matcher>
 class walking_splitter final : public word_splitter {
  public:
   std::size_t next_ends(std::string_view section, std::size_t begin,
                         std::span<std::size_t> ends) const noexcept override {
     std::size_t count = 0;
     while (count < ends.size() && begin < section.size()) {
-      begin = Family::end(section, begin);
+      begin = Matcher::end(section, begin);
       ends[count++] = begin;
     }
     return count;

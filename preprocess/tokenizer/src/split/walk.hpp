@@ -12,7 +12,7 @@
 /// character at a time. The faster splitters, which work on windows of 64 bytes, must give the same
 /// ends.
 ///
-/// Each group of patterns has a function `kinds(point)`. It returns eight bits per character,
+/// Each matcher has a function `kinds(point)`. It returns eight bits per character,
 /// usually the low byte of the character's char_flags.
 namespace millrace::tokenizer::detail {
 
@@ -29,19 +29,19 @@ struct walked_char {
 enum class contraction_case : std::uint8_t { none, lower, either };
 
 /// @pre at < text.size()
-template <class Group>
+template <class Matcher>
 walked_char char_at(std::string_view text, std::size_t at) noexcept {
   const code_point point = code_point_at(text, at);
-  return {Group::kinds(point.value), point.size_bytes};
+  return {Matcher::kinds(point.value), point.size_bytes};
 }
 
 /// End of the run that begins at `at`. A run consists of at most `limit` characters with a kind in
 /// `mask`.
-template <class Group>
+template <class Matcher>
 std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
                     std::size_t limit = std::string_view::npos) noexcept {
   for (; at < text.size() && limit > 0; --limit) {
-    const walked_char c = char_at<Group>(text, at);
+    const walked_char c = char_at<Matcher>(text, at);
     if ((c.kinds & mask) == 0) break;
     at += c.size_bytes;
   }
@@ -49,10 +49,10 @@ std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
 }
 
 /// End of the run that begins at `at`. Its characters are not letters, numbers or white space.
-template <class Group>
+template <class Matcher>
 std::size_t other_end(std::string_view text, std::size_t at) noexcept {
   while (at < text.size()) {
-    const walked_char c = char_at<Group>(text, at);
+    const walked_char c = char_at<Matcher>(text, at);
     if ((c.kinds & word_kinds) != 0) break;
     at += c.size_bytes;
   }
@@ -75,11 +75,11 @@ struct space_run {
 
 /// @param stop  kinds of characters that an earlier split has cut off; the look-ahead treats the
 ///              place before such a character as the end of the text
-template <class Group>
+template <class Matcher>
 space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0) noexcept {
   space_run run{begin, begin, begin, begin, true};
   while (run.end < text.size()) {
-    const walked_char c = char_at<Group>(text, run.end);
+    const walked_char c = char_at<Matcher>(text, run.end);
     if ((c.kinds & kind::space) == 0) {
       run.at_end = (c.kinds & stop) != 0;
       break;

@@ -19,7 +19,7 @@ struct window {
   mask valid;   ///< the complete characters in the window; can be 0
   bool at_end;  ///< the section ends after fewer than 64 characters, so all runs end inside
 
-  // The kinds of the group. A kind that the group does not use has the mask 0. Each mask is a
+  // The kinds of the matcher. A kind that the matcher does not use has the mask 0. Each mask is a
   // subset of `valid`.
   mask letter;
   mask number;
@@ -113,9 +113,9 @@ template <class Isa>
   return Isa::scatter(Isa::gather(ends & wanted, ends), from);
 }
 
-/// The cuts for a group of local_cuts.hpp, in a window that more text follows. All cuts are
+/// The cuts for a matcher of local_matchers.hpp, in a window that more text follows. All cuts are
 /// decided, except the cut before the last character if that character is in `joins`. For these
-/// groups, a window may begin at any character.
+/// matchers, a window may begin at any character.
 [[gnu::always_inline]] inline cuts local_cuts(mask starts, const window& w, mask joins) noexcept {
   const mask decided = w.valid & ~(joins & last_of(w.valid, 1));
   return {starts & w.valid, decided, false, highest(decided)};

@@ -9,17 +9,57 @@
 #include <span>
 #include <string_view>
 
-#include "split/bert_cuts.hpp"
-#include "split/bloom_cuts.hpp"
-#include "split/cl100k_cuts.hpp"
-#include "split/deepseek_coder_cuts.hpp"
-#include "split/deepseek_cuts.hpp"
-#include "split/kind_tables.hpp"
-#include "split/o200k_cuts.hpp"
-#include "split/r50k_cuts.hpp"
+#include "split/bert_matcher.hpp"
+#include "split/cl100k_matcher.hpp"
+#include "split/deepseek_matcher.hpp"
+#include "split/local_matchers.hpp"
+#include "split/o200k_matcher.hpp"
+#include "split/r50k_matcher.hpp"
 #include "split/window.hpp"
 
 namespace millrace::tokenizer::detail {
+
+/// Maps the first byte of a character to the kinds (letter, number, ...) of that character in a
+/// group of patterns.
+///
+/// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
+/// kinds that all characters with this first byte share, or to `varied` if their kinds differ.
+struct alignas(64) kind_tables {
+  static constexpr std::uint8_t varied = 0xFF;  // no character has all kinds
+  std::array<std::uint8_t, 256> by_byte{};
+
+  /// The kinds of each code point below 0x10000. In UTF-8, these characters have up to three bytes.
+  std::array<std::uint8_t, 0x10000> by_point{};
+};
+
+inline std::uint8_t kinds_of_range(const kind_tables& tables, std::size_t first,
+                                   std::size_t end) noexcept {
+  const std::uint8_t shared = tables.by_point[first];
+  for (std::size_t point = first + 1; point < end; ++point) {
+    if (tables.by_point[point] != shared) return kind_tables::varied;
+  }
+  return shared;
+}
+
+template <class Matcher>
+kind_tables make_kind_tables() noexcept {
+  kind_tables tables;
+  for (std::uint32_t point = 0; point < tables.by_point.size(); ++point) {
+    tables.by_point[point] = static_cast<std::uint8_t>(Matcher::kinds(point) & Matcher::used_kinds);
+  }
+  for (std::size_t byte = 0; byte < 0x80; ++byte) tables.by_byte[byte] = tables.by_point[byte];
+  for (std::size_t byte = 0xC0; byte < 0x100; ++byte) {
+    tables.by_byte[byte] = kind_tables::varied;  // four-byte characters are too many to check
+    const std::size_t two = (byte & 0x1F) << 6;
+    const std::size_t three = (byte & 0x0F) << 12;
+    if (byte >= 0xC2 && byte < 0xE0) tables.by_byte[byte] = kinds_of_range(tables, two, two + 64);
+    if (byte > 0xE0 && byte < 0xF0 && byte != 0xED) {
+      tables.by_byte[byte] = kinds_of_range(tables, three, three + 0x1000);
+    }
+  }
+  tables.by_byte[0xED] = kinds_of_range(tables, 0xD000, 0xD800);  // the rest are surrogates
+  return tables;
+}
 
 /// The result of the `read` function of an Isa. (An Isa is a class for one instruction set.)
 struct read_window {
@@ -50,7 +90,7 @@ struct read_window {
 }
 
 /// Looks up, one by one, the characters whose first byte does not determine their kinds.
-template <class Group>
+template <class Matcher>
 [[gnu::always_inline]] inline void set_varied_kinds(std::array<std::uint8_t, 64>& each,
                                                     std::string_view section, std::size_t at,
                                                     mask varied,
@@ -59,14 +99,14 @@ template <class Group>
     const auto i = static_cast<std::size_t>(std::countr_zero(varied));
     const std::uint32_t point = code_point_at(section, at + i).value;
     each[i] = point < tables.by_point.size() ? tables.by_point[point]
-                                             : static_cast<std::uint8_t>(Group::kinds(point));
+                                             : static_cast<std::uint8_t>(Matcher::kinds(point));
   }
 }
 
 /// Converts the masks of `w` from one bit per byte to one bit per character.
-template <class Isa, class Group>
+template <class Isa, class Matcher>
 [[gnu::always_inline]] inline void gather_masks(window& w, mask leads) noexcept {
-  constexpr unsigned used = Group::used_kinds;
+  constexpr unsigned used = Matcher::used_kinds;
   w.letter = Isa::gather(w.letter, leads);
   w.number = Isa::gather(w.number, leads);
   w.space = Isa::gather(w.space, leads);
@@ -77,23 +117,23 @@ template <class Isa, class Group>
   if ((used & kind::han) != 0) w.han = Isa::gather(w.han, leads);
   w.ascii = Isa::gather(w.ascii, leads);
   w.blank = Isa::gather(w.blank, leads);
-  if (Group::uses_slash) w.slash = Isa::gather(w.slash, leads);
+  if (Matcher::uses_slash) w.slash = Isa::gather(w.slash, leads);
   if (w.apostrophe == 0) return;
   w.apostrophe = Isa::gather(w.apostrophe, leads);
   w.contraction2 = Isa::gather(w.contraction2, leads);
   w.contraction3 = Isa::gather(w.contraction3, leads);
 }
 
-template <class Group>
+template <class Matcher>
 [[gnu::noinline]] std::size_t walked_end(std::string_view section, std::size_t at) noexcept {
-  return Group::end(section, at);
+  return Matcher::end(section, at);
 }
 
 /// Splits a section one window at a time. If a window has no decided cut and no place to resume,
 /// the walker (walk.hpp) finds the next cut.
 ///
 /// Isa provides:
-///   read<Group>(section, at, tables) -> read_window
+///   read<Matcher>(section, at, tables) -> read_window
 ///   write(bits, at, out): writes `at` plus the position of each bit, in ascending order. It
 ///                         may write more values, up to a multiple of 8, and writes at least
 ///                         `least_room` values.
@@ -101,15 +141,15 @@ template <class Group>
 ///
 /// This function and all of Isa are inlined into a function that is compiled for the instruction
 /// set.
-template <class Isa, class Group>
+template <class Isa, class Matcher>
 [[gnu::always_inline]] inline std::size_t windowed_ends(std::string_view section, std::size_t at,
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
   std::size_t count = 0;
   std::size_t word = at;  // where the pretoken that contains the window's first byte begins
   while (count < ends.size() && at < section.size()) {
-    const read_window read = Isa::template read<Group>(section, at, tables);
-    const cuts found = cuts_of<Isa>(Group{}, read.chars);
+    const read_window read = Isa::template read<Matcher>(section, at, tables);
+    const cuts found = cuts_of<Isa>(Matcher{}, read.chars);
     mask starts = found.starts & found.decided & ~mask{1};
     mask resume = found.resume & ~mask{1};
     if (!read.one_byte_each) {
@@ -120,7 +160,7 @@ template <class Isa, class Group>
       if (resume != 0) {
         at += static_cast<std::size_t>(std::countr_zero(resume));
       } else {
-        at = word = walked_end<Group>(section, word);
+        at = word = walked_end<Matcher>(section, word);
         ends[count++] = at;
       }
       continue;

@@ -12,7 +12,7 @@ namespace {
 // SentencePiece looks at no more than this many matching rules, starting with the shortest.
 constexpr std::size_t max_candidates = 32;
 
-constexpr std::size_t size_bytes = sizeof(std::uint32_t);
+constexpr std::size_t unit_bytes = sizeof(std::uint32_t);
 
 constexpr bool is_utf8_start(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
@@ -22,16 +22,16 @@ constexpr bool is_utf8_start(char byte) {
 
 charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
   std::uint32_t trie_bytes = 0;
-  if (blob.size() <= size_bytes) throw format_error(offset, "the charsmap is truncated");
-  std::memcpy(&trie_bytes, blob.data(), size_bytes);
-  if (trie_bytes >= blob.size() - size_bytes || trie_bytes < 1024 || trie_bytes % 1024 != 0) {
+  if (blob.size() <= unit_bytes) throw format_error(offset, "the charsmap is truncated");
+  std::memcpy(&trie_bytes, blob.data(), unit_bytes);
+  if (trie_bytes >= blob.size() - unit_bytes || trie_bytes < 1024 || trie_bytes % 1024 != 0) {
     throw format_error(offset, "the trie of the charsmap has " + std::to_string(trie_bytes) +
                                    " bytes, expected a multiple of 1024 below its own " +
                                    std::to_string(blob.size()));
   }
-  units_.resize(trie_bytes / size_bytes);
-  std::memcpy(units_.data(), blob.data() + size_bytes, trie_bytes);
-  replacements_ = blob.substr(size_bytes + trie_bytes);
+  units_.resize(trie_bytes / unit_bytes);
+  std::memcpy(units_.data(), blob.data() + unit_bytes, trie_bytes);
+  replacements_ = blob.substr(unit_bytes + trie_bytes);
   if (replacements_.back() != '\0') {
     throw format_error(offset + blob.size(), "the last replacement of the charsmap has no end");
   }
@@ -39,7 +39,7 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
     const std::size_t size =
         formats::utf8_sequence_bytes(std::string_view(replacements_).substr(at));
     if (size == 0) {
-      throw format_error(offset + size_bytes + trie_bytes + at,
+      throw format_error(offset + unit_bytes + trie_bytes + at,
                          "a replacement of the charsmap is not UTF-8");
     }
     at += size;
@@ -48,7 +48,7 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
   // Every unit that a look-up can reach must be inside the array.
   const auto check = [&](bool good, std::size_t unit) {
     if (!good) {
-      throw format_error(offset + size_bytes * (unit + 1), "the charsmap points outside itself");
+      throw format_error(offset + unit_bytes * (unit + 1), "the charsmap points outside itself");
     }
   };
   const auto children_fit = [&](std::size_t unit) {
@@ -62,7 +62,7 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
     if (label_of(unit) > 0xFF) {
       check(value_of(unit) < replacements_.size(), i);
       if (!is_utf8_start(replacements_[value_of(unit)])) {
-        throw format_error(offset + size_bytes * (i + 1),
+        throw format_error(offset + unit_bytes * (i + 1),
                            "a replacement of the charsmap begins inside a character");
       }
     } else {

@@ -9,11 +9,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
+#include "bpe/merge_table.hpp"
 #include "bpe/token_table.hpp"
-#include "messages/in_quotes.hpp"
 #include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -43,7 +45,7 @@ class ranked_tokens {
              std::to_string(max_token_bytes);
     }
     if (const auto other = find(bytes)) {
-      return "token " + in_quotes(bytes) + " occurs twice, as " + std::to_string(*other) + " and " +
+      return "token " + formats::in_quotes(bytes) + " occurs twice, as " + std::to_string(*other) + " and " +
              std::to_string(id);
     }
     tokens.add(id, bytes);
@@ -103,5 +105,27 @@ class ranked_tokens {
   const char* bytes_ = nullptr;  // where the bytes of `first_` were when the index was built
   std::size_t room_ = 0;         // capacity of the index, in tokens
 };
+
+/// Reads a `.tiktoken` file. Each line has a token's bytes in base64, a space, and the token's
+/// rank, which is its id. Ranks may be in any order and have gaps. Lines end in LF or CRLF, and the
+/// last line may have no line end. Empty lines are skipped.
+///
+/// @param tokens  must be empty
+/// @throws format_error  a line has another form, or repeats a rank or a token; the offset is that
+///                       of the line. Also thrown if the file has no tokens.
+void parse_rank_file(std::string_view text, ranked_tokens& tokens);
+
+/// Derives the merge list that is equivalent to a vocabulary of tokens with ranks.
+///
+/// tiktoken merges the adjacent pair whose joined bytes are the token of lowest rank (on ties, the
+/// leftmost pair). It does not matter which two tokens form the pair. But a token always results
+/// from the same two tokens: the merges within its bytes depend only on these bytes, so its parts
+/// are the last two pieces to which its own bytes merge. If its bytes stop merging while more than
+/// two pieces are left, the token never results from a merge.
+///
+/// The list is in order of id. In a vocabulary that does not come from training alone (such as
+/// Llama 3's), a result may have a lower id than its parts.
+std::vector<merge_rule> merges_of_ranked(const ranked_tokens& tokens,
+                                         const std::array<std::int32_t, 256>& byte_ids);
 
 }  // namespace millrace::tokenizer::detail

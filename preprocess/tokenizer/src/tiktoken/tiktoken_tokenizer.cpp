@@ -2,6 +2,7 @@
 #include "tiktoken/tiktoken_tokenizer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,19 +13,15 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/sha256.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 #include "bpe/byte_bpe_engine.hpp"
-#include "bpe/byte_detokenizer.hpp"
-#include "composed/composed_tokenizer.hpp"
-#include "messages/in_quotes.hpp"
-#include "tiktoken/megatron_specials.hpp"
+#include "core/composed_tokenizer.hpp"
 #include "tiktoken/megatron_vocab.hpp"
-#include "tiktoken/rank_file.hpp"
-#include "tiktoken/rank_merges.hpp"
+#include "tiktoken/ranked_tokens.hpp"
 #include "tiktoken/special_tables.hpp"
-#include "tiktoken/tiktoken_patterns.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -35,7 +32,7 @@ namespace {
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
 // The contents of a `.tiktoken` or a `.vocab.json` file.
-struct vocabulary {
+struct tiktoken_vocabulary {
   ranked_tokens ranked;
   std::vector<special_token> specials;
   std::int64_t size = 0;
@@ -57,7 +54,7 @@ std::vector<special_token> numbered(const std::vector<std::string>& contents, st
   for (const std::string& content : contents) {
     if (content.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
     if (!known.insert(content).second) {
-      throw config_error("special token " + in_quotes(content) + " occurs twice");
+      throw config_error("special token " + formats::in_quotes(content) + " occurs twice");
     }
     tokens.push_back({content, static_cast<std::int32_t>(first++)});
   }
@@ -66,7 +63,7 @@ std::vector<special_token> numbered(const std::vector<std::string>& contents, st
 
 // Returns the special tokens of the public vocabulary `v.pattern`. Throws format_error if the file
 // does not have as many ranks as that vocabulary.
-std::vector<special_token> known_specials(const vocabulary& v, special_table table,
+std::vector<special_token> known_specials(const tiktoken_vocabulary& v, special_table table,
                                           std::size_t size_bytes) {
   const token_table& ranks = v.ranked.tokens;
   if (ranks.count() != table.ranks) {
@@ -87,7 +84,7 @@ std::vector<special_token> known_specials(const vocabulary& v, special_table tab
   return std::move(table.tokens);
 }
 
-void read_ranks(std::string_view text, const tokenizer_options& options, vocabulary& v) {
+void read_ranks(std::string_view text, const tokenizer_options& options, tiktoken_vocabulary& v) {
   v.pattern = options.tiktoken_pattern;
   if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // tiktoken's name
   refuse(options.vocab_size.has_value(), "--vocab-size");
@@ -111,7 +108,8 @@ void read_ranks(std::string_view text, const tokenizer_options& options, vocabul
   }
 }
 
-void read_megatron(std::string_view json, const tokenizer_options& options, vocabulary& v) {
+void read_megatron(std::string_view json, const tokenizer_options& options,
+                   tiktoken_vocabulary& v) {
   v.pattern = options.tiktoken_pattern.empty() ? "v2" : options.tiktoken_pattern;
   if (v.pattern != "v1" && v.pattern != "v2") {
     throw config_error("--tiktoken-pattern " + v.pattern + ": a .vocab.json takes v1 or v2");
@@ -126,22 +124,23 @@ void read_megatron(std::string_view json, const tokenizer_options& options, voca
 }
 
 // The id of the token whose text is `content`, if any.
-std::optional<std::int32_t> id_of(const vocabulary& v, std::string_view content) {
+std::optional<std::int32_t> id_of(const tiktoken_vocabulary& v, std::string_view content) {
   const auto special = std::ranges::find(v.specials, content, &special_token::content);
   return special != v.specials.end() ? std::optional(special->id) : v.ranked.find(content);
 }
 
-std::optional<std::int32_t> eod_of(const vocabulary& v, const tokenizer_options& options) {
+std::optional<std::int32_t> eod_of(const tiktoken_vocabulary& v, const tokenizer_options& options) {
   const std::string& content = options.eod_token.empty() ? v.eod : options.eod_token;
   if (content.empty()) return std::nullopt;
   const auto id = id_of(v, content);
   if (!id) {
-    throw config_error("--eod-token " + in_quotes(content) + " is not the text of any token");
+    throw config_error("--eod-token " + formats::in_quotes(content) +
+                       " is not the text of any token");
   }
   return id;
 }
 
-bool become_ids(const vocabulary& v, special_tokens_in_text policy) {
+bool become_ids(const tiktoken_vocabulary& v, special_tokens_in_text policy) {
   if (policy == special_tokens_in_text::as_reference) return v.specials_in_text;
   return policy != special_tokens_in_text::encode_as_text;
 }
@@ -155,8 +154,8 @@ void refuse_prefixes(const std::vector<special_token>& specials) {
   std::ranges::sort(contents);
   for (std::size_t i = 1; i < contents.size(); ++i) {
     if (contents[i].starts_with(contents[i - 1])) {
-      throw config_error("special token " + in_quotes(contents[i]) + " begins with " +
-                         in_quotes(contents[i - 1]) +
+      throw config_error("special token " + formats::in_quotes(contents[i]) + " begins with " +
+                         formats::in_quotes(contents[i - 1]) +
                          ", which is also a special token, so it is undefined which one a text "
                          "contains; pass --special-tokens-in-text encode-as-text");
     }
@@ -177,7 +176,7 @@ added_token_finder finder_of(const std::vector<special_token>& specials) {
 
 // Returns a text that contains everything that determines ids. Strings have a length prefix, so
 // that two different lists never give the same text.
-std::string identity_of(const vocabulary& v, std::string_view file, bool finds_specials,
+std::string identity_of(const tiktoken_vocabulary& v, std::string_view file, bool finds_specials,
                         bool refuses_specials, std::optional<std::int32_t> eod) {
   std::string identity = "type TikTokenizer\nmodel " + formats::sha256_hex(file) + "\npattern " +
                          v.pattern + "\nsize " + std::to_string(v.size) + "\n";
@@ -195,7 +194,8 @@ std::string identity_of(const vocabulary& v, std::string_view file, bool finds_s
 }
 
 // Moves the tokens of `v` into the engine, to save memory during loading.
-tokenizer_parts parts_of(vocabulary& v, std::string_view file, const tokenizer_options& options) {
+tokenizer_parts parts_of(tiktoken_vocabulary& v, std::string_view file,
+                         const tokenizer_options& options) {
   tokenizer_parts parts;
   parts.vocab_size = v.size;
   parts.eod = eod_of(v, options);
@@ -221,7 +221,7 @@ tokenizer_parts parts_of(vocabulary& v, std::string_view file, const tokenizer_o
 }
 
 std::unique_ptr<tokenizer> tokenizer_of(std::string_view file, const tokenizer_options& options) {
-  vocabulary v;
+  tiktoken_vocabulary v;
   const std::size_t first = file.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && (file[first] == '[' || file[first] == '{')) {
     read_megatron(file, options, v);
@@ -244,6 +244,41 @@ std::unique_ptr<tokenizer> make_tiktoken_tokenizer(const tokenizer_options& opti
   } catch (const format_error& e) {
     throw e.in(options.model);
   }
+}
+
+namespace {
+
+struct named_pattern {
+  std::string_view name;
+  pattern cut;
+};
+
+// The patterns of the vocabularies in special_tables.hpp, then Megatron's two patterns.
+constexpr std::array patterns = {
+    named_pattern{"r50k", pattern::r50k},      named_pattern{"p50k", pattern::r50k},
+    named_pattern{"p50k_edit", pattern::r50k}, named_pattern{"cl100k", pattern::cl100k},
+    named_pattern{"o200k", pattern::o200k},    named_pattern{"o200k_harmony", pattern::o200k},
+    named_pattern{"llama3", pattern::llama3},  named_pattern{"llama4", pattern::o200k},
+    named_pattern{"qwen2", pattern::qwen2},    named_pattern{"kimi", pattern::kimi},
+    named_pattern{"v1", pattern::megatron_v1}, named_pattern{"v2", pattern::tekken},
+};
+
+}  // namespace
+
+pattern tiktoken_pattern(std::string_view name) {
+  for (const named_pattern& known : patterns) {
+    if (known.name == name) return known.cut;
+  }
+  throw config_error("--tiktoken-pattern '" + std::string(name) + "': unknown, expected one of " +
+                     tiktoken_pattern_names());
+}
+
+std::string tiktoken_pattern_names() {
+  std::string names;
+  for (const named_pattern& known : patterns) {
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
+  return names;
 }
 
 }  // namespace millrace::tokenizer::detail

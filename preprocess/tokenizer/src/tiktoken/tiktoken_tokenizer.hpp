@@ -2,8 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include <millrace/tokenizer/tokenizer.hpp>
+
+#include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -26,5 +30,12 @@ namespace millrace::tokenizer::detail {
 /// @throws io_error      the file cannot be read.
 /// @throws format_error  the file has neither of the two formats.
 std::unique_ptr<tokenizer> make_tiktoken_tokenizer(const tokenizer_options& options);
+
+/// The pattern that --tiktoken-pattern calls `name`.
+/// @throws config_error  no pattern has that name.
+pattern tiktoken_pattern(std::string_view name);
+
+/// All names, for error messages.
+std::string tiktoken_pattern_names();
 
 }  // namespace millrace::tokenizer::detail

@@ -6,7 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include "unicode/append_code_point.hpp"
 #include "unicode/normalization_tables.hpp"
 #include "unicode/reference_sets.hpp"
 #include "unicode/utf8.hpp"
@@ -217,7 +216,7 @@ stretch_to_normalize next_unstable(normal_form form, std::string_view text, std:
         form == normal_form::nfc ? skip_stable_in_nfc(text, at) : skip_ascii(text, at);
     if (next > at) {
       at = next;
-      last = code_point_before(text, at);
+      last = character_before(text, at);
       last_class = 0;
       if (at == text.size()) break;
     }

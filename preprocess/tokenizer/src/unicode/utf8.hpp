@@ -39,6 +39,11 @@ inline code_point code_point_at(std::string_view text, std::size_t at) noexcept 
   return {lead, 1};
 }
 
+/// True if the byte continues a character that began before it.
+inline bool is_continuation(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
 /// @pre point < 0x800
 inline void append_small_code_point(std::string& text, std::uint32_t point) {
   if (point < 0x80) {
@@ -47,6 +52,41 @@ inline void append_small_code_point(std::string& text, std::uint32_t point) {
     text += static_cast<char>(0xC0 | point >> 6);
     text += static_cast<char>(0x80 | (point & 0x3F));
   }
+}
+
+/// Appends `point` to `text` in UTF-8.
+///
+/// @pre point < 0x110000
+inline void append_code_point(std::string& text, std::uint32_t point) {
+  if (point < 0x800) return append_small_code_point(text, point);
+  const auto continued = [](std::uint32_t bits) { return static_cast<char>(0x80 | (bits & 0x3F)); };
+  if (point < 0x10000) {
+    text += static_cast<char>(0xE0 | point >> 12);
+  } else {
+    text += static_cast<char>(0xF0 | point >> 18);
+    text += continued(point >> 12);
+  }
+  text += continued(point >> 6);
+  text += continued(point);
+}
+
+/// Offset of the character that ends at `end`.
+/// @pre 0 < end <= text.size()
+inline std::size_t character_before(std::string_view text, std::size_t end) noexcept {
+  std::size_t at = end - 1;
+  while (at > 0 && end - at < 4 && is_continuation(text[at])) --at;
+  return at;
+}
+
+/// The characters on the two sides of a place in a text.
+struct neighbours {
+  std::uint32_t left;
+  std::uint32_t right;
+};
+
+/// @pre 0 < at < text.size(), a character begins at `at`
+inline neighbours neighbours_at(std::string_view text, std::size_t at) noexcept {
+  return {code_point_at(text, character_before(text, at)).value, code_point_at(text, at).value};
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include <millrace/loader/detail/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 
 #include "support/paths.hpp"
 

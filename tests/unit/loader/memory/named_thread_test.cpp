@@ -11,9 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/memory/cpu_list.hpp>
 #include <millrace/loader/detail/memory/memory_policy.hpp>
-#include <millrace/loader/detail/memory/system_files.hpp>
 
 #include "support/child_process.hpp"
 #include "support/fail_kth_allocation.hpp"

@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/detail/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 
 #include "support/summed_dataset.hpp"
 

@@ -14,7 +14,6 @@
 #include <millrace/error.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
-#include "hugging_face/bert_word_piece.hpp"
 #include "support/encode.hpp"
 #include "support/paths.hpp"
 #include "unit/tokenizer/hugging_face/hugging_face_fixture.hpp"

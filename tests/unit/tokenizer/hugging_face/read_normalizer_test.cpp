@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hugging_face/read_normalizer.hpp"
+#include "hugging_face/read_components.hpp"
 
 #include <string>
 #include <string_view>

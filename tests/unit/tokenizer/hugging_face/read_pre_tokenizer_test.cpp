@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hugging_face/read_pre_tokenizer.hpp"
+#include "hugging_face/read_components.hpp"
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 #include <millrace/error.hpp>
 
-#include "hugging_face/byte_level_plan.hpp"
+#include "hugging_face/byte_level.hpp"
 #include "hugging_face/json_node.hpp"
 #include "regex/pcre2_pattern.hpp"
 

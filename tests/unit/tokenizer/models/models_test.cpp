@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/word_model.hpp"
+#include "models/word_models.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,6 @@
 
 #include "models/character_bpe.hpp"
 #include "models/unigram.hpp"
-#include "models/word_level.hpp"
-#include "models/word_piece.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

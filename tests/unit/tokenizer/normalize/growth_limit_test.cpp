@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "composed/growth_limit.hpp"
+#include "core/growth_limit.hpp"
 
 #include <functional>
 #include <string>
@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hugging_face/read_normalizer.hpp"
+#include "hugging_face/read_components.hpp"
 #include "normalize/normalizers.hpp"
 #include "support/charsmap_builder.hpp"
 

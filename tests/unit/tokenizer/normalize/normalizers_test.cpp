@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "unicode/append_code_point.hpp"
 #include "unicode/normalization_tables.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

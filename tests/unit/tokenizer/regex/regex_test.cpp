@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "composed/unencodable_text.hpp"
-#include "unicode/append_code_point.hpp"
+#include "core/interfaces.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -16,8 +16,7 @@
 #include "split/splitters.hpp"
 #include "support/encode_parts.hpp"
 #include "support/seed.hpp"
-#include "unicode/append_code_point.hpp"
-#include "unicode/neighbours.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

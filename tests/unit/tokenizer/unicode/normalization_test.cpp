@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "unicode/append_code_point.hpp"
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
+#include <utility>
 
+#include <millrace/dataset/run.hpp>
 #include <millrace/dataset/state.hpp>
 #include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/memory/home_process.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
 
 /// The run's order provides one part of a run's state. The functions here add the rest.
@@ -29,5 +35,64 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 /// @throws config_error  datasets have several tokenizers, and the options do not allow that
 MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64_t end,
                                             const loader_options& options);
+
+/// The state of a run at its start, computed on a separate thread. Computing it opens all datasets.
+/// With thousands of datasets, that takes long and must not delay the first batch. Nor may it wait
+/// until the first checkpoint, hours later: damage would be found late, and files may have been
+/// replaced by then.
+///
+/// Thread-safe, except for `throw_failure`.
+class run_description {
+ public:
+  run_description(const dataset::run& run, const loader_options& options)
+      : made_(make_at_home<made>(run.description())),
+        thread_({.name = "mr-describe"}, [result = made_.get(), end = run.end(), options] {
+          std::exception_ptr failure;
+          try {
+            result->state = describe(std::move(result->state), end, options);
+          } catch (...) {
+            failure = std::current_exception();
+          }
+          // Set after the exception handler has ended, because the handler shares ownership of the
+          // exception. Now `made::failure` is its only owner.
+          result->failure = std::move(failure);
+          result->done.store(true, std::memory_order_release);
+          result->done.notify_all();
+        }) {}
+  run_description(const run_description&) = delete;
+  run_description& operator=(const run_description&) = delete;
+
+  /// Waits for the result.
+  /// @throws as `describe`, on every call; error in a forked process
+  const dataset::run_state& get() const {
+    home_.require_here("description of a run");
+    made_->done.wait(false, std::memory_order_acquire);
+    if (made_->failure) std::rethrow_exception(made_->failure);
+    return made_->state;
+  }
+
+  /// Throws the failure of the thread, if there is one; never waits. For one thread only.
+  /// @throws as `describe`, once
+  void throw_failure() {
+    if (told_ || !made_->done.load(std::memory_order_acquire)) return;
+    told_ = true;
+    if (made_->failure) std::rethrow_exception(made_->failure);
+  }
+
+ private:
+  /// The result of the thread.
+  struct made {
+    explicit made(dataset::run_state at_start) : state(std::move(at_start)) {}
+
+    dataset::run_state state;
+    std::exception_ptr failure;
+    std::atomic<bool> done{false};
+  };
+
+  home_process home_;
+  owned_at_home<made> made_;
+  bool told_ = false;
+  named_thread thread_;  // last: it uses the other members
+};
 
 }  // namespace millrace::loader

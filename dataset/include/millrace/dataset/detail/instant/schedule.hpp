@@ -125,4 +125,13 @@ class MILLRACE_EXPORT schedule {
   std::optional<exceeded_limit> exceeded_;
 };
 
+/// Limits on the steps and positions of a run, so that values computed from them fit in 64 bits.
+
+/// The largest step that an edit or a schedule can refer to. With global batches of up to 2^22
+/// samples, the first position of this step does not exceed `most_positions`.
+inline constexpr std::int64_t most_steps = std::int64_t{1} << 40;
+
+/// Positions and samples of a run are below this, so that the sum of any two fits in 64 bits.
+inline constexpr std::int64_t most_positions = std::int64_t{1} << 62;
+
 }  // namespace millrace::dataset

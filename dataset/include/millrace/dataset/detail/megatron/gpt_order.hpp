@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/detail/instant/index_columns.hpp>
 #include <millrace/dataset/detail/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
-#include <millrace/dataset/detail/megatron/length_column.hpp>
 #include <millrace/dataset/detail/sample/piece.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>

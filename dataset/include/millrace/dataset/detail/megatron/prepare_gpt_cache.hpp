@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/detail/megatron/split.hpp>

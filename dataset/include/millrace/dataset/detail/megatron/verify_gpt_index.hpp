@@ -3,9 +3,9 @@
 
 #include <optional>
 
+#include <millrace/dataset/detail/instant/index_columns.hpp>
 #include <millrace/dataset/detail/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
-#include <millrace/dataset/detail/megatron/length_column.hpp>
 #include <millrace/detail/export.hpp>
 
 namespace millrace::dataset {

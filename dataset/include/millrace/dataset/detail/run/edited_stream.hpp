@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/detail/run_limits.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
 #include <millrace/dataset/state.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/memory/grant.hpp>
-#include <millrace/loader/detail/memory/system_files.hpp>
 
 namespace millrace::loader {
 

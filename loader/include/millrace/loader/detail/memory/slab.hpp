@@ -16,8 +16,8 @@
 
 #include <millrace/detail/export.hpp>
 #include <millrace/io/detail/unique_handle.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/memory/memory_kind.hpp>
-#include <millrace/loader/detail/memory/system_files.hpp>
 
 /// Allocates one block of memory of a given kind, or reports why it could not. Used by
 /// `pinned_pool`.

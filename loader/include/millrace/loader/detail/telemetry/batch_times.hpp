@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <millrace/loader/detail/telemetry/counter.hpp>
+#include <millrace/loader/detail/telemetry/duration_histogram.hpp>
 #include <millrace/loader/detail/telemetry/stage.hpp>
 
 namespace millrace::loader {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/detail/telemetry/counter.hpp>
+#include <millrace/loader/detail/telemetry/duration_histogram.hpp>
 
 namespace millrace::loader {
 

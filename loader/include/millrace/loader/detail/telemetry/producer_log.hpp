@@ -7,10 +7,8 @@
 
 #include <millrace/loader/detail/telemetry/batch_times.hpp>
 #include <millrace/loader/detail/telemetry/block_probe.hpp>
-#include <millrace/loader/detail/telemetry/counter.hpp>
 #include <millrace/loader/detail/telemetry/duration_histogram.hpp>
 #include <millrace/loader/detail/telemetry/stage.hpp>
-#include <millrace/loader/detail/telemetry/thread_usage.hpp>
 #include <millrace/loader/detail/telemetry/trace_ring.hpp>
 
 namespace millrace::loader {

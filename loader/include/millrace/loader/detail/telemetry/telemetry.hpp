@@ -14,12 +14,12 @@
 
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/telemetry/batch_times.hpp>
+#include <millrace/loader/detail/telemetry/block_probe.hpp>
 #include <millrace/loader/detail/telemetry/duration_histogram.hpp>
 #include <millrace/loader/detail/telemetry/mixture.hpp>
 #include <millrace/loader/detail/telemetry/producer_log.hpp>
 #include <millrace/loader/detail/telemetry/stage.hpp>
 #include <millrace/loader/detail/telemetry/telemetry_report.hpp>
-#include <millrace/loader/detail/telemetry/thread_usage.hpp>
 #include <millrace/loader/detail/telemetry/trace_ring.hpp>
 
 namespace millrace::loader {

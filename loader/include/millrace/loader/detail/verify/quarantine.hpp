@@ -9,7 +9,7 @@
 
 #include <millrace/dataset/state.hpp>
 #include <millrace/detail/export.hpp>
-#include <millrace/loader/detail/verify/finding.hpp>
+#include <millrace/loader/detail/verify/verify_report.hpp>
 
 /// Removes the documents of bad blocks from a run, by edits. Edits are explicit, recorded in the
 /// state, and the same on every rank. If samples were skipped while loading, none of this would

@@ -20,7 +20,6 @@
 #include <millrace/loader/detail/io/open_files.hpp>
 #include <millrace/loader/detail/io/range_reader.hpp>
 #include <millrace/loader/detail/verify/checked_file.hpp>
-#include <millrace/loader/detail/verify/finding.hpp>
 #include <millrace/loader/detail/verify/stored_sums.hpp>
 #include <millrace/loader/detail/verify/verify_options.hpp>
 #include <millrace/loader/detail/verify/verify_report.hpp>

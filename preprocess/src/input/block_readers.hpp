@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "input/byte_block.hpp"
+#include "input/byte_source.hpp"
+
+namespace millrace::preprocess {
+
+/// Reads one input sequentially and cuts it into blocks at line ends. Not thread-safe.
+class sequential_reader {
+ public:
+  /// @param path    path of the input, for messages
+  /// @param offset  offset in the decompressed input at which to begin; a line begins there
+  /// @param begun   bytes already read from `source`, starting at `offset`
+  sequential_reader(std::filesystem::path path, std::unique_ptr<byte_source> source,
+                    std::uint64_t offset, const read_limits& limits,
+                    std::vector<std::byte> begun = {});
+
+  /// Reads the next block into `block`, whose buffer is reused.
+  ///
+  /// @return false at the end of the input.
+  /// @throws io_error, format_error  as byte_source::read, after all whole lines before the error
+  ///                                 were delivered.
+  /// @throws line_abandoned          the run was asked to stop during a giant line.
+  bool next(byte_block& block);
+
+  /// Bytes on disk read so far.
+  std::uint64_t position_bytes() const noexcept { return source_->position_bytes(); }
+
+ private:
+  std::size_t append(byte_block& block, std::size_t used, std::size_t target);
+  void finish(byte_block& block, std::size_t used, std::size_t cut);
+  void follow_giant(byte_block& block, std::size_t used);
+
+  std::filesystem::path path_;
+  std::unique_ptr<byte_source> source_;
+  read_limits limits_;
+  std::exception_ptr failure_;   // error of source_; thrown after the lines before it
+  bool ended_ = false;           // source_ has reached its end
+  std::uint64_t offset_;         // offset of the first byte of rest_ in the text
+  std::vector<std::byte> rest_;  // bytes that were read, but follow the last cut
+};
+
+/// If `block` carries a span, reads the text of that span into the block. Any thread may call this.
+///
+/// @throws io_error, format_error  as byte_source::read. Also format_error if the file became
+///                                 shorter or longer.
+/// @throws line_abandoned          the run was asked to stop during a giant line.
+void read_span(byte_block& block, const read_limits& limits);
+
+}  // namespace millrace::preprocess

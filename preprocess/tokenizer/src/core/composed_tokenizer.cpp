@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/composed_tokenizer.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
+#include <millrace/formats/detail/sha256.hpp>
+
+#include "core/growth_limit.hpp"
+#include "core/interfaces.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+class composed_encoder final : public encoder {
+ public:
+  composed_encoder(const tokenizer_parts& parts, std::size_t cache_bytes)
+      : parts_(&parts), engine_(parts.engine->make_encoder(cache_bytes)) {
+    engine_->limit_growth(limit_);
+  }
+
+  std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
+    return encode_part({text}, ids);
+  }
+
+  std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) override {
+    limit_ = growth_limit(part.text.size(), &interrupt_check_);
+    ids_before_ = ids.size();
+    if (part.is_first) ids.append(parts_->ids_before);
+    auto fault = split(parts_->raw_tokens, {part.text, part.is_first, !part.is_first}, ids,
+                       [&](section raw, id_buffer& out) { return encode_section(raw, out); });
+    if (!fault && part.is_last) ids.append(parts_->ids_behind);
+    return fault;
+  }
+
+  std::int64_t special_tokens_found() const noexcept override { return special_tokens_; }
+
+  void set_interrupt_check(std::function<void()> check) override {
+    interrupt_check_ = std::move(check);
+  }
+
+ private:
+  // Steps that cannot return a fault throw unencodable_text. This function turns the exception into
+  // a fault.
+  std::optional<encode_fault> encode_section(section raw, id_buffer& ids) {
+    try {
+      return encode_raw(raw, ids);
+    } catch (const unencodable_text& e) {
+      return encode_fault{0, e.what()};
+    }
+  }
+
+  // A fault reports the offset from the start of the raw section, but measured in normalized text.
+  // If the normalizer changed the section, the place in the original text is not known.
+  std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
+    section normalized = raw;
+    if (parts_->normal) {
+      normalized.text = parts_->normal->normalize(raw.text, normalized_, limit_);
+    }
+    auto fault = split(parts_->normalized_tokens, normalized, ids,
+                       [&](section part, id_buffer& out) { return engine_->encode(part, out); });
+    if (normalized_.capacity() > kept_bytes) normalized_ = {};
+    // Each section is within the limit, but all sections together may exceed it.
+    limit_.expect_ids(ids.size() - ids_before_);
+    return fault;
+  }
+
+  template <class Encode>
+  std::optional<encode_fault> split(const added_token_finder& finder, const section& whole,
+                                    id_buffer& ids, Encode encode) {
+    const std::string_view text = whole.text;
+    std::size_t begin = 0;   // end of the text encoded so far
+    std::size_t search = 0;  // end of the last token, without white space that it consumed
+    while (search < text.size() && !finder.empty()) {
+      const auto found = finder.next(text, search, begin);
+      if (!found) break;
+      if (auto fault = encode_between(whole, begin, found->begin, ids, encode)) {
+        return fault;
+      }
+      // The match of a white space token can now be empty: the previous token may have consumed all
+      // of that white space.
+      if (found->begin < found->end) {
+        if (found->special) {
+          if (parts_->special_tokens_are_faults) return special_token_fault(text, *found);
+          ++special_tokens_;
+        }
+        ids.push_back(found->id);
+      }
+      begin = found->end;
+      search = found->search_from;
+    }
+    return encode_between(whole, begin, text.size(), ids, encode);
+  }
+
+  static encode_fault special_token_fault(std::string_view text,
+                                          const added_token_finder::match& found) {
+    return {found.begin, "the special token " +
+                             formats::in_quotes(text.substr(found.begin, found.end - found.begin)) +
+                             " in the text"};
+  }
+
+  template <class Encode>
+  std::optional<encode_fault> encode_between(const section& whole, std::size_t begin,
+                                             std::size_t end, id_buffer& ids, Encode encode) {
+    if (begin >= end) return std::nullopt;
+    auto fault = encode(section{.text = whole.text.substr(begin, end - begin),
+                                .at_start = whole.at_start && begin == 0,
+                                .continues = whole.continues && begin == 0},
+                        ids);
+    if (fault) fault->offset_bytes += begin;
+    return fault;
+  }
+
+  // If a huge text makes a buffer larger than this, the buffer is freed after the text.
+  static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
+
+  const tokenizer_parts* parts_;
+  std::unique_ptr<section_encoder> engine_;
+  std::string normalized_;
+  std::function<void()> interrupt_check_;
+  growth_limit limit_{0};       // of the current part
+  std::size_t ids_before_ = 0;  // number of ids in the output before the current part
+  std::int64_t special_tokens_ = 0;
+};
+
+}  // namespace
+
+std::size_t composed_tokenizer::last_cut(std::string_view text) const {
+  for (std::size_t at = text.size(); at-- > 1;) {
+    if (is_continuation(text[at])) continue;
+    if (parts_.engine->may_cut(text, at) && parts_.raw_tokens.may_cut(text, at) &&
+        parts_.normalized_tokens.may_cut(text, at) &&
+        (!parts_.normal || parts_.normal->may_cut(text, at))) {
+      return at;
+    }
+  }
+  return 0;
+}
+
+std::unique_ptr<encoder> composed_tokenizer::make_encoder(std::size_t cache_bytes) const {
+  return std::make_unique<composed_encoder>(parts_, cache_bytes);
+}
+
+namespace {
+
+class tokenizer_with_eod final : public tokenizer {
+ public:
+  tokenizer_with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod)
+      : inner_(std::move(inner)), eod_(eod) {}
+
+  std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override {
+    return inner_->make_encoder(cache_bytes);
+  }
+  std::int64_t vocab_size() const noexcept override { return inner_->vocab_size(); }
+  std::optional<std::int32_t> eod() const noexcept override { return eod_; }
+  std::string decode(std::span<const std::int64_t> ids) const override {
+    return inner_->decode(ids);
+  }
+  std::string fingerprint() const override {
+    return formats::sha256_hex(inner_->fingerprint() + "\neod " + std::to_string(eod_) + "\n");
+  }
+  std::vector<std::string> notes() const override { return inner_->notes(); }
+  std::size_t last_cut(std::string_view text) const override { return inner_->last_cut(text); }
+  bool parts_in_order() const noexcept override { return inner_->parts_in_order(); }
+
+ private:
+  std::unique_ptr<tokenizer> inner_;
+  std::int32_t eod_;
+};
+
+// Decodes every id, because vocabularies have no look-up by text. This takes a few milliseconds.
+std::int32_t id_of(const tokenizer& vocabulary, std::string_view content) {
+  std::optional<std::int64_t> found;
+  for (std::int64_t id = 0; id < vocabulary.vocab_size(); ++id) {
+    if (vocabulary.decode({&id, 1}) != content) continue;
+    if (found) {
+      throw config_error("--eod-token " + formats::in_quotes(content) +
+                         " is the text of two tokens, " + std::to_string(*found) + " and " +
+                         std::to_string(id));
+    }
+    found = id;
+  }
+  if (!found) {
+    throw config_error("--eod-token " + formats::in_quotes(content) +
+                       " is not the text of any token");
+  }
+  return static_cast<std::int32_t>(*found);
+}
+
+}  // namespace
+
+std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content) {
+  const std::int32_t eod = id_of(*inner, content);
+  return with_eod(std::move(inner), eod);
+}
+
+std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod) {
+  return std::make_unique<tokenizer_with_eod>(std::move(inner), eod);
+}
+
+}  // namespace millrace::tokenizer::detail

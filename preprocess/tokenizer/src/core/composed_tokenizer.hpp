@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "core/added_tokens.hpp"
+#include "core/interfaces.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// The parts that a loader builds from its files.
+struct tokenizer_parts {
+  added_token_finder raw_tokens;             ///< matched in the original text
+  std::unique_ptr<const normalizer> normal;  ///< for text between raw_tokens; null if there is none
+  added_token_finder normalized_tokens;      ///< matched in the normalized text
+  std::unique_ptr<const section_engine> engine;
+  std::vector<std::int32_t> ids_before;    ///< template ids before the text's ids
+  std::vector<std::int32_t> ids_behind;    ///< template ids after the text's ids
+  bool special_tokens_are_faults = false;  ///< reject texts that contain a special token
+  std::unique_ptr<const detokenizer> decoder;
+  std::int64_t vocab_size = 0;
+  std::optional<std::int32_t> eod;
+  std::string fingerprint;
+  std::vector<std::string> notes = {};  ///< as tokenizer::notes
+};
+
+/// The tokenizer class for all types that have vocabulary files. Its steps are:
+///
+///   1. Match raw_tokens in the text.
+///   2. Normalize the text between the matches.
+///   3. Match normalized_tokens in the normalized text.
+///   4. Encode the text between these matches with the engine.
+///   5. Add the ids of the template before and after all other ids.
+class composed_tokenizer final : public tokenizer {
+ public:
+  explicit composed_tokenizer(tokenizer_parts parts) : parts_(std::move(parts)) {}
+
+  std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override;
+  std::int64_t vocab_size() const noexcept override { return parts_.vocab_size; }
+  std::optional<std::int32_t> eod() const noexcept override { return parts_.eod; }
+  std::string decode(std::span<const std::int64_t> ids) const override {
+    return parts_.decoder->decode(ids);
+  }
+  std::string fingerprint() const override { return parts_.fingerprint; }
+  std::vector<std::string> notes() const override { return parts_.notes; }
+  std::size_t last_cut(std::string_view text) const override;
+  bool parts_in_order() const noexcept override { return parts_.engine->continues_in_order(); }
+
+ private:
+  const tokenizer_parts parts_;
+};
+
+/// Wraps `inner` to use the token with the text `content` as the end-of-document token.
+///
+/// @throws config_error  no token has that text, or several do.
+std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content);
+
+/// Like the function above, but takes the id of the end-of-document token.
+/// @pre 0 <= eod < inner->vocab_size()
+std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod);
+
+}  // namespace millrace::tokenizer::detail

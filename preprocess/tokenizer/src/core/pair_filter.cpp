@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/pair_filter.hpp"
+
+#include <bit>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::size_t groups = 8;
+
+std::uint8_t byte_at(std::string_view text, std::size_t at) {
+  return static_cast<std::uint8_t>(text[at]);
+}
+
+// Assigns words to groups in turn. All words with the same first two bytes get the same group. If
+// there are more such pairs of bytes than groups, all words with the same first byte get the same
+// group.
+class grouping {
+ public:
+  explicit grouping(const std::vector<std::string_view>& words) {
+    std::bitset<65536> pairs;
+    for (const std::string_view word : words) pairs.set(key_of(word));
+    by_pair_ = pairs.count() <= groups;
+  }
+
+  std::uint8_t group_of(std::string_view word) {
+    std::uint8_t& known = by_pair_ ? of_key_[key_of(word)] : of_key_[byte_at(word, 0)];
+    if (known == 0) known = static_cast<std::uint8_t>(1U << (next_++ % groups));
+    return known;
+  }
+
+ private:
+  // A word of one byte gets a zero as its second byte, because zeros are rare in words.
+  static std::size_t key_of(std::string_view word) {
+    return std::size_t{byte_at(word, 0)} << 8 | (word.size() > 1 ? byte_at(word, 1) : 0);
+  }
+
+  bool by_pair_ = true;
+  std::vector<std::uint8_t> of_key_ = std::vector<std::uint8_t>(65536);
+  std::size_t next_ = 0;
+};
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) inline __m128i half_table(const std::uint8_t* bytes) noexcept {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+}
+
+// Tests 32 places per step. A place is a candidate if some group may have a word that begins with
+// the two bytes there.
+__attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
+                                                      const std::uint8_t* high0,
+                                                      const std::uint8_t* low1,
+                                                      const std::uint8_t* high1, const char* text,
+                                                      std::size_t from, std::size_t size) noexcept {
+  const __m256i first_low = _mm256_broadcastsi128_si256(half_table(low0));
+  const __m256i first_high = _mm256_broadcastsi128_si256(half_table(high0));
+  const __m256i second_low = _mm256_broadcastsi128_si256(half_table(low1));
+  const __m256i second_high = _mm256_broadcastsi128_si256(half_table(high1));
+  const __m256i half = _mm256_set1_epi8(0x0F);
+  for (; from + 33 <= size; from += 32) {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text + from));
+    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text + from + 1));
+    const __m256i a_high = _mm256_and_si256(_mm256_srli_epi16(a, 4), half);
+    const __m256i b_high = _mm256_and_si256(_mm256_srli_epi16(b, 4), half);
+    const __m256i in_a = _mm256_and_si256(_mm256_shuffle_epi8(first_low, _mm256_and_si256(a, half)),
+                                          _mm256_shuffle_epi8(first_high, a_high));
+    const __m256i in_b =
+        _mm256_and_si256(_mm256_shuffle_epi8(second_low, _mm256_and_si256(b, half)),
+                         _mm256_shuffle_epi8(second_high, b_high));
+    const __m256i both = _mm256_and_si256(in_a, in_b);
+    const auto without = static_cast<std::uint32_t>(
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(both, _mm256_setzero_si256())));
+    if (without != 0xFFFFFFFF) {
+      return from + static_cast<std::size_t>(std::countr_one(without));
+    }
+  }
+  return from;
+}
+
+bool have_avx2() {
+  static const bool have = __builtin_cpu_supports("avx2") != 0;
+  return have;
+}
+#endif
+
+}  // namespace
+
+pair_filter::pair_filter(const std::vector<std::string_view>& words) : empty_(words.empty()) {
+  grouping groups_of(words);
+  const auto note = [](nibbles& halves, std::uint8_t byte, std::uint8_t group) {
+    halves.low[byte & 15] |= group;
+    halves.high[byte >> 4] |= group;
+  };
+  for (const std::string_view word : words) {
+    const std::uint8_t first = byte_at(word, 0);
+    const std::uint8_t group = groups_of.group_of(word);
+    note(first_, first, group);
+    if (word.size() > 1) {
+      pairs_.set(std::size_t{first} << 8 | byte_at(word, 1));
+      note(second_, byte_at(word, 1), group);
+      continue;
+    }
+    alone_.set(first);
+    for (std::size_t i = 0; i < 16; ++i) {
+      second_.low[i] |= group;
+      second_.high[i] |= group;
+    }
+  }
+}
+
+bool pair_filter::begins_at(std::string_view text, std::size_t at) const noexcept {
+  const std::uint8_t first = byte_at(text, at);
+  if (alone_[first]) return true;
+  return at + 1 < text.size() && pairs_[std::size_t{first} << 8 | byte_at(text, at + 1)];
+}
+
+std::size_t pair_filter::skip_blocks(std::string_view text, std::size_t from) const noexcept {
+#if defined(__x86_64__)
+  if (have_avx2()) {
+    return skip_avx2(first_.low.data(), first_.high.data(), second_.low.data(), second_.high.data(),
+                     text.data(), from, text.size());
+  }
+#endif
+  return from;
+}
+
+std::size_t pair_filter::next(std::string_view text, std::size_t from) const noexcept {
+  if (empty_) return text.size();
+  while (from < text.size()) {
+    from = skip_blocks(text, from);
+    if (from == text.size() || begins_at(text, from)) break;
+    ++from;
+  }
+  return from;
+}
+
+}  // namespace millrace::tokenizer::detail
