@@ -18,7 +18,7 @@
 #include <millrace/loader/detail/io/pread_reader.hpp>
 #include <millrace/loader/detail/memory/bounded_end.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
-#include <millrace/loader/detail/run_description.hpp>
+#include <millrace/loader/detail/state.hpp>
 #include <millrace/loader/detail/telemetry/telemetry.hpp>
 #include <millrace/loader/detail/verify/data_verifier.hpp>
 

@@ -107,7 +107,8 @@ std::vector<vocab_entry> parse_vocab_json(std::string_view json) {
   };
   for (const auto [key, value] : object) {
     if (auto fault = entry_fault(key, value); !fault.empty()) fail(entries.size(), fault);
-    if (!keys.insert(key).second) fail(entries.size(), "token " + formats::in_quotes(key) + " occurs twice");
+    if (!keys.insert(key).second)
+      fail(entries.size(), "token " + formats::in_quotes(key) + " occurs twice");
     const std::int64_t id = value.get_int64().value_unsafe();
     entries.push_back({std::string(key), static_cast<std::int32_t>(id)});
   }

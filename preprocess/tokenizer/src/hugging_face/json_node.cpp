@@ -189,7 +189,8 @@ std::size_t json_component::size_or(const char* name, std::size_t value) const {
   const auto found = value_.entry(name);
   if (!found) return value;
   std::uint64_t number = 0;
-  if (found->element().get(number) != simdjson::SUCCESS) fail_at(name, "is not a number of 0 or more");
+  if (found->element().get(number) != simdjson::SUCCESS)
+    fail_at(name, "is not a number of 0 or more");
   return static_cast<std::size_t>(number);
 }
 

@@ -147,7 +147,8 @@ added_token_finders make_finders(std::vector<added_token> tokens, const normaliz
     const auto [same, is_new] = spelled.emplace(content, token.content);
     if (!is_new) {
       throw config_error(
-          "the added tokens " + formats::in_quotes(same->second) + " and " + formats::in_quotes(token.content) +
+          "the added tokens " + formats::in_quotes(same->second) + " and " +
+          formats::in_quotes(token.content) +
           " are the same after normalization, so it is undefined which one a text contains; "
           "remove one of them");
     }

@@ -8,7 +8,6 @@
 
 #include <millrace/formats/detail/in_quotes.hpp>
 
-
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -65,7 +64,8 @@ void read_vocab(const json_node& vocab, model_file& file) {
     if (i + ahead < file.tokens.size()) file.index.prefetch(file.tokens[i + ahead].text);
     const listed_token& token = file.tokens[i];
     if (!file.index.add(token.text, token.id)) {
-      json_node(vocab, vocab.element(), i).fail("token " + formats::in_quotes(token.text) + " occurs twice");
+      json_node(vocab, vocab.element(), i)
+          .fail("token " + formats::in_quotes(token.text) + " occurs twice");
     }
   }
 }

@@ -111,7 +111,8 @@ const json_node& checked(const json_node& root) {
   std::vector<std::string_view> keys;
   for (const auto [key, value] : root.object("the file")) {
     if (std::ranges::find(keys, key) != keys.end()) {
-      json_node(root, value, keys.size()).fail("the entry " + formats::in_quotes(key) + " occurs twice");
+      json_node(root, value, keys.size())
+          .fail("the entry " + formats::in_quotes(key) + " occurs twice");
     }
     keys.push_back(key);
   }

@@ -196,8 +196,8 @@ class piece_checker {
 
   void add_byte(std::int32_t id, std::string_view text, std::uint64_t offset) {
     if (!model_.byte_fallback) {
-      throw format_error(
-          offset, "the model has the byte piece " + formats::in_quotes(text) + ", but no byte fallback");
+      throw format_error(offset, "the model has the byte piece " + formats::in_quotes(text) +
+                                     ", but no byte fallback");
     }
     const int byte = byte_of(text);
     if (byte < 0) {

@@ -115,9 +115,10 @@ megatron_layout megatron_layout_of(const tokenizer_options& options) {
   }
   const auto named = static_cast<std::int64_t>(layout.special_tokens.size());
   if (count < named || count >= layout.vocab_size) {
-    throw config_error("--tiktoken-num-special-tokens " + std::to_string(count) + ": expected " +
-                       std::to_string(named) + ".." + std::to_string(layout.vocab_size - 1) +
-                       ", at least the tokens of --tokenizer-special-tokens and fewer than --vocab-size");
+    throw config_error(
+        "--tiktoken-num-special-tokens " + std::to_string(count) + ": expected " +
+        std::to_string(named) + ".." + std::to_string(layout.vocab_size - 1) +
+        ", at least the tokens of --tokenizer-special-tokens and fewer than --vocab-size");
   }
   for (std::int64_t id = named; id < count; ++id) {
     layout.special_tokens.push_back("<SPECIAL_" + std::to_string(id) + ">");

@@ -45,8 +45,8 @@ class ranked_tokens {
              std::to_string(max_token_bytes);
     }
     if (const auto other = find(bytes)) {
-      return "token " + formats::in_quotes(bytes) + " occurs twice, as " + std::to_string(*other) + " and " +
-             std::to_string(id);
+      return "token " + formats::in_quotes(bytes) + " occurs twice, as " + std::to_string(*other) +
+             " and " + std::to_string(id);
     }
     tokens.add(id, bytes);
     index_token(id);
