@@ -11,6 +11,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/formats/detail/sha256.hpp>
 #include <millrace/formats/detail/utf8.hpp>
 #include <millrace/io/file_ops.hpp>
@@ -175,55 +176,43 @@ token_index index_of(std::string_view text, const std::vector<std::string_view>&
   return index;
 }
 
-void append_string(std::string& json, std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  json += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20) {
-      json += "\\u00";
-      json += {digits[byte >> 4], digits[byte & 15]};
-    } else {
-      if (c == '"' || c == '\\') json += '\\';
-      json += c;
-    }
+void write_added(formats::json_writer& json, std::string_view content, std::int32_t id) {
+  json.open('{').key("id").value(id).key("content").value(content);
+  for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
+    json.key(flag).value(false);
   }
-  json += '"';
-}
-
-std::string added(std::string_view content, std::int64_t id) {
-  return R"({"id":)" + std::to_string(id) + R"(,"content":")" + std::string(content) +
-         R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)"
-         R"("special":true})";
+  json.key("special").value(true).close('}');
 }
 
 // Returns the text of a tokenizer.json that describes the same tokenizer.
 std::string described(const std::vector<std::string_view>& lines, const token_index& index,
                       bool lower_case) {
-  std::string json = R"({"version":"1.0","added_tokens":[)";
-  for (const std::string_view token : special_tokens) {
-    if (token != special_tokens.front()) json += ',';
-    json += added(token, index.find(token));
-  }
-  const auto pair = [&](std::string_view token) {
-    std::string json_pair("[\"");
-    return json_pair.append(token).append("\",").append(std::to_string(index.find(token))) + "]";
+  formats::json_writer json;
+  const auto begin_component = [&](const char* name, const char* type) {
+    json.key(name).open('{').key("type").value(type);
   };
-  json += R"(],"normalizer":{"type":"BertNormalizer","clean_text":true,)"
-          R"("handle_chinese_chars":true,"strip_accents":null,"lowercase":)" +
-          std::string(lower_case ? "true" : "false") +
-          R"(},"pre_tokenizer":{"type":"BertPreTokenizer"},)"
-          R"("post_processor":{"type":"BertProcessing","cls":)" +
-          pair("[CLS]") + R"(,"sep":)" + pair("[SEP]") +
-          R"(},"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},)"
-          R"("model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",)"
-          R"("max_input_chars_per_word":100,"vocab":{)";
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i != 0) json += ',';
-    append_string(json, lines[i]);
-    json.append(":").append(std::to_string(i));
-  }
-  return json + "}}}";
+  json.open('{').key("version").value("1.0").key("added_tokens").open('[');
+  for (const std::string_view token : special_tokens) write_added(json, token, index.find(token));
+  json.close(']');
+
+  begin_component("normalizer", "BertNormalizer");
+  json.key("clean_text").value(true).key("handle_chinese_chars").value(true);
+  json.key("strip_accents").null().key("lowercase").value(lower_case).close('}');
+  begin_component("pre_tokenizer", "BertPreTokenizer");
+  json.close('}');
+
+  begin_component("post_processor", "BertProcessing");
+  json.key("cls").open('[').value("[CLS]").value(index.find("[CLS]")).close(']');
+  json.key("sep").open('[').value("[SEP]").value(index.find("[SEP]")).close(']').close('}');
+  begin_component("decoder", "WordPiece");
+  json.key("prefix").value("##").key("cleanup").value(true).close('}');
+
+  begin_component("model", "WordPiece");
+  json.key("unk_token").value("[UNK]").key("continuing_subword_prefix").value("##");
+  json.key("max_input_chars_per_word").value(100).key("vocab").open('{');
+  for (std::size_t i = 0; i < lines.size(); ++i) json.key(lines[i]).value(i);
+  json.close('}').close('}').close('}');
+  return json.text();
 }
 
 }  // namespace

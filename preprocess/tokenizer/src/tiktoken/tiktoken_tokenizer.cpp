@@ -254,7 +254,7 @@ struct named_pattern {
 };
 
 // The patterns of the vocabularies in special_tables.hpp, then Megatron's two patterns.
-constexpr std::array patterns = {
+constexpr std::array named_patterns = {
     named_pattern{"r50k", pattern::r50k},      named_pattern{"p50k", pattern::r50k},
     named_pattern{"p50k_edit", pattern::r50k}, named_pattern{"cl100k", pattern::cl100k},
     named_pattern{"o200k", pattern::o200k},    named_pattern{"o200k_harmony", pattern::o200k},
@@ -266,7 +266,7 @@ constexpr std::array patterns = {
 }  // namespace
 
 pattern tiktoken_pattern(std::string_view name) {
-  for (const named_pattern& known : patterns) {
+  for (const named_pattern& known : named_patterns) {
     if (known.name == name) return known.cut;
   }
   throw config_error("--tiktoken-pattern '" + std::string(name) + "': unknown, expected one of " +
@@ -275,7 +275,7 @@ pattern tiktoken_pattern(std::string_view name) {
 
 std::string tiktoken_pattern_names() {
   std::string names;
-  for (const named_pattern& known : patterns) {
+  for (const named_pattern& known : named_patterns) {
     names += (names.empty() ? "" : ", ") + std::string(known.name);
   }
   return names;

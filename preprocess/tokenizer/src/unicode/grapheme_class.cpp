@@ -11,39 +11,39 @@ bool grapheme_boundaries::begins(grapheme_class next) noexcept {
 
 // Applies the rules GB3 to GB13 of UAX #29, in order.
 bool grapheme_boundaries::joins(grapheme_class next) const noexcept {
-  using kind = grapheme_kind;
-  const kind before = last_.kind();
-  const kind after = next.kind();
-  if (before == kind::cr && after == kind::lf) return true;
-  const auto separates = [](kind k) {
-    return k == kind::control || k == kind::cr || k == kind::lf;
+  using type = grapheme_kind;
+  const type before = last_.kind();
+  const type after = next.kind();
+  if (before == type::cr && after == type::lf) return true;
+  const auto separates = [](type k) {
+    return k == type::control || k == type::cr || k == type::lf;
   };
   if (separates(before) || separates(after)) return false;
-  const bool after_v_or_t = after == kind::hangul_v || after == kind::hangul_t;
+  const bool after_v_or_t = after == type::hangul_v || after == type::hangul_t;
   switch (before) {
-    case kind::hangul_l:
-      if (after == kind::hangul_l || after == kind::hangul_v || after == kind::hangul_lv ||
-          after == kind::hangul_lvt) {
+    case type::hangul_l:
+      if (after == type::hangul_l || after == type::hangul_v || after == type::hangul_lv ||
+          after == type::hangul_lvt) {
         return true;
       }
       break;
-    case kind::hangul_v:
-    case kind::hangul_lv:
+    case type::hangul_v:
+    case type::hangul_lv:
       if (after_v_or_t) return true;
       break;
-    case kind::hangul_t:
-    case kind::hangul_lvt:
-      if (after == kind::hangul_t) return true;
+    case type::hangul_t:
+    case type::hangul_lvt:
+      if (after == type::hangul_t) return true;
       break;
-    case kind::prepend:
+    case type::prepend:
       return true;
     default:
       break;
   }
-  if (after == kind::extend || after == kind::zwj || after == kind::spacing_mark) return true;
+  if (after == type::extend || after == type::zwj || after == type::spacing_mark) return true;
   if (next.consonant() && conjunct_ == conjunct::linked) return true;
   if (next.pictograph() && sequence_ == sequence::joined) return true;
-  return after == kind::regional && sequence_ == sequence::half_flag;
+  return after == type::regional && sequence_ == sequence::half_flag;
 }
 
 void grapheme_boundaries::go_on(grapheme_class next, bool joined) noexcept {
