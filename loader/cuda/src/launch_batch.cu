@@ -53,7 +53,8 @@ class device_block {
 // One block per tile. The grid is one-dimensional because only its x dimension is large enough for
 // any number of rows. There are fewer than 2^31 blocks, so the division is one of 32 bits.
 template <class Token, class Id>
-__global__ void __launch_bounds__(block_threads, least_blocks) make_batch_kernel(const batch_work work, unsigned tiles) {
+__global__ void __launch_bounds__(block_threads, least_blocks)
+    make_batch_kernel(const batch_work work, unsigned tiles) {
   __shared__ device_block::shared_memory shared;
   device_block block(shared);
   make_tile<Token, Id>(block, work, static_cast<std::int32_t>(blockIdx.x / tiles),
@@ -61,7 +62,8 @@ __global__ void __launch_bounds__(block_threads, least_blocks) make_batch_kernel
 }
 
 template <class Token>
-__global__ void __launch_bounds__(block_threads, least_blocks) mark_eods_kernel(const batch_work work, unsigned tiles) {
+__global__ void __launch_bounds__(block_threads, least_blocks)
+    mark_eods_kernel(const batch_work work, unsigned tiles) {
   __shared__ device_block::shared_memory shared;
   device_block block(shared);
   mark_tile<Token>(block, work, static_cast<std::int32_t>(blockIdx.x / tiles),

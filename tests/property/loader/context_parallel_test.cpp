@@ -56,6 +56,7 @@ std::filesystem::path store_with_eods(const std::filesystem::path& prefix,
 template <class T>
 std::vector<T> at_places(const std::vector<T>& whole, const std::vector<std::int64_t>& places) {
   std::vector<T> part;
+  part.reserve(places.size());
   for (const std::int64_t place : places) part.push_back(whole[static_cast<std::size_t>(place)]);
   return part;
 }

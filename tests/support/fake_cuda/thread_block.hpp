@@ -57,6 +57,7 @@ class thread_block {
 inline void make_by_threads(const loader::cuda::batch_work& work, std::int32_t threads) {
   block_state shared(threads);
   std::vector<std::jthread> all;
+  all.reserve(static_cast<std::size_t>(threads));
   for (std::int32_t rank = 0; rank < threads; ++rank) {
     all.emplace_back([&, rank] {
       thread_block block(rank, shared);

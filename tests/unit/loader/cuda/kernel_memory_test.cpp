@@ -25,7 +25,6 @@ namespace millrace::loader::cuda {
 namespace {
 
 using test::fake_cuda;
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 // A batch whose arrays are blocks of their own, as long as the kernel needs them to be.
