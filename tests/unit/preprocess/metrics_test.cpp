@@ -184,7 +184,7 @@ TEST(MetricsFormat, HasTwoNames) {
 
 namespace {
 
-metrics_sample example() {
+metrics_sample example_sample() {
   return {
       .state =
           {.documents = 30,
@@ -214,7 +214,7 @@ class MetricsJson : public testing::Test {
 };
 
 TEST_F(MetricsJson, IsOneLineWithEveryField) {
-  const std::string text = metrics_json(example(), {});
+  const std::string text = metrics_json(example_sample(), {});
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   EXPECT_EQ(number(text, "/unix_seconds"), 1.75e9);
   EXPECT_EQ(number(text, "/seconds"), 4);
@@ -235,19 +235,19 @@ TEST_F(MetricsJson, IsOneLineWithEveryField) {
 }
 
 TEST_F(MetricsJson, TellsRatesSinceTheSampleBefore) {
-  metrics_sample before = example();
+  metrics_sample before = example_sample();
   before.state.documents = 10;
   before.state.tokens = 400;
   before.state.input_bytes = 3000;
   before.seconds = 2;
-  const std::string text = metrics_json(example(), before);
+  const std::string text = metrics_json(example_sample(), before);
   EXPECT_EQ(number(text, "/documents_per_second"), 10);
   EXPECT_EQ(number(text, "/tokens_per_second"), 250);
   EXPECT_EQ(number(text, "/input_bytes_per_second"), 500);
 }
 
 TEST_F(MetricsJson, HasNoRateWithoutTime) {
-  EXPECT_EQ(number(metrics_json(example(), example()), "/documents_per_second"), 0);
+  EXPECT_EQ(number(metrics_json(example_sample(), example_sample()), "/documents_per_second"), 0);
 }
 
 // The output follows Prometheus's format. This is a small parser of the parts that are used: each
@@ -260,7 +260,7 @@ TEST(MetricsPrometheus, IsReadAsItsFormatSays) {
   std::string helped;
   std::string typed;
   std::set<std::string> seen;
-  std::istringstream lines(metrics_prometheus(example()));
+  std::istringstream lines(metrics_prometheus(example_sample()));
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;
     if (std::regex_match(line, match, help)) {
@@ -297,7 +297,7 @@ TEST(MetricsPrometheus, IsReadAsItsFormatSays) {
 }
 
 TEST(MetricsPrometheus, SaysWhenARunHasFinished) {
-  metrics_sample sample = example();
+  metrics_sample sample = example_sample();
   sample.finished = true;
   EXPECT_THAT(metrics_prometheus(sample), testing::HasSubstr("\nmillrace_preprocess_finished 1\n"));
 }

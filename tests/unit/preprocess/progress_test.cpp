@@ -127,7 +127,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-bar_view example() {
+bar_view example_view() {
   return {.documents = 1234567,
           .megabytes_rate = 81.23,
           .documents_rate = 3214,
@@ -138,12 +138,12 @@ bar_view example() {
 
 TEST(BarLine, ShowsEverythingWhereThereIsRoom) {
   EXPECT_EQ(
-      bar_line(example(), 100),
+      bar_line(example_view(), 100),
       "[===============>               ]  50%  81.2 MB/s  3214 docs/s  19.8M tokens/s  1:23 left");
 }
 
 TEST(BarLine, CountsDocumentsWhereThePartIsNotKnown) {
-  bar_view view = example();
+  bar_view view = example_view();
   view.done.reset();
   view.seconds_left.reset();
   EXPECT_EQ(bar_line(view, 100), "1234567 documents  81.2 MB/s  3214 docs/s  19.8M tokens/s");
@@ -151,27 +151,27 @@ TEST(BarLine, CountsDocumentsWhereThePartIsNotKnown) {
 
 // If a line wrapped, each update would leave the beginning of that line on the screen.
 TEST(BarLine, NeverReachesTheLastColumn) {
-  bar_view unknown = example();
+  bar_view unknown = example_view();
   unknown.done.reset();
   for (std::size_t columns = 0; columns <= 200; ++columns) {
-    for (const bar_view& view : {example(), unknown, bar_view{}}) {
+    for (const bar_view& view : {example_view(), unknown, bar_view{}}) {
       EXPECT_LT(bar_line(view, columns).size(), columns == 0 ? 1 : columns) << columns;
     }
   }
 }
 
 TEST(BarLine, LeavesOutTheLeastWantedFirst) {
-  const std::string at_66 = bar_line(example(), 66);
+  const std::string at_66 = bar_line(example_view(), 66);
   EXPECT_THAT(at_66, HasSubstr("19.8M tokens/s"));
   EXPECT_THAT(at_66, Not(HasSubstr("docs/s")));
   EXPECT_THAT(at_66, HasSubstr("[=="));
-  const std::string at_30 = bar_line(example(), 30);
+  const std::string at_30 = bar_line(example_view(), 30);
   EXPECT_EQ(at_30, " 50%  81.2 MB/s  1:23 left");
-  EXPECT_EQ(bar_line(example(), 8), " 50%");
+  EXPECT_EQ(bar_line(example_view(), 8), " 50%");
 }
 
 TEST(BarLine, StaysABarOutsideOfItsPart) {
-  bar_view view = example();
+  bar_view view = example_view();
   view.done = 3;
   EXPECT_THAT(bar_line(view, 100), HasSubstr("=>] 100%"));
   view.done = -1;

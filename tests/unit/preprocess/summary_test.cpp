@@ -16,7 +16,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-run_summary example() {
+run_summary example_summary() {
   run_summary s;
   s.counts.lines = 10;
   s.counts.blank_lines = 2;
@@ -51,7 +51,7 @@ run_summary example() {
 class SummaryJson : public testing::Test {
  protected:
   void SetUp() override {
-    text_ = to_json(example());
+    text_ = to_json(example_summary());
     ASSERT_EQ(parser_.parse(text_).get(json_), simdjson::SUCCESS) << text_;
   }
   std::int64_t number(std::string_view pointer) const {
@@ -76,7 +76,7 @@ class SummaryJson : public testing::Test {
 };
 
 TEST(Summary, NamesTheFilesThatThereAre) {
-  run_summary s = example();
+  run_summary s = example_summary();
   s.outputs[0].prefix = "out/a_document";
   s.outputs[0].files = {"out/a_document.bin", "out/a_document.idx", "out/a_document.bad"};
   EXPECT_THAT(describe(s), HasSubstr("wrote out/a_document.bin (200 bytes), .idx and .bad\n"));
@@ -86,7 +86,7 @@ TEST(Summary, NamesTheFilesThatThereAre) {
 
 // The entry must stay on one line, so the line end in the path is escaped.
 TEST(Summary, NamesTheTokenizerAndItsFiles) {
-  EXPECT_THAT(describe(example()),
+  EXPECT_THAT(describe(example_summary()),
               HasSubstr("\ntokenizer: GPT2BPETokenizer, a\\x0ab/vocab.json, merges.txt\n"));
 }
 
@@ -153,7 +153,7 @@ TEST_F(SummaryJson, HoldsWhatToTrainWith) {
 
 // A path may contain any bytes. The output must be valid JSON and preserve all of them.
 TEST(SummaryJsonOf, EscapesBytesOfAPathThatAreNotUtf8) {
-  run_summary s = example();
+  run_summary s = example_summary();
   s.outputs[1].prefix = "out/b\xFF";
   EXPECT_THAT(to_json(s), HasSubstr("{\"prefix\": \"out/b\\udcff\""));
 }
@@ -165,7 +165,7 @@ TEST(SummaryJsonOf, NothingIsJsonToo) {
 }
 
 TEST(SummaryText, TellsOfWhatWasFound) {
-  const std::string text = describe(example());
+  const std::string text = describe(example_summary());
   EXPECT_THAT(text, HasSubstr("5 documents, 111 tokens (uint16) from 2.0 MB in 3 files\n"));
   EXPECT_THAT(text, HasSubstr("2 blank lines skipped\n"));
   EXPECT_THAT(text, HasSubstr("1 empty document\n"));
@@ -175,7 +175,8 @@ TEST(SummaryText, TellsOfWhatWasFound) {
 }
 
 TEST(SummaryText, NamesTheSlowestStage) {
-  EXPECT_THAT(describe(example()), HasSubstr("\nslowest stage: write, busy 75 % of the time\n"));
+  EXPECT_THAT(describe(example_summary()),
+              HasSubstr("\nslowest stage: write, busy 75 % of the time\n"));
   EXPECT_THAT(describe(run_summary{}), Not(HasSubstr("slowest")));
 }
 
