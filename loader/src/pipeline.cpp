@@ -129,8 +129,34 @@ MILLRACE_INLINE void pipeline::start() try {
   throw;
 }
 
+/// The memory of the slots of a ring. That of the first slots is allocated together.
+struct slot_blocks {
+  slot_blocks(const slot_layout& shape, const host_fields& wanted, slot_memory memory,
+              std::size_t at_first)
+      : layout(shape),
+        fields(wanted),
+        first(memory ? memory(at_first, shape.capacity_bytes())
+                     : plain_memory(at_first, shape.capacity_bytes())),
+        first_on_host(host_memory(wanted, shape, at_first)) {}
+
+  batch_slot make(std::size_t i) const {
+    const bool is_first = i < first.size();
+    batch_slot slot(layout, is_first ? first[i] : plain_memory(1, layout.capacity_bytes())[0]);
+    place_host_fields(fields, is_first ? first_on_host[i] : host_memory(fields, layout, 1)[0],
+                      slot);
+    return slot;
+  }
+
+  slot_layout layout;
+  host_fields fields;
+  std::vector<memory_block> first;
+  std::vector<memory_block> first_on_host;
+};
+
 // There are look_ahead slots, those that the caller holds, and one per thread. There are at most as
-// many slots as micro-batches, so that no option allocates more memory than the run needs.
+// many slots as micro-batches, so that no option allocates more memory than the run needs. The
+// slots that a caller holds in addition to one are made when it holds them, except if the memory
+// comes from `options.memory`, which is asked once.
 MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const dataset::run& run,
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
@@ -139,18 +165,13 @@ MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const datase
   if (slots == 0) {
     return share_at_home<ring>(std::size_t{0}, [](std::size_t) -> batch_slot { throw 0; });
   }
-  const slot_layout layout = layout_of(run, options);
-  const auto count = static_cast<std::size_t>(slots);
-  const std::vector<memory_block> blocks = options.memory
-                                               ? options.memory(count, layout.capacity_bytes())
-                                               : plain_memory(count, layout.capacity_bytes());
-  const std::vector<memory_block> host_blocks = host_memory(options.fields, layout, count);
-  const auto make = [&](std::size_t i) {
-    batch_slot slot(layout, blocks.at(i));
-    place_host_fields(options.fields, host_blocks[i], slot);
-    return slot;
-  };
-  return share_at_home<ring>(count, make, slot_reuse::newest, ahead);
+  const std::int64_t at_first = options.memory ? slots : std::min(ahead + 1, slots);
+  auto blocks = std::make_shared<const slot_blocks>(
+      layout_of(run, options), options.fields, options.memory, static_cast<std::size_t>(at_first));
+  return share_at_home<ring>(
+      static_cast<std::size_t>(slots),
+      [blocks = std::move(blocks)](std::size_t i) { return blocks->make(i); }, slot_reuse::newest,
+      ahead, static_cast<std::size_t>(at_first));
 }
 
 MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {

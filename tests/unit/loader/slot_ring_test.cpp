@@ -70,6 +70,50 @@ TEST(SlotRing, MakesEachSlotOnce) {
   EXPECT_EQ(made, 5);
 }
 
+// A consumer that holds one slot at a time needs no more than one in addition to those ahead of it.
+TEST(SlotRing, MakesMoreSlotsOnlyForAConsumerThatHoldsThem) {
+  ring r(
+      8, [](std::size_t) { return slot{}; }, slot_reuse::newest, 2, 3);
+  EXPECT_EQ(r.made(), 3);
+  for (std::int64_t value = 0; value < 20; ++value) {
+    publish(r, value);
+    r.release(r.take());
+  }
+  EXPECT_EQ(r.made(), 3);
+  std::vector<slot*> held;
+  for (std::int64_t value = 0; value < 8; ++value) {
+    EXPECT_FALSE(r.all_held());
+    publish(r, value);
+    held.push_back(r.take());
+    EXPECT_EQ(held.back()->value, value);
+    EXPECT_EQ(r.made(), std::max<std::size_t>(3, held.size()));
+  }
+  EXPECT_TRUE(r.all_held());
+  EXPECT_EQ(r.size(), 8);
+  std::ranges::sort(held);
+  EXPECT_EQ(std::ranges::unique(held).begin(), held.end());
+  for (slot* each : held) r.release(each);
+}
+
+TEST(SlotRing, EndsWithTheFailureToMakeASlot) {
+  ring r(
+      4,
+      [](std::size_t i) {
+        if (i == 2) throw std::runtime_error("no memory");
+        return slot{};
+      },
+      slot_reuse::newest, 2, 1);
+  publish(r, 0);
+  publish(r, 1);
+  slot* const first = r.take();
+  slot* const second = r.take();
+  EXPECT_EQ(r.acquire_free().slot, nullptr);
+  EXPECT_THROW((void)r.take(), std::runtime_error);
+  EXPECT_EQ(r.take(), nullptr);
+  r.release(first);
+  r.release(second);
+}
+
 TEST(SlotRing, GivesSlotsInTheOrderTheyWentIn) {
   ring r = ring_of(3);
   for (std::int64_t value = 0; value < 3; ++value) publish(r, value);

@@ -110,6 +110,10 @@ class batch {
   /// `slot_layout`.
   std::span<const std::int32_t> slices() const noexcept { return slot().slice_arrays().ends; }
 
+  /// An owner of the memory of all slots of the loader. While it exists, the arrays of a destroyed
+  /// batch can be read, but a later batch may be written to them.
+  std::shared_ptr<const void> memory() const noexcept { return slot_.get_deleter().ring; }
+
  private:
   friend class batch_loader;
   using slots = slot_ring<detail::batch_slot>;

@@ -61,10 +61,9 @@ struct loader_options {
   std::int64_t cp_rank = 0;           ///< 0 .. context_parallel - 1
   std::int64_t consumed_samples = 0;  ///< samples served before, over all ranks
   std::int64_t look_ahead = 2;        ///< micro-batches prepared in advance
-  /// Micro-batches that the caller may hold at once without reducing the look-ahead. Takes the
-  /// memory of one micro-batch each. 8 are enough for Megatron's 1F1B schedule with up to 8
-  /// pipeline stages; `held_by_stage` gives the number for a stage. Without pipeline parallelism, 1
-  /// or 2 are enough.
+  /// Micro-batches that the caller may hold at once without reducing the look-ahead. Memory is
+  /// allocated for as many as it really holds. 8 are enough for Megatron's 1F1B schedule with up to
+  /// 8 pipeline stages; `held_by_stage` gives the number for a stage.
   std::int64_t held = 8;
 
   std::int64_t global_batch_size = 0;  ///< samples per step; 0: batch_size * world_size

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -31,8 +33,9 @@ enum class slot_reuse : std::uint8_t {
 /// A producer gets a ticket with its slot: 0, 1, 2, ... The consumer takes slots in ticket order,
 /// even if a later slot is filled first. It may release them in any order, on any thread. A
 /// producer waits while no slot is free, or while enough slots are ahead of the consumer: being
-/// filled, or ready. The consumer waits while the slot of the next ticket is not ready. Slots are
-/// made once and never move. Nothing allocates after the constructor.
+/// filled, or ready. The consumer waits while the slot of the next ticket is not ready. Slots never
+/// move. The constructor makes the first ones; a producer makes each of the others when no slot is
+/// free, so that slots for the consumer to hold cost nothing until it holds them.
 template <class Slot>
 class slot_ring {
  public:
@@ -42,17 +45,25 @@ class slot_ring {
     std::int64_t ticket = 0;
   };
 
-  /// @param make   called with 0 to slots - 1, on the calling thread
-  /// @param ahead  most slots that are being filled or ready at a time, 1 or more; the others are
-  ///               for the consumer to hold
-  template <class Make>
-  slot_ring(std::size_t slots, Make make, slot_reuse reuse = slot_reuse::newest,
-            std::int64_t ahead = std::numeric_limits<std::int64_t>::max());
+  using make_function = std::function<Slot(std::size_t)>;
 
-  std::size_t size() const noexcept { return slots_.size(); }
+  /// @param slots     most slots
+  /// @param make      makes slot i of 0 to slots - 1. Called for the first slots on this thread,
+  ///                  and for the others on the producers' threads
+  /// @param ahead     most slots that are being filled or ready at a time, 1 or more; the others
+  ///                  are for the consumer to hold
+  /// @param at_first  number of slots that the constructor makes
+  slot_ring(std::size_t slots, make_function make, slot_reuse reuse = slot_reuse::newest,
+            std::int64_t ahead = std::numeric_limits<std::int64_t>::max(),
+            std::size_t at_first = std::numeric_limits<std::size_t>::max());
+
+  /// Most slots.
+  std::size_t size() const noexcept { return filled_.size(); }
+  /// Slots made so far.
+  std::size_t made() const;
 
   /// Producer: waits for a slot to fill. Returns a null slot after the consumer closed the ring, or
-  /// a producer finished it.
+  /// a producer finished it. If a slot cannot be made, the ring is finished with that failure.
   claim acquire_free();
 
   /// Producer: passes a filled slot on to the consumer.
@@ -97,8 +108,13 @@ class slot_ring {
   bool is_ready() noexcept { return !filled_.empty() && place_of(next_) != nullptr; }
   bool is_due() noexcept { return next_ == end_ || is_ready() || closed_; }
 
+  bool may_claim() const noexcept {
+    return tickets_ - next_ < ahead_ && (!free_.empty() || made_ < filled_.size());
+  }
+  void make_one(std::unique_lock<std::mutex>& lock);
+
   const home_process home_;
-  std::deque<Slot> slots_;  // a deque, because its elements never move
+  const make_function make_;
 
   mutable std::mutex mutex_;  // guards all below
   // One per side, so that a release does not wake a consumer that waits for a filled slot.
@@ -107,6 +123,8 @@ class slot_ring {
   std::condition_variable due_;    // the consumer waits on it
   const slot_reuse reuse_;
   const std::int64_t ahead_;
+  std::deque<Slot> slots_;   // a deque, because its elements never move
+  std::size_t made_ = 0;     // those in slots_, and those that are being made
   std::vector<Slot*> free_;  // in the order of their release
   // Circular, indexed by ticket. No two tickets in use collide, because there are at most as many
   // of them as slots.
@@ -122,23 +140,56 @@ class slot_ring {
 // ---------------------------------------------------------------------------------------------
 
 template <class Slot>
-template <class Make>
-slot_ring<Slot>::slot_ring(std::size_t slots, Make make, slot_reuse reuse, std::int64_t ahead)
-    : reuse_(reuse), ahead_(ahead), filled_(slots) {
-  assert(ahead >= 1);
+slot_ring<Slot>::slot_ring(std::size_t slots, make_function make, slot_reuse reuse,
+                           std::int64_t ahead, std::size_t at_first)
+    : make_(std::move(make)), reuse_(reuse), ahead_(ahead), filled_(slots) {
+  assert(ahead >= 1 && at_first >= 1);
   free_.reserve(slots);
-  for (std::size_t i = 0; i < slots; ++i) slots_.push_back(make(i));
+  while (made_ < std::min(slots, at_first)) slots_.push_back(make_(made_++));
   // So that the slots are first used in the order in which they were made.
-  for (std::size_t i = slots; i-- > 0;) {
+  for (std::size_t i = made_; i-- > 0;) {
     free_.insert(reuse_ == slot_reuse::newest ? free_.end() : free_.begin(), &slots_[i]);
   }
 }
 
 template <class Slot>
+std::size_t slot_ring<Slot>::made() const {
+  const std::scoped_lock lock(mutex_);
+  return slots_.size();
+}
+
+// Allocates without the lock, which the consumer needs.
+template <class Slot>
+void slot_ring<Slot>::make_one(std::unique_lock<std::mutex>& lock) {
+  const std::size_t number = made_++;
+  lock.unlock();
+  std::exception_ptr failure;
+  try {
+    Slot fresh = make_(number);
+    lock.lock();
+    slots_.push_back(std::move(fresh));
+    free_.push_back(&slots_.back());  // within the reserved capacity
+    return;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!lock.owns_lock()) lock.lock();
+  if (tickets_ >= end_) return;
+  end_ = tickets_;
+  failure_ = std::move(failure);
+  freed_.notify_all();
+  due_.notify_one();
+}
+
+template <class Slot>
 typename slot_ring<Slot>::claim slot_ring<Slot>::acquire_free() {
   std::unique_lock lock(mutex_);
-  freed_.wait(lock, [&] { return over() || (!free_.empty() && tickets_ - next_ < ahead_); });
-  if (over()) return {};
+  for (;;) {
+    freed_.wait(lock, [&] { return over() || may_claim(); });
+    if (over()) return {};
+    if (!free_.empty()) break;
+    make_one(lock);  // another producer may take the new slot
+  }
   const auto chosen = reuse_ == slot_reuse::newest ? std::prev(free_.end()) : free_.begin();
   Slot* const slot = *chosen;
   free_.erase(chosen);  // moves the rest, at most some pointers
