@@ -14,11 +14,14 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -26,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/loader/cuda/detail/array_copies.hpp>
 #include <millrace/loader/cuda/detail/lone_block.hpp>
 
 #include "bench/gpu/spin.hpp"
@@ -155,6 +159,37 @@ void* new_block(std::size_t bytes) {
   return block;
 }
 
+/// The memory of the devices, which is memory of the host.
+class device_blocks {
+ public:
+  static device_blocks& of_process() {
+    static auto& all = *new device_blocks;
+    return all;
+  }
+  void add(const void* memory, std::size_t bytes, int device) {
+    const std::scoped_lock lock(mutex_);
+    const auto* const first = static_cast<const std::byte*>(memory);
+    blocks_[first] = {first + bytes, device};
+  }
+  void remove(const void* memory) {
+    const std::scoped_lock lock(mutex_);
+    blocks_.erase(static_cast<const std::byte*>(memory));
+  }
+  /// -1 if it is not memory of a device.
+  int device_of(const void* memory) {
+    const std::scoped_lock lock(mutex_);
+    const auto* const at = static_cast<const std::byte*>(memory);
+    auto after = blocks_.upper_bound(at);
+    if (after == blocks_.begin()) return -1;
+    const auto& [end, device] = std::prev(after)->second;
+    return at < end ? device : -1;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const std::byte*, std::pair<const std::byte*, int>> blocks_;
+};
+
 CUresult get_device(CUdevice* device, int ordinal) {
   *device = ordinal;
   return CUDA_SUCCESS;
@@ -247,19 +282,28 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
   return cudaErrorSymbolNotFound;
 }
 
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   *memory = new_block(bytes);
   return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
-cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
-  return cudaMalloc(memory, bytes);
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  const cudaError_t code = cudaHostAlloc(memory, bytes, 0);
+  device_blocks::of_process().add(*memory, bytes, current_device);
+  return code;
 }
-cudaError_t cudaFree(void* memory) {
+cudaError_t cudaFreeHost(void* memory) {
   std::free(memory);
   return cudaSuccess;
 }
-cudaError_t cudaFreeHost(void* memory) {
-  return cudaFree(memory);
+cudaError_t cudaFree(void* memory) {
+  device_blocks::of_process().remove(memory);
+  return cudaFreeHost(memory);
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* found, const void* memory) {
+  *found = cudaPointerAttributes{};
+  found->device = device_blocks::of_process().device_of(memory);
+  found->type = found->device < 0 ? cudaMemoryTypeUnregistered : cudaMemoryTypeDevice;
+  return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t on) {
@@ -273,6 +317,14 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
   *made = std::make_unique<CUstream_st>().release();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* made, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(made, flags);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  *lowest = 0;
+  *highest = -5;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t which) {
@@ -351,6 +403,10 @@ cudaError_t cudaEventRecord(cudaEvent_t which, cudaStream_t on) {
 cudaError_t cudaEventSynchronize(cudaEvent_t which) {
   which->recorded->wait_for(which->recorded->last_issued());
   return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t which) {
+  const std::scoped_lock lock(which->recorded->mutex);
+  return which->recorded->done >= which->recorded->issued ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t on, cudaEvent_t which, unsigned) {
   static const bool waits = waits_for_events();
@@ -437,6 +493,12 @@ namespace millrace::loader::cuda {
 
 int launch_batch(const batch_work& work, stream on) {
   stream_of(on).put([work] { make_batch(work); });
+  return 0;
+}
+int launch_copies(const array_copies& copies, stream on) {
+  stream_of(on).put([copies] {
+    for (int i = 0; i < copies.count; ++i) copy_share(copies.arrays[i], 0, 1);
+  });
   return 0;
 }
 int find_kernels() {
