@@ -181,10 +181,12 @@ TEST_F(DeviceEnd, ABatchThatOutlivesThePipeDoesNotWaitEither) {
 // A source that cannot be stopped does not return. The thread and what it uses stay.
 TEST_F(DeviceEnd, DoesNotWaitForASourceForEver) {
   gate storage;
+  gate asked;  // opens when the thread is in the source, where it cannot be stopped
   {
     const auto owned = std::make_shared<int>(7);  // must not be destroyed before the thread ends
     batch_source source;
-    source.next = [owned, wait = storage.wait()]() -> std::optional<staged_batch> {
+    source.next = [owned, &asked, wait = storage.wait()]() -> std::optional<staged_batch> {
+      asked.open();
       wait();
       EXPECT_EQ(*owned, 7);
       return std::nullopt;
@@ -192,6 +194,7 @@ TEST_F(DeviceEnd, DoesNotWaitForASourceForEver) {
     auto stuck =
         std::make_unique<device_pipe>(&fake_cuda::api(), source_.batches()[0].layout,
                                       device_options{.end_within = 50ms}, std::move(source));
+    asked.wait()();
     EXPECT_LT(time_of([&] { stuck.reset(); }), 20s);
   }
   EXPECT_THAT(ends_of_process().now, ElementsAre(StartsWith("the device pipe of rank 0")));
