@@ -26,9 +26,9 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::uint64_t most_decompressed = 4;  // take_all() reads at most this * whole_bytes
-constexpr std::size_t places = 256;
+constexpr std::size_t most_places = 256;
 constexpr std::size_t compressed_files = 64;
-constexpr std::size_t place_bytes = std::size_t{128} << 10;
+constexpr std::size_t bytes_per_place = std::size_t{128} << 10;
 constexpr std::uint64_t all_compressed_text = std::uint64_t{24} << 20;
 constexpr std::uint64_t least_compressed_text = std::uint64_t{1} << 20;
 constexpr double idx_header_bytes = 34;
@@ -135,7 +135,7 @@ class input_sampler {
       const auto encode = [&](std::string_view lines) {
         if (in_time()) all.pieces.push_back(take(lines));
       };
-      const compressed_sample read = read_start(input, place_bytes, room, encode);
+      const compressed_sample read = read_start(input, bytes_per_place, room, encode);
       text += read.text_bytes;
       if (!read.whole || read.text_bytes > room || !in_time()) {
         met_ = {};
@@ -163,7 +163,7 @@ class input_sampler {
     for (const std::uint64_t size : plain) part.bytes.value += static_cast<double>(size);
     sample_reader reader;
     bool too_long = false;
-    for (const sample_place& place : sample_places(plain, places, place_bytes)) {
+    for (const sample_place& place : sample_places(plain, most_places, bytes_per_place)) {
       if (!in_time() && part.pieces.size() >= 2) break;
       sampled_piece whole;
       whole.place = {place.front().file, place.front().begin};
@@ -250,7 +250,7 @@ class input_sampler {
       encoding += thread_seconds() - start;
     };
     const compressed_sample read =
-        read_start(options_.inputs[file], place_bytes, text_bytes, encode);
+        read_start(options_.inputs[file], bytes_per_place, text_bytes, encode);
     decompress_.bytes += static_cast<double>(read.text_bytes);
     decompress_.amount += cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - before - encoding;
     return read;
