@@ -91,7 +91,7 @@ TEST(SlotRing, MakesMoreSlotsOnlyForAConsumerThatHoldsThem) {
   EXPECT_TRUE(r.all_held());
   EXPECT_EQ(r.size(), 8);
   std::ranges::sort(held);
-  EXPECT_EQ(std::ranges::unique(held).begin(), held.end());
+  EXPECT_EQ(std::unique(held.begin(), held.end()), held.end());
   for (slot* each : held) r.release(each);
 }
 
