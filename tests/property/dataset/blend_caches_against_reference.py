@@ -55,7 +55,7 @@ BRANCHES = (
 
 # Messages of cases that millrace refuses and Megatron does not. Either these cases would give no
 # samples at all, or they fail an assert in Megatron's HEAD.
-STRICTER = ("above all", "sequence of 1 token", "1 token", "has no samples", "no number of samples",
+STRICTER = ("the sequence length is", "1 token", "has no samples", "no number of samples",
             "each set is used completely", "each sample is used once", "expected a weight before each prefix",
             "single precision")
 

@@ -41,7 +41,7 @@ MILLRACE_EXPORT void end_within(std::chrono::milliseconds within, std::string wh
 
 /// Deletes an object as described above.
 template <class T>
-void delete_within(std::chrono::milliseconds within, std::string what, T* object) noexcept {
+void delete_within(std::chrono::milliseconds within, std::string&& what, T* object) noexcept {
   detail::end_within(
       within, std::move(what), [](void* ended) { delete static_cast<T*>(ended); }, object);
 }

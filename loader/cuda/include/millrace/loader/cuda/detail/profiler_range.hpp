@@ -20,8 +20,9 @@ class profiler_range {
     if (marks_ == nullptr) return;
     char text[80] = "millrace: ";
     std::strncat(text, action, 31);
-    std::strcat(text, " ");
-    char* const end = std::to_chars(text + std::strlen(text), std::end(text) - 1, number).ptr;
+    char* end = text + std::strlen(text);
+    *end++ = ' ';
+    end = std::to_chars(end, std::end(text) - 1, number).ptr;
     *end = '\0';
     marks_->begin_range(text);
   }

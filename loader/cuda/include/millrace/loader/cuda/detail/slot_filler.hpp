@@ -28,8 +28,8 @@ namespace millrace::loader::cuda::detail {
 /// Keeps what a batch of the source holds until the process ends.
 inline void keep_for_good(std::shared_ptr<const void> hold) noexcept {
   static std::mutex mutex;
-  static auto& kept = *new std::vector<std::shared_ptr<const void>>;
   try {
+    static auto& kept = *new std::vector<std::shared_ptr<const void>>;
     const std::scoped_lock lock(mutex);
     kept.push_back(hold);
   } catch (...) {  // no memory for the list
