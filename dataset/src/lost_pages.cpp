@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/detail/lost_pages.hpp>
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -83,11 +85,41 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
   }
 }
 
-/// True from a signal that was raised again until the access that failed is repeated. The handler
-/// reads it on every thread, and it may have interrupted malloc: the model initial-exec accesses it
-/// without __tls_get_addr, which may allocate.
-MILLRACE_INLINE constinit thread_local volatile bool is_to_be_repeated
-    [[gnu::tls_model("initial-exec")]] = false;
+/// The threads on which a raised signal was ignored, and that have not repeated the access yet.
+///
+/// The handler runs on any thread, perhaps in malloc, so it cannot use thread-local variables: a
+/// shared object finds them by __tls_get_addr, which may allocate. Those of the model initial-exec
+/// need no such call, but libc has only some 1.5 KiB for all variables of a shared object that has
+/// one, and the CUDA runtime, linked into it, needs more.
+class repeating_threads {
+ public:
+  /// Returns false if the thread is there already, or if there is no place for it.
+  bool add_this_thread() noexcept {
+    const ::pthread_t self = ::pthread_self();
+    for (const auto& thread : threads_) {
+      if (thread.load(std::memory_order_relaxed) == self) return false;
+    }
+    for (auto& thread : threads_) {
+      ::pthread_t none = 0;
+      if (thread.compare_exchange_strong(none, self, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+  void remove_this_thread() noexcept {
+    for (auto& thread : threads_) {
+      ::pthread_t self = ::pthread_self();
+      (void)thread.compare_exchange_strong(self, 0, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  std::array<std::atomic<::pthread_t>, 64> threads_{};
+};
+
+MILLRACE_INLINE repeating_threads& threads_that_repeat() noexcept {
+  static constinit repeating_threads threads;
+  return threads;
+}
 
 MILLRACE_INLINE bool is_raised_again(const void* info) noexcept {
   const auto* const what = static_cast<const ::siginfo_t*>(info);
@@ -104,10 +136,9 @@ MILLRACE_INLINE bool watches_any() noexcept {
 MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) {
   // si_code > 0: the kernel reports an access. For kill(2), si_addr is meaningless.
   if (info->si_code > 0) {
-    is_to_be_repeated = false;
+    threads_that_repeat().remove_this_thread();
     if (mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
-  } else if (is_raised_again(info) && !is_to_be_repeated && watches_any()) {
-    is_to_be_repeated = true;
+  } else if (is_raised_again(info) && watches_any() && threads_that_repeat().add_this_thread()) {
     return;
   }
   pass_on(handler_before_watches(), signal, info, context);

@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
+/// More thread-local bytes than the static CUDA runtime has. They do not fit into what libc has
+/// for shared objects whose variables must be at a fixed place of each thread.
+thread_local std::array<char, 8192> of_thread{};
+
 /// A file of two pages, mapped, of which the second one is lost.
 millrace::io::file_mapping half_lost(const char* path) {
   std::ofstream(path) << std::string(2 * page, 'a');
@@ -43,4 +47,9 @@ extern "C" MILLRACE_EXPORT int losses_noticed(const char* path) {
   const millrace::dataset::lost_page_watch watch(map.bytes());
   const volatile std::byte* const lost = map.bytes().data() + page;
   return *lost == std::byte{0} && watch.has_lost() ? 1 : 0;
+}
+
+/// The thread-local bytes of this thread.
+extern "C" MILLRACE_EXPORT const char* thread_local_bytes() {
+  return of_thread.data();
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/detail/io/sigbus_guard.hpp>
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
 
 #include <millrace/dataset/detail/lost_pages.hpp>
@@ -62,10 +65,71 @@ struct sigbus_arm {
   volatile bool raised = false;  ///< the signal was raised, and nothing has shown why yet
 };
 
-/// The handler reads it on every thread, and it may have interrupted malloc: the model initial-exec
-/// accesses it without __tls_get_addr, which may allocate.
-MILLRACE_INLINE constinit thread_local sigbus_arm* volatile armed
-    [[gnu::tls_model("initial-exec")]] = nullptr;
+/// A thread that has copied from maps. It is found by pthread_self, not as a thread-local variable,
+/// for the reason in lost_pages.cpp. Entries of the list are reused but never freed, because a
+/// handler may be iterating over them.
+struct copying_thread {
+  std::atomic<bool> in_use{true};
+  std::atomic< ::pthread_t> id{::pthread_self()};
+  std::atomic<sigbus_arm*> arm{nullptr};  ///< null: it is not copying
+  copying_thread* next = nullptr;
+};
+
+/// The newest entry.
+MILLRACE_INLINE std::atomic<copying_thread*>& copying_threads() noexcept {
+  static constinit std::atomic<copying_thread*> first{nullptr};
+  return first;
+}
+
+/// An entry for this thread, or null if there is no memory.
+MILLRACE_INLINE copying_thread* add_copying_thread() noexcept {
+  for (copying_thread* t = copying_threads().load(); t != nullptr; t = t->next) {
+    bool in_use = false;
+    if (!t->in_use.compare_exchange_strong(in_use, true)) continue;
+    t->id.store(::pthread_self());
+    return t;
+  }
+  auto* const added = new (std::nothrow) copying_thread;  // NOLINT: never freed
+  if (added == nullptr) return nullptr;
+  added->next = copying_threads().load();
+  while (!copying_threads().compare_exchange_weak(added->next, added)) {
+  }
+  return added;
+}
+
+/// The entry of this thread, or null. Not for the handler.
+MILLRACE_INLINE copying_thread* this_copying_thread() noexcept {
+  struct entry {
+    copying_thread* thread = add_copying_thread();
+    entry() = default;
+    entry(const entry&) = delete;
+    entry& operator=(const entry&) = delete;
+    ~entry() {
+      if (thread != nullptr) thread->in_use.store(false);
+      thread = nullptr;
+    }
+  };
+  static thread_local entry mine;
+  return mine.thread;
+}
+
+/// The entry of this thread if it is copying, otherwise null. For the handler.
+MILLRACE_INLINE copying_thread* interrupted_thread() noexcept {
+  const ::pthread_t self = ::pthread_self();
+  for (copying_thread* t = copying_threads().load(); t != nullptr; t = t->next) {
+    if (t->arm.load() != nullptr && t->id.load() == self) return t;
+  }
+  return nullptr;
+}
+
+/// In a forked child: the threads that were copying are not there, and new ones may get their ids.
+MILLRACE_INLINE void forget_threads_of_parent() noexcept {
+  for (copying_thread* t = copying_threads().load(); t != nullptr; t = t->next) {
+    if (t->id.load() == ::pthread_self()) continue;
+    t->arm.store(nullptr);
+    t->in_use.store(false);
+  }
+}
 
 MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
   static struct ::sigaction previous {};
@@ -73,13 +137,14 @@ MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
 }
 
 MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
-  sigbus_arm* const arm = armed;
+  copying_thread* const thread = interrupted_thread();
+  sigbus_arm* const arm = thread == nullptr ? nullptr : thread->arm.load();
   // si_code > 0: the kernel raised the signal for an access. If kill(2) sent it, si_addr has no
   // meaning.
   if (arm != nullptr && info->si_code > 0) {
     const auto* const at = static_cast<const std::byte*>(info->si_addr);
     if (at >= arm->begin && at < arm->end) {
-      armed = nullptr;
+      thread->arm.store(nullptr);
       ::siglongjmp(arm->back, 1);
     }
   }
@@ -97,6 +162,7 @@ MILLRACE_INLINE bool install_sigbus_guard() noexcept {
     ours.sa_sigaction = on_sigbus;
     // SA_NODEFER: the handler exits by a jump, after which the signal must not remain blocked.
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    (void)::pthread_atfork(nullptr, nullptr, forget_threads_of_parent);
     (void)::sigaction(SIGBUS, nullptr, &previous_sigbus());
     return ::sigaction(SIGBUS, &ours, nullptr) == 0;
   }();
@@ -110,7 +176,8 @@ MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
 }
 
 // Never inlined, so that no other variables are live between sigsetjmp and the jump back to it.
-[[gnu::noinline]] MILLRACE_INLINE std::size_t copy_armed(const copy_piece* pieces,
+[[gnu::noinline]] MILLRACE_INLINE std::size_t copy_armed(copying_thread& thread,
+                                                         const copy_piece* pieces,
                                                          std::size_t count, const std::byte* begin,
                                                          const std::byte* end) {
   volatile std::size_t done = 0;
@@ -118,13 +185,15 @@ MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
   arm.begin = begin;
   arm.end = end;
   if (sigsetjmp(arm.back, 0) != 0) return done;  // NOLINT: signals are not masked (SA_NODEFER)
-  armed = &arm;
+  thread.arm.store(&arm, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   for (std::size_t i = 0; i < count; ++i) {
     if (i + 1 < count) fetch_ahead(pieces[i + 1]);
     std::memcpy(pieces[i].to, pieces[i].from, pieces[i].bytes);
     done = i + 1;
   }
-  armed = nullptr;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread.arm.store(nullptr, std::memory_order_relaxed);
   if (arm.raised) (void)::raise(SIGBUS);  // no access had failed: the signal was for someone else
   return count;
 }
@@ -133,7 +202,9 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
                                          const std::byte* end) noexcept {
   (void)install_sigbus_guard();
   dataset::unblock_sigbus();
-  return copy_armed(pieces.data(), pieces.size(), begin, end);
+  copying_thread* const thread = this_copying_thread();
+  if (thread == nullptr) return 0;  // the caller uses read(2)
+  return copy_armed(*thread, pieces.data(), pieces.size(), begin, end);
 }
 
 #endif
