@@ -113,7 +113,9 @@ TEST_P(PipeFaults, ServeNothingWrong) {
       told += outcome.thrown ? 1 : 0;
     }
   }
-  EXPECT_GE(told, 5);  // a wait that never comes about cannot fail
+  // How many waits there are depends on the machine: work that is done already is not waited for.
+  const bool only_waits = GetParam() == failing::one_wait || GetParam() == failing::waits;
+  EXPECT_GE(told, only_waits ? 1 : 15);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, PipeFaults,
