@@ -528,7 +528,7 @@ TEST(DataVerifier, ReadsTheMapOfAReader) {
 
 // Several threads and the scrubber run together. Each block is checked once, by one of them.
 TEST(DataVerifier, IsForManyThreads) {
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 2; ++round) {
     sample_source source(16);
     test::flip_bit(source.data().bin(), 5 * mib + 5);
     verify_options options = first_touch();
