@@ -321,14 +321,14 @@ dataset::sampler_type sampler_of(const command_line& line, order_kind order,
   return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
 }
 
-/// Refuses datasets of different tokenizers, as the loader does.
+/// Refuses datasets that were made with different tokenizers, as the loader does.
 /// @throws config_error, format_error, io_error  as loader::identify_sources
 void expect_one_tokenizer(const command_line& line, dataset::run_state run) {
   (void)loader::identify_sources(run, line.values[several_tokenizers_flag].as<bool>(),
                                  std::string("pass --") + several_tokenizers_flag);
 }
 
-/// The number of samples that the flags request. For training, --train-iters counts steps of one
+/// The number of samples that the flags request. For training, `--train-iters` counts steps of one
 /// global batch each, as in Megatron.
 std::optional<std::int64_t> asked_samples_of(const command_line& line, dataset::split_part part,
                                              const dataset::sampler_options& ranks,

@@ -43,7 +43,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
 
 /// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if no value
 /// is assumed.
-/// @param any_epoch  the answer does not depend on the number of samples
+/// @param any_epoch  if true, the answer does not depend on the number of samples
 std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch);
 
 /// The value of `--blend-rounding` (default: `twice`).

@@ -230,7 +230,7 @@ void expect_same(const tokenizer::tokenizer& named, const tokenizer_identity& ma
 /// The tokenizer of the dataset; null if it is unknown.
 ///
 /// @param named   the tokenizer that the flags select, or null
-/// @param forced  `named` may differ from the tokenizer in PREFIX.meta
+/// @param forced  if true, `named` may differ from the tokenizer in PREFIX.meta
 std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::tokenizer> named,
                                                      bool forced,
                                                      const dataset::indexed_dataset& data) {

@@ -148,7 +148,7 @@ request request_of(const command_line& line, const run_configuration& what) {
   options.data_sharding = ranks.data_sharding;
   options.drop_last = ranks.drop_last;
   options.consumed_samples = ranks.consumed_samples;
-  options.allow_several_tokenizers = true;  // run_configuration_of has refused what was not allowed
+  options.allow_several_tokenizers = true;  // run_configuration_of has checked the tokenizers
   options.fields = loader::no_host_fields;
   options.look_ahead = count_of(line, "look-ahead", 1, simulate_help).value_or(options.look_ahead);
   options.threads = count_of(line, "threads", 1, simulate_help).value_or(options.threads);

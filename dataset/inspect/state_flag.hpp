@@ -31,8 +31,9 @@ void add_state_flag(boost::program_options::options_description& own);
 std::optional<given_state> given_state_of(const command_line& line);
 
 /// Checks that the state matches the run that the flags describe, and returns the state's edits.
-/// Does not check whether files have changed. If a state has no "data", a person wrote it to try
-/// edits. Of the options that determine the order, only those in that state are then compared.
+/// Does not check whether files have changed. A state without "data" was written by a person to try
+/// edits. Of the options that determine the order, only those that such a state contains are
+/// compared.
 ///
 /// @param order  description of the order that the flags select
 /// @param of     the run that the flags describe

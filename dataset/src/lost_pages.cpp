@@ -85,15 +85,16 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
   }
 }
 
-/// The threads on which a raised signal was ignored, and that have not repeated the access yet.
+/// Threads on which a raised signal was ignored and the failed access has not been repeated yet.
 ///
-/// The handler runs on any thread, perhaps in malloc, so it cannot use thread-local variables: a
-/// shared object finds them by __tls_get_addr, which may allocate. Those of the model initial-exec
-/// need no such call, but libc has only some 1.5 KiB for all variables of a shared object that has
-/// one, and the CUDA runtime, linked into it, needs more.
+/// The handler can interrupt any thread, even inside malloc, so it must not use thread-local
+/// variables: a shared object finds them through __tls_get_addr, which may allocate memory.
+/// Variables of the TLS model initial-exec need no such call. But if a shared object has one such
+/// variable, all its thread-local variables must fit into a reserve of about 1.5 KiB in libc. The
+/// CUDA runtime, which is linked into the shared object, needs more.
 class repeating_threads {
  public:
-  /// Returns false if the thread is there already, or if there is no place for it.
+  /// Returns false if this thread is in the list already, or if the list is full.
   bool add_this_thread() noexcept {
     const ::pthread_t self = ::pthread_self();
     for (const auto& thread : threads_) {
@@ -134,7 +135,8 @@ MILLRACE_INLINE bool watches_any() noexcept {
 }
 
 MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) {
-  // si_code > 0: the kernel reports an access. For kill(2), si_addr is meaningless.
+  // A positive si_code means that the kernel reports a failed access. For kill(2), si_addr is
+  // meaningless.
   if (info->si_code > 0) {
     threads_that_repeat().remove_this_thread();
     if (mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;

@@ -68,8 +68,8 @@ MILLRACE_INLINE std::optional<std::array<std::byte, 32>> root_of(const index_col
   }
 }
 
-/// The CRC-32C of the lengths followed by the document index. Reads an index that is not mapped in
-/// pieces of at most one megabyte.
+/// The CRC-32C of the lengths followed by the document index. If the index is not mapped, reads it
+/// in blocks of at most one megabyte.
 MILLRACE_INLINE std::uint32_t lengths_crc(const index_columns& columns) {
   constexpr std::int64_t at_once = 1 << 17;
   std::uint32_t crc = 0;

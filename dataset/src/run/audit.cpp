@@ -146,7 +146,7 @@ class auditor {
   };
   using sample_turns = std::vector<turned>;  // [source]
 
-  /// Calls each(source, first, last) for the samples of each source in a range of positions. Does
+  /// Calls `each(source, first, last)` for the samples of each source in a range of positions. Does
   /// not call `run::at`, because `run::at` is what this class audits.
   template <class Each>
   void for_samples(const position_range& positions, const Each& each) const {

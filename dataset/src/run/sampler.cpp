@@ -134,8 +134,8 @@ MILLRACE_INLINE void sampler::set_up_single() {
   }
 }
 
-// Throws the error for a start at which micro-batches would cross the end of this step and of every
-// later step.
+// Throws the error for a `consumed_samples` from which a micro-batch would cross the end of this
+// step, and another one the end of every later step.
 MILLRACE_INLINE void sampler::check_part_of_step() const {
   const std::int64_t consumed = options_.consumed_samples;
   const std::int64_t step = steps_.step_of(consumed);

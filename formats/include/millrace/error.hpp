@@ -37,7 +37,7 @@ class MILLRACE_EXPORT io_error : public error {
  public:
   /// @param call   the system call that failed, e.g. "mmap"; a string literal, because only the
   ///               pointer is kept
-  /// @param code   its errno
+  /// @param code   errno of the failed call
   io_error(std::filesystem::path path, const char* call, int code)
       : error(path.string() + ": " + call + ": " + std::generic_category().message(code)),
         path_(std::move(path)),

@@ -28,7 +28,7 @@ class instant_order;
 
 namespace detail {
 
-/// Describes an order of the type `instant` in the form of a state. Of each entry of `data`, only
+/// Describes an order of the type `instant` in the form of a state. In each entry of `data`, only
 /// the prefix, the name and the weight are filled in.
 MILLRACE_EXPORT run_state describe(const std::vector<instant_source>& sources,
                                    const instant_options& options);

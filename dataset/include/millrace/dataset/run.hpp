@@ -51,7 +51,7 @@ struct sample_round {
   std::string name;  ///< e.g. "epoch 3"
 };
 
-/// Tokens [first, last) of a source's stream that a round does not serve, and the reason why not.
+/// Tokens [first, last) of a source's stream that a round does not serve, and the reason.
 struct left_out {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -149,7 +149,7 @@ class MILLRACE_EXPORT run {
   /// @throws config_error  a segment of the schedule begins at another position
   virtual void check_steps([[maybe_unused]] const batch_steps& steps) const {}
 
-  /// Describes the order in the form of a state. Of each entry of `data`, only the prefix, the name
+  /// Describes the order in the form of a state. In each entry of `data`, only the prefix, the name
   /// and the weight are filled in.
   virtual run_state description() const = 0;
 

@@ -101,7 +101,7 @@ struct served_place {
   friend bool operator==(const served_place&, const served_place&) = default;
 };
 
-/// Positions of one pass over a run, and the reason why each is not simply served once.
+/// Positions of one pass over a run, and the reason why they are not served exactly once.
 struct explained_positions {
   position_range positions;
   std::string why;  ///< e.g. "edit 0, skip_samples: loss spike"
@@ -195,7 +195,7 @@ class MILLRACE_EXPORT sampler {
   /// sample. For the `cyclic` sampler, takes O(samples of the run) per pass.
   std::vector<served_place> all_served(std::span<const std::int64_t> positions,
                                        std::int64_t before) const;
-  /// Returns an upper bound: samples below `before` serve only positions below it.
+  /// Returns a bound: samples below `before` serve only positions below the bound.
   std::int64_t reached(std::int64_t before) const noexcept;
 
   // --- steps ---

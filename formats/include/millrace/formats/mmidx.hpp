@@ -35,7 +35,7 @@
 ///   34  4*S   i32 lengths, in tokens
 ///       8*S   i64 pointers, byte offset of each sequence in the `.bin`
 ///       8*D   i64 document index: sequence at which each document starts, then S
-///       S     i8 modes, only in multimodal datasets (nothing but the file size says so)
+///       S     i8 modes, only in multimodal datasets (only the file size shows if there are any)
 namespace millrace::formats {
 
 inline constexpr std::array<unsigned char, 9> mmidx_magic = {'M', 'M', 'I', 'D', 'I',

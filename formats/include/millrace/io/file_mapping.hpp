@@ -22,7 +22,7 @@
 namespace millrace::io {
 
 /// Identifies a file independently of its name. No two files of a machine have the same identity at
-/// the same time. While this file is open or mapped, no other file gets its identity.
+/// the same time. While a file is open or mapped, no other file gets its identity.
 struct file_identity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

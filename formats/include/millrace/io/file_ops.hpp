@@ -45,9 +45,8 @@ inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, st
     const ::ssize_t n = detail::with_page_cache(
         fd, pages, write, [&](std::uint64_t done) { drop_written(fd, offset, done); });
     if (n < 0) throw io_error(path, "write", errno);
-    if (n == 0)
-      throw io_error(path, "write (0 bytes were written)", EIO);  // avoids an endless
-                                                                  // loop
+    // Prevent an endless loop.
+    if (n == 0) throw io_error(path, "write (0 bytes were written)", EIO);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }

@@ -14,8 +14,8 @@
 
 namespace millrace::dataset {
 
-/// A mapped PREFIX.src file. It records the place in the inputs from which each document of a
-/// dataset was read. All functions are thread-safe.
+/// A mapped PREFIX.src file. For each document of a dataset, it records the place in the inputs
+/// from which the document was read. All functions are thread-safe.
 class MILLRACE_EXPORT document_sources {
  public:
   /// Returns the sources of `data`, or nullopt if there is no `.src`.
@@ -38,7 +38,8 @@ class MILLRACE_EXPORT document_sources {
 
   std::uint64_t input_count() const noexcept { return view_.input_count(); }
 
-  /// The input's name, as it was passed to the program that read it; may contain any bytes.
+  /// The name of an input, as it was passed to the program that read the input. May contain any
+  /// bytes.
   std::string_view input_name(std::uint32_t input) const noexcept {
     return view_.input_name(input);
   }
@@ -51,8 +52,8 @@ class MILLRACE_EXPORT document_sources {
   template <class Look>
   void for_each(Look&& look) const;
 
-  /// Returns the byte offset of a directory entry in the `.src`, for messages. The entry belongs to
-  /// the group of documents that contains `document`.
+  /// For messages: returns the byte offset, in the `.src`, of the directory entry for the group of
+  /// documents that contains `document`.
   /// @pre 0 <= document < document_count() of the dataset
   std::uint64_t offset_of(std::int64_t document) const noexcept {
     return view_.directory_offset(static_cast<std::uint64_t>(document) /

@@ -17,16 +17,16 @@ struct sigaction;  // from <csignal>; declared here so that includers do not nee
 /// truncated, or if the disk cannot read the page. An access to a lost page makes the kernel send
 /// SIGBUS.
 ///
-/// The handler replaces a lost page of a watched mapping with a page of zeros and marks the mapping
-/// permanently. A reader therefore calls `check_there` after it reads an entry and before it uses
-/// the entry. The check costs one load. A handler could instead jump out of the access, but that
-/// would cost about ten nanoseconds per access.
+/// The handler replaces a lost page of a watched mapping with a page of zeros. It also marks the
+/// mapping, and the mark stays. A reader therefore calls `check_there` after it reads an entry and
+/// before it uses the entry. The check costs one load. A handler could instead jump out of the
+/// access, but that would cost about ten nanoseconds per access.
 ///
 /// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
 ///
-/// A SIGBUS that a thread of the process raises, without a failed access, is ignored once per
-/// thread while mappings are watched: the handler cannot tell it from one that another handler
-/// raised again. Signals of kill(2) are passed on.
+/// A thread can also raise SIGBUS itself, without a failed access. While mappings are watched, the
+/// first such signal of each thread is ignored, because the handler cannot distinguish it from a
+/// signal that another handler raised again. A signal that kill(2) sent is passed on.
 ///
 /// A build with MILLRACE_NO_SIGBUS_GUARD installs no handler: nothing is watched, and SIGBUS ends
 /// the process. If a truncated file ends inside a page, the rest of that page reads as zeros
@@ -54,15 +54,15 @@ struct end_of_watch {
 MILLRACE_EXPORT void pass_on(const struct ::sigaction& before, int signal, void* info,
                              void* context);
 
-/// True if this process raised the signal itself, as a handler does that passes on a signal after
-/// it restored the handler before it. One is Python's `faulthandler`, if it is enabled after ours
-/// is installed. A handler must then return: the access that failed is repeated, and this time the
-/// signal arrives with the address.
-/// @param info  a siginfo_t, of a SIGBUS
+/// True if this process raised the signal itself. A handler does so to pass on a signal after it
+/// has restored the handler that was installed earlier. An example is Python's `faulthandler`, if
+/// it is enabled after our handler is installed. Our handler must then return: the failed access is
+/// repeated, and the new signal has the address of the access.
+/// @param info  a siginfo_t of a SIGBUS
 MILLRACE_EXPORT bool is_raised_again(const void* info) noexcept;
 
 /// Installs the handler, once per process. A handler that is installed later must forward signals
-/// that it does not handle, or restore this one and raise the signal again.
+/// that it does not handle, or restore our handler and raise the signal again.
 MILLRACE_EXPORT void install_lost_page_handler() noexcept;
 
 }  // namespace detail

@@ -14,7 +14,8 @@ namespace millrace::command {
 /// The smallest number of one-letter insertions, deletions and replacements that turn one word into
 /// the other.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // distances from a prefix of a to each prefix of b
+  // Distances from a prefix of `a` to each prefix of `b`.
+  std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = row[0]++;

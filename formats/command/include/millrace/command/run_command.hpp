@@ -28,7 +28,8 @@ inline constexpr int exit_misuse = 2;
 class usage_error : public error {
  public:
   /// @param usage  the usage line to print; empty: the usage line of the program
-  /// @param verb   the verb whose --help explains the usage; empty: that of the program does
+  /// @param verb   the verb whose --help explains the usage; empty: the --help of the program
+  ///               explains it
   explicit usage_error(const std::string& what, std::string usage = {}, std::string verb = {})
       : error(what), usage_(std::move(usage)), verb_(std::move(verb)) {}
   const std::string& usage() const noexcept { return usage_; }

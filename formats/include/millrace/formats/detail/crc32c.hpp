@@ -61,7 +61,8 @@ inline constexpr auto crc32c_powers = [] {
   return powers;
 }();
 
-/// crc32c_tables[k][b] is the value of a register that starts at 0, after byte b and k zero bytes.
+/// crc32c_tables[k][b] is the value that a register, initially 0, has after byte b and k zero
+/// bytes.
 inline constexpr auto crc32c_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {

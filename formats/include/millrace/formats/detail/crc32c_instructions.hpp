@@ -14,8 +14,9 @@ namespace millrace::formats {
 
 /// CRC-32C with the processor's own instructions: crc32 from SSE4.2, and PCLMULQDQ to join streams.
 ///
-/// A crc32 instruction processes 8 bytes. One can start in each cycle, but its result takes three
-/// cycles. So three streams run in parallel, over three consecutive parts of the input.
+/// A crc32 instruction processes 8 bytes. One instruction can start per cycle, but its result is
+/// available only three cycles later. So three streams run in parallel, over three consecutive
+/// parts of the input.
 class crc32c_instructions {
  public:
   static bool are_there() noexcept {

@@ -94,10 +94,9 @@ struct json_member {
 
 /// Parses a JSON text (RFC 8259): one value in UTF-8, with white space allowed around it.
 ///
-///
-/// A file name need not be UTF-8, so a string can hold bytes that are not UTF-8. In the text, each
-/// such byte is a lone surrogate from `\udc80` to `\udcff`, as with Python's error handler
-/// surrogateescape.
+/// A file name need not be UTF-8, so a string can hold bytes that are not UTF-8. The JSON text
+/// represents each such byte as a lone surrogate from `\udc80` to `\udcff`, like Python's error
+/// handler surrogateescape.
 ///
 /// @throws format_error  the text is not JSON; an object has a name twice; a number does not fit
 ///                       64 bits or a double; a value is nested in more than 64 others.

@@ -21,8 +21,8 @@ namespace millrace::formats {
 ///
 /// A writer starts with a placeholder for the header and streams the payload after it. It keeps the
 /// directory in memory or in another file (28 bytes per 64 documents). At the end, it appends the
-/// directory and the names, and replaces the placeholder. The bytes depend only on the places. They
-/// are the same if the encoder was saved and restored in between.
+/// directory and the names, and replaces the placeholder. The bytes depend only on the places, even
+/// if the encoder was saved and restored in between.
 class src_encoder {
  public:
   /// The complete state of the encoder. To resume in another process, save it together with the

@@ -26,9 +26,11 @@ struct blend_place {
 /// The blend repeats after a period of P positions. Each position of the period is a slot, and a
 /// source gets `slots(source)` of them. P is a power of two from 2^16 to 2^22. It is above 2^16
 /// only if a source would otherwise get fewer than 32 slots. With 32 slots or more, rounding
-/// changes no share by more than 1/64. Slots are placed by Tijdeman's rule (The chairman assignment
-/// problem, Discrete Mathematics 32, 1980): among the first m positions, for every m, the number of
-/// slots of a source differs from m * slots(source) / P by less than one. Exact numbers:
+/// changes no share by more than 1/64 of it.
+///
+/// Slots are placed by Tijdeman's rule (The chairman assignment problem, Discrete Mathematics 32,
+/// 1980). It spreads the slots of each source evenly: for every m, the number of its slots among
+/// the first m positions differs from m * slots(source) / P by less than one. Exact numbers:
 /// formats/spec/instant_order.md, section 5.
 ///
 /// Memory: 12 bytes per position of the period. This is usually 0.75 MiB, and at most 48 MiB.
@@ -43,7 +45,7 @@ class MILLRACE_EXPORT blend_slots {
   /// @param weights  one per source; only their ratios matter
   /// @throws config_error  there are no weights or more than 65,536; a weight is not above zero or
   ///                       not finite; or a weight is too small, relative to the others, to get a
-  ///                       slot. The message names it by its index, from 0.
+  ///                       slot. The message names the weight by its index, counted from 0.
   explicit blend_slots(std::span<const double> weights);
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(counts_.size()); }

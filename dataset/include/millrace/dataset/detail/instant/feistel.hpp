@@ -10,17 +10,19 @@
 
 namespace millrace::dataset {
 
-/// A keyed permutation of 0 .. n-1 that is computed, not stored: any entry and its inverse take
-/// constant time; the object has 80 bytes.
+/// A keyed permutation of 0 .. n-1 that is computed, not stored. Looking up an entry takes constant
+/// time, and so does its inverse. The object has 80 bytes.
 ///
-/// A Feistel network of six rounds permutes the smallest 2^b >= n (Luby, Rackoff: How to construct
-/// pseudorandom permutations, SIAM J. Comput. 17, 1988; if b is odd, the halves differ by one bit).
-/// A result outside 0 .. n-1 goes through the network again until it is inside ("cycle walking",
-/// Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). On average, this takes less
-/// than one extra pass. The exponent b is at least 8, because networks with smaller halves shuffle
-/// badly. So for n below 128, a lookup takes up to 256 / n passes on average.
+/// A Feistel network of six rounds permutes 0 .. 2^b - 1, where 2^b is the smallest power of two
+/// that is at least n (Luby, Rackoff: How to construct pseudorandom permutations, SIAM J. Comput.
+/// 17, 1988). If b is odd, the lengths of the two halves differ by one bit. A result of n or more
+/// goes through the network again until it is below n ("cycle walking", Black, Rogaway: Ciphers
+/// with arbitrary finite domains, CT-RSA 2002). On average, this takes less than one extra pass.
 ///
-/// It is a shuffle, not encryption. Exact numbers: formats/spec/instant_order.md, section 3. A
+/// The exponent b is at least 8, because networks with smaller halves shuffle badly. So for n below
+/// 128, a lookup takes 256 / n passes on average.
+///
+/// This is a shuffle, not encryption. Exact numbers: formats/spec/instant_order.md, section 3. A
 /// value type: it may be copied freely and used by any thread.
 class feistel {
  public:

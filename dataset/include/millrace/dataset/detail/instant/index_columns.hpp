@@ -32,17 +32,16 @@ enum class index_access {
 };
 
 /// Reads single entries of three columns of an `.idx`: lengths, pointers and document index. An
-/// order needs no other data of a dataset. Opening takes O(1) time. Of the `.bin`, only the size is
-/// used.
+/// order needs nothing else from a dataset, except the size of the `.bin`. Opening takes O(1) time.
 ///
 /// Entries are returned as stored. They are not checked unless noted, so the caller must check
 /// them before using them. Thread-safe.
 ///
-/// Functions that read entries throw `io_error` if the disk cannot read them. If this object mapped
-/// the file and the file was truncated, the first access to a missing page throws `io_error`, and
-/// so do all later accesses (see `detail/lost_pages.hpp`). If a dataset owns the mapping, this
-/// object does not detect missing pages. Without a mapping, reading past the end throws
-/// `format_error`.
+/// Functions that read entries throw `io_error` if the disk cannot read them. Suppose that this
+/// object mapped the file, and that the file was truncated later. Then the first access to a
+/// missing page throws `io_error`, and so do all later accesses (see `detail/lost_pages.hpp`). If a
+/// dataset owns the mapping, this object does not detect missing pages. Without a mapping, reading
+/// past the end throws `format_error`.
 class MILLRACE_EXPORT index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`

@@ -33,9 +33,9 @@ struct instant_sample {
 ///   position --schedule--> (source, k) --window_order--> tokens --document_search--> pieces
 ///
 /// Sources may store their tokens in different dtypes; a token id is the same number in each.
-/// Positions count the samples of all ranks. So a rank that serves every n-th position gets the
-/// same sample at a position as a single reader that starts at 0, and so does a run that resumes at
-/// any position. Thread-safe.
+/// Positions count the samples of all ranks. The sample at a position is therefore the same for a
+/// single reader, for a rank that serves every n-th position, and for a run that resumes at any
+/// position. Thread-safe.
 class MILLRACE_EXPORT instant_order {
  public:
   /// @throws config_error  an option is out of range, names are not unique, a source has less than
@@ -60,8 +60,8 @@ class MILLRACE_EXPORT instant_order {
 
   /// Appends the pieces of a sample: seq_len + 1 tokens, of which the last one is only a label.
   ///
-  /// @throws io_error, format_error  the dataset cannot be opened, has another token count than
-  ///                                 before, or its index is inconsistent at this sample.
+  /// @throws io_error, format_error  the dataset cannot be opened; its token count has changed; or
+  ///                                 its index is inconsistent at this sample.
   void pieces(const instant_sample& sample, std::vector<piece>& out) const {
     open(sample.source)->pieces(sample.place.first_token, sample.place.tokens, out);
   }

@@ -57,8 +57,8 @@ inline constexpr std::size_t feistel_rounds = 6;
 /// The keys of one permutation.
 using feistel_keys = std::array<std::uint64_t, feistel_rounds>;
 
-/// Random numbers 0 to 5 of `hash` (see `draw`). None depends on another, so a processor can
-/// compute them in parallel.
+/// Random numbers 0 to 5 of `hash` (see `draw`). They do not depend on each other, so a processor
+/// can compute them in parallel.
 constexpr feistel_keys keys_of(std::uint64_t hash) noexcept {
   feistel_keys keys{};
   for (std::size_t i = 0; i < feistel_rounds; ++i) keys[i] = draw(hash, i);

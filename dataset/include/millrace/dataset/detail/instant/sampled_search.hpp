@@ -14,9 +14,9 @@
 
 namespace millrace::dataset {
 
-/// Searches an ascending column of a file that is too large to scan. Caches every 2^s-th entry when
-/// that entry is first read. s is the smallest number that keeps the cache at about 8,192 entries
-/// (64 KiB) or fewer.
+/// Searches an ascending column of a file that is too large to scan. Caches every 2^s-th entry of
+/// the column when it first reads that entry. The exponent s is the smallest one that limits the
+/// cache to about 8,192 entries (64 KiB).
 ///
 /// Between two cached entries it uses interpolation search, so a search in 10^9 entries touches
 /// about five pages of the file. If the column is not ascending, the result is an arbitrary entry,

@@ -57,12 +57,13 @@ class MILLRACE_EXPORT schedule {
   /// @param limits         one per source of the run; the segments' source indices refer to this
   ///                       list
   /// @param train_samples  number of positions of the run; nullopt: only limits can end the run
-  /// @throws config_error  there is no segment; the first does not begin at step 0; segments do not
-  ///                       ascend; a segment begins at or after the end of the run, lists an
-  ///                       unknown source, or lists a source twice; blend_slots rejects its
-  ///                       weights; a source would exceed its limit before the run ends; the first
-  ///                       positions of the steps do not ascend from 0; a step or `train_samples`
-  ///                       is above `most_steps` or `most_positions`. The message names the step.
+  /// @throws config_error  there is no segment; the first segment does not begin at step 0;
+  ///                       segments do not ascend; a segment begins at or after the end of the run,
+  ///                       lists an unknown source, or lists a source twice; `blend_slots` rejects
+  ///                       the weights of a segment; a source would exceed its limit before the run
+  ///                       ends; the first positions of the steps do not ascend from 0; a step is
+  ///                       above `most_steps`; or `train_samples` is above `most_positions`. The
+  ///                       message names the step.
   schedule(std::span<const schedule_segment> segments, std::vector<source_limit> limits,
            const first_position& first_position_of,
            std::optional<std::int64_t> train_samples = std::nullopt);

@@ -22,11 +22,11 @@ struct blend_list {
 };
 
 /// Parses Megatron's grammar for `--data-path` and similar options (`get_blend_from_list`). If the
-/// number of words is odd, all words are prefixes. If it is even, the 1st, 3rd, 5th, ... word
-/// decides. If Python's float() accepts all of these words, weights and prefixes alternate; if it
-/// accepts none of them, all words are prefixes.
+/// number of words is odd, all words are prefixes. If it is even, the 1st, 3rd, 5th, ... words
+/// decide. If Python's `float()` accepts all of them, weights and prefixes alternate. If it accepts
+/// none of them, all words are prefixes.
 ///
-/// So a prefix that looks like a number may be read as a weight; write ./7 instead of 7. Spaces
+/// So a prefix that looks like a number may be read as a weight; write `./7` instead of `7`. Spaces
 /// around prefixes are dropped.
 ///
 /// @param option  the option that the words were passed to, for messages
@@ -35,8 +35,8 @@ struct blend_list {
 MILLRACE_EXPORT blend_list parse_blend_list(std::span<const std::string> words,
                                             std::string_view option);
 
-/// Parses a number as Python's float() does: surrounding spaces, underscores between digits, inf
-/// and nan are allowed. Only ASCII digits and spaces are recognized. Returns nullopt if float()
+/// Parses a number as Python's `float()` does. Accepts surrounding spaces, underscores between
+/// digits, `inf` and `nan`. Recognizes only ASCII digits and spaces. Returns nullopt if `float()`
 /// would raise ValueError.
 MILLRACE_EXPORT std::optional<double> read_python_float(std::string_view text);
 

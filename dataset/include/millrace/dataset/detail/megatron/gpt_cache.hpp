@@ -73,14 +73,14 @@ class MILLRACE_EXPORT gpt_cache {
   ///
   /// Compares the header of each file with `plan`. Also checks 64 samples, spread over the index,
   /// against `lengths`. Other samples are checked when they are requested, so a damaged number may
-  /// be found late. It is never found if it happens to describe another valid sample.
+  /// be found late. A damaged number that describes another valid sample is never found.
   /// `check_level::full` checks every number now (see `verify_gpt_index`). The files must not
   /// shrink while they are mapped.
   ///
   /// @param why  if given, is set to the reason when nullopt is returned
   /// @throws config_error  a number is damaged; or the files are complete, but were built with
-  ///                       other options or from other data under the same path, and Megatron's
-  ///                       file names do not show the difference.
+  ///                       other options or from other data under the same path (Megatron's file
+  ///                       names do not show this difference).
   /// @throws io_error      a file exists but cannot be read.
   std::optional<gpt_order> load(const gpt_plan& plan, length_column lengths,
                                 std::string* why = nullptr,

@@ -15,8 +15,8 @@
 
 namespace millrace::dataset {
 
-/// A column of an index, whose numbers have their stored type. It is in memory or in a file, at any
-/// alignment.
+/// A column of an index, in memory or in a file. Its numbers keep their stored type and may be
+/// unaligned.
 class index_numbers {
  public:
   enum class type : std::uint8_t { int32, uint32, int64 };

@@ -16,16 +16,16 @@ namespace millrace::dataset {
 /// The part of numpy.random.RandomState(seed) that Megatron's indices need: bounded integers and
 /// shuffles. Makes the same draws as numpy, which promises never to change them (NEP 19).
 ///
-/// How many draws a bounded integer takes depends on the values drawn, so a shuffle is sequential.
-/// For speed, draws are made in bulk, and the memory of the next swaps is prefetched. Use from one
-/// thread.
+/// The number of draws for a bounded integer depends on the values drawn, so a shuffle is
+/// sequential. For speed, draws are made in bulk, and the memory of the next swaps is prefetched.
+/// Use from one thread.
 class MILLRACE_EXPORT numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
 
-  /// Returns a number from 0 to `max`, inclusive. Takes the low bits of a draw, as many as `max`
-  /// has. Draws again while the result is larger than `max`. Takes no draw if `max` is 0, and two
-  /// draws at a time if `max` is above 2^32 - 1.
+  /// Returns a number from 0 to `max`, inclusive. Takes the lowest b bits of a draw, where b is the
+  /// bit width of `max`, and draws again while the result is larger than `max`. If `max` is 0,
+  /// takes no draw. If `max` is above 2^32 - 1, takes two draws at a time.
   std::uint64_t interval(std::uint64_t max) noexcept;
 
   /// Fills `out` with `interval(last)`, `interval(last - 1)`, ...: the swap targets of a shuffle.

@@ -39,7 +39,7 @@ struct prepared_gpt_cache {
 /// Megatron's rank 0 writes the same files before training (megatron-core, GPTDataset). Reads the
 /// `.idx`, not the tokens.
 ///
-/// @param prefix       as typed, because it is hashed into the file names
+/// @param prefix       the path as typed, because the file names contain its hash
 /// @param num_samples  nullopt means one epoch
 /// @return nullopt if the split gives the part no weight; Megatron then makes no dataset for it
 /// @throws config_error  as `plan_gpt_index` and `gpt_cache::load`; the existing cache and the

@@ -22,7 +22,7 @@ struct packed_part {
 /// Maps the rows of a block (documents that are packed together) to parts of documents, and back.
 /// Immutable, thread-safe.
 ///
-/// First come the rows that one document fills alone, in stored order. The shared rows follow, in
+/// The rows that a single document fills come first, in stored order. The shared rows follow, in
 /// the order in which best fit opened them. The parts of a row are in stored order.
 class MILLRACE_EXPORT block_layout {
  public:

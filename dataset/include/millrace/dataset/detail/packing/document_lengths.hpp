@@ -14,9 +14,9 @@
 
 namespace millrace::dataset {
 
-/// Calls use(length_of), where length_of(i) returns the checked length of sequence i of the range.
-/// `use` must call length_of with ascending i. If the index is not mapped, lengths are read in
-/// batches.
+/// Calls `use(length_of)`, where `length_of(i)` returns the checked length of sequence i of the
+/// range. `use` must call `length_of` with ascending i. If the index is not mapped, lengths are
+/// read in batches.
 ///
 /// @param most  largest number of lengths per read
 /// @pre `of` is a range of the dataset's sequences

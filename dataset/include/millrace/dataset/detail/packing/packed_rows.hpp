@@ -95,12 +95,12 @@ struct packed_place {
   friend bool operator==(const packed_place&, const packed_place&) = default;
 };
 
-/// The order of packed rows: each epoch serves all rows in a permuted order. Position k serves, in
-/// epoch e = floor(k / rows), the row shuffles(e)(k mod rows). Keeps no state, so random access is
-/// cheap.
+/// The order of packed rows: each epoch serves all rows in a permuted order. Position k is in epoch
+/// e = floor(k / rows), and serves row `shuffles(e)(k mod rows)`. Keeps no state, so random access
+/// is cheap.
 ///
-/// @tparam Shuffles  shuffles(epoch) returns a permutation p of 0 to rows - 1, with the members
-///                   p(i) and p.inverse(row)
+/// @tparam Shuffles  `shuffles(epoch)` returns a permutation p of 0 to rows - 1, with the members
+///                   `p(i)` and `p.inverse(row)`
 template <class Shuffles>
 class packed_order {
  public:
@@ -127,8 +127,8 @@ class packed_order {
   Shuffles shuffles_;
 };
 
-/// The parameter `Shuffles` of a `packed_order` that serves rows in stored order. For evaluation,
-/// and for callers that shuffle elsewhere.
+/// A `Shuffles` parameter for `packed_order` that serves rows in stored order. It is for
+/// evaluation, and for callers that shuffle elsewhere.
 struct unshuffled {
   struct identity {
     std::int64_t operator()(std::int64_t i) const noexcept { return i; }

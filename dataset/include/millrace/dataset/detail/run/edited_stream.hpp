@@ -216,8 +216,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     return {position, skip == skips_.end() ? forever : skip->positions.first};
   }
 
-  /// Advances to position `stop`. All positions before `stop` that remain must be skipped
-  /// positions.
+  /// Advances to position `stop`. All remaining positions before `stop` must be skipped positions.
   void drop_until(std::int64_t stop) {
     for (auto skip = first_skip_behind(position_); position_ < stop; ++skip) {
       const std::int64_t last = std::min(skip->positions.last, stop);

@@ -7,7 +7,7 @@
 namespace millrace::dataset {
 
 /// Bytes [offset, offset + bytes) of a data file. `file` is an index into a list of files. In a
-/// row, this index is the index of the source.
+/// row, it equals the index of the source.
 struct file_range {
   std::int64_t file = 0;
   std::uint64_t offset = 0;

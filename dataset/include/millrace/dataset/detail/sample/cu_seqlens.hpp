@@ -19,7 +19,7 @@ namespace millrace::dataset {
 /// The result of `fill_cu_seqlens`.
 struct cu_seqlens_size {
   std::int64_t entries = 0;     ///< number of entries from the leading 0 to the first seq_len
-  std::int32_t max_seqlen = 0;  ///< length of the longest document's part of the row
+  std::int32_t max_seqlen = 0;  ///< largest distance between two adjacent boundaries
   friend bool operator==(const cu_seqlens_size&, const cu_seqlens_size&) = default;
 };
 
