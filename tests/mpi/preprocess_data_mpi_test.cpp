@@ -135,7 +135,7 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
   EXPECT_GE(kills, 6);
 }
 
-// Each rank is killed when it reaches this step, unless another rank is killed first.
+// In each job, a rank is killed when it reaches a random step, unless another rank is killed first.
 TEST_F(MpiJob, AJobThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();

@@ -52,9 +52,9 @@ sampler_options options_of(std::string_view kind, simdjson::dom::element each) {
   return options;
 }
 
-/// The positions that a rank gets in one iteration of Megatron's sampler. Hybrid context
-/// parallelism takes all micro-batches of a step as one list. The cyclic sampler goes on after the
-/// iteration, into the next pass.
+/// The positions that a rank gets in one iteration of Megatron's sampler. For hybrid context
+/// parallelism, all micro-batches of a step form one list. The cyclic sampler would continue with
+/// the next pass, so its positions are limited to `size` batches.
 batches ours(std::string_view kind, const sampler& of, std::int64_t rank, std::size_t size) {
   batches all;
   std::vector<std::int64_t> positions;

@@ -67,8 +67,8 @@ TEST_F(RanksGolden, SlicesAreThoseOfContextParallelism) {
   EXPECT_EQ(compared, 10);
 }
 
-// Tokens, labels, loss mask and position ids of context-parallel ranks, as Megatron makes and cuts
-// them.
+// The tokens, labels, loss mask and position ids of context-parallel ranks equal those that
+// Megatron makes and then cuts for the ranks.
 TEST_F(RanksGolden, FieldsAreThoseOfContextParallelism) {
   std::int64_t compared = 0;
   for (const simdjson::dom::element row : golden_.at_key("fields").get_array()) {

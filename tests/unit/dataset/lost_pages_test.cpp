@@ -87,8 +87,8 @@ TEST_F(LostPages, AreOfTheMapThatTheyWereIn) {
   EXPECT_FALSE(beside.has_lost());
 }
 
-// Lost pages are detected even on a thread that blocks all signals. Many threads do this, so that
-// another thread handles all signals.
+// Lost pages are detected even on a thread that blocks all signals. Many threads block all signals,
+// so that one other thread handles them.
 TEST_F(LostPages, DoNotMindBlockedSignals) {
   std::thread([&] {
     ::sigset_t all;
@@ -102,7 +102,8 @@ TEST_F(LostPages, DoNotMindBlockedSignals) {
 
 struct ::sigaction restored_handler {};
 
-/// What Python's faulthandler does: restores the handler before it, and raises the signal again.
+/// Does what Python's faulthandler does: restores the handler that was installed earlier, and
+/// raises the signal again.
 void restore_and_raise_again(int signal) {
   (void)::sigaction(signal, &restored_handler, nullptr);
   (void)::raise(signal);
@@ -129,7 +130,8 @@ TEST_F(LostPages, SurviveAHandlerThatRestoresOursAndRaisesAgain) {
 // AddressSanitizer's own handler ends the process with code 1.
 constexpr int killed_by_sigbus = test::under_address_sanitizer ? 1 : 1000 + SIGBUS;
 
-// A signal that is raised without an access is ignored once, because it may have been raised again.
+// A signal that is raised without a failed access is ignored once, because another handler may have
+// raised it again.
 TEST_F(LostPages, EndTheProcessIfASignalIsRaisedTwice) {
   EXPECT_EQ(test::in_child([&] {
               const lost_page_watch watch(map_.bytes());

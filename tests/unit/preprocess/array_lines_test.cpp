@@ -144,8 +144,8 @@ TEST(ArrayLines, RefusesForeignTextHoweverItComes) {
   }
 }
 
-// A JSON line may contain "ustar" at the offset where a tar header has its magic word. It must not
-// be taken for an archive.
+// A JSON line may contain "ustar" at the offset where a tar header has its magic word. Such a line
+// must not be mistaken for an archive.
 TEST(ArrayLines, TakesATextWithTheWordOfTarForWhatItIs) {
   const std::string line = "{\"text\": \"" + std::string(247, 'a') + "ustar\"}\n";
   ASSERT_EQ(line.find("ustar"), 257U);

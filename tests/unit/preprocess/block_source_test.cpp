@@ -41,9 +41,9 @@ std::string compressed_once(const std::string& text) {
   return test::gzip(text);
 }
 
-// A short text has the same lines wherever it is cut into blocks. A cut inside a line or between
-// '\r' and '\n' would change their number. Plain files are read in spans by several readers; other
-// files are read from the start.
+// A short text has the same lines wherever it is cut into blocks. A wrong cut, inside a line or
+// between '\r' and '\n', would change the number of lines. Plain files are read in spans by several
+// readers; other files are read from the start.
 TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
   add("");
   for (const input_form how :

@@ -224,7 +224,7 @@ TEST_F(ByteSource, NamesAFileThatIsNotThere) {
   }
 }
 
-// The decompressor must pass on a read error of the disk as such, not report it as bad data.
+// If the disk reports a read error, the decompressor must pass it on and must not report bad data.
 TEST_F(ByteSource, TellsAReadErrorAsSuch) {
   for (const auto compressed_with : {compression::none, compression::gzip, compression::zstd}) {
     const auto source = open_input({.path = folder_.path(), .compressed_with = compressed_with});

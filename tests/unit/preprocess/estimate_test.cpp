@@ -43,7 +43,7 @@ TEST(ScaledUp, KnowsNothingFromNothing) {
 }
 
 // The estimated error is right: over many samples of a population, the root-mean-square error of
-// the estimates is within 10 % of it.
+// the estimates differs from the estimated error by at most 10 %.
 TEST(ScaledUp, ScattersByItsError) {
   std::mt19937 random(7);
   std::vector<sampled_amount> population;

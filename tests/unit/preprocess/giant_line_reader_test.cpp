@@ -19,7 +19,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// Returns a text in reads of a few bytes each. At read `stop_at`, it requests the run to stop.
+/// Returns a text in reads of a few bytes each. Read number `stop_at` requests the run to stop.
 class slow_source final : public byte_source {
  public:
   slow_source(std::string text, int stop_at) : text_(std::move(text)), stop_at_(stop_at) {}

@@ -113,7 +113,8 @@ TEST_F(OptionalKind, RefusesGarbageBehindTheData) {
   }
 }
 
-// A build without the library refuses a file while it plans and a pipe when it reads.
+// A build without the library refuses a compressed file when it plans the run, and a compressed
+// pipe when it reads the pipe.
 TEST_F(OptionalKind, IsRefusedByNameWithoutItsLibrary) {
   const std::string parts = optional_input_parts();
   for (const auto& [part, compressed_with] : {std::pair("without bzip2", compression::bzip2),

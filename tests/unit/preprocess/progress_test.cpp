@@ -222,7 +222,7 @@ TEST(SmoothedRate, IsTheRateFromTheFirstMomentOn) {
   }
 }
 
-// The rate forgets half in ten seconds, whatever the number of updates.
+// After ten seconds, the old rate counts for half of the new one, whatever the number of updates.
 TEST(SmoothedRate, ForgetsHalfInTenSeconds) {
   for (const int steps : {1, 10, 1000}) {
     smoothed_rate rate;

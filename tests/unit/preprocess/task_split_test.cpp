@@ -28,7 +28,7 @@ class TaskSplit : public testing::Test {
     names_.push_back(path.string());
   }
   /// Returns where each task begins and where the last one ends. Checks that each share begins
-  /// where the one before it ends.
+  /// where the previous share ends.
   std::vector<text_place> boundaries(std::int64_t of) const {
     const auto inputs = names_.empty() ? std::vector<input_file>() : plan_inputs(names_);
     std::vector<text_place> places = {{0, 0}};

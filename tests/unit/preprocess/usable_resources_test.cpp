@@ -50,7 +50,7 @@ TEST_F(ControlGroups, OfVersion2MayHaveNoLimit) {
   EXPECT_THAT(control_group_cores(root()), Eq(std::nullopt));
 }
 
-// The kernel enforces the limit of each level, so the smallest one counts, at any level.
+// The kernel enforces the limit of every level, so the smallest limit counts, whatever its level.
 TEST_F(ControlGroups, AboveLimitToo) {
   write("proc/self/cgroup", "0::/a/b/c\n");
   write("sys/fs/cgroup/a/cpu.max", "200000 100000\n");

@@ -106,8 +106,8 @@ TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
   EXPECT_THAT(unfit(plan()), AllOf(HasSubstr("sample_index.npy"), HasSubstr("other data")));
 }
 
-// One entry of the shuffle index refers to the wrong sample. The check of some samples cannot find
-// this damage; the full check finds it.
+// One entry of the shuffle index refers to the wrong sample. The quick check looks at a few samples
+// and cannot find this damage; the full check finds it.
 TEST_F(GptCache, FindsDamageOnAFullCheck) {
   request_.num_samples = 4000;
   cache().build(plan(), lengths(), "data");

@@ -151,7 +151,8 @@ TEST(GptOrder, SaysHowMuchOfAPartialSampleIsPadding) {
   ASSERT_EQ(order.size(), 3);
   std::vector<piece> pieces;
   EXPECT_EQ(order.unshuffled_sample(0, pieces), 0);
-  EXPECT_EQ(order.unshuffled_sample(2, pieces), 8);  // tokens 20 to 22, though only 11 exist
+  // The sample has 11 tokens: tokens 20 to 22 of the dataset, and 8 padding tokens.
+  EXPECT_EQ(order.unshuffled_sample(2, pieces), 8);
   EXPECT_EQ(tokens_of(pieces).size(), 3U);
 }
 

@@ -60,8 +60,8 @@ std::string shuffled_sha256(numpy_random& random, std::size_t n) {
   return formats::sha256_hex(std::as_bytes(std::span(values)));
 }
 
-// Shuffles equal those of numpy 2.4.6: r = RandomState(1234); then for each n,
-// a = arange(n, dtype=int32) and r.shuffle(a).
+// Shuffles equal those of numpy 2.4.6. One generator, `RandomState(1234)`, shuffles `arange(n,
+// dtype=int32)` for each n in turn.
 TEST(NumpyRandom, ShufflesAsNumpyDoes) {
   numpy_random random(1234);
   auto ten = iota<std::int32_t>(10);

@@ -334,8 +334,8 @@ TEST(Sampler, RefusesPlacesThatAreNotServed) {
             "step 3, rank 0, slot 0 is sample 9, but the run has only 9");
 }
 
-// If a run does not start at the first sample of a global micro-batch, micro-batches are counted
-// from its start. So ranks get other samples.
+// If a run starts inside a global micro-batch, micro-batches are counted from the start of the run.
+// So ranks get other samples than in an uninterrupted run.
 TEST(Sampler, CountsMicroBatchesFromWhereItStarts) {
   const sampler dealt(20, {.batch_size = 2, .world_size = 2, .consumed_samples = 5});
   std::vector<std::int64_t> positions;

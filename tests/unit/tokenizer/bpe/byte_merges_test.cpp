@@ -139,9 +139,10 @@ TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
   }
 }
 
-// Each token of the word has 96 letters. Any two adjacent tokens merge, starting from the right. So
-// every part except the whole word has a wrong end, and each time, dropping tokens leads back to
-// the beginning.
+// The word consists of 40 runs of equal letters. Each run has 96 letters and is one token. Any two
+// adjacent tokens merge, and pairs further right merge first. So every part except the whole word
+// ends with a wrong merge. Dropping tokens from the end of such a part always leads back to its
+// beginning.
 TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   std::string letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += c;
