@@ -20,8 +20,8 @@ struct instant_parts {
   dataset::instant_options options;
 };
 
-/// Returns the arguments for a run over `data`. If no weights are given, sources are weighted by
-/// their number of windows, so that all of them complete their epochs at the same time.
+/// Returns the arguments for a run over `data`. If no weights are given, the weight of a source is
+/// its number of windows. All sources then complete their epochs at the same time.
 ///
 /// @param given  supplies the names of the sources and, if it has a schedule, their weights
 /// @throws config_error  a dataset has another length than in the state, or there are weights in

@@ -32,8 +32,7 @@ std::optional<given_state> given_state_of(const command_line& line);
 
 /// Checks that the state matches the run that the flags describe, and returns the state's edits.
 /// Does not check whether files have changed. A state without "data" was written by a person to try
-/// edits. Of the options that determine the order, only those that such a state contains are
-/// compared.
+/// edits. From such a state, only the options that it contains are compared with the run.
 ///
 /// @param order  description of the order that the flags select
 /// @param of     the run that the flags describe

@@ -89,9 +89,9 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
 ///
 /// The handler can interrupt any thread, even inside malloc, so it must not use thread-local
 /// variables: a shared object finds them through __tls_get_addr, which may allocate memory.
-/// Variables of the TLS model initial-exec need no such call. But if a shared object has one such
-/// variable, all its thread-local variables must fit into a reserve of about 1.5 KiB in libc. The
-/// CUDA runtime, which is linked into the shared object, needs more.
+/// Variables of the TLS model initial-exec need no such call. But with one such variable, all
+/// thread-local variables of the shared object must fit into a reserve of about 1.5 KiB in libc.
+/// The CUDA runtime, which is linked into the shared object, needs more.
 class repeating_threads {
  public:
   /// Returns false if this thread is in the list already, or if the list is full.

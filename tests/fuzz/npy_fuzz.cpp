@@ -4,8 +4,8 @@
 
 #include <millrace/formats/npy.hpp>
 
-/// If a file is accepted, regardless of the form of its header, it has the same meaning after the
-/// library has written it and read it again.
+/// An accepted file may have a header of any form. After the library has written the array and read
+/// it again, it must have the same meaning.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const npy_view read = parse_npy(std::as_bytes(std::span(data, size)));

@@ -85,9 +85,9 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
   lay();
 }
 
-/// Assigns slots by Tijdeman's rule for n sources. At time t, a source is eligible if its share of
-/// the first t slots exceeds the number of slots that it has received by at least
-/// d = 1 / (2 (n - 1)). Of the eligible sources, the one with the earliest deadline gets the slot.
+/// Assigns slots by Tijdeman's rule for n sources. At time t, compare a source's share of the first
+/// t slots with the number of slots that it has received. The source is eligible if it lags by at
+/// least d = 1 / (2 (n - 1)) slots. The eligible source with the earliest deadline gets the slot.
 ///
 /// In integers, with M = 2 (n - 1): let a source have c of the P slots of the period, and let x be
 /// the number of slots that it has received. The source is eligible at any t with

@@ -25,11 +25,11 @@ namespace detail {
 /// Serves samples in blocks. In each block, considers only the few groups (datasets of equal
 /// weight) that can win there.
 ///
-/// While a group is not served, its error never decreases as the position increases. So its error
-/// at the end of a block is an upper bound of all its errors in the block. A group whose bound is
-/// at most `floor` is left out of the block. The block ends as soon as no group in it has an error
-/// above `floor`. Until then, no group that was left out could have won or tied. The block length
-/// affects only the speed.
+/// While a group is not served, its error never decreases as the position increases. So until the
+/// group is served, its error at the end of a block is an upper bound. A group whose bound is at
+/// most `floor` is left out of the block. The block ends as soon as no remaining group has an error
+/// above `floor`. Until then, a group that was left out cannot win or tie. The block length affects
+/// only the speed.
 template <class Kernel, blend_rounding Rounding>
 class greedy_blocks {
  public:

@@ -25,8 +25,8 @@ MILLRACE_INLINE std::optional<prepared_gpt_cache> prepare_gpt_cache(
     if (!split.has(part)) return std::nullopt;
     range = split.of(part, data.sequence_count());
   }
-  // Lengths are read in random order, so all pages of the file would count as memory of this
-  // process, in addition to the indices. Copy the lengths and release the file's pages.
+  // Lengths are read in random order. So all pages of the mapped file would count as memory of this
+  // process, in addition to the indices. To avoid this, copy the lengths and release the pages.
   const large_array<std::int32_t> copy = large_copy(data.index().lengths);
   data.let_go_of_index();
   const formats::unaligned_span<std::int32_t> lengths(copy.bytes());

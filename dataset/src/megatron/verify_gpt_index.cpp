@@ -34,8 +34,8 @@ class gpt_index_verifier {
 
   std::optional<bool> has_extra_token() const {
     const std::int64_t rows = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
-    // A row with offset 0 proves that there is an extra token. If there is such a row, it is
-    // usually an early one, and no lengths are needed to find it.
+    // A row with offset 0 proves that there is an extra token. The first such row is usually found
+    // early, and finding it needs no lengths.
     for (std::int64_t j = 1; j < rows; ++j) {
       if (index_.sample[2 * j + 1] == 0) return true;
     }

@@ -48,7 +48,8 @@ struct instant_run::contents {
     return types;
   }
 
-  /// Checks, once per source, that its files are the ones that the run was created with.
+  /// Checks that a source still has the files with which the run was created. Does so once per
+  /// source.
   void touch(std::int64_t source) {
     const auto s = static_cast<std::size_t>(source);
     if (touched[s].load(std::memory_order_acquire)) return;

@@ -11,7 +11,7 @@
 namespace millrace::dataset::detail {
 
 /// Numbers the samples of a source over all passes of the `cyclic` sampler. The first sample of
-/// pass p has the index p * n, where n is the number of samples per pass, rounded up to whole
+/// pass p has the index p * n. Here, n is the number of samples per pass, rounded up to whole
 /// rounds.
 class pass_lengths {
  public:

@@ -134,8 +134,8 @@ MILLRACE_INLINE void sampler::set_up_single() {
   }
 }
 
-// Throws the error for a `consumed_samples` from which a micro-batch would cross the end of this
-// step, and another one the end of every later step.
+// Throws the error for an unsuitable `consumed_samples`: in this step and in every later step, a
+// micro-batch would cross the end of the step.
 MILLRACE_INLINE void sampler::check_part_of_step() const {
   const std::int64_t consumed = options_.consumed_samples;
   const std::int64_t step = steps_.step_of(consumed);
@@ -159,7 +159,7 @@ MILLRACE_INLINE void sampler::set_up_cyclic() {
   const std::int64_t active = layout().active();
   first_epoch_ = options_.consumed_samples / active;
   first_batch_ = options_.consumed_samples % active / options_.width();
-  // If any rank has an extra micro-batch, rank 0 has one.
+  // If any rank has an extra micro-batch, rank 0 has an extra micro-batch.
   draws_ = std::make_shared<draws>(layout().batches(0) > counted() ? 2 : 1);
 }
 

@@ -184,8 +184,8 @@ void concatenation::append_share(const std::optional<share_bounds>& next, std::s
 }
 
 void concatenation::append_inputs(const dataset_meta& part, std::size_t number) {
-  // If the tasks so far read no input, and tasks before them are not among the parts, one of those
-  // earlier tasks may have read the start of this input.
+  // Suppose that the tasks so far read no input, and that some earlier tasks are not among the
+  // parts. Then an earlier task may have read the start of this input.
   const bool may_begin_within = whole_.inputs.empty() && whole_.tasks && whole_.tasks->first != 0;
   const bool joins = !part.inputs.empty() && part.inputs.front().begin != 0 && !may_begin_within;
   part_shift shift;

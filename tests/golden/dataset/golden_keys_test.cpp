@@ -95,8 +95,8 @@ TEST(MegatronsGoldens, AreReadToTheLastKey) {
     const std::string text = test::read_text(test::golden("dataset") / file);
     for (const std::string& path : paths) {
       read.insert(path);
-      // The test file must contain the key itself, or the top-level key if a helper such as
-      // megatron_golden::write_files reads the rest of the path.
+      // The test file must contain the key itself. It may contain only the top-level key if a
+      // helper such as megatron_golden::write_files reads the rest of the path.
       const std::string key = path.substr(path.find_last_of('.') + 1);
       const std::string top = path.substr(0, path.find_first_of("[."));
       EXPECT_TRUE(text.find('"' + key + '"') != std::string::npos ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serves fixed cases, which were once generated at random. Compares the rows with those that the
+// Serves fixed cases, which were once generated at random. The rows must equal the rows that the
 // loader served at that time. So no later version can serve other rows unnoticed.
 #include <algorithm>
 #include <cstddef>
@@ -60,8 +60,8 @@ served_ranks serve_all(const test::served_case& c) {
   return ranks;
 }
 
-/// Returns one entry per rank: the number of micro-batches, the number of rows, and checksums of
-/// ids, of places and of fields.
+/// Returns one entry per rank: the number of micro-batches, the number of rows, and three checksums
+/// (of ids, places and fields).
 std::string summary_of(const served_ranks& ranks) {
   std::string text;
   for (const auto& batches : ranks) {

@@ -255,8 +255,8 @@ TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
   EXPECT_EQ(back.substr(0, 6), "abcdef");
 }
 
-// A process that cannot resume a partial file (for example, if it has no free descriptor) must
-// leave the file for a process that can.
+// A process may be unable to resume a partial file, for example because it has no free descriptor.
+// It must then leave the file, so that another process can resume it.
 TEST_F(AtomicFile, LeavesWhatItGoesOnWith) {
   test::write_text(partial(), "abc");
   {

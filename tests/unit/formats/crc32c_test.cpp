@@ -65,8 +65,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtEveryLengthAndAlignment) {
   }
 }
 
-// The checksum equals the definition for lengths near the length from which three streams are used,
-// and for lengths that take several rounds of three streams.
+// The checksum equals the definition for two kinds of lengths: near the length from which three
+// streams are used, and so long that three streams are used several times.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(200000, random);

@@ -116,8 +116,9 @@ TEST(PageCache, IsNotRefusedByWhatFailsAnyway) {
   }
 }
 
-// The kernel's answer is remembered for each file system. If the kernel refuses the flag for a file
-// system in memory but accepts it for one on a disk, later calls pass the flag only for the disk.
+// The kernel's answer is remembered for each file system. Suppose that the kernel refuses the flag
+// for a file system in memory, but accepts it for a disk. Then later calls pass the flag only for
+// the disk.
 TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
   const std::filesystem::path memory_folder = "/dev/shm";
   if (!std::filesystem::is_directory(memory_folder)) GTEST_SKIP() << "no " << memory_folder;

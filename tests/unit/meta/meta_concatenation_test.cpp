@@ -79,8 +79,8 @@ TEST(Concatenate, MakesOfUnrelatedRunsThatOverAllTheirInputs) {
   EXPECT_EQ(with_root(concatenate(std::vector{once}), once), once);
 }
 
-// If any part was made with --partitions, the .meta of the joined dataset must not claim that its
-// documents are in the order of a single run.
+// Suppose that a part was made with --partitions. Then the .meta of the joined dataset must not
+// claim that the documents are in the order of a single run.
 TEST(Concatenate, CallsPartitionsMixed) {
   const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;
@@ -200,8 +200,8 @@ TEST(Concatenate, PutsSharesThatMeetTogether) {
   EXPECT_EQ(concatenate(parts).tasks, std::nullopt);
 }
 
-// If shares begin at the start of a file, only the index of an input and the names of the inputs
-// show that a file was left out or read twice.
+// A file that was left out or read twice may be hard to detect. If shares begin at the start of a
+// file, only the index and the names of the inputs reveal it.
 TEST(Concatenate, RefusesSharesOfOtherInputs) {
   auto parts = tasks_with_shares();
   parts[2].tasks->share->begin = {2, 0};

@@ -44,7 +44,8 @@ class RestartPoints : public testing::Test {
     }
   }
 
-  // Returns the same text from separate reads, each from one restart point exactly to the next.
+  // Returns the same text from separate reads. Each read starts at a restart point and ends exactly
+  // at the next one.
   static std::optional<std::string> by_pieces(const input_file& file,
                                               std::span<const restart_point> points) {
     std::string all;
@@ -87,7 +88,7 @@ class RestartPoints : public testing::Test {
     EXPECT_EQ(by_pieces(file, found), text);
   }
 
-  // Expects, whatever the bytes are, that reading in pieces and reading from the start give the
+  // The bytes may be anything. Expects that reading in pieces and reading from the start give the
   // same text, or that both refuse the file.
   //
   // @return whether the file was refused

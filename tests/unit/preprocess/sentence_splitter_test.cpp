@@ -50,10 +50,10 @@ TEST_F(SentenceSplitter, DropsTheWhiteSpaceBetweenSentences) {
               ElementsAre("One.", "Two?", "Three!", "Four"));
 }
 
-// The start and the end of a text are treated as in NLTK. NLTK's sentences begin at the start of a
-// word (the first one at the start of the text) and end after the last character that is not white
-// space. With the language variables that Megatron passes for --keep-newlines, they end at the
-// start of the next sentence.
+// The start and the end of a text are treated as in NLTK. The first of NLTK's sentences begins at
+// the start of the text, and every other sentence at the start of a word. Sentences end after the
+// last character that is not white space. With the language variables that Megatron passes for
+// --keep-newlines, they end at the start of the next sentence.
 TEST_F(SentenceSplitter, LeavesTheEndsOfATextAsNltkDoes) {
   EXPECT_THAT(split("\n One. Two. \n"), ElementsAre("\n One.", "Two."));
   EXPECT_THAT(split("\n One. Two. \n", true), ElementsAre("\n One. ", "Two."));

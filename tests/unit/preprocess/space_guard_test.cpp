@@ -61,8 +61,9 @@ TEST(GrowthForecast, KnowsNothingOfPipesNorBehindTheEnd) {
   EXPECT_EQ(growth_forecast(inputs, 10 * mib).next(10 * mib, 10 * mib), std::nullopt);
 }
 
-// Compressed files give much output per byte on disk. If the forecast applied their ratio to the
-// plain files that follow, it would be four times too large and refuse a disk with enough space.
+// Compressed files give much output per byte on disk. If the forecast applied this ratio to the
+// plain files that follow, the forecast would be four times too large. A disk with enough space
+// would be refused.
 TEST(GrowthForecast, TakesPlainFilesBehindAnArchiveForWhatTheyAre) {
   const auto compressed = files({compression::zstd, compression::zstd});
   EXPECT_THAT(growth_forecast(compressed, 200 * mib).next(20 * mib, 80 * mib),

@@ -43,7 +43,8 @@ struct source_sample {
   friend bool operator==(const source_sample&, const source_sample&) = default;
 };
 
-/// Samples [first, last) of a source. Together, they serve each token of the source `times` times.
+/// Samples [first, last) of a source. Together, these samples serve each token of the source
+/// `times` times.
 struct sample_round {
   std::int64_t first = 0;
   std::int64_t last = 0;

@@ -109,8 +109,8 @@ struct explained_positions {
   friend bool operator==(const explained_positions&, const explained_positions&) = default;
 };
 
-/// Describes what happens to the positions of one pass while a part of the run is served. Positions
-/// that are in none of these lists are served before or after that part, or never. Each list may be
+/// Describes what happens to the positions of one pass while a part of the run is served. A
+/// position that is in no list is served only before or after that part, or never. Each list may be
 /// in any order.
 struct position_turns {
   std::vector<position_range> here;          ///< served for the first time in that part
@@ -217,8 +217,8 @@ class MILLRACE_EXPORT sampler {
   std::int64_t first_whole_step() const noexcept {
     return steps_.done_at(options_.consumed_samples - offset_);
   }
-  /// The step after the last complete one: all samples of a complete step are served and below
-  /// `before`.
+  /// The step after the last complete step. A step is complete if all its samples are served and
+  /// are below `before`.
   std::int64_t end_of_whole_steps(std::int64_t before = unbounded) const noexcept;
 
   // --- for audits ---

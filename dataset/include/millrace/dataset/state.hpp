@@ -167,7 +167,7 @@ struct resume_terms {
   /// Options that may differ, by their names in the state: "seed", "data", "edits" etc. Future
   /// samples use the new value.
   std::vector<std::string> allow = {};
-  /// Number of steps that the saved run has begun. With edits, these are all steps up to the one
+  /// Number of steps that the saved run has begun. With edits, these are all steps up to the step
   /// that contains the furthest position served. Segments of a schedule that begin before this step
   /// may not change. Required with a batch-size ramp-up. Otherwise it is computed from
   /// consumed_samples and, with edits, from saved_stream.

@@ -42,7 +42,7 @@ class MILLRACE_EXPORT file_busy : public io_error {
 /// The next writer of the same path empties or resumes it.
 ///
 /// If the file system has advisory locks, a lock on the partial file ensures that a path has only
-/// one writer at a time. The lock ends with the process, however the process ends.
+/// one writer at a time. The lock is released when the process ends, even if it is killed.
 ///
 /// If PATH is a symbolic link, the file replaces the link, not its target. A moved-from or
 /// committed object owns nothing. Use an object from one thread at a time. Only

@@ -89,8 +89,8 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
 
 namespace detail {
 
-/// Returns true if the errno of a failed copy_file_range means that this call cannot copy between
-/// these two files, although read and write can.
+/// Interprets the errno of a failed copy_file_range. Returns true if only this call cannot copy
+/// between the two files, but read and write can.
 inline bool must_pass_through(int code) {
   return code == EXDEV || code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
 }
@@ -174,9 +174,9 @@ inline void sync_folder(const std::filesystem::path& folder) {
   sync_folder(open_folder(folder), folder);
 }
 
-/// Returns true if an errno means that a path names nothing: there is no such file, or a part of
-/// the path that should be a folder is a file. Any other errno means only that the path could not
-/// be checked.
+/// Returns true if an errno means that a path names nothing: the file does not exist, or a file
+/// stands where the path needs a folder. Any other errno means only that the path could not be
+/// checked.
 inline bool is_absent(int code) noexcept {
   return code == ENOENT || code == ENOTDIR;
 }

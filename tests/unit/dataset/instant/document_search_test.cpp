@@ -212,7 +212,7 @@ TEST_F(DocumentSearch, ChecksAtOpenWhatADatasetChecks) {
 }
 
 // The search works for document numbers of more than 31 bits. The file is almost entirely a hole.
-// Its first 2^31 + 5 documents are empty sequences at byte 0. They are followed by 1,000 documents
+// Its first 2^31 + 5 sequences and documents have no tokens. They are followed by 1,000 documents
 // of three tokens each.
 TEST_F(DocumentSearch, CountsBeyond31Bits) {
   constexpr std::int64_t empty = (std::int64_t{1} << 31) + 5;
@@ -237,8 +237,8 @@ TEST_F(DocumentSearch, CountsBeyond31Bits) {
     const auto at = formats::mmidx_header_bytes;
     io::pwrite_all(fd, std::as_bytes(std::span(lengths)), at + 4 * empty, path);
     io::pwrite_all(fd, std::as_bytes(std::span(pointers)), at + 4 * count + 8 * empty, path);
-    // In the document index, the entries from 0 up to `empty` are 0. So the first documents are
-    // empty, and the document before the full ones contains all empty sequences.
+    // In the document index, entries 0 to `empty` - 1 are 0. So documents 0 to `empty` - 2 are
+    // empty, and document `empty` - 1 contains all empty sequences.
     io::pwrite_all(fd, std::as_bytes(std::span(ends)), at + 12 * count + 8 * empty, path);
     if (::ftruncate(bin.get(), 6 * full) != 0) GTEST_SKIP() << "no sparse files here";
   }

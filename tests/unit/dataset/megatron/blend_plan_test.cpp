@@ -160,8 +160,8 @@ TEST(BlendRecipe, WeighsByLength) {
               ThrowsMessage<config_error>(HasSubstr("'b' has no samples for valid")));
 }
 
-// Weights are normalized twice. For these weights, the second time changes the last bit of one
-// weight, and the text that is hashed shows this bit.
+// Weights are normalized twice. For these weights, the second normalization changes the last bit of
+// one weight. The text that is hashed shows this bit.
 TEST(BlendRecipe, NormalisesWeightsASecondTime) {
   const std::vector<double> weights = {0.1, 0.2, 0.3, 0.15};
   std::vector<double> typed = weights;

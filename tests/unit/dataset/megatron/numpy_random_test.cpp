@@ -60,8 +60,8 @@ std::string shuffled_sha256(numpy_random& random, std::size_t n) {
   return formats::sha256_hex(std::as_bytes(std::span(values)));
 }
 
-// Shuffles equal those of numpy 2.4.6. One generator, `RandomState(1234)`, shuffles `arange(n,
-// dtype=int32)` for each n in turn.
+// Shuffles equal those of numpy 2.4.6. One generator, `RandomState(1234)`, shuffles
+// `arange(n, dtype=int32)` for several n, one after another.
 TEST(NumpyRandom, ShufflesAsNumpyDoes) {
   numpy_random random(1234);
   auto ten = iota<std::int32_t>(10);

@@ -314,8 +314,8 @@ TEST(EditedStream, IsThatOfANaiveModel) {
       ASSERT_EQ(stream.reached(static_cast<std::int64_t>(n)), furthest) << round << ", " << n;
       furthest = std::max(furthest, expected[n] + 1);
       if (n % 16 != 0) continue;
-      // If the run ends at this position, it serves all samples before the first sample whose
-      // position is this one or later.
+      // Suppose that the run ends at this position. Then it serves all samples before the first
+      // sample with this position or a later one.
       const auto beyond =
           std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
       ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;

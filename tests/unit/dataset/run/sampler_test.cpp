@@ -187,8 +187,8 @@ TEST(Sampler, RampsUpStepsAndMovesNoSample) {
     EXPECT_LT(n.micro_batch, n.micro_batches);
   }
   sizes.resize(8);
-  // With 30 samples over 3 increments, the batch size is 4 until 10 samples are consumed, 8 until
-  // 20, 12 until 30, and then 16.
+  // The 3 increments are spread over 30 samples. So the batch size is 4 until 10 samples are
+  // consumed, then 8 until 20, then 12 until 30, and then 16.
   EXPECT_THAT(sizes, ElementsAre(1, 1, 1, 2, 3, 4, 4, 4));
 }
 

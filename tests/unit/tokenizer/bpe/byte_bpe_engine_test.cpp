@@ -88,8 +88,8 @@ byte_bpe_vocabulary vocabulary_of(const test::naive_bpe& naive, bool whole_words
 }
 
 // Ids must not depend on batches, caches, vector instructions or seams. (A seam is a place where a
-// text can be cut without changing its ids.) Tests cold and warm caches, caches for a few words and
-// for all words, and every instruction set.
+// text can be cut without changing its ids.) The test uses cold and warm caches, small and large
+// caches, and every instruction set.
 TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
   std::mt19937 random(17);
   for (int round = 0; round < 3; ++round) {

@@ -25,8 +25,8 @@ std::vector<std::int32_t> merged(const std::vector<text_piece>& pieces, std::str
   return ids;
 }
 
-// Implements the definition: merges the adjacent pieces whose joined text has the highest score,
-// the leftmost on ties.
+// Implements the definition: merges the two adjacent pieces whose joined text has the highest
+// score; on ties, the leftmost two.
 std::vector<std::int32_t> naive(const std::vector<text_piece>& pieces, std::string_view text) {
   const auto find = [&](const std::string& wanted) -> const text_piece* {
     for (const text_piece& p : pieces) {
@@ -81,8 +81,8 @@ TEST(PieceMerger, GivesWhatItsDefinitionGives) {
   }
 }
 
-// The parts of a text may end anywhere. Tests pieces that depend on text far to the right, pieces
-// longer than a part, characters that are in no piece, and many pieces of equal score.
+// The parts of a text may end anywhere. The tests include merges that depend on text far to the
+// right, pieces longer than a part, characters without a piece, and many pieces of equal score.
 TEST(PieceMerger, GivesItForTextsInPartsAsWell) {
   std::mt19937 random(2);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };

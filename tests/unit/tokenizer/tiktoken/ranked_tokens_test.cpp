@@ -94,8 +94,8 @@ TEST(RankedTokens, NameTheByteThatIsMissing) {
 
 namespace {
 
-// Implements the definition of tiktoken: of all adjacent pairs of pieces whose joined bytes are a
-// token, the pair with the lowest rank merges, the leftmost on ties.
+// Implements the definition of tiktoken. Considers all adjacent pairs of pieces whose joined bytes
+// are a token. Merges the pair with the lowest rank; on ties, the leftmost pair.
 std::vector<std::int32_t> naive(const ranked_tokens& tokens, std::string_view word) {
   std::vector<std::string> pieces;
   for (const char c : word) pieces.emplace_back(1, c);

@@ -24,13 +24,13 @@ struct sigaction;  // from <csignal>; declared here so that includers do not nee
 ///
 /// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
 ///
-/// A thread can also raise SIGBUS itself, without a failed access. While mappings are watched, the
-/// first such signal of each thread is ignored, because the handler cannot distinguish it from a
-/// signal that another handler raised again. A signal that kill(2) sent is passed on.
+/// A thread can also raise SIGBUS itself, without a failed access. The handler cannot distinguish
+/// this signal from one that another handler raised again. So while mappings are watched, it
+/// ignores the first raised signal of each thread. A signal that kill(2) sent is passed on.
 ///
 /// A build with MILLRACE_NO_SIGBUS_GUARD installs no handler: nothing is watched, and SIGBUS ends
-/// the process. If a truncated file ends inside a page, the rest of that page reads as zeros
-/// without a signal, so readers still have to validate what they read.
+/// the process. If a truncated file ends inside a page, the rest of that page reads as zeros, and
+/// no signal occurs. So readers still have to validate what they read.
 namespace millrace::dataset {
 
 namespace detail {

@@ -51,8 +51,8 @@ class open_pool {
     return opened;
   }
 
-  /// Adds a source that the caller opened, as the most recently used one. No effect if the source
-  /// is already open.
+  /// Adds a source that the caller opened, and marks it as most recently used. No effect if the
+  /// source is already open.
   void put(std::int64_t source, pointer opened) {
     pointer closed;  // the evicted source is unmapped after the lock is released
     const std::lock_guard lock(mutex_);

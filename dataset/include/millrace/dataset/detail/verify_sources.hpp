@@ -32,8 +32,8 @@ enum class source_order {
 ///                       invalid entry.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 
-/// Makes the same checks, and also checks what PREFIX.meta promises (formats/spec/meta.md): the
-/// number of inputs is the same, each document is inside the part of its input that was read, and
+/// Makes the same checks, and also checks three promises of PREFIX.meta (formats/spec/meta.md). The
+/// number of inputs is the same. Each document is inside the part of its input that was read. The
 /// documents are in `order`.
 ///
 /// @param inputs  the inputs in the dataset's PREFIX.meta, in its order

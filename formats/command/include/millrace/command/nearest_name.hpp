@@ -29,8 +29,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 /// Returns the name that the user may have meant: the shortest name that begins with `typed`. If no
-/// name begins with `typed`, returns the name with the smallest edit distance, provided that the
-/// distance is at most a third of that name's length. Returns an empty text if no name qualifies.
+/// name begins with `typed`, returns the name with the smallest edit distance. This distance must
+/// be at most a third of the name's length. Returns an empty text if no name qualifies.
 inline std::string_view nearest_name(std::string_view typed, std::span<const std::string> names) {
   if (typed.empty()) return {};
   std::string_view nearest;

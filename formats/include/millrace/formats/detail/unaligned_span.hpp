@@ -14,8 +14,8 @@ namespace millrace::formats {
 /// view.
 ///
 /// No array of an `.idx` is aligned (the first array starts at byte 34). So a `std::span<const T>`
-/// over one would be undefined behavior. In this class, each access is a memcpy, which compiles to
-/// one load.
+/// over such an array would be undefined behavior. In this class, each access is a memcpy, which
+/// compiles to one load.
 template <class T>
 requires std::is_trivially_copyable_v<T>
 class unaligned_span {

@@ -19,18 +19,18 @@ namespace millrace::io {
 /// What the kernel should do with the cached pages of a file after a read or write.
 enum class page_cache : std::uint8_t {
   keep,
-  /// Drop the pages once they are on the disk, so that data that is read or written only once does
-  /// not evict pages that others need. From Linux 6.14 on, some file systems drop the pages by
-  /// themselves, and do not drop pages that were cached before. On other systems, drop_read() or
-  /// drop_written() follows each call. These two also drop pages that were cached before. So call
-  /// pages_for_reading() before you read a file with `pass_through`.
+  /// Drop the pages once they are on the disk. Then data that is read or written only once does not
+  /// evict pages that other programs need. From Linux 6.14 on, some file systems drop the pages by
+  /// themselves, and keep pages that were cached before. On other systems, drop_read() or
+  /// drop_written() follows each call. These two functions also drop pages that were cached before.
+  /// So call pages_for_reading() before you read a file with `pass_through`.
   pass_through,
 };
 
-/// Drops the cached pages of bytes that were read, and of the 4 MiB before these bytes. The reason
-/// is that the kernel caches up to 2 MiB as one unit, and drops a unit only if the range contains
-/// all of it. Like the two functions below, this function only advises the kernel. It never fails,
-/// and it does not change `errno`.
+/// Drops the cached pages of bytes that were read, and of the 4 MiB before these bytes. The reason:
+/// the kernel caches up to 2 MiB as one unit, and drops only units that are completely inside the
+/// range. Like the two functions below, this function only advises the kernel. It never fails, and
+/// it does not change `errno`.
 inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t back = std::uint64_t{4} << 20;
   const int code = errno;
@@ -110,8 +110,8 @@ class refused_devices {
 };
 
 /// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through`, passes the flag
-/// `dont_cache`. If the file system refuses the flag now, or refused it in an earlier call, calls
-/// `transfer(0)` and then `drop(bytes)` for the transferred bytes.
+/// `dont_cache`. If the file system refuses the flag, in this call or in an earlier one, calls
+/// `transfer(0)` instead, and then `drop(bytes)` for the transferred bytes.
 ///
 /// @param refused  devices that refused the flag in earlier calls; a refusal adds a device
 template <class Transfer, class Drop>

@@ -39,9 +39,10 @@ struct share_place {
   bool operator==(const share_place&) const = default;
 };
 
-/// The share of a run's inputs that one task, or several consecutive tasks, read. It is computed
-/// from the names and sizes of all inputs. If two consecutive tasks found the same names and sizes,
-/// the second share begins where the first share ends, so no line is lost or repeated.
+/// The share of a run's inputs that was read by one task, or by several consecutive tasks. A share
+/// is computed from the names and sizes of all inputs. If two consecutive tasks found the same
+/// names and sizes, the second share begins where the first share ends. So no line is lost or
+/// repeated.
 struct share_bounds {
   share_place begin;
   share_place end;

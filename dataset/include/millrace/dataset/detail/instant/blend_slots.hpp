@@ -29,8 +29,8 @@ struct blend_place {
 /// changes no share by more than 1/64 of it.
 ///
 /// Slots are placed by Tijdeman's rule (The chairman assignment problem, Discrete Mathematics 32,
-/// 1980). It spreads the slots of each source evenly: for every m, the number of its slots among
-/// the first m positions differs from m * slots(source) / P by less than one. Exact numbers:
+/// 1980). It spreads the slots of each source evenly. Among the first m positions, a source has m *
+/// slots(source) / P slots, with an error below one slot. This holds for every m. Exact numbers:
 /// formats/spec/instant_order.md, section 5.
 ///
 /// Memory: 12 bytes per position of the period. This is usually 0.75 MiB, and at most 48 MiB.

@@ -34,8 +34,8 @@ enum class index_access {
 /// Reads single entries of three columns of an `.idx`: lengths, pointers and document index. An
 /// order needs nothing else from a dataset, except the size of the `.bin`. Opening takes O(1) time.
 ///
-/// Entries are returned as stored. They are not checked unless noted, so the caller must check
-/// them before using them. Thread-safe.
+/// Entries are returned as stored. Unless a function says that it checks an entry, the caller must
+/// check the entry before using it. Thread-safe.
 ///
 /// Functions that read entries throw `io_error` if the disk cannot read them. Suppose that this
 /// object mapped the file, and that the file was truncated later. Then the first access to a
@@ -86,7 +86,7 @@ class MILLRACE_EXPORT index_columns {
     check_length(i, tokens);
     return tokens;
   }
-  /// Checks a length that was read in another way.
+  /// Checks a length that the caller has, e.g. from `lengths`.
   /// @throws format_error  as for `sequence_length`.
   void check_length(std::int64_t i, std::int64_t tokens) const {
     if (tokens < 0) [[unlikely]] {
@@ -145,7 +145,7 @@ class MILLRACE_EXPORT index_columns {
     check_document(d, {first, last});
     return {first, last};
   }
-  /// Checks a range that was read in another way.
+  /// Checks a range that the caller has, e.g. from `document_starts`.
   /// @throws format_error  as for `document`.
   void check_document(std::int64_t d, const document_range& range) const {
     if (range.first < 0 || range.last < range.first || range.last > sequence_count()) [[unlikely]] {
@@ -154,7 +154,7 @@ class MILLRACE_EXPORT index_columns {
     }
   }
 
-  /// Throws if a page of the mapping that was accessed could not be read.
+  /// Throws if an accessed page of the mapping could not be read.
   /// @throws io_error  ENODATA: the file was truncated; EIO: it cannot be read
   void check_there() const { watch_.check_there(idx_path_); }
 
@@ -205,8 +205,8 @@ class MILLRACE_EXPORT index_columns {
   std::int64_t token_count_ = 0;
 };
 
-/// The lengths of all sequences of an `.idx`. Refers to an array (in memory or in a mapping) or to
-/// `index_columns`, which read entry by entry if the file cannot be mapped. A view; thread-safe.
+/// The lengths of all sequences of an `.idx`. Refers to an array in memory, to an array in a
+/// mapping, or to `index_columns`. A view; thread-safe.
 class length_column {
  public:
   /// @param lengths  must outlive this

@@ -24,8 +24,8 @@ struct window_place {
   friend bool operator==(const window_place&, const window_place&) = default;
 };
 
-/// The tokens of a stream that are not an input of any window of an epoch: a range before the first
-/// window (head) and a range after the last one (tail). The first token of the tail is still a
+/// The tokens of a stream that are not an input of any window of an epoch: a head before the first
+/// window, and a tail after the inputs of the last window. The first token of the tail is still a
 /// label: the last label of the last window.
 struct epoch_remainder {
   std::int64_t head = 0;        ///< tokens 0 to head - 1
@@ -50,7 +50,7 @@ class epoch_windows {
     const std::int64_t window = shuffle_(i);
     return {epoch_, window, offset_ + window * seq_len_, seq_len_ + 1};
   }
-  /// The inverse of `at`: returns i if the window is the `i`-th one served in this epoch.
+  /// The inverse of `at`: returns the i for which `at(i)` is this window.
   /// @pre 0 <= window < count()
   std::int64_t turn_of(std::int64_t window) const noexcept { return shuffle_.inverse(window); }
 

@@ -46,9 +46,10 @@ using data_plan = std::array<std::optional<part_plan>, 3>;
 
 /// Plans what to build, by the rules of megatron-core's BlendedMegatronDatasetBuilder.
 ///
-/// With weights, a dataset contributes c = ceil(size * share) samples to the blend, where share is
-/// its normalized weight, and ceil(c * (1 + surplus)) samples are built for it. The blend's size is
-/// the sum of the contributions. Without weights, each dataset is built for one epoch.
+/// With weights, let a dataset's share be its normalized weight. The dataset contributes c =
+/// ceil(size * share) samples to the blend, and ceil(c * (1 + surplus)) samples are built for it.
+/// The blend's size is the sum of the contributions. Without weights, each dataset is built for one
+/// epoch.
 ///
 /// @throws config_error  there are weights but no size; a size is negative; a share is not a number
 ///                       above 0

@@ -57,10 +57,10 @@ class drawn_order {
 /// `--dataloader-type cyclic`: maps each rank's batches to the permutation drawn for an epoch.
 /// torch.randperm draws it from the epoch's number alone; the run's seed is not used.
 ///
-/// With W = micro-batch size * ranks, an epoch has as many samples as the largest multiple of W in
-/// the dataset. Sharded: each rank shuffles its own range. Unsharded: all ranks share one
-/// permutation and each takes every `ranks`-th entry. If unsharded, some ranks may get one batch
-/// more than others, as in Megatron, and stay ahead from then on.
+/// With W = micro-batch size * ranks, the number of samples in an epoch is the largest multiple of
+/// W that the dataset has. If sharded, each rank shuffles its own range. If unsharded, all ranks
+/// share one permutation, and each rank takes every `ranks`-th entry. As in Megatron, some ranks
+/// may then get one more batch than others, and stay ahead from then on.
 struct cyclic_layout {
   std::int64_t total = 0;  ///< samples in the dataset
   data_share share;        ///< its rank is ignored
@@ -68,7 +68,8 @@ struct cyclic_layout {
 
   /// Samples in an epoch: the largest multiple of share.width() that is at most `total`.
   std::int64_t active() const noexcept { return total - total % share.width(); }
-  /// Length of the permutation: the samples of one rank if sharded, else those of all ranks.
+  /// Length of the permutation: the samples of one rank if sharded, otherwise the samples of all
+  /// ranks.
   std::int64_t drawn() const noexcept {
     return sharded ? total / share.width() * share.micro_batch_size
                    : total / share.micro_batch_size * share.micro_batch_size;

@@ -46,9 +46,9 @@ struct ignore_documents {
 /// The shuffle itself is sequential. With 2 threads, the second thread processes the entries that
 /// are final: it fills the sample index and calls `settled`. Needs no memory besides the indices.
 ///
-/// @param lengths  lengths of all sequences of the `.idx`; those of plan.sequences must not be
-///                 negative. Lengths are read in shuffled order. So for many millions of sequences,
-///                 a `large_copy` of them makes the build a sixth faster
+/// @param lengths  lengths of all sequences of the `.idx`; the lengths of plan.sequences must not
+///                 be negative. They are read in shuffled order. So for many millions of sequences,
+///                 passing a `large_copy` makes the build a sixth faster
 /// @param threads  1 or 2
 /// @param whose    the name to use in error messages
 /// @throws config_error    see `sample_rows::finish`
@@ -88,7 +88,7 @@ class document_shuffle {
     follow(static_cast<std::int64_t>(documents_.size()));
   }
 
-  /// Shuffles on this thread and fills the sample index on a second one. May return while the
+  /// Shuffles on this thread, while a second thread fills the sample index. May return while the
   /// second thread is still working; `finish` waits for it.
   void run_followed(numpy_random& random) {
     const std::size_t half = documents_.size() / 2;

@@ -11,8 +11,8 @@
 /// Interleaves datasets by weight. The result is the same, bit for bit, as that of
 /// `build_blending_indices` and `build_exhaustive_blending_indices` in megatron-core's helpers.
 ///
-/// With m = max(i, 1), sample i comes from the dataset with the largest weight * m - count, where
-/// count is the number of samples that the dataset has contributed so far; ties go to the first
+/// Sample i comes from the dataset with the largest weight * m - count. Here, m is max(i, 1), and
+/// count is the number of samples that the dataset has contributed so far. Ties go to the first
 /// dataset. Pure functions; thread-safe.
 namespace millrace::dataset {
 

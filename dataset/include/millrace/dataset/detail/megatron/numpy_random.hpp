@@ -24,8 +24,8 @@ class MILLRACE_EXPORT numpy_random {
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
 
   /// Returns a number from 0 to `max`, inclusive. Takes the lowest b bits of a draw, where b is the
-  /// bit width of `max`, and draws again while the result is larger than `max`. If `max` is 0,
-  /// takes no draw. If `max` is above 2^32 - 1, takes two draws at a time.
+  /// bit width of `max`. While the result is larger than `max`, draws again. If `max` is 0, takes
+  /// no draw. If `max` is above 2^32 - 1, takes two draws at a time.
   std::uint64_t interval(std::uint64_t max) noexcept;
 
   /// Fills `out` with `interval(last)`, `interval(last - 1)`, ...: the swap targets of a shuffle.

@@ -89,8 +89,8 @@ MILLRACE_EXPORT void append_json_unit(std::string& out, std::uint32_t unit);
 }  // namespace detail
 
 /// Returns true if the absolute value of a decimal number is 1 or more. Looks only at the digits
-/// and the exponent, so it also works for numbers out of a double's range, which Python reads as
-/// infinity or zero.
+/// and the exponent. So it also works for numbers outside the range of a double, which Python reads
+/// as infinity or zero.
 ///
 /// @param number  [+-]digits[.digits][(e|E)[+-]digits], with at least one nonzero digit
 MILLRACE_EXPORT bool is_beyond_one(std::string_view number) noexcept;

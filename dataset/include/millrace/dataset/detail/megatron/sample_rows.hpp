@@ -15,13 +15,13 @@ namespace millrace::dataset {
 
 /// Builds Megatron's sample index from its end, while the document index is still being shuffled.
 ///
-/// Row j gives the place where sample j begins and sample j - 1 ends, as an entry of the document
-/// index and an offset in the sequence of that entry. Megatron computes the rows by walking all
-/// sequences from the first one. But the place of row j in the stream of all shuffled sequences is
-/// known in advance: token j * L, where L is the sequence length. The end of the stream is also
-/// known. A shuffle finalizes the last entries first, so this class writes the rows from the end,
-/// as entries become final. While it processes one block, it prefetches the lengths for the next
-/// block.
+/// Row j gives the place where sample j begins and sample j - 1 ends. The place consists of an
+/// entry of the document index and an offset in the sequence of that entry. Megatron computes the
+/// rows by walking all sequences from the first one. But the place of row j in the stream of all
+/// shuffled sequences is known in advance: token j * L, where L is the sequence length. The end of
+/// the stream is also known. A shuffle finalizes the last entries first, so this class writes the
+/// rows from the end, as entries become final. While it processes one block, it prefetches the
+/// lengths for the next block.
 ///
 /// `Entry` is std::int32_t or std::int64_t. Use from one thread.
 template <class Entry>

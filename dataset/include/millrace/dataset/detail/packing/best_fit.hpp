@@ -26,11 +26,12 @@ MILLRACE_EXPORT void check(const best_fit_options& options);
 /// Best-fit decreasing (Ding et al., "Fewer Truncations Improve Language Modeling", 2024) for up to
 /// `packing_block` documents. The result depends only on the lengths.
 ///
-/// - A document of at least seq_len tokens fills whole rows alone until less than a row is left.
-/// - The remainders of all documents are then placed, longest first. Remainders of equal length are
-///   placed in stored order. Each remainder goes into the fullest row that has room for it. If
-///   several rows are equally full, it goes into the one that reached that level last. If no row
-///   has room, it goes into a new row.
+/// - A document of at least seq_len tokens first fills whole rows by itself, until its remainder is
+///   shorter than a row.
+/// - The remainders of all documents are placed next, longest first. For a shorter document, the
+///   remainder is the whole document. Remainders of equal length are placed in stored order. Each
+///   remainder goes into the fullest row that has room for it. If several rows are equally full, it
+///   goes into the one that reached that level last. If no row has room, it goes into a new row.
 ///
 /// Lengths of remainders are rounded up to a multiple of `pad_documents_to`. An object reuses its
 /// memory for the next block. Not thread-safe.

@@ -15,8 +15,8 @@ struct sequence_split {
 };
 
 /// Each document in a row must be padded to a multiple of this number. It is 1 without context
-/// parallelism. Otherwise it is 2 * CP, because each of the CP ranks takes one chunk of the first
-/// half and one of the second half. With sequence parallelism over TP ranks, it is the least common
+/// parallelism. With CP ranks it is 2 * CP, because each rank takes one chunk of the first half and
+/// one chunk of the second half. With sequence parallelism over TP ranks, it is the least common
 /// multiple of 2 * CP and CP * TP.
 ///
 /// @throws config_error  a size is below 1 or above 2^20.

@@ -25,10 +25,10 @@ namespace millrace::dataset {
 ///   skip [3, 5), replay [1, 3) at 6      served     0 1 2 3 4 5 6 7 8 ...
 ///                                        position   0 1 2 5 1 2 6 7 8 ...
 ///
-/// Edits do not renumber positions. After a skip, each later position is served by an earlier
-/// sample than before; after a replay, by a later sample. An edit affects only samples from `since`
-/// on, so edits that are added to a run do not change the samples that it has served. Skipped
-/// positions are not replayed.
+/// Edits do not renumber positions. A skip moves all later positions to earlier samples, and a
+/// replay moves them to later samples. An edit affects only samples from `since` on. So adding an
+/// edit to a run does not change the samples that the run has served. Skipped positions are not
+/// replayed.
 ///
 /// Immutable, thread-safe. Memory is O(ranges), lookups are O(log ranges).
 class MILLRACE_EXPORT edited_stream {
@@ -43,7 +43,7 @@ class MILLRACE_EXPORT edited_stream {
   /// Positions that are never served.
   struct dropped_range {
     position_range positions;
-    /// Index of the edit that drops them; if several do, the one that acts first.
+    /// Index of the edit that drops them. If several edits do, index of the edit that acts first.
     std::size_t by = 0;
   };
 
@@ -69,7 +69,7 @@ class MILLRACE_EXPORT edited_stream {
     for (const edit& e : edits) why_.push_back(name_of(e) + ": " + e.why);
   }
 
-  /// The position of the served sample n.
+  /// The position that sample n serves.
   ///
   /// @pre n >= 0
   std::int64_t operator[](std::int64_t n) const noexcept;
@@ -80,13 +80,13 @@ class MILLRACE_EXPORT edited_stream {
   /// All samples that serve a position, in order.
   std::vector<std::int64_t> all_served(std::int64_t position) const;
 
-  /// Number of samples before the first sample whose position is `end` or later. If the run without
-  /// edits has `end` positions, this is the length of the edited run.
+  /// Number of samples before the first sample that serves position `end` or a later position. If
+  /// the run without edits has `end` positions, this is the length of the edited run.
   ///
   /// @pre end >= 0
   std::int64_t served_before(std::int64_t end) const noexcept;
 
-  /// The position of the served sample n of a finite run.
+  /// The position that sample n serves in a finite run.
   ///
   /// @param end  number of positions: `end()` of the order
   /// @pre n >= 0, end >= 0

@@ -26,9 +26,9 @@ struct sample_fields {
 
 /// Fills in the fields of one sample from its text, in one pass. Does not allocate; thread-safe.
 ///
-/// The fields are the same as those of Megatron's GPTDataset, except for a bug in Megatron before
-/// 0.16: without the options reset_position_ids, reset_attention_mask and eod_mask_loss, those
-/// releases reuse the loss mask of the first sample, including its padding, for all later samples.
+/// The fields equal those of Megatron's GPTDataset, except for a bug in Megatron before 0.16. If
+/// reset_position_ids, reset_attention_mask and eod_mask_loss are all off, those releases reuse the
+/// loss mask of the first sample, including its padding, for all later samples.
 ///
 /// @param text     [seq_len + extra_token], as filled by `gather`
 /// @param real     number of tokens from the dataset, as returned by `gather`; the rest is padding
