@@ -53,7 +53,7 @@ void add_lengths(formats::json_writer& json, const char* key,
   json.key("mean").value(lengths.mean).key("max").value(lengths.max).close('}');
 }
 
-/// A number that is not negative, such as a mean, with commas and `digits` decimals.
+/// Formats a nonnegative number, such as a mean, with commas and `digits` decimals.
 std::string grouped_decimal(double number, int digits) {
   const std::string text = fmt::format("{:.{}f}", number, digits);
   const std::size_t whole = text.find('.');  // npos without decimals

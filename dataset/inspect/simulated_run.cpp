@@ -32,8 +32,8 @@ rank_outcome run_rank(const simulated_run& what, std::int64_t rank,
   loader::loader_options options = what.options(rank);
   options.held = 1;  // `simulate_rank` holds one batch
   rank_outcome outcome;
-  // The loader has this number of slots (the memory of one batch each). It has fewer if the run is
-  // shorter, but `simulate_rank` rejects a run that short.
+  // The loader has this number of slots. (A slot is the memory of one batch.) For a very short run,
+  // it has fewer slots, but `simulate_rank` rejects such a run.
   outcome.slots = options.look_ahead + options.held + options.threads;
   loader::batch_loader loader(what.run().order, options);
   outcome.times = loader::simulate_rank(loader, outcome.slots, steps);

@@ -33,7 +33,8 @@ namespace {
 
 using input = std::vector<std::uint8_t>;
 
-// The current input. The crash handler reads it, because it must not allocate memory.
+// The current input. The crash handler finds it here, because a crash handler must not allocate
+// memory.
 struct {
   std::string label;
   std::string file;

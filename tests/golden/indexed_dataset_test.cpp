@@ -22,7 +22,7 @@ namespace dom = simdjson::dom;
 
 constexpr open_options full = {.check = check_level::full};
 
-/// The datasets of the manifest. `for_each(f)` calls f(prefix, entry) for each dataset.
+/// The datasets of the manifest. `for_each(f)` calls `f(prefix, entry)` for each dataset.
 class manifest {
  public:
   manifest() : text_(test::read_text(test::golden("megatron/manifest.json"))) {}

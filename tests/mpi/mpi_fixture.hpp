@@ -16,8 +16,8 @@ struct special_rank {
 
 class mpi_job : public resume_fault {
  protected:
-  // Variables for Open MPI; other versions of MPI ignore them. They allow more ranks than cores,
-  // and root in containers.
+  // Variables for Open MPI; other versions of MPI ignore them. Among other things, they allow more
+  // ranks than cores, and allow root to run jobs in containers.
   static strings environment_of(int tasks, strings more = {}) {
     strings all = {"OMPI_MCA_rmaps_base_oversubscribe=1",
                    "OMPI_ALLOW_RUN_AS_ROOT=1",

@@ -392,7 +392,8 @@ class stopping_sink final : public id_sink {
   std::atomic<int>& stop_;
 };
 
-// Encoding a line of gigabytes takes long. A run that is stopped must soon give up the line.
+// Encoding a line of gigabytes takes long. If the run is stopped meanwhile, it must soon give up
+// the line.
 TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
   const file_of_line file(R"({"text":")" + std::string(std::size_t{8} << 20, 'a') + "\"}");
   const auto tokenizer = test::byte_tokenizer();

@@ -101,7 +101,7 @@ std::string random_bad_record(generator& random) {
     case 3:
       return "{\"text\": 1, \"title\": \"b\"}";
     case 4:
-      return "\"text, title\"";  // not a list, since a file that begins with one is an array
+      return "\"text, title\"";  // not a list, which would make the file an array
     case 5:
       return "{\"text\": \"\xFF\", \"title\": \"\"}";
     default:

@@ -80,7 +80,7 @@ MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std
       count += taken;
       used += group;
     }
-    // Fewer draws are left than a group has, or fewer numbers are missing than a group has.
+    // Less than a whole group of draws is left, or less than a whole group of numbers is missing.
     for (std::size_t i = 0; i < group && used < draws.size() && count < out.size(); ++i) {
       const std::uint32_t drawn = draws[used++] & mask;
       out[count] = drawn;

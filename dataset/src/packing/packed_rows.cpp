@@ -51,7 +51,7 @@ MILLRACE_INLINE packed_rows::layout_pointer packed_rows::layout_of(std::int64_t 
     const std::lock_guard lock(s.mutex);
     if (s.block == block) return s.layout;
   }
-  // Without a lock: two threads may build the same layout, but no thread waits.
+  // No lock is held here: two threads may build the same layout, but no thread waits.
   auto layout = make_layout(block);
   const std::lock_guard lock(s.mutex);
   s.block = block;

@@ -118,8 +118,8 @@ MILLRACE_INLINE std::optional<row_table> read_row_table(const index_columns& col
   }
 }
 
-/// Calls work(i) for i from 0 to count - 1, in several threads. Each thread calls `make_worker` to
-/// create its own `work`. Rethrows the first exception after all threads have ended.
+/// Calls `work(i)` for i from 0 to count - 1, in several threads. Each thread calls `make_worker`
+/// to create its own `work`. Rethrows the first exception after all threads have ended.
 template <class MakeWorker>
 void in_parallel(std::size_t count, int threads, const MakeWorker& make_worker) {
   std::atomic<std::size_t> next = 0;

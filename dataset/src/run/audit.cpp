@@ -26,8 +26,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// An audit of some steps ("these steps" below). Divides each stream into parts, and counts the
-/// tokens of one part, [low_, high_), of all streams at a time.
+/// An audit of some steps ("these steps" below). Divides each stream into parts. At any time,
+/// counts only the tokens of one part, [low_, high_), of every stream.
 class auditor {
  public:
   auditor(const run& order, const sampler& ranks, std::int64_t first_step, std::int64_t last_step,

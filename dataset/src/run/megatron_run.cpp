@@ -47,8 +47,9 @@ struct megatron_run::contents {
   contents& operator=(const contents&) = delete;
 
   std::vector<source_info> sources;
-  blend_columns blend;               // empty for a single source
-  std::vector<std::int64_t> counts;  // [block of `counted_positions`][source], samples before it
+  blend_columns blend;  // empty for a single source
+  std::vector<std::int64_t>
+      counts;  // [block of `counted_positions`][source], samples before the block
   run_state description;
   open_pool<open_source> pool;
 };

@@ -19,7 +19,7 @@
 /// and comparisons.
 namespace millrace::dataset::detail {
 
-/// Calls io(name, member) for each field, in the order of the JSON.
+/// Calls `io(name, member)` for each field, in the order of the JSON.
 template <class Io, class Source>
 requires std::is_same_v<std::remove_const_t<Source>, state_source>
 void fields(Io& io, Source& s) {
@@ -141,7 +141,7 @@ class state_reader {
   }
 
   /// Throws if there are unknown members.
-  /// @param known  known(name) returns true if a member with this name is known
+  /// @param known  `known(name)` returns true if a member with this name is known
   template <class Known>
   void finish(const Known& known) const {
     if (used_ == object_->size()) return;

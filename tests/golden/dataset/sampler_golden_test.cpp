@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the sampler with the lists of Megatron-LM's data_samplers.py: `samplers` of
-// megatron_golden.json.
+// Compares the sampler with the lists of Megatron-LM's data_samplers.py, which are in the entry
+// `samplers` of megatron_golden.json.
 #include <cstddef>
 #include <cstdint>
 #include <map>

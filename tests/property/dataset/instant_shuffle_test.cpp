@@ -66,8 +66,8 @@ double deviation(const std::vector<std::int64_t>& counts, double expected) {
   return (x2 - df) / std::sqrt(2 * df);
 }
 
-// Over many epochs, each window is at each place equally often, and each window follows each other
-// window equally often. These are the marginals and the adjacent pairs of a fair shuffle.
+// Over many epochs, each window is at each place equally often, and each window follows every other
+// window equally often. A fair shuffle has both properties.
 TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
   const std::uint64_t seed = test::seed(3);
   for (const std::int64_t n : {3, 5, 8, 16, 29, 64}) {
@@ -85,7 +85,7 @@ TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
         before = to;
       }
     }
-    // The row and column sums of at_time are fixed, so there are 2n - 1 fewer degrees of freedom.
+    // The row and column sums of `at_time` are fixed, so there are 2n - 1 fewer degrees of freedom.
     // The bound allows for this. It is far below the values of a bad shuffle (tens to thousands).
     EXPECT_LT(std::abs(deviation(at_time, epochs / static_cast<double>(n))), 6) << n;
     std::vector<std::int64_t> pairs;

@@ -17,8 +17,8 @@ namespace {
 using formats::source_place;
 using testing::HasSubstr;
 
-/// 100 documents in two groups of entries: 60 from input 0, which was read from byte 500 on, and 40
-/// from input 1.
+/// 100 documents in two groups of entries. The first 60 documents are from input 0, which was read
+/// from byte 500 on. The other 40 are from input 1.
 class VerifySources : public testing::Test {
  protected:
   VerifySources() {

@@ -236,7 +236,7 @@ TEST_F(AtomicFile, RemovesWhatItKeptOnceItIsForgotten) {
   }
 }
 
-// The contents of the file do not depend on reserved space, or on how data bypasses the page cache.
+// The contents of the file do not depend on reserved space, or on the use of the page cache.
 TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
   {
     atomic_file file(path());

@@ -15,8 +15,8 @@
 namespace millrace::formats {
 namespace {
 
-// An encoder resumes from a saved state. Several processes, one after another, write a few
-// documents, save their state and are killed.
+// An encoder resumes from a saved state. Several processes run one after another. Each writes a few
+// documents, saves its state and is killed.
 TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
   std::mt19937_64 random(test::seed(1));
   for (const char* name : test::src_cases) {

@@ -143,8 +143,8 @@ TEST(ParseSrc, SurvivesEveryAlteredByte) {
   }
 }
 
-// Payloads for a file with two documents. The record of the first document has 5 bytes from byte 10
-// on, in line 3.
+// Payloads for a file with two documents. The record of the first document is in line 3. It has 5
+// bytes and begins at byte 10.
 class SrcPayload : public testing::Test {
  protected:
   static bytes file_of(std::vector<int> payload, src_group group = {0, 3, 10, 0}) {

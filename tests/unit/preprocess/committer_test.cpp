@@ -176,8 +176,8 @@ TEST_F(Committer, ShowsNoNameBeforeFinish) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-// A block that does not follow the last one is refused. Skipped bytes of an input would lose
-// documents, and repeated bytes would duplicate them.
+// A block that does not directly follow the previous block is refused. Skipped bytes of an input
+// would lose documents, and repeated bytes would duplicate them.
 TEST_F(Committer, RefusesABlockThatDoesNotFollow) {
   committer c = make();
   (void)c.commit(block(0, 0, 5));

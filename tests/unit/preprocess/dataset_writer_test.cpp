@@ -186,7 +186,7 @@ TEST_F(DatasetWriter, ReplacesTheOldPair) {
   expect_files(made, dtype::int32);
 }
 
-// A partial file that a killed run left is overwritten. It may be longer than the new one.
+// A partial file that a killed run left is overwritten. It may be longer than the new file.
 TEST_F(DatasetWriter, StartsLeftPartialFilesAfresh) {
   for (const char* left : {"out.bin.partial", "out.idx.partial", "out.documents.partial"}) {
     test::write_text(folder_ / left, std::string(100'000, 'x'));
@@ -317,7 +317,8 @@ TEST_F(DatasetWriter, RemovesOldSidecarsThatTheNewDatasetLacks) {
   expect_files(contents{}, dtype::uint16);
 }
 
-// If a run is killed between two renames, calling publish_dataset() again does the remaining ones.
+// If a run is killed between two renames, calling publish_dataset() again does the remaining
+// renames.
 TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
   dataset_writer writer(prefix(), all_sidecars_on());
   append_documents(writer, 0, 3);

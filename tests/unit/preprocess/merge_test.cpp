@@ -318,7 +318,8 @@ TEST_F(Merge, RefusesEveryTruncatedIdx) {
 }
 
 // Faults in the middle of the arrays are refused. The output's pointers are computed from the
-// lengths, so an input whose pointers contradict its lengths would otherwise be changed unnoticed.
+// lengths. So without this check, an input whose pointers contradict its lengths would be changed
+// unnoticed.
 TEST_F(Merge, RefusesFaultsInTheMiddleOfTheArrays) {
   part p;
   p.bin.resize(20);

@@ -141,8 +141,8 @@ TEST_F(Metrics, NoteAFullDisk) {
   EXPECT_THAT(metrics.take_note(), Optional(HasSubstr("No space left on device")));
 }
 
-// A path that is not a regular file is left alone. Renaming a file to this path would replace the
-// device.
+// A path that is not a regular file is left alone. Renaming a file to this path would replace, for
+// example, a device.
 TEST_F(Metrics, OfPrometheusLeaveWhatIsNoFile) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   run_metrics metrics(file_, metrics_format::prometheus, 0, never);

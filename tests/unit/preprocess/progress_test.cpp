@@ -57,7 +57,8 @@ TEST_F(Progress, IsQuietInTheFirstSecond) {
   EXPECT_THAT(said(), IsEmpty());
 }
 
-// Progress waits for the interval that the user chose in documents, even if documents are slow.
+// The user chooses the interval between progress lines as a number of documents. Progress waits for
+// so many documents, even if they are slow.
 TEST_F(Progress, WaitsForTheIntervalOfDocuments) {
   progress p(style::lines, 1000, 0);
   std::this_thread::sleep_for(over_a_second);
@@ -222,7 +223,8 @@ TEST(SmoothedRate, IsTheRateFromTheFirstMomentOn) {
   }
 }
 
-// After ten seconds, the old rate counts for half of the new one, whatever the number of updates.
+// Ten seconds after the run stops making progress, the rate is half of the old rate, whatever the
+// number of updates.
 TEST(SmoothedRate, ForgetsHalfInTenSeconds) {
   for (const int steps : {1, 10, 1000}) {
     smoothed_rate rate;

@@ -28,8 +28,8 @@ TEST(SlowestStage, SharesEncodingAmongTheWorkers) {
   EXPECT_DOUBLE_EQ(slowest_stage(busy, 10, 4).busy_part, 1.0);
 }
 
-// Reading of spans is shared among the workers, which read at the same time, unlike the single
-// reader.
+// Several workers read spans at the same time, so this reading is shared among the workers. In
+// contrast, there is only one reader.
 TEST(SlowestStage, SharesTheReadingOfSpansAmongTheWorkers) {
   const stage_times busy{.read = 1, .read_spans = 8, .encode = 24};
   EXPECT_EQ(slowest_stage(busy, 10, 4).name, "encode");

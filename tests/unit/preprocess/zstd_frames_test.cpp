@@ -109,7 +109,7 @@ TEST_F(ZstdWindows, OfShortTextsPassAnyLimit) {
   EXPECT_EQ(read_within(least_zstd_window_bytes, frame("text", 31, true)), "text");
 }
 
-// A window that no compressor makes counts as damage. A flipped bit may cause one.
+// A window size that no compressor makes counts as damage. A flipped bit may cause such a size.
 TEST_F(ZstdWindows, ThatNoCompressorMakesAreDamage) {
   const std::string file = frame(test::some_text(300'000), 32, false);
   EXPECT_THAT([&] { (void)read_within(least_zstd_window_bytes, file); },

@@ -159,10 +159,10 @@ struct audit_options {
 };
 
 /// Counts how often a run serves each token in steps [first_step, last_step), over every rank and
-/// slot. There are three explanations for a missing token: a sample of another step has it, its
-/// sample is dropped by edits or the sampler, or the order leaves the token out. A missing token
-/// without an explanation is a hole. A token that is served too often is explained by a replayed
-/// sample; otherwise, it counts as repeated.
+/// slot. A missing token can be explained in three ways: the token is in a sample of another step;
+/// edits or the sampler drop its sample; or the order leaves the token out. A missing token without
+/// an explanation is a hole. A token that is served too often is explained by a replayed sample;
+/// otherwise, it counts as repeated.
 ///
 /// If the counts of all sources exceed `most_changes`, the streams are divided into parts, and all
 /// steps are processed once for each part. This bounds the memory but takes more time.

@@ -50,7 +50,7 @@ struct rows_header {
   std::int64_t seq_len = 1;
   std::int64_t pad_documents_to = 1;
   std::int64_t first_document = 0;  ///< first packed document
-  std::int64_t last_document = 0;   ///< one after the last packed document
+  std::int64_t last_document = 0;   ///< end of the packed documents, exclusive
   std::int64_t tokens = 0;          ///< tokens in the packed documents
   std::int64_t idx_bytes = 0;
   std::int64_t bin_bytes = 0;

@@ -58,8 +58,8 @@ using unique_region = unique_handle<region, region{}, unmap>;
 /// number of threads may read them at once.
 ///
 /// An empty file gives an empty span. The file must not shrink while it is mapped: an access to a
-/// lost page raises SIGBUS, not an error. Writers in this project never shrink a finished file;
-/// they rename a new one into place.
+/// lost page raises SIGBUS and does not throw. Writers in this project never shrink a finished
+/// file; they rename a new file into place.
 class file_mapping {
  public:
   file_mapping() = default;

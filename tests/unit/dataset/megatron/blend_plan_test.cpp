@@ -243,8 +243,8 @@ TEST_F(BlendCache, IsBuiltAgainWhereItIsDamaged) {
   }
 }
 
-// Partial files next to a complete cache are removed. They remain if a process replaces an old
-// cache and is killed between its renames.
+// Partial files next to a complete cache are removed. A process leaves such files if it is killed
+// between its renames while it replaces an old cache.
 TEST_F(BlendCache, RemovesStalePartialFilesOfAWholeCache) {
   (void)cache().load_or_build();
   const auto paths = {cache().description_path(), cache().dataset_path(), cache().sample_path()};

@@ -149,8 +149,8 @@ TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
   EXPECT_EQ(entries, 1);
 }
 
-// Partial files next to a complete cache are removed. They remain if a process replaces an old
-// cache and is killed between its renames.
+// Partial files next to a complete cache are removed. A process leaves such files if it is killed
+// between its renames while it replaces an old cache.
 TEST_F(GptCache, RemovesStalePartialFilesOfAWholeCache) {
   cache().build(plan(), lengths(), "data");
   for (const fs::path& path : paths()) test::write_text(path.string() + ".partial", "stale");

@@ -85,8 +85,8 @@ TEST(GreedyBlend, IsEmptyForASizeOfNothing) {
   EXPECT_TRUE(columns.dataset_index.empty());
 }
 
-// Every kernel gives the same blend as the plain loop. The numbers of datasets include the number
-// of lanes of each kernel and its neighbors, and the weights have many distributions.
+// Every kernel gives the same blend as the plain loop. The numbers of datasets include the lane
+// count of each kernel and this count plus one. The weights have many distributions.
 TEST(GreedyBlend, EqualsThePlainLoop) {
   std::mt19937_64 random(test::seed(1));
   std::normal_distribution<double> normal(0.0, 1.0);

@@ -301,8 +301,8 @@ TEST_F(PackedRows, NameABlockThatIsNotTheTables) {
     const index_columns data(prefix_);
     (void)packed_rows(data, options, table);
   }
-  // The .sum is unchanged, but the lengths in the second block have other values, because its
-  // halves are swapped.
+  // The .sum is unchanged. But the lengths in the second block have changed: 500 of them are
+  // swapped with lengths in the third block.
   for (std::size_t d = 5000; d < 5500; ++d) std::swap(lengths_[d], lengths_[d + 3500]);
   write_lengths(prefix_, lengths_);
   const index_columns data(prefix_);

@@ -122,7 +122,7 @@ TEST_F(EditedAudit, AccountsForWhatEditsDropAndReplay) {
   };
   const auto megatron = test::megatron_run_of({web, code}, 10, "1", 72);
   check(megatron, 0, steps_of(megatron));
-  check(megatron, 1, 8);  // the steps contain replays, but not the replayed originals
+  check(megatron, 1, 8);  // the steps replay samples of other steps
   const auto instant = test::instant_run_of({web, code}, 10, 4, 60);
   ASSERT_LT(instant.order().blend().taken(1, 60), instant.order().windows(1).windows_per_epoch());
   check(instant, 0, steps_of(instant));

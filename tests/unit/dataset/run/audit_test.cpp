@@ -105,7 +105,7 @@ TEST_F(Audit, CountsWhatTheSamplerCyclicServes) {
   }
 }
 
-// Rank 0 has one batch more per pass than rank 1. So it enters the next pass after rank 1, and
+// Rank 0 has one batch more per pass than rank 1. So rank 0 enters the next pass after rank 1, and
 // skips its own first batch there. The audit reports the tokens of this batch as left out.
 TEST_F(Audit, CountsRanksOfTheSamplerCyclicThatAreAhead) {
   const auto web = stored("web", 30);

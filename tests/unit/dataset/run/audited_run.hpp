@@ -21,7 +21,8 @@
 
 #include "unit/dataset/run/stored_run.hpp"
 
-/// Helpers to test audits: counts of tokens, made one by one, and orders with planted damage.
+/// Helpers to test audits: token counts that are made one token at a time, and orders with planted
+/// damage.
 namespace millrace::dataset::audited {
 
 /// Two ranks of two rows each, with one micro-batch per step.

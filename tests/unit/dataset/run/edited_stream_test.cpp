@@ -83,7 +83,7 @@ TEST(EditedStream, SkipsAndReplays) {
   EXPECT_THAT(stream.all_served(3), ElementsAre());
   EXPECT_EQ(stream.served(3), std::nullopt);
   EXPECT_EQ(stream.served(5), 3);
-  EXPECT_EQ(stream.served(1000), 1000);  // two skipped, two replayed before it
+  EXPECT_EQ(stream.served(1000), 1000);  // before it, 2 are skipped and 2 replayed
 }
 
 TEST(EditedStream, CountsStepsOfTheRunWithoutEdits) {

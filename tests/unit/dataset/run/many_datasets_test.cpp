@@ -36,7 +36,8 @@ class ManyDatasets : public testing::Test {
     std::vector<std::string> words;
     for (int i = 0; i < datasets; ++i) {
       const auto prefix = folder_ / ("set" + std::to_string(i));
-      // Documents of 20 to 50 tokens. The tokens of each document have their own value.
+      // Documents of 20 to 50 tokens. All tokens of a document have the same value, which differs
+      // from document to document.
       test::documents_of<std::uint16_t> documents;
       for (int d = 0; d < 4; ++d) {
         const auto tokens = static_cast<std::size_t>(20 + (i * 7 + d * 11) % 31);
@@ -123,7 +124,7 @@ TEST_F(ManyDatasets, AreMappedFewAtATimeWithTheirCaches) {
   EXPECT_EQ(most, 4 * std::int64_t{most_open});  // three indices and the .idx each
 }
 
-// If the file system refuses mmap, indices, caches and documents are read with read calls.
+// If the file system refuses mmap, indices, caches and documents are read with system calls.
 TEST_F(ManyDatasets, AreReadWhereMapsAreRefused) {
   prepare_caches();
   std::int64_t most = 0;

@@ -39,8 +39,8 @@ batches positions_of(std::int64_t end, const sampler_options& options, std::int6
 }
 
 // The expected batches are the output of MegatronPretrainingSampler in Megatron-LM (development
-// branch of 2026-08-22, data_samplers.py, drop_last=True) for 20 samples, micro-batches of 2 and 3
-// ranks.
+// branch of 2026-08-22, data_samplers.py, drop_last=True). There are 20 samples, micro-batches of 2
+// samples, and 3 ranks.
 TEST(Sampler, GivesWhatMegatronsDoes) {
   struct run {
     std::int64_t consumed;

@@ -63,8 +63,8 @@ TEST(CuSeqlens, GiveThePaddingToTheLastDocument) {
 
 TEST(CuSeqlens, HaveEmptyPiecesTwice) {
   EXPECT_THAT(fill(pieces_of({2, 0, 2}), 4, false).all, ElementsAre(0, 2, 2, 4, 4));
-  // With the repeated boundaries, there are too many for 4 entries. Without them, there are 4 or
-  // fewer.
+  // With the repeated boundaries, there would be more than 4 entries. Without them, there are at
+  // most 4.
   EXPECT_THAT(fill(pieces_of({1, 0, 0, 2}), 3, false).all, ElementsAre(0, 1, 3, 3));
 }
 
@@ -90,7 +90,8 @@ TEST(CuSeqlens, AreWhatMegatronsRuleSays) {
     expected.resize(static_cast<std::size_t>(seq_len) + 1, static_cast<std::int32_t>(seq_len));
     ASSERT_EQ(found.all, expected) << round;
 
-    // Position ids agree with the mask: a token with position 0 is the first token that it can see.
+    // Position ids agree with the mask: a token at position p can see exactly itself and the p
+    // tokens before it.
     std::vector<std::int64_t> positions(static_cast<std::size_t>(seq_len), -7);
     fill_position_ids<std::int64_t>(found.all, positions);
     const auto mask = test::attention_mask::by_cu_seqlens(found.all);

@@ -141,8 +141,8 @@ TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
 
 // The word consists of 40 runs of equal letters. Each run has 96 letters and is one token. Any two
 // adjacent tokens merge, and pairs further right merge first. So every part except the whole word
-// ends with a wrong merge. Dropping tokens from the end of such a part always leads back to its
-// beginning.
+// ends with a wrong merge. Dropping tokens from the end of such a part always leads back to the
+// beginning of the part.
 TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   std::string letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += c;

@@ -40,7 +40,7 @@ TEST_F(TokenizerFolder, AddsTheTokensOfItsFolder) {
 }
 
 // If the config has no "added_tokens_decoder", the names in the map override those in the config,
-// and a null removes a name. If the config has it, the map is ignored.
+// and a null removes a name. If the config has this entry, the map is ignored.
 TEST_F(TokenizerFolder, TakesTheNamesOfTheSpecialTokensMap) {
   const std::string json = json_of(word_level, white_space);
   const auto map = [&](std::string_view text) {

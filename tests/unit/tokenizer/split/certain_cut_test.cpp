@@ -56,7 +56,7 @@ TEST(CertainCut, IsOneInRandomTexts) {
   EXPECT_GT(cuts, 10000U * std::size(patterns));
 }
 
-// Tests every code point before and after each of several others, in various contexts.
+// Tests every code point before and after each of several other code points, in various contexts.
 TEST(CertainCut, IsOneForEveryCodePoint) {
   std::mt19937 random(5);
   const std::vector<std::string> before = {"",  " ",  "'",  "'l", "A",  "a",

@@ -169,8 +169,8 @@ TEST(MergesOfRanked, HaveThoseOfWholesThatComeBeforeTheirParts) {
   EXPECT_EQ(with_rules(tokens, "xabcd"), (std::vector<std::int32_t>{'x', 258}));
 }
 
-// Merging by rules gives the same ids as merging by bytes. Ranks may be in any order, even in one
-// that training never produces.
+// Merging by rules gives the same ids as merging by bytes. Ranks may be in any order, even in an
+// order that training never produces.
 TEST(MergesOfRanked, GiveWhatMergingByBytesGives) {
   const auto seed = test::seed(1);
   SCOPED_TRACE(testing::Message() << "seed " << seed);

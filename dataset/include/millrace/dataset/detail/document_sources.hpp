@@ -73,7 +73,7 @@ class MILLRACE_EXPORT document_sources {
 
 template <class Look>
 void document_sources::for_each(Look&& look) const {
-  constexpr std::int64_t documents_between = std::int64_t{1} << 20;  // a few MiB of the file
+  constexpr std::int64_t documents_between = std::int64_t{1} << 20;  // their places take a few MiB
   try {
     formats::src_cursor cursor(view_);
     std::int64_t document = 0;

@@ -17,7 +17,7 @@ struct length_statistics {
   std::int64_t count = 0;  ///< number of lengths
   std::int64_t empty = 0;  ///< number of lengths that are 0
   std::int64_t min = 0;
-  double median = 0;  ///< of an even count: the mean of the two middle lengths
+  double median = 0;  ///< for an even count, the mean of the two middle lengths
   double mean = 0;
   std::int64_t max = 0;
 };

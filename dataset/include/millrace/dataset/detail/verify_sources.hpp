@@ -32,9 +32,9 @@ enum class source_order {
 ///                       invalid entry.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 
-/// Makes the same checks, and also checks three promises of PREFIX.meta (formats/spec/meta.md). The
-/// number of inputs is the same. Each document is inside the part of its input that was read. The
-/// documents are in `order`.
+/// Makes the same checks, and also checks three promises of PREFIX.meta (formats/spec/meta.md).
+/// Both files have the same number of inputs. Each document is inside the part of its input that
+/// was read. The documents are in `order`.
 ///
 /// @param inputs  the inputs in the dataset's PREFIX.meta, in its order
 /// @throws format_error  a document fails; the message has the first document that fails, the path,

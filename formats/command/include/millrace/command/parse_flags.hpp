@@ -51,8 +51,8 @@ inline std::string shown_flag(const po::options_description& flags, const std::s
   }
 }
 
-/// Refuses a flag whose value is the next flag, which Boost allows. To pass a file whose name
-/// starts with two dashes, the user can write ./--name.
+/// Refuses a flag whose value is the next flag. Boost would accept such a value. To pass a file
+/// whose name starts with two dashes, the user can write `./--name`.
 inline void refuse_flags_as_values(const po::option& option) {
   for (const std::string& value : option.value) {
     if (!value.starts_with("--")) continue;

@@ -109,7 +109,7 @@ std::string write_json(const json_value& value);
 
 // ---------------------------------------------------------------------------------------------
 
-// Defined here, because json_value and json_member each require the other one to be complete.
+// Defined here, because json_value and json_member each require the other type to be complete.
 inline json_value::json_value() noexcept = default;
 inline json_value::json_value(bool value) : value_(value) {}
 inline json_value::json_value(std::int64_t value) : value_(value) {}

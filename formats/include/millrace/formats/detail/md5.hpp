@@ -106,8 +106,8 @@ inline md5& md5::update(std::span<const std::byte> bytes) noexcept {
 }
 
 inline std::string md5::hex() const {
-  // The padding consists of a 1 bit, zeros up to eight bytes before the end of a block, and the
-  // length in bits.
+  // The padding consists of a 1 bit, zeros, and the length in bits. The length takes the last eight
+  // bytes of a block.
   std::array<std::byte, 72> tail{std::byte{0x80}};
   const std::size_t zeros = (119 - size_bytes_ % 64) % 64;
   for (std::size_t i = 0; i < 8; ++i) {

@@ -76,8 +76,8 @@ inline sha256& sha256::update(std::span<const std::byte> bytes) noexcept {
 }
 
 inline sha256::digest sha256::finish() const noexcept {
-  // The padding consists of a 1 bit, zeros up to eight bytes before the end of a block, and the
-  // length in bits.
+  // The padding consists of a 1 bit, zeros, and the length in bits. The length takes the last eight
+  // bytes of a block.
   sha256 padded = *this;
   std::array<std::byte, block_bytes + 8> tail{std::byte{0x80}};
   const std::size_t used = size_bytes_ % block_bytes;

@@ -18,7 +18,8 @@ using unique_fd = unique_handle<int, -1, ::close>;
 
 static_assert(sizeof(::off_t) == 8, "on 32-bit systems build with -D_FILE_OFFSET_BITS=64");
 
-/// Repeats `call()`, a system call, while a signal interrupts it. Returns the last result.
+/// Makes a system call, `call()`, and repeats it if a signal interrupts it. Returns the last
+/// result.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();

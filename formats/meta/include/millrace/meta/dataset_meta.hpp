@@ -120,7 +120,7 @@ std::string to_json(const dataset_meta& meta);
 /// U+FFFD replaces each byte that is not UTF-8.
 bool is_path_of(std::string_view path, std::string_view name);
 
-/// Maximum size of the file in bytes, which does not depend on whether the root of `P.sum` is known
+/// Maximum size of the file in bytes. It is the same whether or not the root of `P.sum` is known
 /// yet.
 std::size_t meta_bytes(const dataset_meta& meta);
 

@@ -10,8 +10,8 @@
 
 namespace millrace::formats {
 
-/// Returns the meta of a concatenation of parts, which are consecutive tasks of one run or whole
-/// datasets. For all tasks of a run, the result is the meta that a single process would have
+/// Returns the meta of a concatenation of parts. The parts are consecutive tasks of one run, or
+/// whole datasets. For all tasks of a run, the result is the meta that a single process would have
 /// written.
 ///
 /// If a task begins in the middle of an input, its extent of that input is joined with the previous

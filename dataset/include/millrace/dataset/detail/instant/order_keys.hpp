@@ -66,7 +66,7 @@ constexpr feistel_keys keys_of(std::uint64_t hash) noexcept {
 }
 
 /// Random number 6 of `hash` (see `draw`), scaled to 0 .. `limit` - 1. All results are equally
-/// likely, up to one part in 2^64 / limit.
+/// likely, except for a relative error below limit / 2^64.
 ///
 /// @pre 1 <= limit
 constexpr std::uint64_t draw_below(std::uint64_t hash, std::uint64_t limit) noexcept {

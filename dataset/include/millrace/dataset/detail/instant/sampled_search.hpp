@@ -56,8 +56,8 @@ class sampled_search {
   std::int64_t count_;
   int shift_ = 0;
   std::int64_t samples_ = 0;
-  // met_[j] is the value of entry j * 2^shift_, plus 1, or 0 if that entry was not read yet.
-  // Because 0 is the initial value, unused memory is never touched.
+  // met_[j] is 0 if entry j * 2^shift_ has not been read yet, otherwise the value of this entry
+  // plus 1. Because 0 is the initial value, unused memory is never touched.
   std::unique_ptr<std::uint64_t[], free_memory> met_;
 };
 

@@ -46,10 +46,11 @@ struct exceeded_limit {
 /// formats/spec/instant_order.md, section 6. Thread-safe.
 class MILLRACE_EXPORT schedule {
  public:
-  /// A function that returns the first position of a step: step times global batch size or, with a
-  /// batch-size ramp-up, the sum of the sizes of all earlier steps. The result must be 0 for step 0
-  /// and increase with each step. The function is called for steps up to `most_steps`. It is called
-  /// for a larger step s only if step s / 2 begins below `most_positions`.
+  /// A function that returns the first position of a step: the sum of the sizes of all earlier
+  /// steps. Without a batch-size ramp-up, this is the step times the global batch size. The result
+  /// must be 0 for step 0 and increase with each step. The function is called for steps up to
+  /// `most_steps`. It is called for a larger step s only if step s / 2 begins below
+  /// `most_positions`.
   using first_position = first_position_function;
 
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();

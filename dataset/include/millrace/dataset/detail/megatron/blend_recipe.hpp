@@ -18,7 +18,7 @@
 namespace millrace::dataset {
 
 /// The inputs of megatron-core's BlendedDataset, and the values that it derives from these inputs.
-/// A recipe can be created only once the number of samples in each dataset of the part is known.
+/// To create a recipe, the number of samples in each dataset of the part must be known.
 class MILLRACE_EXPORT blend_recipe {
  public:
   /// @param plan     the plan of a part that is blended

@@ -19,8 +19,8 @@ namespace millrace::dataset {
 /// The order in which Megatron's GPTDataset serves a dataset. Maps k to the tokens of the k-th
 /// sample, and a token to the samples that contain it.
 ///
-/// Indices from a file are checked when they are used: if a sample does not match `plan`, the
-/// function throws `format_error`. Copies share the indices. Thread-safe.
+/// Indices from a file are checked when they are used: a query throws `format_error` if a sample
+/// does not match `plan`. Copies share the indices. Thread-safe.
 class MILLRACE_EXPORT gpt_order {
  public:
   /// @param lengths  lengths of all sequences of the `.idx`

@@ -26,7 +26,7 @@ struct row_table {
   formats::rows_header header;
   std::vector<std::int64_t> ends;  ///< [blocks]: cumulative rows, up to each block's end
   bool was_cached = false;         ///< read from a file, not built
-  std::string not_written;         ///< why the table could not be stored; empty if it was
+  std::string not_written;         ///< why the table could not be stored; empty if it was stored
 
   std::int64_t row_count() const noexcept { return ends.empty() ? 0 : ends.back(); }
 };

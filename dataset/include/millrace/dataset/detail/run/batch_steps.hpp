@@ -37,8 +37,7 @@ class MILLRACE_EXPORT batch_steps {
   /// @pre 0 <= step
   std::int64_t samples_of(std::int64_t step) const noexcept { return level_of_step(step).batch; }
 
-  /// The first position of a step, which is the number of samples in all earlier steps; at most
-  /// 2^63 - 1.
+  /// The first position of a step: the number of samples in all earlier steps, limited to 2^63 - 1.
   std::int64_t first_position(std::int64_t step) const noexcept {
     const level& l = level_of_step(step);
     std::int64_t position = 0;

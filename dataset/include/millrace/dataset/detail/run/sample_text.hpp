@@ -35,8 +35,8 @@ struct sample_text {
   /// repeated offsets. Empty if not requested.
   std::vector<std::int32_t> boundaries;
 
-  /// Packed rows only: document_ends[i] is the offset where the document that precedes
-  /// boundaries[i] ends and its padding begins; document_ends[0] is 0.
+  /// Packed rows only. The document before boundaries[i] ends, and its padding begins, at offset
+  /// document_ends[i]. document_ends[0] is 0.
   std::vector<std::int32_t> document_ends;
 
   friend bool operator==(const sample_text&, const sample_text&) = default;

@@ -24,8 +24,8 @@ struct field_options {
   std::int64_t pad = -1;  ///< see `pad_id`
 };
 
-/// Returns the pad id of a dataset, chosen like Megatron's GPTDataset: the tokenizer's pad id,
-/// unless a special token has the same id; otherwise -1, an id that no token has. If the
+/// Returns the pad id of a dataset, chosen like Megatron's GPTDataset. This is the tokenizer's pad
+/// id if no special token has the same id, otherwise -1, which is the id of no token. If the
 /// tokenizer's pad id is used, every token of the dataset with this id counts as padding: input 0,
 /// label 0, no loss.
 ///
