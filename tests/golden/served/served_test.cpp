@@ -28,7 +28,7 @@ namespace {
 using test::case_batch;
 using test::case_row;
 
-/// Computes the CRC-32C of numbers in the form of little-endian int64.
+/// Computes a CRC-32C of numbers, each converted to a little-endian int64.
 class number_crc {
  public:
   template <class Number>

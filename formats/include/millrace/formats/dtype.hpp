@@ -27,7 +27,7 @@ enum class dtype : std::uint8_t {
   uint16 = 8,
 };
 
-/// Returns the dtype with this code in files; nullopt if there is none.
+/// Returns the dtype that has this code in files; nullopt if no dtype has this code.
 constexpr std::optional<dtype> dtype_from_code(std::uint8_t code) noexcept {
   if (code < 1 || code > 8) return std::nullopt;
   return static_cast<dtype>(code);
@@ -122,8 +122,8 @@ constexpr decltype(auto) with_type(dtype type, F&& f) {
   return f(std::uint16_t{});
 }
 
-/// The dtype in which Megatron stores ids: uint16 if the vocabulary has fewer than 65,500 entries
-/// (not 65,536), else int32.
+/// The dtype in which Megatron stores ids: uint16 for vocabularies of fewer than 65,500 entries
+/// (not 65,536), int32 for larger vocabularies.
 constexpr dtype dtype_for_vocabulary(std::int64_t vocab_size) noexcept {
   return vocab_size < 65500 ? dtype::uint16 : dtype::int32;
 }

@@ -106,7 +106,7 @@ class src_view {
     return names_[input];
   }
 
-  /// The byte offset in the file of a group's directory entry, for messages.
+  /// For messages: the byte offset at which the directory entry of a group begins in the file.
   ///
   /// @pre group < src_group_count(document_count())
   std::uint64_t directory_offset(std::uint64_t group) const noexcept {

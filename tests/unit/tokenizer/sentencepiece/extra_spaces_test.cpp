@@ -15,7 +15,7 @@ std::string marked(std::string_view text) {
   return result;
 }
 
-// The result is that of the regular expression in Python, which gave the expected values.
+// The result equals that of a regular expression in Python. The expected values come from Python.
 TEST(MarkExtraSpaces, DoesWhatThePatternDoes) {
   EXPECT_EQ(marked(""), "");
   EXPECT_EQ(marked("a b"), "a b");

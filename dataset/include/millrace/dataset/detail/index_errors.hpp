@@ -13,7 +13,7 @@
 /// functions.
 namespace millrace::dataset::detail {
 
-/// @param offset  offset of the length in the file
+/// @param offset  byte of the `.idx` at which the length begins
 [[noreturn]] inline void throw_bad_length(const std::filesystem::path& idx, std::uint64_t offset,
                                           std::int64_t i, std::int64_t length) {
   throw format_error(idx, offset,
@@ -21,7 +21,7 @@ namespace millrace::dataset::detail {
                          ", expected 0 or more");
 }
 
-/// @param offset     offset of the pointer in the file
+/// @param offset     byte of the `.idx` at which the pointer begins
 /// @param item       bytes per token
 /// @param bin_bytes  size of the `.bin`
 [[noreturn]] MILLRACE_EXPORT void throw_bad_pointer(const std::filesystem::path& idx,
@@ -29,7 +29,8 @@ namespace millrace::dataset::detail {
                                                     std::int64_t length, std::int64_t pointer,
                                                     std::size_t item, std::uint64_t bin_bytes);
 
-/// @param offset     offset in the file of the entry with the document's first sequence
+/// @param offset     byte of the `.idx` at which the entry with the document's first sequence
+///                   begins
 /// @param sequences  number of sequences in the dataset
 [[noreturn]] MILLRACE_EXPORT void throw_bad_document(const std::filesystem::path& idx,
                                                      std::uint64_t offset, std::int64_t d,

@@ -38,7 +38,8 @@ constexpr npy_type npy_type_of() noexcept {
 }
 inline constexpr npy_type npy_bool = {'b', 1};
 
-/// numpy's name of the type in a header: "<i4", or "|u1" for a single byte, which has no order.
+/// numpy's name of the type in a header: "<i4", or "|u1" for a single byte, which has no byte
+/// order.
 inline std::string npy_descr(npy_type type) {
   return {type.size_bytes == 1 ? '|' : '<', type.kind, static_cast<char>('0' + type.size_bytes)};
 }

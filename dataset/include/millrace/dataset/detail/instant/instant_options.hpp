@@ -34,7 +34,7 @@ struct instant_source {
   std::string name;
   /// Largest number of epochs to serve; may be fractional. Empty: no limit.
   std::optional<double> most_epochs;
-  /// Tokens in the `.bin`, if known; otherwise they are read from the headers.
+  /// Number of tokens in the `.bin`, if known. If empty, it is read from the headers of the files.
   std::optional<std::int64_t> token_count;
 };
 

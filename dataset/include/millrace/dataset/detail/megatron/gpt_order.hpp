@@ -60,14 +60,16 @@ class MILLRACE_EXPORT gpt_order {
 
   /// Returns the samples that contain token `token` of sequence `sequence`, in ascending order.
   /// There is usually one per epoch. There are fewer if the token is in a dropped remainder, and
-  /// more if adjacent samples share the token. Reads the whole document and shuffle index.
+  /// more if adjacent samples share the token. Reads all of the document index and the shuffle
+  /// index.
   ///
   /// @pre 0 <= token < the length of the sequence
   /// @throws format_error, io_error  as `sample`
   std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
 
   /// Returns the samples that contain any token of the given sequences, in ascending order.
-  /// Sequences outside the part are in no sample. Reads the whole document and shuffle index.
+  /// Sequences outside the part are in no sample. Reads all of the document index and the shuffle
+  /// index.
   ///
   /// @throws format_error, io_error  as `sample`
   std::vector<std::int64_t> samples_with(sequence_range sequences) const;

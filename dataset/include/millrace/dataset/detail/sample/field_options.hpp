@@ -16,7 +16,7 @@ inline constexpr std::int64_t no_token = std::numeric_limits<std::int64_t>::min(
 /// of Megatron's GPTDatasetConfig, with the same defaults. Document ends are found by token value
 /// (`eod`).
 struct field_options {
-  bool extra_token = true;            ///< a text has seq_len + 1 tokens; otherwise seq_len
+  bool extra_token = true;            ///< a text has seq_len + 1 tokens, not seq_len
   bool reset_position_ids = false;    ///< positions restart at 0 after each eod
   bool reset_attention_mask = false;  ///< no attention across an eod
   bool eod_mask_loss = false;         ///< no loss where the input is eod
