@@ -349,8 +349,8 @@ TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
 }
 
 // A giant text is never in memory as a whole, but must be split into the same sentences as a normal
-// text. Tests chunks of one byte and more, all kinds of stops and abbreviations, and white space
-// and line ends around them.
+// text. The test uses chunks of one byte and more, all kinds of stops and abbreviations, and texts
+// with white space and line ends around these.
 TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   if (icu_version().empty()) GTEST_SKIP() << "this build has no ICU";
   const auto tokenizer = test::byte_tokenizer();

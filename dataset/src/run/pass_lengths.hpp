@@ -23,7 +23,7 @@ class pass_lengths {
     }
   }
 
-  /// The index, over all passes, of the first sample of a source in a pass.
+  /// The first sample of a source in a pass, as an index over all passes.
   std::int64_t first(std::int64_t pass, std::int64_t source) const noexcept {
     return lengths_.empty() ? 0 : pass * lengths_[static_cast<std::size_t>(source)];
   }

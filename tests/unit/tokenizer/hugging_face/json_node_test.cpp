@@ -15,7 +15,7 @@ TEST(ReferenceNumber, IsTheNearestWhereTheStepsAreExact) {
   EXPECT_EQ(reference_number("1e-999999999999"), 0.0);
 }
 
-// The package rounds twice, so it does not read these numbers as the nearest doubles.
+// The reference rounds twice, so it does not read these numbers as the nearest doubles.
 TEST(ReferenceNumber, IsRoundedTwiceWhereTheReferenceDoes) {
   EXPECT_NE(reference_number("-9.478274870593493"), -9.478274870593493);
   EXPECT_EQ(reference_number("-9.478274870593493"), -(9478274870593493.0 / 1e15));

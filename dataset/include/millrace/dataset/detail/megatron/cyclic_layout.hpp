@@ -80,7 +80,7 @@ struct cyclic_layout {
     if (rank >= drawn()) return 0;
     return ((drawn() - rank - 1) / share.ranks + 1) / share.micro_batch_size;
   }
-  /// The sample in row `row` of batch `batch` of a rank's epoch.
+  /// The sample that a rank has in row `row` of its batch `batch` in an epoch.
   std::int64_t sample(const drawn_order& order, std::int64_t rank, std::int64_t batch,
                       std::int64_t row) const noexcept {
     if (sharded) return rank * drawn() + order[batch * share.micro_batch_size + row];

@@ -42,8 +42,8 @@ inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents
 MILLRACE_EXPORT void append_pieces(const index_columns& columns, const packed_part& part,
                                    std::vector<piece>& pieces);
 
-/// Fills in the text of a row, [seq_len]. The padding is `pad`, or 0 if T cannot represent `pad`
-/// (as in `gather`).
+/// Fills `out`, [seq_len], with the text of a row. The padding is `pad`, or 0 if T cannot represent
+/// `pad` (as in `gather`).
 ///
 /// @param pieces  scratch
 /// @throws format_error, config_error  as for `gather` and `append_pieces`.
@@ -52,13 +52,13 @@ void gather_packed(const indexed_dataset& data, std::span<const packed_part> par
                    std::int64_t pad_documents_to, std::span<T> out, std::vector<piece>& pieces,
                    std::int64_t pad = -1);
 
-/// Fills in the boundaries of the padded parts, [seq_len + 1], as in `fill_cu_seqlens`.
+/// Fills `out`, [seq_len + 1], with the boundaries of the padded parts, as in `fill_cu_seqlens`.
 MILLRACE_EXPORT cu_seqlens_size fill_packed_cu_seqlens(std::span<const packed_part> parts,
                                                        std::int64_t seq_len,
                                                        std::int64_t pad_documents_to,
                                                        std::span<std::int32_t> out);
 
-/// Fills in the fields of a row, [seq_len] each, from its text.
+/// Fills in the fields of a row from its text. Each field has seq_len entries.
 /// @pre !options.extra_token
 template <class Token, class Id>
 void fill_packed_fields(std::span<const Token> text, std::span<const packed_part> parts,
