@@ -164,7 +164,7 @@ dataset::split_part part_of(const command_line& line, const std::string& help) {
   throw misuse("--part '" + said + "': expected train, valid or test", help);
 }
 
-/// @param samples  samples of the part that the run serves; other parts do not affect the run
+/// @param samples  number of samples for the part that the run serves; other parts do not matter
 dataset::megatron_run megatron_of(const command_line& line, const dataset::data_blends& data,
                                   const dataset::gpt_request& request,
                                   std::optional<std::int64_t> samples, const std::string& help) {

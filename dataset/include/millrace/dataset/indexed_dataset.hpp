@@ -336,7 +336,7 @@ MILLRACE_EXPORT void check_prefix(const std::filesystem::path& prefix);
 /// the files: the mapping keeps the old index alive, so a new file cannot have the same identity.
 ///
 /// @throws io_error  the index was replaced in every attempt (ESTALE), the index cannot be mapped,
-///                   or `map_bin` throws it.
+///                   or `map_bin` throws an io_error.
 template <class MapBin>
 io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& map_bin) {
   constexpr int attempts = 10;

@@ -76,7 +76,7 @@ class MILLRACE_EXPORT megatron_run : public run {
   /// @param most_open  maximum number of open datasets and caches; does not affect the order
   /// @throws config_error  the split gives the part no data; the plan has several datasets that are
   ///                       not blended; a cache is missing or damaged; the cached blend differs; or
-  ///                       `plan_gpt_index` or `blend_recipe` throws it
+  ///                       as `plan_gpt_index` and `blend_recipe`
   /// @throws io_error, format_error  a dataset cannot be read
   static megatron_run build(const part_plan& plan, gpt_request request,
                             const std::optional<std::string>& split, int threads = 1,

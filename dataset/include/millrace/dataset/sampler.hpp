@@ -171,8 +171,8 @@ class MILLRACE_EXPORT sampler {
 
   /// Micro-batch t of a rank, counted from `consumed_samples`.
   ///
-  /// @param positions  replaced by the positions of its rows; a short last micro-batch has fewer
-  ///                   than batch_size rows, or none
+  /// @param positions  replaced by the positions of the micro-batch's rows; a short last
+  ///                   micro-batch has fewer than batch_size rows, or none
   /// @pre 0 <= t < count(), 0 <= rank < world_size
   batch_number batch(std::int64_t t, std::int64_t rank, std::vector<std::int64_t>& positions) const;
 

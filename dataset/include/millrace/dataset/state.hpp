@@ -150,7 +150,7 @@ MILLRACE_EXPORT std::string write_state(const run_state& state);
 /// Checks each option on its own. Whatever depends on the data or on other options is checked when
 /// the order is created.
 ///
-/// @throws config_error  an option is out of range; the message names it as in the JSON.
+/// @throws config_error  an option is out of range; the message names the option as in the JSON.
 MILLRACE_EXPORT void check(const run_state& state);
 
 /// Parses a state that `write_state` or a person wrote. Missing options get their defaults.

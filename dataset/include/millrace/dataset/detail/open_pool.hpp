@@ -25,8 +25,8 @@ class open_pool {
   using pointer = std::shared_ptr<const T>;
   using open_function = std::function<pointer(std::int64_t source)>;
 
-  /// @param open       opens a source; called from any thread, but by only one thread at a time per
-  ///                   source
+  /// @param open       opens a source; any thread may call it, but never two threads at once for
+  ///                   the same source
   /// @param most_open  maximum number of sources that are kept open
   /// @throws config_error  `most_open` is below 1.
   open_pool(std::int64_t size, open_function open, std::size_t most_open)

@@ -170,7 +170,7 @@ class MILLRACE_EXPORT index_columns {
   }
 
  private:
-  /// @throws io_error, format_error  the file is not mapped, and the read failed or the file ended.
+  /// @throws io_error, format_error  without a mapping: the read failed, or the file ended.
   template <class T>
   T entry(std::uint64_t offset) const {
     T value{};

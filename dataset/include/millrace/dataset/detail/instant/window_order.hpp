@@ -90,8 +90,7 @@ class window_order {
  public:
   /// @param name         the source's name; with the seed, it determines the random numbers
   /// @param token_count  tokens in the stored stream
-  /// @throws config_error  `seq_len` is below 1, or the stream has less than one window or more
-  ///                       than 2^62.
+  /// @throws config_error  `seq_len` is below 1, or the stream does not have 1 to 2^62 windows.
   window_order(std::string_view name, std::int64_t token_count, std::int64_t seq_len,
                std::uint64_t seed)
       : window_order(order_hash(shuffle_of::windows, seed, name_hash(name)),

@@ -58,8 +58,8 @@ class MILLRACE_EXPORT edited_stream {
   /// @param positions_of    positions_of(edit) returns all positions of the run whose samples
   ///                        contain any part of the blocked documents, as ranges in any order
   /// @throws config_error   an edit is inconsistent, names a step that begins after
-  ///                        `most_positions`, or replays at a position that the run had passed when
-  ///                        `since` samples had been served.
+  ///                        `most_positions`, or has a replay that comes too late: after `since`
+  ///                        samples, the run has already passed `at`.
   template <class FirstPosition, class PositionsOf>
   requires std::invocable<const FirstPosition&, std::int64_t> &&
       std::invocable<const PositionsOf&, const edit&>

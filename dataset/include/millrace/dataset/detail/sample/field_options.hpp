@@ -30,10 +30,11 @@ struct field_options {
 /// label 0, no loss.
 ///
 /// @param pad              the tokenizer's pad id, or nullopt if it has none. Megatron
-///                         distinguishes two kinds of tokenizers without a pad id, and for one of
-///                         them it fails when it has to pad; here, both kinds give -1.
-/// @param special_tokens   all special tokens except pad if the tokenizer lists them, otherwise eos
-///                         and eod
+///                         distinguishes two kinds of tokenizers without a pad id. With one of
+///                         these kinds, Megatron fails when it has to pad. Here, both kinds give
+///                         -1.
+/// @param special_tokens   all special tokens except the pad token. If the tokenizer does not list
+///                         its special tokens: eos and eod
 /// @param allow_ambiguous  if true, uses the tokenizer's pad id even if it is also the id of a
 ///                         special token; labels with this id then get no loss
 inline std::int64_t pad_id(std::optional<std::int64_t> pad,
