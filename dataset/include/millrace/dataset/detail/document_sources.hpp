@@ -52,8 +52,8 @@ class MILLRACE_EXPORT document_sources {
   template <class Look>
   void for_each(Look&& look) const;
 
-  /// For messages: returns the byte offset, in the `.src`, of the directory entry for the group of
-  /// documents that contains `document`.
+  /// For messages: returns the byte of the `.src` at which a directory entry begins. This is the
+  /// entry of the group of documents that contains `document`.
   /// @pre 0 <= document < document_count() of the dataset
   std::uint64_t offset_of(std::int64_t document) const noexcept {
     return view_.directory_offset(static_cast<std::uint64_t>(document) /

@@ -20,7 +20,7 @@ using part_blends = std::array<std::optional<blend_list>, 3>;
 /// "valid" and "test". Each value is null, a string of words, or an array of words. In an array,
 /// weights may be numbers.
 ///
-/// @param option  as for `parse_blend_list`; messages add the key to it
+/// @param option  as for `parse_blend_list`; messages show it together with the key
 /// @throws format_error  the text is not JSON
 /// @throws config_error  a key is missing, a value has another type, or its words are not a blend
 MILLRACE_EXPORT part_blends read_part_blends(std::string_view json, std::string_view option);
