@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies a normalizer and a pre-tokenizer to texts from stdin, for the scripts of property/. The
-// input is a sequence of requests. Sizes and counts are little-endian uint32.
+// input is a sequence of requests; each gets one answer. Sizes and counts are little-endian uint32,
+// and each size precedes its bytes.
 //
-// Request: size and bytes of {"normalizer": ..., "pre_tokenizer": ...}; number of texts; size and
-//          bytes of each text
-// Answer:  if the components are valid: 0, then for each text the number of its pieces, and the
-//          size and bytes of each piece. Without a pre-tokenizer, the normalized text is the only
-//          piece. If a text cannot be encoded, its number of pieces is 0xFFFFFFFF, and no pieces
-//          follow.
-//          If a component is invalid: 1, then size and bytes of the error message
+// Request:  {"normalizer": ..., "pre_tokenizer": ...} (size, bytes); the number of texts; each text
+//           (size, bytes)
+// Answer if both components are valid: 0; then, for each text, the number of its pieces and each
+//           piece (size, bytes). Without a pre-tokenizer, the normalized text is the only piece. If
+//           a text cannot be encoded, 0xFFFFFFFF replaces its number of pieces, without pieces.
+// Answer if a component is invalid: 1; then the error message (size, bytes)
 #include <cstdint>
 #include <exception>
 #include <iostream>

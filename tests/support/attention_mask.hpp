@@ -8,8 +8,9 @@
 
 namespace millrace::test {
 
-/// Megatron's attention mask: which tokens of a sample each token may attend to. The loader gives a
-/// trainer `cu_seqlens` or positions instead of a mask; tests compare these with this mask.
+/// Megatron's attention mask: it defines, for each token of a sample, the tokens that it may attend
+/// to. The loader gives a trainer `cu_seqlens` or position ids instead of a mask. Tests compare
+/// both with this mask.
 class attention_mask {
  public:
   /// A causal mask: each token sees itself and all tokens before it.
@@ -28,8 +29,8 @@ class attention_mask {
     return mask;
   }
 
-  /// A mask in which each entry of `cu_seqlens` separates two documents: no token sees a token on
-  /// the other side of the entry. The entries ascend from 0 to seq_len.
+  /// A mask in which each entry of `cu_seqlens` separates two documents, so that no token sees a
+  /// token of another document. The entries ascend from 0 to the sequence length.
   static attention_mask by_cu_seqlens(std::span<const std::int32_t> cu_seqlens) {
     attention_mask mask(cu_seqlens.back());
     for (std::size_t d = 0; d + 1 < cu_seqlens.size(); ++d) {
@@ -48,7 +49,7 @@ class attention_mask {
   }
 
  private:
-  std::vector<std::int64_t> starts_;  // [seq_len]: the first token that each token sees
+  std::vector<std::int64_t> starts_;  // [seq_len]: index of the first token that each token sees
 };
 
 }  // namespace millrace::test

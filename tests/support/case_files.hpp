@@ -16,7 +16,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Returns the numbers in `text`. Any character that is not a digit separates numbers.
+/// Returns the numbers in `text`. Every character that is not a digit acts as a separator.
 inline std::vector<std::int32_t> numbers_in(std::string text) {
   for (char& c : text) {
     if (c < '0' || c > '9') c = ' ';

@@ -10,13 +10,13 @@
 
 namespace millrace::test {
 
-/// Builds a charsmap that replaces each text with its replacement, in the format of SentencePiece
-/// models: a double array in which each node has a block of 256 units for its children.
+/// Builds a charsmap that replaces each key of `rules` with its value. The format is that of
+/// SentencePiece models: a double array. Here, each node has a block of 256 units for its children.
 ///
-/// @pre there are few rules; no text is empty
+/// @pre there are few rules; no key is empty
 inline std::string charsmap_of(const std::map<std::string, std::string>& rules) {
   constexpr std::uint32_t block = 256;
-  std::map<std::string, std::uint32_t> nodes{{"", 0}};  // prefix of a text -> index of its node
+  std::map<std::string, std::uint32_t> nodes{{"", 0}};  // prefix of a key -> index of its node
   std::vector<std::uint32_t> units(2 * block);
   units[0] = block << 10;
   std::string replacements;

@@ -13,7 +13,7 @@
 /// limits, signals and dropped privileges.
 namespace millrace::test {
 
-/// Exit status of a child if this machine does not let the test cause the fault.
+/// Exit status of a child that cannot cause the fault on this machine.
 inline constexpr int cannot_try = 77;
 
 /// Runs `f` in a child process, so that its limits and signals affect only the child.
@@ -40,15 +40,15 @@ inline int in_child(const std::function<int()>& f) {
 }
 
 /// Makes file permissions apply to this process and to the programs that it executes, even if it
-/// runs as root. Drops only the capabilities that override permissions and keeps the user id, so
-/// files need no new owner. Call it only in a child. It only makes system calls, as required in the
-/// child of a process with threads.
+/// runs as root. To do so, it drops only the capabilities that override permissions. The user id
+/// does not change, so root's files stay accessible. Call this function only in a child process.
+/// The child of a process with threads may call it, because it only makes system calls.
 ///
 /// @return whether it succeeded; in some containers, root may not drop capabilities
 inline bool become_ordinary_user() noexcept {
   if (::geteuid() != 0) return true;
   for (const int right : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {
-    // Without this, execve would restore the capability.
+    // Without this call, execve would restore the capability.
     if (::prctl(PR_CAPBSET_READ, right, 0, 0, 0) == 1 &&
         ::prctl(PR_CAPBSET_DROP, right, 0, 0, 0) != 0)
       return false;

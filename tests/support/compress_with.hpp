@@ -11,11 +11,11 @@
 
 namespace millrace::test {
 
-/// Compresses a text with a program, e.g. compress_with({"xz", "-6"}, text). The program is called
-/// with `-c` and a file name.
+/// Compresses a text with a program, e.g. `compress_with({"xz", "-6"}, text)`. Passes `-c` and a
+/// file name to the program as its last arguments.
 ///
-/// @throws std::runtime_error  the program failed, or is not installed (scripts/setup --dev
-///         installs it).
+/// @throws std::runtime_error  the program fails or is not installed (scripts/setup --dev installs
+///         it).
 inline std::string compress_with(const std::vector<std::string>& program, std::string_view text) {
   const temp_folder folder;
   write_text(folder / "text", text);

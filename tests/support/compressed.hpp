@@ -12,8 +12,8 @@
 #include <boost/iostreams/filter/zlib.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
 
-/// Builds compressed files piece by piece. The headers and checksums of gzip are written as RFC
-/// 1952 defines them, without the library that the reader uses.
+/// Builds compressed files piece by piece. Writes the headers and checksums of gzip as RFC 1952
+/// defines them, without the library that the reader uses.
 namespace millrace::test {
 
 inline std::uint32_t crc32(std::string_view text) {
@@ -52,7 +52,7 @@ struct gzip_header {
   bool checksum = false;
 };
 
-/// Returns one gzip member with the compressed `text`.
+/// Returns one gzip member that contains `text` in compressed form.
 inline std::string gzip(std::string_view text, const gzip_header& header = {}) {
   int flags = header.checksum ? 2 : 0;
   if (!header.extra.empty()) flags |= 4;
@@ -75,7 +75,7 @@ inline std::string gzip(std::string_view text, const gzip_header& header = {}) {
   return out;
 }
 
-/// Returns one zstd frame with a checksum, such as the zstd program writes.
+/// Returns one zstd frame with a checksum, as the zstd program writes it.
 inline std::string zstd(std::string_view text) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);

@@ -18,7 +18,7 @@
 /// Writes files with given bytes and reads them through a `byte_source`.
 namespace millrace::test {
 
-// Returns a text that repeats itself in part, so that its compressed form has all kinds of deflate
+// Returns a text with some repetition. Its compressed form therefore has all kinds of deflate
 // blocks and zstd literals.
 inline std::string some_text(std::size_t size, unsigned seed = 7) {
   std::mt19937 random(seed);

@@ -7,16 +7,16 @@
 
 namespace millrace::test {
 
-/// Returns the places in a whole row of the tokens of a context-parallel rank, in the rank's order.
-/// Follows the kernel of Transformer Engine (`thd_get_partitioned_indices`): for each token of the
-/// rank, it finds the document and the place in it. Megatron cuts a row that is not packed like a
-/// single document.
+/// Returns the places of a context-parallel rank's tokens in the whole row, in the order in which
+/// the rank holds them. Like the kernel of Transformer Engine (`thd_get_partitioned_indices`), it
+/// first finds the document of each token and then the place in this document. A row that is not
+/// packed counts as a single document, as in Megatron.
 ///
-/// @param ends  the ends of the documents of the whole row, in order
+/// @param ends  end of each document in the whole row, ascending
 inline std::vector<std::int64_t> places_of_rank(const std::vector<std::int64_t>& ends,
                                                 std::int64_t cp, std::int64_t rank) {
   std::vector<std::int64_t> places;
-  std::int64_t begin = 0;  // of the document, in the whole row
+  std::int64_t begin = 0;  // start of the current document in the whole row
   std::size_t d = 0;
   for (std::int64_t token = 0; token < ends.back() / cp; ++token) {
     while (token >= ends[d] / cp) begin = ends[d++];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converts JSON arrays to JSON lines as preprocess_data does, for tests that compare the lines with
-// those of another program:
+// Converts JSON arrays to JSON lines as preprocess_data does. Tests compare the lines with those of
+// another program.
 //
 //   convert_arrays STEP < TEXTS
 //
-// Each text is given as its size (four bytes, little-endian), followed by its bytes. The program
-// reads at most STEP bytes at a time. It writes the lines of each text in the same format, or four
-// bytes 0xFF if the text is invalid.
+// Each text in TEXTS is given as its size (four bytes, little-endian), followed by its bytes. The
+// program reads at most STEP bytes at a time. For each text, it writes the JSON lines in the same
+// form (size, bytes). If a text is invalid, it writes four bytes 0xFF instead.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -22,12 +22,12 @@
 
 namespace millrace::test {
 
-/// Counts and checksums of the ids that a tokenizer gives for a corpus.
+/// The number of documents and tokens of an encoded corpus, and checksums of its ids.
 struct token_stream {
   std::int64_t docs = 0;
   std::int64_t tokens = 0;
   std::string ids_md5;      ///< MD5 of all ids as little-endian uint32
-  std::string lengths_md5;  ///< MD5 of the number of ids of each document, as little-endian int32
+  std::string lengths_md5;  ///< MD5 of the documents' numbers of ids, as little-endian int32
 
   bool operator==(const token_stream&) const = default;
 };
@@ -37,8 +37,8 @@ inline void PrintTo(const token_stream& stream, std::ostream* out) {
        << ", lengths " << stream.lengths_md5;
 }
 
-/// Encodes the texts under the key "text" in a gzip-compressed file of JSON lines.
-/// @param prepare  changes a line before it is parsed; null: no change
+/// Encodes the values of the key "text" in a gzip-compressed file of JSON lines.
+/// @param prepare  changes each line before it is parsed; null: no change
 inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
                                   const std::filesystem::path& jsonl_gz,
                                   std::string (*prepare)(std::string line) = nullptr) {
@@ -64,7 +64,7 @@ inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
   return stream;
 }
 
-/// Returns the file of a tokenizer, relative to the folder of golden files.
+/// Returns the path of a tokenizer's file, relative to the folder of golden files.
 inline std::filesystem::path golden_file(const std::filesystem::path& shared,
                                          std::string_view tokenizer) {
   simdjson::dom::parser parser;
@@ -72,7 +72,7 @@ inline std::filesystem::path golden_file(const std::filesystem::path& shared,
   return std::string(std::string_view(all["tokenizers"][tokenizer]["file"]));
 }
 
-/// Returns the result of the reference tokenizer, from the golden files.
+/// Returns the result that the golden files hold for the reference tokenizer.
 inline token_stream expected_stream(const std::filesystem::path& shared, std::string_view tokenizer,
                                     std::string_view corpus) {
   simdjson::dom::parser parser;

@@ -101,7 +101,7 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
   served_case& c = drawn.config;
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
   const std::int64_t whole = drawn.run->end();
-  const std::int64_t end = std::min<std::int64_t>(whole, 160);  // an endless run: 160
+  const std::int64_t end = std::min<std::int64_t>(whole, 160);  // a run can be endless
   if (whole == no_end) c.most_batches = end / c.width() + 1;
   if (c.sampler == loader::sampler_type::cyclic) {
     const std::int64_t per_pass = std::max<std::int64_t>(1, whole / c.width());
@@ -128,7 +128,7 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
   std::int64_t left = 0;
   try {
     left = samples();
-  } catch (const config_error&) {  // an edit was made after its replay had ended
+  } catch (const config_error&) {  // `since` of an edit is after the end of its replay
     for (case_edit& each : c.edits) each.change.since = 0;
     left = samples();
   }
@@ -141,7 +141,7 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
 
 }  // namespace detail
 
-/// Draws a case that a loader accepts. Draws again if no run can be built for a case.
+/// Draws cases until it finds one whose run can be built and which a loader accepts.
 ///
 /// @param order  order of the case
 inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order) {
@@ -181,7 +181,7 @@ inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order
       if (end < c.width() || (end > 2000 && c.samples >= 0)) continue;
       detail::draw_place(random, *drawn);
       return drawn;
-    } catch (const config_error&) {  // e.g. the part of the split has no sample
+    } catch (const config_error&) {  // e.g. this part of the split has no samples
       continue;
     }
   }

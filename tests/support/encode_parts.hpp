@@ -17,15 +17,15 @@
 /// ids.
 namespace millrace::test {
 
-/// Encodes each text in as many parts as possible.
+/// Cuts each text into as many parts as possible and encodes the parts one after another.
 class part_encoder {
  public:
   explicit part_encoder(const tokenizer::tokenizer& tokenizer) : tokenizer_(tokenizer) {
     for (auto& each : encoders_) each = tokenizer.make_encoder();
   }
 
-  /// Returns the ids of `text`. Each prefix that is passed to tokenizer::last_cut has at least
-  /// `least` bytes.
+  /// Returns the ids of `text`. Asks `tokenizer::last_cut` only about prefixes of at least `least`
+  /// bytes.
   std::vector<std::int32_t> encode(std::string_view text, std::size_t least) {
     tokenizer::id_buffer ids;
     bool first = true;
@@ -59,7 +59,8 @@ class part_encoder {
     return 0;
   }
 
-  // Uses another encoder for each part, if the tokenizer allows it.
+  // Returns an encoder for the next part. If the tokenizer does not require all parts to go to the
+  // same encoder, this is not the encoder of the previous part.
   tokenizer::encoder& encoder() {
     if (!tokenizer_.parts_in_order()) next_ = (next_ + 1) % encoders_.size();
     return *encoders_[next_];

@@ -12,12 +12,12 @@
 #include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/formats/sum.hpp>
 
-/// Encodes whole sidecars (the `.sum` and `.src` files of a dataset) in memory. The programs, in
-/// contrast, write sidecars piece by piece.
+/// Encodes whole sidecars (the `.sum` and `.src` files of a dataset) in memory. The programs of
+/// millrace write them piece by piece instead.
 namespace millrace::test {
 
 /// Encodes a whole `.sum`.
-/// @pre the numbers of blocks match the sizes.
+/// @pre the number of block checksums of each file matches the size of that file
 inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
                                          std::span<const std::uint32_t> bin_blocks,
                                          std::uint64_t idx_bytes,
@@ -34,8 +34,8 @@ inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
 }
 
 /// Encodes a whole `.src`.
-/// @pre as for src_encoder::append; in a valid `.src`, the input of each place is an index into
-///         `names`
+/// @pre the preconditions of `src_encoder::append` hold. For a valid `.src`, the `input` of each
+/// place must be an index into `names`.
 inline std::vector<std::byte> encode_src(std::span<const formats::source_place> places,
                                          std::span<const std::string> names) {
   formats::src_encoder encoder;

@@ -113,7 +113,7 @@ void operator delete[](void* p, const std::nothrow_t&) noexcept {
   std::free(p);
 }
 
-// The loader allocates batches with this function.
+// The loader allocates the memory of batches with this function.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   return allocate(bytes, std::max(alignment, 2 * alignof(std::max_align_t)));
 }

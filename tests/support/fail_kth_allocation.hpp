@@ -6,27 +6,28 @@
 #include <limits>
 
 /// Makes allocations of this process fail: `operator new` throws `std::bad_alloc`, and
-/// `aligned_alloc` returns null. Programs that use it compile fail_kth_allocation.cpp, which
-/// replaces both functions. `malloc` is not replaced, so allocations of the C library succeed.
+/// `aligned_alloc` returns null. A program that includes this header must also compile
+/// fail_kth_allocation.cpp, which replaces both functions. `malloc` is not replaced, so allocations
+/// of the C library succeed.
 namespace millrace::test {
 
 struct fail_kth_allocation {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
   std::int64_t k = never;       ///< index of the first allocation that fails, counted from 1
-  std::int64_t failures = 1;    ///< number of allocations that fail, in a row
+  std::int64_t failures = 1;    ///< number of consecutive allocations that fail
   std::size_t least_bytes = 1;  ///< allocations of fewer bytes are not counted
 };
 
-/// Starts counting allocations at 0. No other thread may allocate during this call.
+/// Applies `what` and restarts the count of allocations at 0. No other thread may allocate during
+/// this call.
 void arm(const fail_kth_allocation& what) noexcept;
 
 /// Lets allocations succeed again.
 /// @return number of allocations counted since arm()
 std::int64_t disarm() noexcept;
 
-/// While an object of this class exists, allocations of the thread that created it succeed and are
-/// not counted.
+/// While an object of this class exists, all allocations of its thread succeed and are not counted.
 class exempt_allocations {
  public:
   exempt_allocations() noexcept;

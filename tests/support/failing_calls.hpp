@@ -24,7 +24,7 @@ inline constexpr const char* calls_cannot_fail =
 
 struct failing_result {
   program_result result;
-  bool struck = false;  ///< at least one call got the fault
+  bool struck = false;  ///< whether at least one call failed as planned
 };
 
 /// @param folder  only calls on files in this folder are counted

@@ -3,7 +3,7 @@
 /// machine without a GPU. This library reads files with ordinary reads. Environment variables
 /// control it:
 ///
-///   FAKE_CUDA     number of devices (default: 1), or "broken": cuInit fails
+///   FAKE_CUDA     number of devices (default: 1), or "broken", which makes cuInit fail
 ///   FAKE_CUFILE   a list of these words:
 ///                 no_start    the driver does not open
 ///                 no_handles  no file can be registered

@@ -16,8 +16,8 @@ namespace {
 
 using namespace millrace::test;  // NOLINT: this file is theirs
 
-// Reads at most `longest_read` bytes. Like this function, the kernel may return fewer bytes than
-// requested.
+// Reads at most `longest_read` bytes, and possibly fewer than requested. The kernel may do this,
+// too.
 ::ssize_t short_read(int fd, const ::iovec* parts, int count, off_t offset, int flags) {
   std::vector<::iovec> fewer;
   std::size_t left = longest_read;
@@ -70,8 +70,7 @@ int fstatfs(int fd, struct statfs* status) {
 
 int statfs(const char* path, struct statfs* status) {
   const auto result = static_cast<int>(::syscall(SYS_statfs, path, status));
-  // Report the pretended type even if the path does not exist. In that case, the kernel reports
-  // nothing.
+  // Report the pretended type even if the path does not exist and the kernel reports an error.
   if (pretended_magic != 0) status->f_type = pretended_magic;
   return pretended_magic != 0 ? 0 : result;
 }

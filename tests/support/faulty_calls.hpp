@@ -8,19 +8,19 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Simulates faults of system calls that the kernel cannot produce on demand. In the programs that
-/// link faulty_calls.cpp, its functions replace those of libc. While no fault is set, they pass all
-/// calls on to the kernel.
+/// Simulates faults of system calls that the kernel cannot produce on demand. The functions in
+/// faulty_calls.cpp replace those of libc in each program that links the file. While no fault is
+/// set, they pass all calls to the kernel.
 namespace millrace::test {
 
-/// Selects the calls of one kind that fail, and their error code.
+/// Selects which calls of one kind fail, and with which error code.
 struct call_fault {
   std::atomic<int> code{0};     ///< errno; 0: no fault
-  std::atomic<int> passing{0};  ///< number of calls that succeed first
-  std::atomic<int> failing{0};  ///< number of calls after these that fail
-  std::atomic<int> failed{0};   ///< number of calls that have failed
+  std::atomic<int> passing{0};  ///< number of calls that still succeed before the first failure
+  std::atomic<int> failing{0};  ///< number of calls that still fail after the `passing` ones
+  std::atomic<int> failed{0};   ///< number of calls that have failed so far
 
-  /// Counts a call and returns whether it must fail.
+  /// Counts one call. Returns whether the call must fail.
   bool strikes() noexcept {
     if (code == 0) return false;
     if (passing.load() > 0 && passing.fetch_sub(1) > 0) return false;
@@ -35,9 +35,9 @@ inline call_fault read_fault;  ///< for preadv2 without RWF_NOWAIT
 inline call_fault map_fault;   ///< for mmap of files
 inline call_fault flock_fault;
 inline std::atomic<int> nowait_code{
-    0};  ///< for preadv2 with RWF_NOWAIT; 0: no fault; -1: it reads nothing
+    0};  ///< for preadv2 with RWF_NOWAIT; 0: no fault; -1: preadv2 reads no bytes
 inline std::atomic<std::size_t> longest_read{SIZE_MAX};
-inline std::atomic<std::int64_t> pretended_magic{0};  ///< type of all file systems; 0: the real one
+inline std::atomic<std::int64_t> pretended_magic{0};  ///< type of file systems; 0: the real one
 
 /// Sets a fault for the current scope. At the end of the scope, clears all faults of all kinds.
 class fault_scope {

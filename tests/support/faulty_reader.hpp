@@ -11,8 +11,8 @@
 
 namespace millrace::test {
 
-/// Wraps a reader. Calls `before(n)` before the n-th gather, with n counted from 0. `before` may
-/// throw, wait or count.
+/// Wraps a reader and calls `before(n)` before its n-th gather, counted from 0. `before` may throw,
+/// wait or count.
 class faulty_reader final : public loader::range_reader {
  public:
   faulty_reader(std::unique_ptr<loader::range_reader> reader,

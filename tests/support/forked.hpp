@@ -13,8 +13,9 @@
 
 namespace millrace::test {
 
-/// Runs `act` in a process forked from this one, and returns what it returned, "threw ...", or
-/// "hung". The child leaves without running destructors of its own.
+/// Runs `act` in a forked child process. Returns the result of `act`, or "threw " and the message
+/// of its exception, or "hung" after 20 seconds, or "killed by a signal". The child exits without
+/// running destructors of this process.
 inline std::string in_forked_child(const std::function<std::string()>& act) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";

@@ -7,8 +7,8 @@
 
 namespace millrace::test {
 
-/// Decodes pairs of hexadecimal digits to bytes. Words are encoded in hexadecimal because they may
-/// contain any bytes, even the separators between the words of a line.
+/// Decodes a word that is written as pairs of hexadecimal digits. Hexadecimal is needed because a
+/// word may contain any byte, even the separator between words.
 inline std::string word_of(const std::string& hex) {
   std::string word;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {

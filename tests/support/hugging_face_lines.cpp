@@ -4,16 +4,16 @@
 //   hugging_face_lines
 //
 // in:  for each tokenizer, a line "FILE_OR_FOLDER\tSPECIALS\tIN_TEXT\tTEXTS\n":
-//        FILE_OR_FOLDER  tokenizer.json, its folder, or a vocab.txt of BERT (*.uncased.txt:
-//                        lower case)
+//        FILE_OR_FOLDER  tokenizer.json, its folder, or a vocab.txt of BERT. The name
+//                        *.uncased.txt selects lower case.
 //        SPECIALS        yes or no: whether to add special tokens
 //        IN_TEXT         allow, text or error: how to treat special tokens in texts
 //        TEXTS           number of texts
 //      Then for each text, its size in bytes as a little-endian uint32, and the text (UTF-8).
-// out: for each tokenizer, a line "ok VOCAB_SIZE EOD\n" (EOD is -1 if there is none) or
+// out: for each tokenizer, a line "ok VOCAB_SIZE EOD\n" (EOD is -1 if there is no such token) or
 //      "refused MESSAGE\n". After "ok", for each text: the number of its ids as uint32, the ids,
 //      the size of the decoded text as uint32, and the decoded text. If a text cannot be encoded,
-//      only the number 2^32 - 1 and the size 0.
+//      the program writes only 2^32 - 1 as the number and 0 as the size.
 #include <cstdint>
 #include <iostream>
 #include <sstream>

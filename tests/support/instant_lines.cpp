@@ -3,12 +3,13 @@
 // Computes the instant order for scripts. Each line of stdin is a question. The answer is a line of
 // stdout.
 //
-//   window SEED NAME TOKENS SEQ_LEN K     -> epoch, window and first token of sample K; then K,
-//                                            computed back from the epoch and the window
-//   permute WHAT SEED NAME EPOCH N I      -> the permuted index of I among N; then I, computed back
+//   window SEED NAME TOKENS SEQ_LEN K     -> epoch, window and first token of sample K; then K
+//                                            again, computed from the epoch and the window
+//   permute WHAT SEED NAME EPOCH N I      -> the permuted index of I among N; then I again,
+//                                            computed from the permuted index
 //   order SEED NAME EPOCH N               -> the permuted indices of 0, 1, ... N-1
-//   blend LENGTH WEIGHT ...               -> the period, the number of slots of each source in a
-//                                            period, and the sources of the first LENGTH slots
+//   blend LENGTH WEIGHT ...               -> the period; the number of slots of each source in a
+//                                            period; the sources of the first LENGTH slots
 
 #include <cstdint>
 #include <exception>

@@ -5,8 +5,8 @@
 
 namespace millrace::test {
 
-/// All instruction sets for which the tokenizers have code. `can_run` returns whether this machine
-/// has a given set.
+/// All instruction sets for which the tokenizers have code. Before a test uses a set, it must check
+/// with `can_run` that this machine supports it.
 inline constexpr tokenizer::detail::instruction_set instruction_sets[] = {
     tokenizer::detail::instruction_set::portable, tokenizer::detail::instruction_set::avx2,
     tokenizer::detail::instruction_set::avx512};

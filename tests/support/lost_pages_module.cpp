@@ -9,18 +9,18 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/detail/io/sigbus_guard.hpp>
 
-// Loses pages in a process of Python, which loads this library
-// (tests/fault/python_faulthandler.py).
+// Loses pages of mapped files in a Python process, which loads this library. See
+// tests/fault/python_faulthandler.py.
 
 namespace {
 
 constexpr std::size_t page = 4096;
 
-/// More thread-local bytes than the static CUDA runtime has. They do not fit into what libc has
-/// for shared objects whose variables must be at a fixed place of each thread.
+/// These are more thread-local bytes than the static CUDA runtime has. They do not fit into the
+/// space that libc reserves for shared objects whose thread-local variables need a fixed offset.
 thread_local std::array<char, 8192> of_thread{};
 
-/// A file of two pages, mapped, of which the second one is lost.
+/// Maps a file of two pages and then truncates the file, so that the second page is lost.
 millrace::io::file_mapping half_lost(const char* path) {
   std::ofstream(path) << std::string(2 * page, 'a');
   millrace::io::file_mapping map(path);
@@ -30,7 +30,8 @@ millrace::io::file_mapping half_lost(const char* path) {
 
 }  // namespace
 
-/// The number of pages copied from such a file: 1 if the loss of the second one was noticed.
+/// Copies both pages of a half-lost file. Returns the number of pages that were copied: 1 if the
+/// copy noticed the lost page.
 extern "C" MILLRACE_EXPORT int pages_copied(const char* path) {
   const millrace::io::file_mapping map = half_lost(path);
   const std::byte* const begin = map.bytes().data();
@@ -41,7 +42,7 @@ extern "C" MILLRACE_EXPORT int pages_copied(const char* path) {
   return static_cast<int>(copied);
 }
 
-/// 1 if the loss of a page of a watched mapping was noticed.
+/// Reads the lost page of a watched mapping. Returns 1 if the watch noticed the loss, otherwise 0.
 extern "C" MILLRACE_EXPORT int losses_noticed(const char* path) {
   const millrace::io::file_mapping map = half_lost(path);
   const millrace::dataset::lost_page_watch watch(map.bytes());
@@ -49,7 +50,7 @@ extern "C" MILLRACE_EXPORT int losses_noticed(const char* path) {
   return *lost == std::byte{0} && watch.has_lost() ? 1 : 0;
 }
 
-/// The thread-local bytes of this thread.
+/// Returns the address of the calling thread's thread-local bytes.
 extern "C" MILLRACE_EXPORT const char* thread_local_bytes() {
   return of_thread.data();
 }

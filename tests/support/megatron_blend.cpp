@@ -10,8 +10,8 @@
 //   randperm SEED N           MD5 of the permutation as int64
 //   float WORD                repr(float(WORD)) of Python, or null if Python raises ValueError
 //   data SIZE SIZE SIZE FLAG N WORD*N ...
-//                             the datasets of each part, and the blends. A dataset with prefix P
-//                             has len(P) * 7 samples per epoch
+//                             the datasets of each part and, for a blended part, its blend. A
+//                             dataset with prefix P has len(P) * 7 samples per epoch
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -55,8 +55,8 @@ std::string columns_md5(const blend_columns& columns) {
   return md5_of(columns.dataset_index) + md5_of(columns.dataset_sample_index);
 }
 
-/// Returns the MD5 of both columns. Runs every kernel that this processor supports, and returns
-/// "the kernels differ" if their results differ.
+/// Returns the MD5 of both columns of a greedy blend. Runs every kernel that this processor
+/// supports, and returns "the kernels differ" if their results differ.
 std::string blended(const std::vector<double>& weights, const std::vector<std::int64_t>& limits,
                     std::int64_t size, blend_rounding rounding) {
   blend_columns columns(size);
@@ -99,7 +99,7 @@ std::string randperm(std::span<const std::string> field) {
   return '"' + md5_of(order) + '"';
 }
 
-/// Returns the number of samples of a dataset, as the stub datasets of the script compute it.
+/// Returns the number of samples of a dataset, computed as in the stub datasets of the script.
 std::int64_t length_of(const planned_dataset& each) {
   const auto epoch = static_cast<std::int64_t>(each.prefix.size()) * 7;
   const std::int64_t wanted = each.num_samples.value_or(1);

@@ -7,9 +7,9 @@
 //
 // The fields of a case: FOLDER, three numbers of samples (- for one epoch), sequence length, seed,
 // extra token (0, 1), drop the last partial sample (0, 1), wide sample index (0, 1), wide shuffle
-// index (0, 1), threads, tokenizer as JSON, then the data flags, each as FLAG N WORD*N with words
-// in hexadecimal. The case requests the wide types, because datasets that need them would be too
-// large for a test.
+// index (0, 1), threads, tokenizer as JSON, then the data flags. Each data flag is FLAG N WORD*N,
+// with the words in hexadecimal. The fields for wide indexes force the wide types, because datasets
+// that need them would be too large for a test.
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -76,8 +76,8 @@ question question_of(const std::vector<std::string>& field) {
   return q;
 }
 
-/// Same as `prepare_gpt_cache`, but with wide index types. `prepare_gpt_cache` chooses these only
-/// for more tokens than a test can have.
+/// Same as `prepare_gpt_cache`, but can force wide index types. `prepare_gpt_cache` itself uses
+/// them only for datasets with more tokens than a test can have.
 std::optional<prepared_gpt_cache> prepare_wide(const question& q, const planned_dataset& each,
                                                split_part part) {
   const gpt_cache_options& o = q.options;
@@ -113,7 +113,7 @@ python_json of_dataset(const prepared_gpt_cache& one) {
   return out;
 }
 
-/// Returns some samples of a run that uses the caches.
+/// Returns some samples of a run that reads the caches.
 python_json shown_of(const question& q, const part_plan& plan, split_part part) {
   const gpt_cache_options& o = q.options;
   const gpt_request request{
@@ -166,7 +166,7 @@ python_json of_part(const question& q, const part_plan& plan, split_part part) {
   python_json shown = python_json::array();
   if (plan.blended || plan.datasets.size() == 1) {
     shown.push_back(shown_of(q, plan, part));
-  } else {  // several validation sets, with one run for each
+  } else {  // several validation sets, each with its own run
     for (const planned_dataset& each : plan.datasets) {
       shown.push_back(shown_of(q, {.datasets = {each}}, part));
     }

@@ -6,7 +6,8 @@
 // The fields of a case, separated by tabs: PREFIX, FOLDER, split (- for none), part (0 to 2),
 // sequence length, samples (- for one epoch), seed, extra token (0, 1), drop the last partial
 // sample (0, 1), wide sample index (0, 1), wide shuffle index (0, 1), threads, tokenizer as JSON.
-// The case requests the wide types, because datasets that need them would be too large for a test.
+// The fields for wide indexes force the wide types, because datasets that need them would be too
+// large for a test.
 #include <array>
 #include <cstdint>
 #include <exception>
@@ -46,7 +47,7 @@ void print_sample(const gpt_order& order, std::int64_t k) {
   }
   std::cout << "], \"with\": [";
   comma = "";
-  for (const piece& p : pieces) {  // prints the samples that contain the first token of this piece
+  for (const piece& p : pieces) {  // prints the samples that contain the piece's first token
     if (p.tokens == 0) continue;
     for (const std::int64_t other : order.samples_with(p.sequence, p.first)) {
       std::cout << comma << other;

@@ -11,21 +11,21 @@
 
 #include <millrace/dataset/detail/run/batch_steps.hpp>
 
-/// A model of Megatron's samplers. It follows their loops statement by statement and shares no code
-/// with the library. Reference: data_samplers.py in megatron/legacy/data, and
+/// A model of Megatron's samplers. It follows Megatron's loops statement by statement and shares no
+/// code with the library. Reference: data_samplers.py in megatron/legacy/data, and
 /// num_microbatches_calculator.py.
 namespace millrace::test {
 
 using index_batch = std::vector<std::int64_t>;
 
-/// Returns data[first : last] as Python does.
+/// Returns `data[first : last]` as Python computes it.
 inline index_batch python_slice(const index_batch& data, std::size_t first, std::size_t last) {
   index_batch slice;
   for (std::size_t i = first; i < last && i < data.size(); ++i) slice.push_back(data[i]);
   return slice;
 }
 
-/// Returns the batches of a rank, as MegatronPretrainingSampler.__iter__ does.
+/// Returns the batches that MegatronPretrainingSampler.__iter__ yields on a rank.
 inline std::vector<index_batch> megatron_single(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size, std::int64_t ranks,
@@ -45,8 +45,8 @@ inline std::vector<index_batch> megatron_single(std::int64_t total_samples,
   return yielded;
 }
 
-/// The loop of hybrid context parallelism. Each returned batch has all samples that the rank gets
-/// in one step, from all its micro-batches.
+/// Follows the loop of hybrid context parallelism. Each returned batch holds all samples that the
+/// rank gets in one step, over all micro-batches of the step.
 inline std::vector<index_batch> megatron_hybrid(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size,
@@ -71,7 +71,7 @@ inline std::vector<index_batch> megatron_hybrid(std::int64_t total_samples,
   return yielded;
 }
 
-/// Returns torch.randperm(n) on a CPU, with a generator seeded with `seed`. For small n only.
+/// Returns torch.randperm(n) on a CPU, for a generator with seed `seed`. Correct for small n only.
 inline index_batch naive_randperm(std::uint32_t seed, std::int64_t n) {
   std::mt19937 random(seed);
   index_batch a(static_cast<std::size_t>(n));
@@ -83,8 +83,7 @@ inline index_batch naive_randperm(std::uint32_t seed, std::int64_t n) {
   return a;
 }
 
-/// Returns the first `count` batches of MegatronPretrainingRandomSampler, which is iterated
-/// repeatedly.
+/// Iterates MegatronPretrainingRandomSampler repeatedly and returns the first `count` batches.
 ///
 /// @param epochs  if not null, receives the epoch of each batch
 inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
@@ -126,8 +125,8 @@ inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
   }
 }
 
-/// Returns the batches of MegatronFullValidationSampler, which is iterated repeatedly. Every rank
-/// gets as many batches as the first rank has in one pass.
+/// Iterates MegatronFullValidationSampler repeatedly and returns its batches. Every rank gets as
+/// many batches as rank 0 has in one pass.
 inline std::vector<index_batch> megatron_full_validation(std::int64_t total_samples,
                                                          std::int64_t ranks, std::int64_t rank) {
   std::vector<index_batch> yielded;
@@ -141,8 +140,8 @@ inline std::vector<index_batch> megatron_full_validation(std::int64_t total_samp
   }
 }
 
-/// Returns the global batch size after `consumed_samples`, computed as by
-/// RampupBatchsizeNumMicroBatchesCalculator.
+/// Returns the global batch size after `consumed_samples`, as
+/// RampupBatchsizeNumMicroBatchesCalculator computes it.
 inline std::int64_t megatron_global_batch(std::int64_t consumed_samples,
                                           std::int64_t global_batch_size,
                                           const std::optional<dataset::rampup_batch>& rampup) {

@@ -15,8 +15,8 @@
 /// Runs merge_datasets while faults occur.
 namespace millrace::test {
 
-/// Tasks write the parts to parts/, with all sidecars (P.meta, P.sum and so on). A merge writes the
-/// files out/whole.*.
+/// The tasks of preprocess_data write the parts to parts/, with all sidecars (P.meta, P.sum and so
+/// on). A merge writes the files out/whole.*.
 class merge_fault : public testing::Test {
  protected:
   merge_fault() : folder_(quick_folder()), random_(seed(55)) {
@@ -90,9 +90,9 @@ class merge_fault : public testing::Test {
     for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.at(name) == bytes) << name;
   }
 
-  // Expects that each file with a final name is complete: it equals the file of that name in
-  // `wanted` or in `old`. If there is an index, the tokens must be from the same set of files as
-  // the index.
+  // Expects that each file with a final name is complete: it must equal the file of that name in
+  // `wanted` or in `old`. If there is an index, the tokens must belong to the same set as the
+  // index.
   void expect_nothing_half(const file_set& wanted, const file_set& old) const {
     const file_set found = files_of(out());
     const auto is = [](const file_set& of, const std::string& name, const std::string& bytes) {

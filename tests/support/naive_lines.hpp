@@ -10,11 +10,11 @@
 namespace millrace::test {
 
 struct naive_line {
-  std::size_t offset = 0;  ///< offset of the line's first byte in the text
+  std::size_t offset = 0;  ///< offset of the line's first byte in the whole text
   std::string text;        ///< without its line terminator
 };
 
-/// Splits a text at Python's universal newlines. Processes one character at a time.
+/// Splits a text at Python's universal newlines, one character at a time.
 inline std::vector<naive_line> naive_lines_at(std::string_view text) {
   std::vector<naive_line> lines;
   naive_line line;
@@ -37,7 +37,7 @@ inline std::vector<std::string> naive_lines(std::string_view text) {
   return lines;
 }
 
-/// Calls `work(text)` for each text of up to `longest` characters from `alphabet`.
+/// Calls `work` for each text that has at most `longest` characters, all of them from `alphabet`.
 inline void for_all_texts(std::string_view alphabet, std::size_t longest,
                           const std::function<void(const std::string&)>& work) {
   std::vector<std::string> texts = {""};

@@ -5,13 +5,13 @@
 //
 //   parse_lines [--exact | --giant] [--paths] KEY... < RECORDS
 //
-// With --paths, KEY is a path of keys, separated by dots. With --giant, each record is read from a
-// file, through a window of 16 to 65 bytes.
+// With --paths, KEY is a path of keys, separated by dots. With --giant, the program reads each
+// record from a file, through a window of 16 to 65 bytes.
 //
 // Each record is given as its size (four bytes, little-endian), followed by its bytes. The program
 // prints one line per record:
 //
-//   ok LONE_SURROGATES COUNT:HEX,HEX ...     for each key, the number of texts, and the texts
+//   ok LONE_SURROGATES COUNT:HEX,HEX ...     for each key, the number of its texts, then the texts
 //   KIND OFFSET WHAT                         for a bad record, its kind, byte offset and message
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,14 +52,14 @@ void append_hex(std::string& out, std::string_view bytes) {
   }
 }
 
-/// The parser for lines that are too long for memory, with the interface of the other parsers.
+/// Wraps the parser for lines that do not fit into memory, with the interface of the other parsers.
 class giant_parser {
  public:
   explicit giant_parser(std::span<const text_key> keys) : keys_(keys.begin(), keys.end()) {}
 
   std::optional<record_fault> parse(std::string_view line) {
     if (::ftruncate(fd_.get(), 0) != 0) throw std::runtime_error("ftruncate failed");
-    // Write other bytes before and after the line. The parser must not read these bytes.
+    // Surround the line with other bytes. The parser must not read these.
     const std::string bytes = "\xFF}\"" + std::string(line) + "\"\\u12\xFF";
     millrace::io::pwrite_all(fd_, std::as_bytes(std::span(bytes)), 0, "memfd");
     const line_range range{fd_, "memfd", 3, 3 + line.size()};
@@ -125,8 +125,8 @@ int run(const std::vector<text_key>& keys, std::size_t padding) {
   std::uint32_t size = 0;
   for (unsigned record = 0; std::fread(&size, sizeof size, 1, stdin) == 1; ++record) {
     // Allocate a separate block for each record, so that a sanitizer reports each read outside the
-    // block. The padding after the record has bytes that a parser might mistake for part of the
-    // line.
+    // block. The padding after the record consists of bytes that a parser might mistake for part of
+    // the line.
     const auto block = std::make_unique_for_overwrite<char[]>(size + padding);
     std::memset(block.get() + size, "}\"1\\ \xFF],"[record % 8], padding);
     if (size > 0 && std::fread(block.get(), size, 1, stdin) != 1) {

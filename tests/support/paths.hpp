@@ -17,8 +17,9 @@
 /// Paths of test data and temporary folders.
 namespace millrace::test {
 
-/// The source tree, and the build to which the test belongs. Both are defined in paths.cpp, the
-/// only source that contains these paths. So checkouts can share all other objects in ccache.
+/// Return the source tree and the build folder of this test. paths.cpp, which defines both, is the
+/// only source that contains these paths. Therefore, checkouts can share all other objects in
+/// ccache.
 std::filesystem::path source_folder();
 std::filesystem::path build_folder();
 
@@ -37,9 +38,9 @@ inline std::filesystem::path fake_cufile() {
   return build_folder() / "tests/libfake_cufile.so";
 }
 
-/// The folder with large vocabularies and corpora, or an empty path if there is none. It is the
-/// folder that `MILLRACE_SHARED` names or, if that is not set, the folder `shared` next to the
-/// source tree. Tests that need the folder are skipped if it does not exist:
+/// Returns the folder with large vocabularies and corpora, or an empty path if it does not exist.
+/// `MILLRACE_SHARED` names the folder; without that variable, it is `shared` next to the source
+/// tree. Tests that need the folder are skipped if it does not exist:
 ///
 ///     const auto shared = shared_folder();
 ///     if (shared.empty()) GTEST_SKIP() << no_shared_folder;
@@ -52,13 +53,13 @@ inline std::filesystem::path shared_folder() {
 inline constexpr const char* no_shared_folder =
     "needs vocabularies and corpora in ../shared (or $MILLRACE_SHARED), which is absent";
 
-/// A folder in memory if the machine has one, otherwise the usual temporary folder. Tests that sync
-/// often are faster in memory.
+/// Returns a folder in memory if the machine has one, otherwise the usual temporary folder. Tests
+/// that sync often are faster in memory.
 inline std::filesystem::path quick_folder() {
   return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
-/// A new folder. The destructor removes it with its contents.
+/// A new folder. The destructor removes the folder and its contents.
 class temp_folder {
  public:
   explicit temp_folder(

@@ -25,8 +25,8 @@ inline std::string records(std::size_t count, const std::string& word) {
   return text;
 }
 
-// Returns records with little redundancy, which compress to a third of their size or more. So the
-// damage of a byte in the compressed file is close to the intended place in the text.
+// Returns records with little redundancy: they compress to no less than a third of their size. So a
+// damaged byte in the compressed file affects the text at about the same relative place.
 inline std::string random_records(std::size_t count) {
   std::mt19937_64 random(3);
   std::string text;
@@ -74,7 +74,7 @@ class preprocess_fault : public testing::Test {
   std::filesystem::path idx() const { return folder_ / "out_text_document.idx"; }
 
   // Expects a one-line error message that starts with the name of the program and contains `part`.
-  // A line about finished work that was kept may precede it.
+  // A line that says which finished work was kept may precede the message.
   static void expect_sentence(const program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
     std::string said = result.err;
@@ -88,7 +88,7 @@ class preprocess_fault : public testing::Test {
   // Number of files of one finished dataset: .bin, .idx, .meta, .sum, .src.
   static constexpr std::size_t dataset_files = 5;
 
-  // Returns the names in the folder that begin with "out".
+  // Returns the names of all files in the folder that begin with "out".
   std::vector<std::string> outputs() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
@@ -98,7 +98,7 @@ class preprocess_fault : public testing::Test {
     return names;
   }
 
-  // In memory if possible, because runs sync all files that they write.
+  // A folder in memory if possible, because preprocess_data syncs all files that it writes.
   temp_folder folder_{quick_folder()};
 };
 

@@ -10,7 +10,7 @@
 #include "run/pipeline.hpp"
 #include "support/paths.hpp"
 
-/// Preprocesses files in this process, without running the program preprocess_data.
+/// Preprocesses files within this process, without starting preprocess_data.
 namespace millrace::test {
 
 /// The bytes of a `.bin` and its `.idx`.

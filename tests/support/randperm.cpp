@@ -2,8 +2,8 @@
 //
 // usage: randperm SEED SIZE ...
 //
-// For each size, prints the size, and the first four numbers and the MD5 of torch's permutation.
-// tests/golden/dataset/torch/generate.py --wide prints the same lines.
+// For each size, prints one line about torch's permutation of that size: the size, the first four
+// numbers and the MD5. tests/golden/dataset/torch/generate.py --wide prints the same lines.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

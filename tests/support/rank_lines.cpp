@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes parallel ranks for scripts. Each line of stdin is a question. The answer is a line of
-// JSON on stdout, or "refused: " and the reason.
+// Computes the layout of parallel ranks for scripts. Each line of stdin is a question. The answer
+// is a line of JSON on stdout, or "refused: " and the reason.
 //
 //   groups TP CP EP DP PP ORDER OFFSET AXES    -> groups of ranks
-//   place WORLD TP CP PP EP ETP ORDER RANK     -> place of the rank on each axis, and which data it
-//                                                 needs and reads
-//   slice SEQ_LEN CP RANK ROWS                 -> the rank's slice of ROWS rows that contain 0, 1,
-//                                                 2, ...; and the first token and the length of
-//                                                 each range that the rank reads of a row
+//   place WORLD TP CP PP EP ETP ORDER RANK     -> the rank's place on each axis, the number of data
+//                                                 ranks, and which fields the rank needs
+//   slice SEQ_LEN CP RANK ROWS                 -> the rank's part of ROWS rows that contain 0, 1,
+//                                                 2, ...; then the first token and the length of
+//                                                 each range of a row that the rank reads
 
 #include <cstdint>
 #include <iostream>

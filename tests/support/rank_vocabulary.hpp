@@ -26,8 +26,8 @@ inline std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// A vocabulary of the 256 bytes, where byte b has rank b, followed by the tokens that the test
-/// adds.
+/// A vocabulary of all 256 single bytes, where byte b has rank b, followed by the test's own
+/// tokens.
 class rank_vocabulary {
  public:
   explicit rank_vocabulary(const std::vector<std::string>& more) {

@@ -30,7 +30,7 @@ class read_blocks : public testing::Test {
     paths_.push_back(path.string());
   }
 
-  // Returns all blocks that are not empty. Checks the rules that apply to every block.
+  // Returns all nonempty blocks. Checks the rules that apply to every block.
   std::vector<piece> read(std::size_t block_bytes) const {
     const std::vector<preprocess::input_file> inputs = preprocess::plan_inputs(paths_);
     return read(inputs, {.end = {inputs.size(), 0}}, block_bytes);

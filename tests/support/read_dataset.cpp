@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a dataset with millrace and prints it in the same JSON format as
+// Reads a dataset with millrace and prints it in the JSON format of
 // golden/megatron/read_with_megatron.py.
 //
 //   read_dataset PREFIX [--multimodal]

@@ -2,11 +2,11 @@
 //
 // read_ranges FILE OFFSET BYTES
 //
-// Reads a range of a file with every available reader. Then reads the first page of the file with
-// the same reader, to show that the reader still works. For each reader, prints a line with these
+// Reads a range of a file with every available reader. Afterwards, each reader also reads the first
+// page of the file, to show that it still works. The program prints a line for each reader. Its
 // fields, separated by tabs: name of the reader, result for the range, result for the page, number
-// of retries. A result is "ok" if the bytes are those of `byte_at`, "other bytes" if they are not,
-// or the error.
+// of retries. A result is "ok" if the bytes equal those of `byte_at`, "other bytes" if they do not,
+// or the error message.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace millrace;  // NOLINT: a program
 
-// The same bytes as in read_errors.py. No two pages are equal.
+// Returns byte i of the file, as read_errors.py writes it. No two pages are equal.
 std::byte byte_at(std::uint64_t i) {
   return static_cast<std::byte>((i * 7 + i / 4096) & 0xff);
 }
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     for (const test::reader_kind& kind : test::reader_kinds()) {
       loader::reader_options options;
       options.files = std::make_shared<loader::open_files>();
-      options.populate = false;  // otherwise, a read would hit the fault at an unpredictable time
+      options.populate = false;  // otherwise, a read could meet the fault at any time
       options.retry = {.attempts = 2, .first_wait = std::chrono::milliseconds(1)};
       const auto reader = kind.make({{path, size}}, options);
       const std::string of_range = result_of(*reader, range);

@@ -51,7 +51,7 @@ inline strings names_of(const file_set& files) {
   return names;
 }
 
-/// Returns good and bad lines of all kinds, with all kinds of line terminators.
+/// Returns `count` lines, good and bad ones of all kinds, with all kinds of line terminators.
 inline std::string dirty_lines(std::mt19937_64& random, int count) {
   std::string text;
   for (int i = 0; i < count; ++i) {
@@ -86,14 +86,14 @@ inline std::string good_lines(int from, int to) {
   return text;
 }
 
-/// Environment variables for a run whose blocks have only a few lines, with a checkpoint after each
-/// block.
+/// Returns environment variables that give a run blocks of only a few lines, and a checkpoint after
+/// each block.
 inline strings small_blocks(int bytes = 150) {
   return {"MILLRACE_TEST_BLOCK_BYTES=" + std::to_string(bytes), "MILLRACE_TEST_CHECKPOINT_MS=0"};
 }
 
-/// Rewrites a journal in the format of version 3. In this version, the stamps (size and times of
-/// each input) have no change times.
+/// Rewrites a journal in the format of version 3. In that version, the stamp of an input has its
+/// size and modification time, but not its change time.
 inline void turn_into_version_3(const std::filesystem::path& path) {
   const std::string journal = read_text(path);
   const auto u32_at = [&](std::size_t at) {
@@ -104,8 +104,8 @@ inline void turn_into_version_3(const std::filesystem::path& path) {
   const auto as_bytes = [](const auto& value) {
     return std::string(reinterpret_cast<const char*>(&value), sizeof value);
   };
-  // The first record consists of its head, its kind, the version, names and values, and the stamps
-  // of the inputs.
+  // The first record consists of its head, kind, version, names and values, and the stamps of the
+  // inputs.
   constexpr std::size_t head_bytes = 8;
   constexpr std::size_t stamp_bytes = 24;
   const std::size_t payload_bytes = u32_at(0);
@@ -134,7 +134,7 @@ inline void turn_into_version_3(const std::filesystem::path& path) {
 }
 
 /// The inputs are in the folder in/, and the outputs are named out/x_*. Tests stop and resume runs,
-/// and compare their outputs with the outputs of an undisturbed run.
+/// and compare the outputs with those of an undisturbed run.
 class resume_fault : public testing::Test {
  protected:
   resume_fault() : folder_(quick_folder()), random_(seed(77)) {
@@ -157,7 +157,7 @@ class resume_fault : public testing::Test {
     return path.string();
   }
 
-  // Adds a file of each common kind. The files contain bad records.
+  // Adds a file of each common kind. Most of them contain some bad records.
   void add_dirty_inputs(int lines = 12) {
     add("a.jsonl", dirty_lines(random_, lines));
     add("b.jsonl.gz", gzip(dirty_lines(random_, lines)));
@@ -168,9 +168,9 @@ class resume_fault : public testing::Test {
     flags_ = {"--json-keys", "text", "title", "--on-bad-record", "quarantine"};
   }
 
-  // Adds inputs that are read in special ways: an array, archives that cannot be read from the
-  // middle, and lines that count as giants in a run with `giant_environment`. Some of these lines
-  // are bad.
+  // Adds inputs that need special ways of reading: an array, archives that can be read only from
+  // their start, and lines that count as giant with `giant_environment`. Some of these lines are
+  // bad.
   void add_rare_inputs(int lines) {
     std::string array = "[";
     for (int i = 0; i < lines; ++i) {
@@ -244,7 +244,7 @@ class resume_fault : public testing::Test {
     return run(more, environment);
   }
 
-  // Starts a run and kills it after some checkpoints.
+  // Starts a run and kills it after some checkpoints, so that its journal remains.
   void leave_unfinished(const std::string& step = "journal:9") {
     empty_out();
     ASSERT_EQ(run_killed_at(step).status, killed);
@@ -264,8 +264,7 @@ class resume_fault : public testing::Test {
     for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.at(name) == bytes) << name;
   }
 
-  // Expects that the last line of the messages starts with the name of the program and contains
-  // `part`.
+  // Expects that the last line on stderr starts with the name of the program and contains `part`.
   static void expect_sentence(const program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
     EXPECT_EQ(result.out, "");
@@ -276,8 +275,8 @@ class resume_fault : public testing::Test {
     EXPECT_EQ(said.find('\n'), said.size() - 1) << result.err;
   }
 
-  // Expects that each file with a final name equals the file of that name in `wanted`. Files of
-  // unfinished runs (.partial, .journal) are ignored.
+  // Expects that each file with a final name equals the file of that name in `wanted`. Ignores the
+  // files of unfinished runs (.partial, .journal).
   void expect_nothing_half(const file_set& wanted) const {
     for (const auto& [name, bytes] : files_of(out())) {
       if (name.ends_with(".partial") || name.ends_with(".journal")) continue;

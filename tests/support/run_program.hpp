@@ -21,32 +21,32 @@
 #include "support/child_process.hpp"
 #include "support/paths.hpp"
 
-/// Runs programs of this build as a user would, with limits and signals that make them fail.
+/// Runs programs of this build as a user would. Limits and signals can make the programs fail.
 namespace millrace::test {
 
 struct program_options {
   std::optional<::rlim_t> file_size;     ///< RLIMIT_FSIZE, bytes
-  std::optional<::rlim_t> descriptors;   ///< RLIMIT_NOFILE
-  std::vector<std::string> environment;  ///< overrides the variables of this process
-  std::string stdout_path;               ///< file for stdout; empty: returned in `out`
-  std::string stderr_path;               ///< file for stderr; empty: returned in `err`
-  bool ordinary_user = false;            ///< drop root's privileges, or exit with cannot_become
-  /// Signals that the program ignores, as with `nohup`. All other signals have their default
-  /// effects.
+  std::optional<::rlim_t> descriptors;   ///< RLIMIT_NOFILE, number of descriptors
+  std::vector<std::string> environment;  ///< NAME=VALUE; overrides the variables of this process
+  std::string stdout_path;     ///< file that receives stdout; empty: stdout is returned in `out`
+  std::string stderr_path;     ///< file that receives stderr; empty: stderr is returned in `err`
+  bool ordinary_user = false;  ///< drop root's privileges; if that fails, exit with `cannot_become`
+  /// Signals that the program ignores, as with `nohup`. HUP, INT, TERM and USR1 otherwise have
+  /// their default effects.
   std::vector<int> ignored_signals;
   bool closed_streams = false;  ///< close stdin, stdout and stderr, as some daemons do
 };
 
-/// Exit status if a program should run as an ordinary user but cannot.
+/// Exit status if a program should run as an ordinary user but root's privileges cannot be dropped.
 inline constexpr int cannot_become = 125;
 
 struct program_result {
   int status = 0;  ///< exit status, or 128 + the signal that killed it
   std::string out;
-  std::string err;  ///< without progress lines
+  std::string err;  ///< stderr, without progress lines
 };
 
-/// A running program. Its stdin is empty. The destructor kills it.
+/// A running program, with /dev/null as its stdin. The destructor kills the program.
 class running_program {
  public:
   explicit running_program(std::vector<std::string> arguments,
@@ -68,7 +68,8 @@ class running_program {
     pid_ = ::fork();
     if (pid_ < 0) throw std::runtime_error("fork failed");
     if (pid_ > 0) return;
-    // From here on, make only calls that are allowed in the child of a process with threads.
+    // From here on, make only calls that are allowed in the forked child of a multithreaded
+    // process.
     const bool ready = redirect(0, "/dev/null", O_RDONLY) &&
                        redirect(1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
                        redirect(2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
@@ -77,7 +78,7 @@ class running_program {
     if (options.closed_streams) {
       for (const int fd : {0, 1, 2}) (void)::close(fd);
     }
-    // When this process was started, some of these signals may have been ignored.
+    // Reset these signals, because this process may have been started with some of them ignored.
     for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) (void)::signal(signal, SIG_DFL);
     for (const int signal : options.ignored_signals) (void)::signal(signal, SIG_IGN);
     if (options.ordinary_user && !become_ordinary_user()) ::_exit(cannot_become);
@@ -95,7 +96,8 @@ class running_program {
   void send(int signal) const noexcept {
     if (pid_ > 0) (void)::kill(pid_, signal);
   }
-  /// Returns whether the program has ended, without waiting. wait() may still be called.
+  /// Returns whether the program has ended, without waiting for its end. wait() may still be called
+  /// afterwards.
   bool ended() const noexcept {
     ::siginfo_t info{};
     return ::waitid(P_PID, static_cast<::id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -117,8 +119,8 @@ class running_program {
   }
 
  private:
-  // Removes progress lines. A program prints one per second, so their number depends on the speed
-  // of the machine.
+  // Removes progress lines. A program prints one per second, so the number of these lines depends
+  // on the speed of the machine.
   static std::string without_progress(const std::string& said) {
     std::string rest;
     for (std::size_t at = 0; at < said.size();) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Which sanitizers this build uses, for tests that must be skipped under a sanitizer. GCC defines
-/// a macro for each sanitizer; Clang has __has_feature.
+/// Shows which sanitizers this build uses, for tests that must be skipped under a sanitizer. GCC
+/// defines a macro for each sanitizer; Clang has __has_feature.
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif

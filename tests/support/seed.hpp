@@ -8,8 +8,8 @@
 
 namespace millrace::test {
 
-/// Returns the seed of a property test: `MILLRACE_SEED` if it is set, otherwise `usual`. Prints the
-/// seed, so that a failure can be reproduced.
+/// Returns the seed of a property test: `MILLRACE_SEED` if that variable is set, otherwise `usual`.
+/// Prints the seed, so that a failure can be reproduced.
 inline std::uint64_t seed(std::uint64_t usual) {
   const char* given = std::getenv("MILLRACE_SEED");
   const std::uint64_t value = given != nullptr ? std::strtoull(given, nullptr, 0) : usual;

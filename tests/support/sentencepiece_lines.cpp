@@ -5,11 +5,12 @@
 //
 // encode in:    for each text, its size in bytes as a little-endian uint32, then the text (UTF-8)
 // encode out:   for each text, the number of its ids, then the ids, all as little-endian uint32
-// decode:       the same formats, swapped: ids in, text out
-// encode-extra: as encode, but keeps extra white space as Megatron does
+// decode:       the same formats, but with ids as input and texts as output
+// encode-extra: same as encode, but keeps extra white space as Megatron does
 //
-// The program encodes each text several times: with cold and warm caches, with almost no cache, and
-// with each instruction set that this machine has. It fails if the ids differ.
+// To encode, the program uses several encoders: with and without a large cache, for each
+// instruction set that this machine has. Each of them encodes each text twice, so that its cache is
+// cold, then warm. The program fails if the ids differ.
 #include <algorithm>
 #include <cstdint>
 #include <exception>

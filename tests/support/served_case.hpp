@@ -28,12 +28,12 @@
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
-/// A line of text that describes one run, and the rows that a loader serves for that run. The text
-/// has everything that determines the rows. The datasets come from a generator that is defined here
-/// and not in the library.
+/// Describes one run as a line of text, and computes the rows that a loader serves for this run.
+/// The text has everything that determines the rows. The datasets come from a generator that is
+/// defined here, not in the library.
 namespace millrace::test {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every platform.
+/// SplitMix64 (Steele, Lea, Flood 2014). It gives the same numbers on every platform.
 class split_mix {
  public:
   explicit split_mix(std::uint64_t seed) : state_(seed) {}
@@ -61,13 +61,14 @@ enum class case_order { stored, megatron, instant, packed };
 struct case_dataset {
   std::uint64_t seed = 0;
   std::int64_t documents = 0;
-  bool wide = false;          ///< stored as int32, not uint16
-  std::int64_t same_as = -1;  ///< if >= 0, this entry uses the files of the entry with this index
+  bool wide = false;          ///< stored as int32 instead of uint16
+  std::int64_t same_as = -1;  ///< if >= 0, index of the dataset whose files this dataset uses
 
   friend bool operator==(const case_dataset&, const case_dataset&) = default;
 };
 
-/// The weights from a step on, one for each dataset. A dataset with weight 0 is not served.
+/// The weights that apply from `first_step` on, one for each dataset. A dataset with weight 0 is
+/// not served.
 struct case_segment {
   std::int64_t first_step = 0;
   std::vector<std::int64_t> weights;
@@ -75,7 +76,7 @@ struct case_segment {
   friend bool operator==(const case_segment&, const case_segment&) = default;
 };
 
-/// An edit. `source` is the index of the dataset if `change` blocks documents, otherwise -1.
+/// An edit of a run. `source` is the index of a dataset if `change` blocks documents, otherwise -1.
 struct case_edit {
   dataset::edit change;
   std::int64_t source = -1;
@@ -87,19 +88,20 @@ struct served_case {
   case_order order = case_order::stored;
   std::vector<case_dataset> data;
   std::vector<case_segment>
-      blend;  ///< empty: one dataset, equal weights, or (megatron) blended by length
+      blend;  ///< empty: one dataset, equal weights, or (megatron order) weights by length
   std::int64_t seed = 1234;
   std::int64_t seq_len = 8;
-  std::int64_t samples = -1;  ///< number of samples; -1: one epoch, or no end in the order instant
+  /// Number of samples; -1: one epoch, or endless in the instant and packed orders.
+  std::int64_t samples = -1;
 
-  // megatron
-  std::string split = "none";  ///< --split; none: data for one part only
-  std::int64_t part = 0;       ///< 0: train, 1: valid, 2: test
+  // Only for the megatron order:
+  std::string split = "none";  ///< value of --split; none: all data belongs to `part`
+  std::int64_t part = 0;       ///< 0: training, 1: validation, 2: test
   bool extra_token = true;
-  bool keep_partial = false;  ///< the last sample of a valid part may be short
+  bool keep_partial = false;  ///< the last sample of a validation part may be short
   bool fused = false;         ///< round the blend error once, not twice
 
-  std::int64_t pad_documents_to = 1;  ///< for packed
+  std::int64_t pad_documents_to = 1;  ///< only for the packed order
 
   std::int64_t batch_size = 1;
   std::int64_t world_size = 1;
@@ -111,7 +113,7 @@ struct served_case {
   std::int64_t consumed_samples = 0;
   std::vector<case_edit> edits;
 
-  std::int64_t most_batches = 1000;  ///< maximum number of micro-batches for each rank
+  std::int64_t most_batches = 1000;  ///< maximum number of micro-batches per rank
 
   std::int64_t width() const { return batch_size * world_size; }
   std::int64_t step_samples() const { return global_batch_size == 0 ? width() : global_batch_size; }
@@ -151,7 +153,7 @@ std::size_t number_of(const char* const (&names)[N], const std::string& name) {
 
 }  // namespace detail
 
-/// Returns the case as a line of `key=value` words, with all keys in a fixed order.
+/// Returns the case as a line of `key=value` words. The order of the keys is fixed.
 inline std::string case_text(const served_case& c) {
   using std::to_string;
   std::ostringstream out;
@@ -189,7 +191,7 @@ inline std::string case_text(const served_case& c) {
   return out.str();
 }
 
-/// @throws std::runtime_error  a key is missing, or a word is unknown
+/// @throws std::runtime_error  a key is missing, or a word has no '=' or an unknown value
 inline served_case parse_case(const std::string& line) {
   std::map<std::string, std::string> words;
   for (const std::string& word : detail::pieces_of(line, ' ')) {
@@ -262,11 +264,15 @@ inline served_case parse_case(const std::string& line) {
 
 // --- data and runs --------------------------------------------------------------------------
 
-/// Writes the dataset that `of` describes. Takes the random numbers r from `split_mix(of.seed)`,
-/// one after another. For each document, r % 4 is the number of sequences. Each sequence takes two
-/// numbers: the second one gives r % 26 tokens, or four times as many if r % 16 is 0 for the first
-/// one. For each token, the id is r % 50000, or r % 200000 if `of.wide`. One more document with the
-/// tokens 1 2 3 4 ends the dataset, so that no dataset is empty.
+/// Writes the dataset that `of` describes. Each random number r below is the next one of
+/// `split_mix(of.seed)`:
+///
+/// - For each document, r % 4 is the number of its sequences.
+/// - For each sequence, r decides the factor: 4 if r % 16 is 0, otherwise 1. The next number gives
+///   the length of the sequence in tokens: the factor times r % 26.
+/// - For each token, the id is r % 50000, or r % 200000 if `of.wide`.
+///
+/// A document with the tokens 1 2 3 4 is added at the end, so that no dataset is empty.
 inline void write_case_dataset(const std::filesystem::path& prefix, const case_dataset& of) {
   const auto write = [&]<class T>(T, std::uint64_t ids) {
     split_mix random(of.seed);
@@ -291,8 +297,8 @@ inline void write_case_dataset(const std::filesystem::path& prefix, const case_d
   }
 }
 
-/// Writes dataset i to FOLDER/di, unless it uses the files of another dataset. Returns the prefixes
-/// of all datasets.
+/// Writes dataset i to FOLDER/d<i>, unless it uses the files of another dataset. Returns the
+/// prefixes of all datasets.
 inline std::vector<std::filesystem::path> write_case_data(const served_case& c,
                                                           const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> prefixes;
@@ -350,8 +356,8 @@ inline dataset::megatron_run megatron_case_run(const served_case& c,
 
 }  // namespace detail
 
-/// Builds the run of a case. In the instant and packed orders, the sources are named s0, s1, ...,
-/// because the order depends on the names.
+/// Builds the run of a case. In the instant and packed orders, the order of samples depends on the
+/// names of the sources, so these are always s0, s1, ...
 inline case_run run_of_case(const served_case& c,
                             const std::vector<std::filesystem::path>& prefixes) {
   if (c.order == case_order::stored) {
@@ -405,8 +411,8 @@ inline std::vector<dataset::edit> edits_of(const served_case& c,
   return edits;
 }
 
-/// Returns the loader options of a rank. The look-ahead and the number of threads vary with the
-/// rank, because they must not affect the rows.
+/// Returns the loader options of a rank. The look-ahead and the number of threads differ between
+/// ranks, because they must not affect the rows.
 inline loader::loader_options options_of(const served_case& c,
                                          const std::vector<std::filesystem::path>& prefixes,
                                          std::int64_t rank) {
@@ -435,19 +441,19 @@ inline std::unique_ptr<loader::batch_loader> loader_of(const case_run& run,
 
 // --- what is served -------------------------------------------------------------------------
 
-/// A served row, and its place in the run.
+/// A served row and its place in the run.
 struct case_row {
   std::int64_t step = 0;
   std::int64_t micro_batch = 0;
   std::int64_t row = 0;
-  std::int64_t sample = 0;    ///< served sample, counted over all ranks from the start of the run
+  std::int64_t sample = 0;    ///< index among the samples that all ranks serve in the whole run
   std::int64_t position = 0;  ///< position in the run without edits
   std::int64_t source = 0;
   std::int64_t real = 0;
   std::vector<std::int64_t> text;
   std::vector<std::int32_t> boundaries;
   std::vector<std::int32_t> document_ends;
-  std::vector<std::int64_t> fields;  ///< tokens, labels, position ids, loss mask
+  std::vector<std::int64_t> fields;  ///< tokens, then labels, position ids and loss mask
 };
 
 struct case_batch {
@@ -494,7 +500,7 @@ inline case_row row_of(const loader::batch& batch, std::size_t r) {
 
 }  // namespace detail
 
-/// Returns the batches that are served to a rank, at most `most_batches`.
+/// Returns the first `most_batches` batches of a rank, or all of them if there are fewer.
 inline std::vector<case_batch> serve(const served_case& c, const case_run& run,
                                      const std::vector<std::filesystem::path>& prefixes,
                                      std::int64_t rank) {

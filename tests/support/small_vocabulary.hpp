@@ -16,8 +16,8 @@
 
 namespace millrace::test {
 
-/// A GPT-2 vocabulary for tests: the 256 bytes, where byte b has id b, followed by the tokens that
-/// the test adds.
+/// A GPT-2 vocabulary for tests: all 256 single bytes, where byte b has id b, followed by the
+/// test's own tokens.
 class small_vocabulary {
  public:
   using tokens = std::vector<std::pair<std::string, std::int64_t>>;
@@ -31,7 +31,7 @@ class small_vocabulary {
     return all;
   }
 
-  /// Returns the 256 bytes, followed by the tokens `more` with ids from 256 on.
+  /// Returns all 256 single bytes, followed by the tokens `more`, whose ids start at 256.
   static tokens bytes_and(const std::vector<std::string>& more) {
     tokens all = bytes();
     for (const std::string& token : more) {
@@ -54,7 +54,7 @@ class small_vocabulary {
     return text + "}";
   }
 
-  /// Writes both files with the given contents.
+  /// Writes vocab.json and merges.txt with the given contents.
   small_vocabulary(std::string_view vocab_json, std::string_view merges_txt) {
     write_text(folder_ / "vocab.json", vocab_json);
     write_text(folder_ / "merges.txt", merges_txt);

@@ -7,8 +7,8 @@
 // out: for each text, the number of its pretokens, then the byte offset of the end of each
 //      pretoken, all as little-endian uint32
 //
-// BATCH is the number of ends that the program requests at a time. The program exits with 77 if the
-// machine lacks the instruction set.
+// BATCH is the maximum number of pretoken ends that the program requests per call of the splitter.
+// The program exits with status 77 if the machine lacks the instruction set.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -37,7 +37,8 @@ int split_all(const detail::word_splitter& splitter, std::size_t batch) {
   std::vector<std::size_t> ends(batch);
   std::vector<std::uint32_t> all;
   for (std::uint32_t size = 0; read(size);) {
-    // Allocate exactly the size of the text, so that a sanitizer reports reads beyond it.
+    // Allocate exactly as many bytes as the text has, so that a sanitizer reports reads beyond its
+    // end.
     const std::vector<char> text = [&] {
       std::vector<char> bytes(size);
       std::cin.read(bytes.data(), size);

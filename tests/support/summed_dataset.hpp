@@ -37,7 +37,7 @@ inline void write_sums(const std::filesystem::path& prefix) {
               encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx)));
 }
 
-/// Flips one bit of the byte at offset `byte`, in place.
+/// Flips one bit of the file in place, in the byte at offset `byte`.
 inline void flip_bit(const std::filesystem::path& path, std::uint64_t byte) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   unsigned char c = 0;
@@ -49,8 +49,8 @@ inline void flip_bit(const std::filesystem::path& path, std::uint64_t byte) {
   if (!done) throw std::runtime_error("cannot change " + path.string());
 }
 
-/// A dataset on disk with its `.sum`. Each document has `document_tokens` tokens; the last document
-/// can have fewer.
+/// A dataset on disk with its `.sum`. Each document has `document_tokens` tokens, except that the
+/// last document can have fewer.
 template <class T>
 class summed_dataset {
  public:

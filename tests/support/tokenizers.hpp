@@ -8,7 +8,7 @@
 
 #include "support/paths.hpp"
 
-/// Tokenizers for tests that need no external files.
+/// Creates tokenizers that need no files outside the source tree.
 namespace millrace::test {
 
 inline std::unique_ptr<tokenizer::tokenizer> byte_tokenizer() {
