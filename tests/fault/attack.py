@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that the attacks on the programs share: a corpus, runs with a time limit, and a check of refusals.
+"""Shared code of the attacks on the programs: a corpus, runs with a time limit, and a check of refusals.
 
 fail_kth.py, racing_writers.py and mutated_files.py use it.
 """
@@ -22,17 +22,17 @@ import sys
 import tempfile
 import time
 
-# A run counts as hung if it exceeds its limit (see limit_of()), and later, when it runs alone, also
-# exceeds ten times that limit.
+# A run counts as hung if it exceeds its limit twice. The first limit is that of limit_of(). Later,
+# the run is repeated alone, with ten times that limit.
 LIMIT_S = 20
 UNDISTURBED_RUNS = 100
 PATIENCE = 10
-MOST_BYTES = 6 << 30  # limit of the address space, because a damaged size may be huge
+MOST_BYTES = 6 << 30  # limit of the address space; without it, a damaged size could request too much
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
-# Each block has a few lines, and a checkpoint follows each block. So even a small corpus has many
+# Each block has only a few lines and is followed by a checkpoint. So even a small corpus has many
 # blocks and checkpoints.
 HOOKS = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
-# Flags for prepare-cache: the split and the samples of a few documents.
+# Flags for prepare-cache: a split, and numbers of samples for a few documents.
 SAMPLES = ["--split", "8,1,1", "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2"]
 CRASH = re.compile(r"terminate called|what\(\):|Assertion|Sanitizer|runtime error:|core dumped"
                    r"|Segmentation fault|Aborted|std::")
@@ -41,7 +41,7 @@ Result = collections.namedtuple("Result", "status out err seconds")
 
 _begin = time.monotonic()
 _patience = 1
-_end = None  # time at which this script must end, if it is limited
+_end = None  # time at which this script must end; None: no limit
 
 
 class Hung(Exception):
@@ -49,19 +49,19 @@ class Hung(Exception):
 
 
 def is_sanitized(program):
-    """Returns whether a program has AddressSanitizer, which reserves more address space than any
-    limit allows."""
+    """Returns whether a program was built with AddressSanitizer. Such a program reserves more address
+    space than any limit allows."""
     return b"__asan_init" in pathlib.Path(program).read_bytes()
 
 
 def limit_of(undisturbed_s, least_s=LIMIT_S):
-    """Returns the time limit of a run, given the duration of an undisturbed run."""
+    """Returns the time limit of a run. Takes the duration of an undisturbed run."""
     return max(least_s, UNDISTURBED_RUNS * undisturbed_s)
 
 
 def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
-    """Runs a program in its own session. After the limit, kills all processes of the session and
-    raises Hung."""
+    """Runs a program in a session of its own. If the run exceeds its limit, kills all processes of the
+    session and raises Hung."""
     # Do not check for leaks here: other tests do that, and MPI itself leaks.
     environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0", **(more or {})}
     command = [str(part) for part in command]
@@ -84,8 +84,8 @@ def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
 
 
 def kill_session(process):
-    """Kills all processes of the session that `process` leads. MPI ranks are in process groups of
-    their own; if they survived, they would keep the pipes of mpirun open."""
+    """Kills all processes of the session that `process` leads. The session is needed because MPI ranks
+    have their own process groups; a surviving rank would keep the pipes of mpirun open."""
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             session = int((entry / "stat").read_text().rpartition(")")[2].split()[3])
@@ -96,13 +96,13 @@ def kill_session(process):
     try:
         process.communicate(timeout=5)
     except subprocess.TimeoutExpired:
-        process.stdout.close()  # another process still has the other end
+        process.stdout.close()  # another process still has the other end open
         process.stderr.close()
         process.poll()
 
 
 def crash_of(result):
-    """Returns how a program crashed instead of reporting an error, or None."""
+    """Returns in what way a program crashed. Returns None if it did not crash."""
     if result.status < 0 or result.status >= 128:
         return f"died of a signal (status {result.status})"
     if found := CRASH.search(result.err):
@@ -111,7 +111,7 @@ def crash_of(result):
 
 
 def refusal_problem(result, program):
-    """Returns what is wrong with a refusal, or None. The program must have printed a sentence."""
+    """Returns what is wrong with a refusal, or None. A correct refusal prints a sentence on stderr."""
     if problem := crash_of(result):
         return problem
     if not re.search(rf"^{program}: .*[a-z]{{2,}}.* .*[a-z]{{2,}}", result.err, re.MULTILINE):
@@ -120,7 +120,7 @@ def refusal_problem(result, program):
 
 
 def contents(folder):
-    """Returns the bytes of all files below a folder, by relative path."""
+    """Returns all files below a folder: a dictionary from relative paths to bytes."""
     folder = pathlib.Path(folder)
     return {str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -144,8 +144,8 @@ def quarantine(*keys):
 
 
 def made(root, command, kill_at=None):
-    """Runs command(folder) in a new folder. Returns the files that it leaves, and its duration in
-    seconds. With `kill_at`, the program kills itself at that step."""
+    """Runs command(folder) in a new folder. Returns the files that the command leaves, and the duration
+    in seconds. With `kill_at`, the program kills itself at that step."""
     folder = root / "made"
     folder.mkdir()
     killed = {"MILLRACE_TEST_KILL_AT": kill_at} if kill_at else {}
@@ -163,7 +163,7 @@ def is_unfinished(name):
 
 
 def difference(found, wanted):
-    """Returns the names of the files that differ; empty if there are none."""
+    """Returns the names of the files that differ, or an empty text if none differ."""
     wrong = []
     for name in sorted(found.keys() | wanted.keys()):
         if name not in wanted:
@@ -197,7 +197,7 @@ class Corpus:
         self.inputs = [str(path) for path in sorted(folder.iterdir())]
 
     def add_archives(self, chance, folder):
-        """Adds a bzip2 and an xz file, which not every build can read."""
+        """Adds a bzip2 file and an xz file. Some builds cannot read these formats."""
         text = b"".join(self._line(chance, i) for i in range(6))
         for name, data in (("f.jsonl.bz2", bz2.compress(text)), ("g.jsonl.xz", lzma.compress(text))):
             (folder / name).write_bytes(data)
@@ -213,7 +213,7 @@ class Corpus:
 
 
 class Table:
-    """Counts the outcomes of each row. The name of a row has two parts."""
+    """A table that counts the outcomes of each row. The name of a row has two parts."""
 
     def __init__(self, titles, outcomes):
         self.titles, self.outcomes = titles, outcomes
@@ -239,12 +239,11 @@ class Table:
 
 
 def work_through(cases, attempt, hangs, seconds):
-    """Tries cases on all processors until none is left or the time is over. Returns the number of
+    """Tries cases on all processors until all cases are tried or the time is over. Returns the number of
     tried cases.
 
-    If attempt(case) raises Hung, it is repeated after all other cases, alone and with a longer
-    limit. If it hangs again, hangs(case, what) is called. The repetitions take at most twice the
-    given time.
+    If attempt(case) raises Hung, the case is repeated alone after all other cases, with a longer limit.
+    If it hangs again, hangs(case, what) is called. The repetitions take at most twice the given time.
     """
     global _patience, _end
     stop = None
@@ -277,7 +276,7 @@ def work_through(cases, attempt, hangs, seconds):
 
 
 def guarded(main):
-    """Returns the exit status of a driver, or a message if an undisturbed run hangs."""
+    """Returns the exit status of a driver. If an undisturbed run hangs, returns a message instead."""
     try:
         return main()
     except Hung as error:
@@ -307,8 +306,8 @@ def seed_of(given):
 
 
 def chosen_number(seed, *words):
-    """Returns a random number below 2^64 that depends only on these words. So if a case is added or
-    removed, the choices for all other cases stay the same."""
+    """Returns a random number below 2^64 that depends only on `seed` and `words`. So adding or removing
+    a case does not change the choices for the other cases."""
     text = "\0".join(map(str, (seed, *words)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 

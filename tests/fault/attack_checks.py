@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the attack drivers: they must notice planted faults, and an attack without any target must fail.
+"""Checks the attack drivers: they must notice planted faults, and an attack that tries nothing must fail.
 
   attack_checks.py --bin build/bin --library build/tests/libfail_kth.so
 """
@@ -103,9 +103,9 @@ class Drivers(unittest.TestCase):
             tried.append(case)
             begin = time.monotonic()
             try:
-                if case == "slow":  # only under load; alone, the run needs a twentieth of the limit
+                if case == "slow":  # slow only under load; alone, the run needs a twentieth of the limit
                     attack.run(["sleep", "0.5" if attack._patience > 1 else "60"], limit_s=1)
-                elif case == "hangs":  # a child that left its process group hangs too
+                elif case == "hangs":  # a child in another process group hangs too
                     attack.run(["sh", "-c", "setsid -f sleep 20; python3 -c 'import os, time; "
                                 "os.setpgid(0, 0); time.sleep(60)'"], limit_s=0.2)
             finally:
@@ -120,8 +120,8 @@ class Drivers(unittest.TestCase):
         self.assertLess(max(took for _, took in limits), 30)
 
     def planted(self, folder, name, script):
-        """Makes a folder with links to the programs. In place of program `name`, it has a script
-        that can call the real program as $real."""
+        """Fills a folder with links to the programs. `script` replaces program `name`; it can call
+        the real program as $real."""
         for program in ("preprocess_data", "merge_datasets", "inspect_dataset"):
             (pathlib.Path(folder) / program).symlink_to((given.bin / program).resolve())
         planted = pathlib.Path(folder) / name

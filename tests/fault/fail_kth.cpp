@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library for LD_PRELOAD that makes the k-th system call of one kind fail. It stands between a
-// program and libc. `fail_kth.py` drives it through the environment:
+// A library for LD_PRELOAD that makes the k-th system call of one kind fail. It replaces functions
+// of libc in the attacked program. `fail_kth.py` controls it through environment variables:
 //
 //   MILLRACE_FAIL_FOLDER  Only calls on files under this absolute path count. Required.
 //   MILLRACE_FAIL_BOARD   A file of `sizeof(board)` zero bytes. It receives the number of calls
-//                         of each kind and the first call that failed. The library writes it
-//                         through a shared memory mapping, so it survives SIGKILL.
+//                         of each kind and the first call that failed. The library maps the file
+//                         as shared memory, so the report survives SIGKILL.
 //   MILLRACE_FAIL_KTH     KIND:K:FAULT:once|on. K counts from 1. `on` repeats the fault in all
 //                         later calls of the kind. Without this variable, the library only
-//                         counts.
+//                         counts calls.
 //   MILLRACE_FAIL_NAME    Only calls on files whose path ends with this text count.
 //   MILLRACE_FAIL_RANK    Only calls of the MPI process with this rank count.
 //
 // FAULT is one of these:
-//   the name of an errno          the call fails with it
+//
+//   the name of an errno          the call fails with this error
 //   short                         a read or write transfers half of the requested bytes
-//   no-size                       statfs and statvfs report 0 blocks, as for a FUSE file system
+//   no-size                       statfs and statvfs report 0 blocks, like a FUSE file system
 //                                 without statfs
 //   kill-before, kill-after       SIGKILL ends the process before or after the call
 #include <dirent.h>
@@ -36,10 +37,10 @@
 
 #include "fault/kth_call.hpp"
 
-// In this source, each replacement function has its own name (`fail_open`). In the library, its
-// symbol has the name of the libc function (`open`). So the replacements need not match the
-// declarations in the headers of libc. Offsets have 64 bits, so open64 is the same function as
-// open, and so on.
+// In this source, each replacement function has its own name (`fail_open`). Its symbol in the
+// library has the name of the libc function (`open`). So a replacement need not match the
+// declaration in the headers of libc. Offsets have 64 bits, so `open64` can be an alias of `open`,
+// and likewise for other functions.
 #define MILLRACE_STAND_IN(result, name, parameters)        \
   extern "C" result fail_##name parameters __asm__(#name); \
   __attribute__((visibility("default"))) result fail_##name parameters
@@ -130,7 +131,7 @@ MILLRACE_STAND_IN(int, close, (int fd)) {
   MILLRACE_REAL(close);
   const bool ours = is_tracked(fd);
   track(fd, false);
-  // A close that fails must still close the descriptor, as on Linux.
+  // A close that fails must still close the descriptor, as Linux does.
   const int result = attempt(ours, kind::close, {"close", fd}, -1, [&] { return real(fd); });
   if (ours && result != 0) {
     const int code = errno;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the k-th system call of a program fail, for every k, as SQLite does in its own tests.
+"""Makes the k-th system call of a program fail, for every k. SQLite has similar tests.
 
 Each scenario is a small run of preprocess_data, merge_datasets, inspect_dataset prepare-cache or
 preprocess_data_mpi. A first run with the preloaded library `fail_kth` (fail_kth.cpp) counts the calls
@@ -9,10 +9,10 @@ and each fault. A fault is an errno, a short transfer, or SIGKILL before or afte
 call k only (`once`), or call k and all later calls of the kind (`on`). A run must have one of these
 outcomes:
 
-  complete  The exit status is 0, and the files are exactly those of an undisturbed run. A lock that
-            fails with EINTR must be retried, so such runs must be complete.
-  refused   The exit status is not 0, and stderr has a sentence. No index has its final name unless
-            its tokens do too. A retry without a fault gives the files of an undisturbed run. The retry
+  complete  The exit status is 0, and the files are exactly those of an undisturbed run. A run must be
+            complete if EINTR interrupts a lock, because the program must retry the lock.
+  refused   The exit status is not 0, and stderr has a sentence. An index has its final name only if its
+            tokens do too. A retry without a fault gives the files of an undisturbed run. The retry
             uses --resume, or --overwrite if the message asks for it.
   killed    The same as `refused`, but without the sentence.
 
@@ -66,19 +66,18 @@ FAULTS = {
     "list": ["EIO", "ENOMEM"],
     "close": ["EIO", "EINTR"],
 }
-# These faults strike only once. A program may repeat a call for as long as signals interrupt it. It
-# may also wait for as long as another process holds a lock, which is the meaning of EAGAIN for
-# locks.
+# These faults strike only once. A program may retry a call as long as signals interrupt it (EINTR).
+# The same holds for a lock that another process holds (EAGAIN).
 ONCE_ONLY = {"EINTR", "kill-before", "kill-after"}
 
 
 def times_of(kind, fault):
-    """Returns how often a fault may strike: at call k only, or at call k and all later calls."""
+    """Returns the ways in which a fault may strike: at call k only, or at call k and all later calls."""
     return ("once",) if fault in ONCE_ONLY or (kind, fault) == ("lock", "EAGAIN") else ("once", "on")
 
 
 class Scenario:
-    """A run, the files with which it starts, and the files with which it must end."""
+    """A run, the files that exist at its start, and the files that must exist at its end."""
 
     def __init__(self, name, program, command, *, begin=None, wanted=None, old=None, parts=None,
                  retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), least_limit_s=attack.LIMIT_S):
@@ -86,19 +85,19 @@ class Scenario:
         self.command = command  # function of (folder, additional flags, command prefix)
         self.begin = begin or {}
         self.wanted = wanted
-        self.old = old or {}  # output of an earlier run; it may stay if this run fails
-        self.parts = parts or {}  # finished datasets that the run makes for temporary use
-        self.retries = retries  # flags of retries; a retry runs only if the previous one refuses
-        self.refuses = refuses  # existing files stay as they are, whatever happens
+        self.old = old or {}  # output of an earlier run, which may remain if this run fails
+        self.parts = parts or {}  # finished datasets that the run makes only for temporary use
+        self.retries = retries  # flags of each retry; a retry runs only if the previous one was refused
+        self.refuses = refuses  # the run must be refused and must not change existing files
         self.cost = cost  # in a random sample, this scenario gets 1 / cost as many cases
         self.hooks = attack.HOOKS if hooks is None else hooks
-        self.ranks = ranks  # in an MPI job, the ranks that are attacked
-        self.limit_s = least_limit_s  # count() sets it from the duration of the run
+        self.ranks = ranks  # MPI ranks to attack, one at a time; (None,) without MPI
+        self.limit_s = least_limit_s  # count() raises it if the run takes long
 
 
 def torn_index(found, scenario):
-    """Returns which index, or part of a cache, has a final name but belongs to no complete dataset.
-    Returns None if there is none."""
+    """Returns the name of an index, or of a part of a cache, that has a final name but belongs to no
+    complete dataset. Returns None if there is no such file."""
     sets = [scenario.wanted, scenario.old, scenario.begin, scenario.parts]
     for name, data in found.items():
         if name.endswith(".idx"):
@@ -127,9 +126,9 @@ class Attack:
 
     def preloaded(self, command, plan=None, rank=None, ending=None, hooks=None,
                   limit_s=attack.LIMIT_S):
-        """Runs command(before) with the library preloaded. `before` is the prefix for the command
-        line of the attacked program. Returns the result, the number of calls of each kind, and how
-        often and where the fault struck."""
+        """Runs command(before) with the library preloaded. `before` is a prefix for the command line of
+        the attacked program. Returns the result, the number of calls of each kind, how often the fault
+        struck, and where it struck first."""
         board = self.root / "boards" / str(next(self.numbers))
         board.write_bytes(bytes(BOARD_BYTES))
         env = [f"MILLRACE_FAIL_FOLDER={self.root}", f"MILLRACE_FAIL_BOARD={board}",
@@ -152,7 +151,7 @@ class Attack:
                               self.ending, scenario.hooks, scenario.limit_s)
 
     def probe(self, program):
-        """Ends the script unless the library counts calls of this program and makes one fail."""
+        """Ends the script unless the library can count calls of this program and make a call fail."""
         probe = self.root / "probe"
         probe.mkdir()
         command = lambda before: [*before, program, "info", probe / "absent"]
@@ -175,7 +174,7 @@ class Attack:
         return folder
 
     def count(self, scenario, rank):
-        """Counts the calls of an undisturbed run by kind. Also checks the result of this run."""
+        """Counts the calls of each kind in an undisturbed run. Also checks the result of this run."""
         folder = self.new_folder(scenario)
         scenario.limit_s *= attack.PATIENCE
         result, calls, _, _ = self.disturbed(scenario, folder, None, rank)
@@ -214,7 +213,7 @@ class Attack:
         return f"no retry helps: {result.err.strip()}"
 
     def judge(self, scenario, folder, plan, result, fired):
-        """Returns the outcome of a run, and what is wrong with it, or None."""
+        """Returns the outcome of a run, and what is wrong with the run or None."""
         killed = "kill" in plan and fired and result.status != 0
         if not killed and (problem := attack.crash_of(result)):
             return "wrong", problem
@@ -246,7 +245,7 @@ class Attack:
 
     @staticmethod
     def told(scenario, result):
-        """Returns the end of stderr. For an MPI job, leaves out what mpirun itself wrote."""
+        """Returns the end of stderr. For an MPI job, leaves out the lines of mpirun itself."""
         lines = result.err.strip().splitlines()
         own = [line for line in lines if line.startswith(scenario.program)]
         return "\n      ".join((own or lines)[-6:])
@@ -275,8 +274,8 @@ class Attack:
                     f"--only '{scenario.name}' --plan {plan}{which}: {outcome}: {problem}")
 
     def cases(self, scenarios, kinds, faults, seed):
-        """Yields all cases. Their order makes every leading part of the list cover all scenarios
-        and kinds."""
+        """Yields all cases. They are ordered so that the first cases already cover all scenarios and
+        kinds."""
         groups = []
         for scenario in scenarios:
             for rank in scenario.ranks:
@@ -305,8 +304,8 @@ class Attack:
 
 
 def preloadable(library, copy):
-    """Returns the path of the library. If the path has a space or a colon, at which LD_PRELOAD
-    splits its value, returns the path of a copy."""
+    """Returns a path of the library that LD_PRELOAD accepts. LD_PRELOAD splits its value at spaces and
+    colons. If the path contains one, the library is copied and the path of the copy is returned."""
     if not library.is_file():
         sys.exit(f"fail_kth: --library: {library} does not exist; build the target fail_kth")
     if not set(str(library)) & set(" :"):
@@ -322,8 +321,8 @@ def preloadable(library, copy):
 
 
 def scenarios_in(root, programs, chance, mpiexec):
-    """Makes the files with which the scenarios start, and yields the scenarios. If the expected
-    result of a scenario is not given, an undisturbed run produces it later."""
+    """Makes the files that exist at the start of the scenarios, and yields the scenarios. If a scenario
+    has no expected result, an undisturbed run produces it later."""
     preprocess, merge = programs / "preprocess_data", programs / "merge_datasets"
     inspect = programs / "inspect_dataset"
     good = attack.Corpus(root / "in" / "good", chance, 24, dirty=False)
@@ -355,7 +354,7 @@ def scenarios_in(root, programs, chance, mpiexec):
     giant = {**attack.HOOKS, "MILLRACE_TEST_GIANT_BYTES": "70"}
 
     def with_flag(command, flag):
-        # A retry passes its own flag in place of `flag`.
+        # A retry replaces `flag` by a flag of its own.
         return lambda folder, more, before: command(folder, more or (flag,), before)
 
     yield Scenario("preprocess", "preprocess_data", plain, retries=resumes)
@@ -382,7 +381,7 @@ def scenarios_in(root, programs, chance, mpiexec):
     task = lambda number: preprocessing(dirty.inputs, *keys, "--task", f"{number}/3")
     yield Scenario("preprocess --task", "preprocess_data", task(1), retries=resumes)
 
-    # Parts of one run. Merged, they equal the whole run.
+    # The parts of one preprocessing run. Merged, they equal the whole dataset.
     parts = {}
     for number in range(3):
         parts.update(made(task(number)))
@@ -466,7 +465,7 @@ def main():
         root = pathlib.Path(stack.enter_context(attack.scratch_folder(given, "kth")))
         attacked = Attack(preloadable(given.library.resolve(), stack), root, given.name)
         attacked.probe(programs / "inspect_dataset")
-        # The corpus is always the same, so that --plan replays a case whatever the seed was.
+        # The corpus does not depend on --seed, so that --plan replays a case with any seed.
         scenarios = list(scenarios_in(root, programs, random.Random(1), given.mpiexec))
         names = [each.name for each in scenarios]
         if unknown := set(given.only or []) - set(names):

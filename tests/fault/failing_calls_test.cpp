@@ -16,8 +16,8 @@ using testing::Not;
 using FailingCallsOfMerge = test::merge_fault;
 using FailingCallsOfResume = test::resume_fault;
 
-// A FUSE file system without statfs reports a size of 0 blocks, so it also reports no free blocks.
-// The merge must not take this for a full disk.
+// A FUSE file system without statfs reports 0 blocks in total, and therefore 0 free blocks. The
+// merge must not treat it as a full disk.
 TEST_F(FailingCallsOfMerge, NeedsNoFileSystemThatReportsItsSize) {
   if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
   for (const test::strings& more : {test::strings{}, shuffled}) {
@@ -31,8 +31,8 @@ TEST_F(FailingCallsOfMerge, NeedsNoFileSystemThatReportsItsSize) {
   }
 }
 
-// Every stat call on the P.bad file of a part (P: the prefix of the part) fails in turn, including
-// the call that asks for the size of the file.
+// Makes each stat call on the P.bad file of a part fail in turn (P: the prefix of the part). One of
+// these calls asks for the size of the file.
 TEST_F(FailingCallsOfMerge, AreRefusedAtEveryLookAtASidecar) {
   if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
   constexpr int most = 100;
@@ -49,8 +49,8 @@ TEST_F(FailingCallsOfMerge, AreRefusedAtEveryLookAtASidecar) {
   EXPECT_LT(k, most);
 }
 
-// A run that finished no work leaves at most its journal. If the journal cannot be examined, it
-// stays.
+// A run that finished no work leaves at most its journal. The journal stays if it cannot be
+// examined.
 TEST_F(FailingCallsOfResume, KeepNothingOfARunThatDidNothing) {
   if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
   add("1.jsonl", "{broken\n");

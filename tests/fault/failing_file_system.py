@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A FUSE file system whose files cannot be read completely: the kernel itself returns EIO.
 
-Implements the part of the protocol in linux/fuse.h that reading needs, directly on /dev/fuse.
+Implements the part of the protocol (linux/fuse.h) that reading needs, directly on /dev/fuse.
 """
 
 import ctypes
@@ -27,8 +27,8 @@ class NoFuse(Exception):
 
 class FailingFileSystem:
     """A file system that is mounted for the duration of a `with` block. `files` maps names to
-    bytes. `bad` maps a name to the first byte that cannot be read. Without `direct_io`, the kernel
-    caches pages, and files can be mapped."""
+    contents. `bad` maps a name to the offset of the first byte that cannot be read. Without
+    `direct_io`, the kernel caches pages, and files can be mapped."""
 
     def __init__(self, folder, files, direct_io=True):
         self.folder = os.fspath(folder)
@@ -101,9 +101,9 @@ class FailingFileSystem:
         return ATTRIBUTES.pack(node, size, (size + 511) // 512, *[10**9] * 3, 0, 0, 0, mode, 1,
                                os.getuid(), os.getgid(), 0, 4096, 0)
 
-    # With direct I/O, a read returns the bytes before the bad place, as a disk does. With the page
-    # cache, the whole read fails, because the kernel would take a short answer for the end of the
-    # file. The kernel then requests each page again.
+    # With direct I/O, a read returns the bytes before the bad place, as a disk does. Through the
+    # page cache, a short answer would look like the end of the file, so the whole read must fail.
+    # The kernel then requests each page again.
     def _read(self, name, offset, size):
         end = self.bad.get(name, len(self.files[name]))
         last = offset if self.direct_io else offset + size - 1

@@ -27,9 +27,9 @@
 #include "support/child_process.hpp"
 #include "support/paths.hpp"
 
-// These tests use the real kernel. Only faults that the kernel cannot produce on demand are
-// simulated: in this program, the following functions replace those of libc. They pass on all calls
-// unless a test has requested a fault.
+// These tests use the real kernel. They simulate only faults that the kernel cannot produce on
+// demand. For that, the following functions replace those of libc in this program. They pass all
+// calls to the kernel unless a test has requested a fault.
 namespace {
 std::atomic<int> failing_fsyncs = 0;
 std::atomic<int> interrupted_calls = 0;
@@ -66,7 +66,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// Returns the errno of the io_error that `f` throws, or 0 if it throws none.
+/// Returns the errno of the io_error that `f` throws, or 0 if `f` throws nothing.
 int code_of(const std::function<void()>& f) {
   try {
     f();
@@ -87,7 +87,7 @@ TEST(IoFault, FullDeviceIsEnospc) {
   EXPECT_EQ(code_of([&] { pwrite_all(fd, bytes_of("abc"), 0, "/dev/full"); }), ENOSPC);
 }
 
-// Uses a file system that really fills up. Skipped if this process is not allowed to mount one.
+// Uses a file system that really fills up. The test is skipped if this process may not mount one.
 TEST(IoFault, FullFileSystemLeavesTheOldFile) {
   const test::temp_folder folder;
   const int result = in_child([&] {
@@ -125,7 +125,7 @@ TEST(IoFault, FileSizeLimitIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-// The commit at the end of a long run must not fail because all descriptors are in use.
+// The commit at the end of a long run must succeed even if all descriptors are in use.
 TEST(IoFault, CommitNeedsNoNewDescriptor) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -150,7 +150,7 @@ TEST(IoFault, MapsNoFolderAndNoDevice) {
   EXPECT_EQ(code_of([&] { const file_mapping m("/dev/null"); }), EINVAL);
 }
 
-// Opening a FIFO would wait for a writer, and forever if there is none.
+// Opening a FIFO waits for a writer, possibly forever.
 TEST(IoFault, RefusesAFifoWithoutWaiting) {
   const test::temp_folder folder;
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
@@ -184,7 +184,7 @@ TEST(IoFault, UnusableFoldersAreRefusedAtOnce) {
   EXPECT_EQ(result, 0);
 }
 
-// The lock must end with the process. The `.partial` file that the process leaves must not block
+// The lock must end with its process. The `.partial` file that the process leaves must not block
 // the next writer.
 TEST(IoFault, OneWriterAtATimeUntilItDies) {
   const test::temp_folder folder;
@@ -214,7 +214,7 @@ TEST(IoFault, OneWriterAtATimeUntilItDies) {
   ::close(ready[1]);
 }
 
-// preprocess_data relies on this order: an .idx exists only next to a finished .bin.
+// preprocess_data commits the .bin before the .idx, so an .idx exists only next to a finished .bin.
 TEST(IoFault, KillBetweenTwoCommitsLeavesTheFirstOnly) {
   const test::temp_folder folder;
   EXPECT_EQ(in_child([&] {
@@ -234,8 +234,8 @@ TEST(IoFault, KillBetweenTwoCommitsLeavesTheFirstOnly) {
   EXPECT_FALSE(fs::exists(folder / "a.idx"));
 }
 
-// Several processes write the same file name at the same time. Each committed file holds the bytes
-// of one process only.
+// Several processes write the same file at the same time. Each committed file must hold the bytes
+// of only one process.
 TEST(IoFault, RacingWritersNeverMix) {
   const test::temp_folder folder;
   std::array<pid_t, 4> children{};
@@ -271,8 +271,8 @@ TEST(IoFault, FailedRenameLeavesNothing) {
   EXPECT_FALSE(fs::exists(folder / "a.partial"));
 }
 
-// After a failed fsync, the kernel marks the pages clean: the next fsync succeeds, but the data are
-// lost.
+// After a failed fsync, the kernel marks the pages as clean. So the next fsync succeeds, although
+// the data are lost.
 TEST(IoFault, FailedFsyncCannotBeRetriedIntoACommit) {
   const test::temp_folder folder;
   {
@@ -303,7 +303,7 @@ TEST(IoFault, InterruptedAndShortCallsAreFinished) {
   EXPECT_EQ(test::read_text(folder / "a"), text);
 }
 
-// pwrite may return 0 without an error. A loop that retries would never end.
+// pwrite may return 0 without an error. A loop that retried the call would never end.
 TEST(IoFault, WriteThatTakesNothingIsAnError) {
   const test::temp_folder folder;
   atomic_file file(folder / "a");

@@ -22,7 +22,7 @@
 
 #include "fault/kth_board.hpp"
 
-/// Decides which calls count, which of them fails, and how.
+/// Decides which calls count, which of these calls fail, and how they fail.
 namespace millrace::test {
 
 enum class kind : std::uint8_t {
@@ -91,7 +91,7 @@ struct settings {
   std::string_view folder;
   std::string_view ending;  // only paths with this ending count
   board* to = nullptr;
-  std::size_t of = kind_names.size();  // index of the kind that fails
+  std::size_t of = kind_names.size();  // index of the kind that fails; here: none fails
   std::uint64_t k = 0;
   action what = action::none;
   int code = 0;
@@ -155,7 +155,7 @@ inline const settings& given() {
   return all;
 }
 
-// For each descriptor: whether calls on it count.
+// For each descriptor: whether calls on this descriptor count.
 inline std::array<std::atomic<bool>, 1 << 16> tracked;
 
 inline bool is_tracked(int fd) {
@@ -207,14 +207,14 @@ inline void report(const subject& of) {
                       name_of(of).data());
 }
 
-// Counts a call and returns the fault that it gets.
+// Counts a call and returns the fault that the call must have.
 inline action next(kind which, const subject& of) {
   const settings& all = given();
   if (!all.ending.empty() && !std::string_view(name_of(of).data()).ends_with(all.ending)) {
     return action::none;
   }
   const auto index = static_cast<std::size_t>(which);
-  static std::array<std::atomic<std::uint64_t>, kind_names.size()> counts;  // in this process
+  static std::array<std::atomic<std::uint64_t>, kind_names.size()> counts;  // calls in this process
   const std::uint64_t k = ++counts[index];
   if (all.to != nullptr) ++all.to->calls[index];
   if (index != all.of || k < all.k || (k > all.k && !all.goes_on)) return action::none;
@@ -227,8 +227,8 @@ inline action next(kind which, const subject& of) {
   for (;;) (void)::pause();
 }
 
-/// Runs a call. If the call is to fail, sets errno and returns `failed` instead.
-/// @param no_size  called if the call is to report a file system without a size
+/// Runs a call. If the call must fail, sets errno and returns `failed` instead.
+/// @param no_size  called if the call must report a file system without a size
 template <class Result, class Call, class NoSize = void (*)()>
 Result attempt(
     bool ours, kind which, const subject& of, Result failed, Call&& call,
@@ -251,7 +251,8 @@ Result attempt(
   }
 }
 
-/// Runs a call that stores the size of a file system in `to`.
+/// Runs a call that stores the size of a file system in `to`. A planned fault can set this size to
+/// 0.
 template <class Report, class Call>
 int report_size(bool ours, const subject& of, Report* to, Call&& call) {
   bool empty = false;
@@ -260,7 +261,8 @@ int report_size(bool ours, const subject& of, Report* to, Call&& call) {
   return result;
 }
 
-/// Runs a call that transfers up to `size` bytes.
+/// Runs a call that transfers up to `size` bytes. A planned fault can make it transfer half of
+/// them.
 template <class Call>
 ::ssize_t transfer(bool ours, kind which, const subject& of, std::size_t size, Call&& call) {
   if (!ours) return call(size);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes allocations of the loader fail, starting with the k-th; later allocations succeed again.
-// Tests many k, each in its own child process, and checks these rules:
+// Makes one or more consecutive allocations of the loader fail, starting with the k-th. Later
+// allocations succeed again. Each k runs in its own child process. The program checks these rules:
 //
 // - Every call either succeeds or throws. No child crashes, terminates or hangs.
-// - Every batch has the right contents, and none is skipped. A loader that stops early has thrown
-//   an error before.
+// - Every batch has the right contents, and no batch is skipped. A loader stops early only after it
+//   has thrown an error.
 // - Afterwards, the same loader resumes from a state, and a new loader serves all batches.
 // - Afterwards, the same reader fills the same requests.
 //
-// It prints a line per failure, then a table. It exits with 0 if all rules held; with 1 if a rule
-// was broken or no case was tried; and with 77 if this machine or this build has none of the
-// readers.
+// The program prints a line for each failure, then a table. It exits with 0 if all rules held, and
+// with 1 if a rule was broken or no case was tried. It exits with 77 if this machine or this build
+// has none of the requested readers.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,14 +61,14 @@ using namespace millrace;  // NOLINT: a program
 
 constexpr std::int64_t rows_of_batch = 2;
 constexpr std::int64_t never = test::fail_kth_allocation::never;
-constexpr int most_errors = 4;  // the harness stops using a loader after this many errors
+constexpr int most_errors = 4;  // after this many errors, the harness gives up on a loader
 
-// A broken rule of the list above. Errors that the loader throws have other types.
+// Reports that one of the rules above was broken. Errors of the loader itself have other types.
 struct broken_rule : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// The task of a child and its report to the parent, in shared memory.
+// The task of a child and its report to the parent, both in shared memory.
 struct child_report {
   test::fail_kth_allocation what;
   std::atomic<std::int64_t> allocations;
@@ -80,7 +80,7 @@ void tell(child_report& report, const std::string& text) {
   std::snprintf(report.text, sizeof report.text, "%s", text.c_str());
 }
 
-// Counts an error. It must have a message and one of the types that callers expect.
+// Counts an error. The error must have a message and one of the types that callers expect.
 void count_error(child_report& report, const std::exception& e) {
   const test::exempt_allocations own;
   ++report.errors;
@@ -135,8 +135,8 @@ class small_runs {
   }
 
  private:
-  // Creates a run at its first use. This happens in the parent, before the parent starts the
-  // children that use the run.
+  // Returns a run, and creates it at its first use. The first use is in the parent, before it
+  // starts the children that need the run.
   const test::any_run& run_of(const std::string& order) {
     std::optional<test::any_run>& run = order == "instant"  ? instant_
                                         : order == "packed" ? packed_
@@ -167,8 +167,8 @@ loader::loader_options options_with(const test::reader_kind& kind) {
   return options;
 }
 
-// Takes batches from index `at` up to `end`, and compares them. Returns the index at which it
-// stopped. `errors` counts the errors of this loader so far.
+// Takes the batches from index `at` to `end` (exclusive), and compares them with `expected`.
+// Returns the index at which it stopped. Adds the errors of this loader to `errors`.
 std::int64_t serve(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
                    std::int64_t end, int& errors, child_report& report) {
   const int most = errors + most_errors;
@@ -202,7 +202,7 @@ std::int64_t serve(loader::batch_loader& from, const expected_batches& expected,
   return at;
 }
 
-// Serves all batches while every allocation succeeds. No error may occur.
+// Serves all batches from index `at`, while every allocation succeeds. No error may occur.
 void serve_all(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
                const char* who) {
   child_report fresh{};
@@ -233,7 +233,7 @@ void use_loader(const make_loader& make, const expected_batches& expected,
   const auto end = static_cast<std::int64_t>(expected.size());
   std::unique_ptr<loader::batch_loader> kept;
   int errors_before = 0;
-  int errors = 0;  // errors of `kept`
+  int errors = 0;  // number of errors of `kept`
   test::arm(report.what);
   // This loader is destroyed while allocations still fail.
   try_to(report, [&] { serve(*make(), expected, 0, 3, errors_before, report); });
@@ -250,14 +250,14 @@ void use_loader(const make_loader& make, const expected_batches& expected,
   }
   report.allocations = test::disarm();
 
-  const auto fresh = make();  // created while `kept` exists; both share files and threads
+  const auto fresh = make();  // created while `kept` exists, so that both share files and threads
   serve_all(*fresh, expected, 0, "a new loader");
   if (!kept) return;
   bool is_described = true;
   try {
     (void)kept->state();
   } catch (const std::bad_alloc&) {
-    is_described = false;  // the error arose when the loader was created; `state` keeps throwing it
+    is_described = false;  // an error occurred at creation, and `state` keeps throwing it
   }
   if (is_described) {
     kept->load_state(state);
@@ -266,7 +266,7 @@ void use_loader(const make_loader& make, const expected_batches& expected,
   if (report.errors == 0 && !is_described) throw broken_rule("state() alone knows of an error");
 }
 
-// Readers without a loader.
+// Tests readers without a loader.
 
 class ranges_of_files {
  public:
@@ -277,7 +277,8 @@ class ranges_of_files {
       test::write_bytes(folder_ / name, all);
       files_.push_back({folder_ / name, all.size()});
     }
-    // Rounds 3 and 6 have ranges so large that threads share the work; the other ranges are small.
+    // Rounds 3 and 6 have ranges so large that several threads share the work. All other rounds
+    // have small ranges.
     for (int round = 0; round < 8; ++round) {
       auto& ranges = rounds_.emplace_back();
       const bool is_large = round == 3 || round == 6;
@@ -292,8 +293,8 @@ class ranges_of_files {
   const std::vector<loader::data_file>& files() const { return files_; }
   std::size_t rounds() const { return rounds_.size(); }
 
-  // Prefetches the next round and gathers this one. Retries after each error, up to `most_errors`
-  // times. Returns whether it succeeded.
+  // Prefetches the next round and gathers this one. After an error, tries again, up to
+  // `most_errors` times in total. Returns whether the round was gathered.
   bool gather(loader::range_reader& reader, std::size_t round, child_report& report) const {
     std::vector<std::byte> memory;
     std::vector<loader::read_request> requests;
@@ -340,7 +341,7 @@ class ranges_of_files {
   std::vector<std::vector<loader::file_range>> rounds_;
 };
 
-// Calls f on another thread. Rethrows on this thread what f throws.
+// Calls f on another thread. If f throws, rethrows the exception on this thread.
 template <class F>
 void on_another_thread(const F& f) {
   std::exception_ptr failure;
@@ -406,7 +407,7 @@ using steady = std::chrono::steady_clock;
 
 class harness {
  public:
-  /// @param uses  how often run() will be called
+  /// @param uses  number of planned calls of run()
   harness(const arguments& args, std::size_t uses)
       : args_(args),
         random_(test::seed(1)),
@@ -414,7 +415,8 @@ class harness {
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)) child_report{}),
         lines_left_(uses * args.least_bytes.size() * args.failures.size()) {}
 
-  // Runs `use` in a child for each k, and prints a line of the table.
+  // For each combination of --least-bytes and --failures, runs `use` in a child process for each k.
+  // Prints a line of the table per combination.
   void run(const std::string& name, const std::function<void(child_report&)>& use) {
     for (const std::size_t least : args_.least_bytes) {
       line_of_table counting;
@@ -454,8 +456,8 @@ class harness {
     return now + (begin_ + std::chrono::seconds(args_.seconds) - now) / left;
   }
 
-  // Returns the values of k to test: all from --first to --last, or a random sample of --most if
-  // there are more.
+  // Returns the values of k to test: all values from --first to --last, or a random sample of
+  // --most values if there are more.
   std::vector<std::int64_t> chosen(std::int64_t allocations) {
     std::vector<std::int64_t> all;
     for (std::int64_t k = args_.first; k <= std::min(allocations, args_.last); ++k) {
@@ -467,7 +469,8 @@ class harness {
       std::ranges::sample(all, std::back_inserter(some), args_.most, random_);
       all = std::move(some);
     }
-    if (args_.seconds != never) std::ranges::shuffle(all, random_);  // time may not suffice for all
+    // The time may not suffice for all values.
+    if (args_.seconds != never) std::ranges::shuffle(all, random_);
     return all;
   }
 
@@ -496,14 +499,15 @@ class harness {
     return status;
   }
 
-  // Runs one case. Returns whether no rule was broken.
+  // Runs one case. Returns true if no rule was broken.
   bool one(const std::string& name, const test::fail_kth_allocation& what,
            const std::function<void(child_report&)>& use, line_of_table& line) {
     const auto hangs = [](int status) {
       return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     };
     int status = status_of(what, use, args_.limit_s);
-    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // may just be slow
+    // It may only have been slow, so try again with a longer limit.
+    if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);
     ++line.runs;
     if (what.k != never) ++cases_;
     const bool is_killed = WIFSIGNALED(status);
@@ -626,9 +630,10 @@ void expect_known(const char* flag, const std::set<std::string>& asked,
   throw config_error(std::string(flag) + " is '" + *unknown + "', expected one of: " + all);
 }
 
-// Returns the requested readers that this machine has. Prints the names of the missing readers.
+// Returns the requested readers that exist on this machine. Prints the names of the missing
+// readers.
 std::vector<test::reader_kind> readers_of(const arguments& args) {
-  std::set<std::string> absent = {"io_uring", "io_uring_small"};  // if built without liburing
+  std::set<std::string> absent = {"io_uring", "io_uring_small"};  // missing without liburing
   std::set<std::string> known = absent;
   std::vector<test::reader_kind> kinds;
   for (const auto& kind : test::reader_kinds()) {

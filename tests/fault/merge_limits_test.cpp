@@ -35,8 +35,8 @@ TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
       ++failed;
       EXPECT_EQ(result.status, 1);
       EXPECT_TRUE(files_of(out()).empty());
-      // stderr is also a file with this limit, so it can hold the message only if the limit is high
-      // enough.
+      // The limit also applies to the file that receives stderr. So the message is complete only if
+      // the limit is high enough.
       if (limit > 600) expect_refusal(result, std::generic_category().message(EFBIG));
       if (HasFailure()) return;
     }
@@ -45,7 +45,8 @@ TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
   }
 }
 
-// A real merge has so many parts that one open descriptor for each would exceed the limit.
+// The part files of a real merge are so many that one open descriptor per part would exceed the
+// limit.
 TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -102,9 +103,9 @@ TEST_F(MergeLimits, PartsThatMayNotBeReadAreTold) {
   }
 }
 
-// Tries disks of growing sizes, until the merge fits. If bytes are missing, the merge refuses
-// before it copies anything. If inodes are missing, the merge can fail as late as at the last
-// sidecar (a file next to the `.bin`, such as P.sum). In both cases it leaves no files.
+// Tries disks of growing sizes until the merge fits. If bytes are missing, the merge refuses before
+// it copies anything. If inodes are missing, the merge may fail later, even at its last sidecar (a
+// file next to the `.bin`, such as P.sum). In both cases it leaves no files.
 TEST_F(MergeLimits, AFullDiskLeavesNothing) {
   const int status = test::in_child([&] {
     if (!test::enter_mount_namespace()) return test::cannot_try;
@@ -112,7 +113,7 @@ TEST_F(MergeLimits, AFullDiskLeavesNothing) {
       const file_set wanted = undisturbed(more);
       std::uintmax_t total = 0;
       for (const auto& [name, bytes] : wanted) total += bytes.size();
-      if (!more.empty()) total *= 2;  // a shuffle temporarily needs the space twice
+      if (!more.empty()) total *= 2;  // a shuffle temporarily needs twice the space
       int failed = 0;
       const auto try_disk = [&](const std::string& limits, const std::string& sentence,
                                 bool& fits) {
@@ -131,13 +132,13 @@ TEST_F(MergeLimits, AFullDiskLeavesNothing) {
         return HasFailure() ? 1 : 0;
       };
       bool fits = false;
-      // Starts with the space for the headers of P.sum and P.src. Near the total size, tries every
-      // number of pages.
+      // The smallest disk has space for the headers of P.sum and P.src. Close to the total size,
+      // the test tries every number of pages.
       for (std::uintmax_t size = 8192; !fits;
            size += size < total * 95 / 100 && size > 40'960 ? 409'600 : 4096) {
         const std::string limits = "size=" + std::to_string(size);
         if (const int problem = try_disk(limits, "bytes are needed, ", fits)) return problem;
-        if (size > total * 15 / 10) return 3;  // this space must be enough
+        if (size > total * 15 / 10) return 3;  // this space must suffice
       }
       fits = false;
       for (int inodes = 1; !fits; ++inodes) {

@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two parts (datasets to merge) with 400 kB of tokens together. A test may damage the tokens of
-/// one part; a merge notices the damage only when it reads these tokens.
+/// Two parts (datasets to merge) that have 400 kB of tokens together. A test may damage the tokens
+/// of a part. The merge notices this damage only when it reads these tokens.
 class MergeSpace : public testing::Test {
  protected:
   MergeSpace() {
@@ -45,8 +45,9 @@ class MergeSpace : public testing::Test {
     test::write_sums(folder_ / "in" / name);
   }
 
-  /// Runs `work` on a disk of the given size, in a child process. Returns the message of its error,
-  /// or "" if it succeeds. Exits if no such disk can be mounted.
+  /// Mounts a disk of the given size and runs `work` on it. Returns the message of the error that
+  /// `work` throws, or "" if it succeeds. Exits if such a disk cannot be mounted, so call it in a
+  /// child process.
   std::string refusal(const std::string& size,
                       const std::function<void(const merge_options&)>& work) {
     const fs::path out = folder_ / "out";
@@ -66,11 +67,11 @@ class MergeSpace : public testing::Test {
 
   static std::string size_of(std::uint64_t bytes) { return std::to_string(bytes / 1024) + "k"; }
 
-  // The merge reads tokens only after it has checked the disk space. So if it reports missing space
-  // instead of the damaged tokens, it has not copied anything.
+  // Expects that the merge checks the disk space before it reads tokens. The tokens are damaged. So
+  // if the error is about missing space, not about the damage, the merge has not copied anything.
   //
   // @param needed  bytes that the merge needs, rounded up to pages
-  // @param begun   bytes of `needed` that headers already take when the disk space is checked
+  // @param begun  bytes of `needed` that headers already occupy at the time of the check
   void expect_told_first(const std::string& what, std::uint64_t needed, std::uint64_t begun,
                          const std::function<void(const merge_options&)>& work) {
     const int status = test::in_child([&] {
@@ -100,16 +101,16 @@ class MergeSpace : public testing::Test {
   test::temp_folder folder_;
 };
 
-// The merge needs, in pages of 4096 bytes: 98 for the tokens, one for the index of 2490 bytes, and
-// one for the checksums.
+// The merge needs these pages of 4096 bytes: 98 for the tokens, one for the index of 2490 bytes,
+// and one for the checksums.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsCopied) {
   expect_told_first("the merged dataset", 100 * 4096, 0,
                     [](const merge_options& options) { (void)merge(options); });
 }
 
-// The merge needs the pages of the test above, and 98 pages for the temporary copy of the
-// documents. In the copy, each document has a header of 64 bytes and the lengths of its sequences.
-// The header of P.sum is written before the check.
+// The merge needs the pages of the previous test and 98 pages for the temporary copy of the
+// documents. In this copy, each document also has a header of 64 bytes and the lengths of its
+// sequences. The header of P.sum is written before the check.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsShuffled) {
   expect_told_first("the shuffled dataset and the temporary copy of the documents", 198 * 4096,
                     4096, [](const merge_options& options) { (void)merge_shuffled(options, 7); });

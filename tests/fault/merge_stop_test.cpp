@@ -19,8 +19,8 @@ using test::strings;
 
 class MergeStop : public test::merge_fault {
  protected:
-  // Stops a merge at its first check for a signal, then another merge at the second check, and so
-  // on, until a merge completes.
+  // Stops a merge at its first check for a signal, the next merge at its second check, and so on,
+  // until a merge completes.
   void stop_at_each_look(const strings& more, const file_set& old) {
     const file_set wanted = undisturbed(more);
     int stops = 0;
@@ -40,7 +40,7 @@ class MergeStop : public test::merge_fault {
     EXPECT_GT(stops, 20);
   }
 
-  /// Replaces the parts by one part without sidecars. It holds one document of 64 MiB.
+  /// Replaces the parts by a single part, which has one document of 64 MiB and no sidecars.
   void make_giant_part() {
     fs::remove_all(parts());
     fs::create_directory(parts());
@@ -53,7 +53,7 @@ class MergeStop : public test::merge_fault {
   }
   static constexpr std::int32_t giant_bytes = 64 << 20;
 
-  // Waits until the program has begun to write, and pauses it with SIGSTOP. Returns false if the
+  // Waits until the program has begun to write, then pauses it with SIGSTOP. Returns false if the
   // program ended before that.
   bool caught_writing(const test::running_program& program, const strings& more) const {
     const fs::path file = out() / (more.empty() ? "whole.bin.partial" : "whole.shuffle.partial");
@@ -76,12 +76,12 @@ TEST_F(MergeStop, AtAnyLookOfAReplacementLeavesTheOldOutputWhole) {
   stop_at_each_look(shuffled, undisturbed({}));
 }
 
-// Even in a large document, the merge checks for a signal every few MiB.
+// The merge checks for a signal every few MiB, even within a large document.
 TEST_F(MergeStop, LooksForASignalEveryFewMebibytes) {
   make_giant_part();
   for (const strings& more : {strings{}, shuffled}) {
-    // A shuffle goes through the tokens three times: it reads them, stores a temporary copy, and
-    // writes the output.
+    // A shuffle processes the tokens three times: it reads them, stores a temporary copy and writes
+    // the output.
     const int looks = giant_bytes / (4 << 20) * (more.empty() ? 1 : 3);
     empty_out();
     const auto result = run(more, {"MILLRACE_TEST_STOP_AT=look:" + std::to_string(looks)});
@@ -97,7 +97,8 @@ TEST_F(MergeStop, AnySignalThatAsksToStopDoes) {
              {SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}}) {
       SCOPED_TRACE(name);
       bool stopped = false;
-      for (int attempt = 0; attempt < 20 && !stopped; ++attempt) {  // the program may end too soon
+      // Several attempts, because the program may end before the signal.
+      for (int attempt = 0; attempt < 20 && !stopped; ++attempt) {
         empty_out();
         test::running_program program(command(more));
         if (caught_writing(program, more)) program.send(signal);
@@ -113,7 +114,7 @@ TEST_F(MergeStop, AnySignalThatAsksToStopDoes) {
   }
 }
 
-// A program under nohup starts with ignored signals.
+// nohup starts a program with some signals ignored.
 TEST_F(MergeStop, ASignalThatWasIgnoredAtTheStartStaysIgnored) {
   make_giant_part();
   for (const strings& more : {strings{}, shuffled}) {

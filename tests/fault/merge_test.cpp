@@ -16,8 +16,8 @@ using test::strings;
 
 class MergeKill : public test::merge_fault {
  protected:
-  // Runs the merge again after a kill. Files that the killed merge published are whole, so the new
-  // merge needs --overwrite to replace them.
+  // Runs the merge again after a kill. Files that the killed merge has published are complete, so
+  // the new merge needs --overwrite to replace them.
   void expect_run_again(const file_set& wanted, const strings& more) {
     auto result = run(more);
     if (result.status == 1) {
@@ -57,7 +57,8 @@ TEST_F(MergeKill, AtAnyStepOfAShuffleHarmsNothing) {
   kill_at_each_step(shuffled, {});
 }
 
-// At each step, the final names hold the old dataset, the new dataset, or no index.
+// At each step, the files with final names belong to the old dataset or the new one, or there is no
+// index.
 TEST_F(MergeKill, AtAnyStepOfAReplacementLeavesOldNewOrNone) {
   const file_set old = undisturbed(shuffled);
   kill_at_each_step({}, old);
@@ -91,8 +92,8 @@ TEST_F(MergeKill, AtAnyTimeHarmsNothing) {
   }
 }
 
-// A killed shuffle leaves a temporary file as large as the data. The next merge removes it, even if
-// it does not shuffle.
+// A killed shuffle leaves a temporary file as large as the data. The next merge removes this file,
+// even if that merge does not shuffle.
 TEST_F(MergeKill, AShuffleIsForgottenByAMergeWithoutOne) {
   ASSERT_EQ(run(shuffled, {"MILLRACE_TEST_KILL_AT=sync:1"}).status, killed);
   ASSERT_TRUE(fs::exists(out() / "whole.shuffle.partial"));
@@ -123,7 +124,8 @@ TEST_F(MergeKill, TwoAtATimeDoNotMix) {
 
 class MergeDamage : public test::merge_fault {
  protected:
-  // Expects an error message that names the damaged file, and no output files. Restores the file.
+  // Damages a file of the input. Expects an error message that names the file, and no output files.
+  // Then restores the file.
   void expect_told(const std::string& name, const std::string& damaged) {
     SCOPED_TRACE(name);
     const std::string good = test::read_text(parts() / name);
@@ -146,7 +148,7 @@ TEST_F(MergeDamage, TruncatedPartsAreTold) {
     for (const std::size_t size :
          {std::size_t{0}, std::size_t{9}, good.size() / 2, good.size() - 1}) {
       SCOPED_TRACE(size);
-      // A .meta without its last newline is valid.
+      // A .meta is valid even without its last newline.
       if (size + 1 == good.size() && end == std::string(".meta")) continue;
       expect_told(part(end), good.substr(0, size));
     }
@@ -156,7 +158,7 @@ TEST_F(MergeDamage, TruncatedPartsAreTold) {
 }
 
 // Changes one bit of the tokens, the index or the checksums. The sizes stay right, so only the
-// checksums can reveal the damage.
+// checksums can show the damage.
 TEST_F(MergeDamage, PartsThatAreNotWhatTheirSumSaysAreTold) {
   for (const char* end : {".bin", ".idx", ".sum"}) {
     const std::string good = test::read_text(parts() / part(end));
@@ -170,7 +172,7 @@ TEST_F(MergeDamage, PartsThatAreNotWhatTheirSumSaysAreTold) {
   }
 }
 
-// Each file is valid, but belongs to another part.
+// Replaces each sidecar with that of another part. Each file is valid by itself.
 TEST_F(MergeDamage, SidecarsOfAnotherPartAreTold) {
   for (const char* end : {".sum", ".src", ".meta"}) {
     expect_told(part(end), test::read_text(parts() / (part_name(2) + end)));

@@ -9,11 +9,11 @@ program that reads the file must have one of these outcomes:
   refused  It exits with 1 or 2 and prints a sentence on stderr. `inspect_dataset verify` prints the
            fault that it finds on stdout instead.
   equal    It exits with 0. Its output and files are those of the run on undamaged files.
-  other    It exits with 0 and another result that the rule for these files allows. --rules prints the
-           rules.
+  other    It exits with 0, and its result differs in a way that the rule for these files allows. --rules
+           prints the rules.
 
-Any other outcome is `wrong`: a signal, a failure of a sanitizer, a request for as much memory as the
-damaged size says, or a result that the rule forbids. A run that exceeds its time limit `hangs`.
+Any other outcome is `wrong`: a signal, a failure of a sanitizer, a request for as much memory as a
+damaged size states, or a result that the rule forbids. A run that exceeds its time limit `hangs`.
 
 Exits with 1 if a run was wrong or hung, or if no case was tried.
 """
@@ -38,11 +38,12 @@ import attack
 
 
 def mutated(data, chance):
-    """Returns the data with a few damaged places."""
+    """Returns a copy of the data that is damaged in a few places."""
     data = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
         at = chance.randrange(len(data) + 1)
-        # Headers are small, but most checks apply to them. So they are damaged more often.
+        # Headers are small, but most checks apply to them. So headers are damaged more often than
+        # the rest.
         if chance.random() < 0.4:
             at = min(at, chance.randrange(64))
         size = chance.choice([1, 1, 2, 4, 8, 64])
@@ -67,15 +68,15 @@ def mutated(data, chance):
 
 
 class Damage:
-    """One damaged file, in a folder with the undamaged files, and the result of a command that
-    exited with 0."""
+    """One damaged file in a folder of undamaged files, and the result of a command that exited with
+    0."""
 
     def __init__(self, target, folder, name, data, command, result):
         self.target, self.folder, self.name, self.data = target, folder, name, data
         self.command, self.out, self.err = command, printed(result, folder), result.err
         self.wanted_out, self.wanted = target.undamaged[target.commands.index(command)]
         self.found = contents(folder)
-        if not target.is_output and self.found.get(name) == data:  # it was only read
+        if not target.is_output and self.found.get(name) == data:  # the command has only read the file
             self.found[name] = self.wanted[name]
         self.differing = {each for each in self.found.keys() | self.wanted.keys()
                           if self.found.get(each) != self.wanted.get(each)}
@@ -87,26 +88,26 @@ class Damage:
 
     @property
     def differs(self):
-        """How the result differs from the result on undamaged files; empty if it does not."""
+        """How the result differs from the result on undamaged files; empty if it does not differ."""
         files = attack.difference(self.found, self.wanted)
         return ", ".join(filter(None, [files, self.prints_otherwise and "stdout differs"]))
 
 
 def printed(result, folder):
-    """Returns what a command printed. Replaces its folder, times and amounts of memory."""
+    """Returns what a command printed, with placeholders for its folder, times and amounts of memory."""
     return re.sub(r"[0-9.]+ (s|MB/s|MB|GB)\b", r"N \1", result.out.replace(str(folder), "FOLDER"))
 
 
 def contents(folder):
-    """Returns the files of a folder, with the name of the folder replaced in them. All these names
-    have the same length."""
+    """Returns the files of a folder. Where their contents have the name of the folder, a placeholder
+    replaces the name. All these names have the same length."""
     return {name: data.replace(os.fsencode(folder), b"FOLDER")
             for name, data in attack.contents(folder).items()}
 
 
 class Rule:
-    """Describes which results may differ from the undamaged one: in words, and as a function that
-    takes a Damage and returns what is wrong, or None."""
+    """Describes which results may differ from those on undamaged files. `words` says it in words.
+    `problem` is a function that takes a Damage and returns what is wrong, or None."""
 
     def __init__(self, words, problem):
         self.words, self.problem = words, problem
@@ -119,8 +120,8 @@ class Target:
     """A set of files, which of them may be damaged, and the commands that read them.
 
     If `is_output`, the commands also write the damaged file, and must restore it. If
-    `prints_progress`, stdout is not compared. `inspect_dataset verify` must find all damage in
-    files that end in `found_by_verify`.
+    `prints_progress`, stdout is not compared. If a file name has an ending in `found_by_verify`,
+    `inspect_dataset verify` must find all damage in that file.
     """
 
     def __init__(self, name, files, endings, commands, rule, *, is_output=False,
@@ -128,7 +129,7 @@ class Target:
         self.name, self.files, self.commands = name, files, commands
         self.rule, self.is_output, self.found_by_verify = rule, is_output, found_by_verify
         self.prints_progress = prints_progress
-        self.undamaged = []  # output and files of each command; set by control()
+        self.undamaged = []  # for each command, its output and files; set by control()
         self.limit_s = 0  # time limit; set by control()
         self.names = [each for each in files if each.endswith(endings)]
         if not self.names:
@@ -274,8 +275,8 @@ def targets_in(root, programs):
             *[folder / flag[1:] if flag.startswith("/") else flag for flag in flags])
 
     def other_tokenizer(damage):
-        """Allows other ids only with another fingerprint, in a complete dataset of the same
-        documents."""
+        """Allows other ids, but only in a complete dataset of the same documents whose tokenizer
+        fingerprint also differs."""
         meta, undamaged = (json.loads(files[f"{prefix}.meta"])
                            for files in (damage.found, damage.wanted))
         if meta["tokenizer"]["fingerprint"] == undamaged["tokenizer"]["fingerprint"]:
@@ -340,7 +341,7 @@ def targets_in(root, programs):
 
 
 def decompressed(name, data):
-    """Returns what other programs decompress, or None if they find damage."""
+    """Returns the contents that Python's own modules decompress, or None if they find damage."""
     if not data:
         return b""
     try:
@@ -357,7 +358,7 @@ def decompressed(name, data):
 
 
 def bpe_json(folder):
-    """Returns a tokenizer.json with the vocabulary and the merges of a folder."""
+    """Returns a tokenizer.json with the vocabulary and the merges in a folder."""
     vocab = json.loads((folder / "vocab.json").read_text())
     merges = [line for line in (folder / "merges.txt").read_text().split("\n")
               if line and not line.startswith("#version")]
@@ -370,8 +371,8 @@ def bpe_json(folder):
 
 
 def same_keys(damage):
-    """Returns whether Python reads the damaged and the undamaged file as JSON objects with the same
-    keys."""
+    """Returns whether Python reads both the damaged file and the undamaged file as JSON objects, with
+    the same keys."""
     try:
         read = json.loads(damage.data)
     except ValueError:
@@ -397,7 +398,7 @@ class Mutations:
             "preprocess_data", "merge_datasets", "inspect_dataset"))
 
     def control(self, target):
-        """Records the results of the commands on undamaged files."""
+        """Records the result of each command on undamaged files."""
         for command_of in target.commands:
             folder = self.new_folder()
             attack.fill(folder, target.files)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that data that is read or written only once leaves the page cache.
+"""Checks that data that is read or written only once does not stay in the page cache.
 
 usage: page_cache.py --bin FOLDER
 
-Runs preprocess_data and merge_datasets on files that are not in memory, and measures how much of the
-files is in memory afterwards. Does the same under strace, which refuses RWF_DONTCACHE as kernels before
-Linux 6.14 do. Finally, checks that an input that was in memory before stays there.
+Runs preprocess_data and merge_datasets on files that are not in memory, and measures how much of these
+files is in memory afterwards. Repeats this under strace, which refuses RWF_DONTCACHE, as kernels before
+Linux 6.14 do. Finally, checks that an input stays in memory if it was there before the run.
 
-Exits with 77 if there is no strace, or if the kernel does not report or drop what is in memory.
+Exits with 77 if there is no strace, or if the kernel cannot report or drop the pages of a file.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def skip(why):
 
 
 def resident(path):
-    """Returns the fraction of a file that is in memory."""
+    """Returns which fraction of a file is in memory, from 0 to 1."""
     size = path.stat().st_size
     asked = (ctypes.c_uint64 * 2)(0, 0)
     told = (ctypes.c_uint64 * 5)()

@@ -9,8 +9,8 @@ exactly the files of an undisturbed run, including the sidecars.
 
 The script relies only on what POSIX guarantees. The bytes of a file are safe up to the start of the
 file's last completed fsync or fdatasync. The names in a folder are safe up to the start of the folder's
-last completed fsync. Some file systems, such as ext4, keep more, but that does not count. Of the data
-that is not safe, a power loss keeps one of these:
+last completed fsync. Some file systems, such as ext4, keep more; the script does not rely on that. Each
+simulated power loss keeps one of these parts of the unsafe data:
 
   least    nothing: neither bytes nor names
   names    all names, but no bytes
@@ -20,7 +20,7 @@ that is not safe, a power loss keeps one of these:
            kept, cut off or lost
 
 These losses are not simulated: a torn write that damages a safe neighboring sector, a disk that
-misreports its cache, and a rename that leaves both names or none.
+misreports its cache, and a rename after which both names exist or neither does.
 
 The script records these runs:
 
@@ -33,7 +33,7 @@ The script records these runs:
 The inputs have bad records (under quarantine), lines that end in \\r\\n, a gzip file, a zstd file of
 several frames, and an empty file. A block has a few lines, and a checkpoint follows each block.
 
-Exits with 77 if there is no strace, or if strace may not trace.
+Exits with 77 if there is no strace, or if strace is not allowed to trace.
 """
 
 import argparse
@@ -109,14 +109,14 @@ class Corpus:
 
 
 def goes_on(left):
-    """Returns whether a folder has finished work from which a run can resume."""
+    """Returns whether a folder has finished work with which a run can resume."""
     return (b"out.journal" in left and
             len(left.get(b"out_text_document.bin.partial", b"")) > 0)
 
 
 def expect_old_or_new(left, old, new):
-    """Checks that each index with a final name belongs to a complete pair. Returns the problem in
-    words, or None."""
+    """Checks that each index with a final name belongs to a complete pair of .bin and .idx. Returns the
+    problem in words, or None."""
     for key in (b"text", b"title"):
         pair = [b"out_" + key + b"_document." + end for end in (b"bin", b"idx")]
         if pair[1] not in left:
@@ -128,7 +128,7 @@ def expect_old_or_new(left, old, new):
 
 
 def try_loss(corpus, number, what, left, old, new):
-    """Tests the folder that a power loss left. Returns the problem in words, or None."""
+    """Resumes a run in the folder that a power loss left. Returns the problem in words, or None."""
     if problem := expect_old_or_new(left, old, new):
         return f"{what}: {problem}"
     folder = corpus.root / f"loss{number}"
@@ -136,7 +136,7 @@ def try_loss(corpus, number, what, left, old, new):
     try:
         done = corpus.run(folder, "--resume")
         if done.returncode == 1 and old and b"exists; pass --overwrite" in done.stderr:
-            # No data of the new run were safe, so the old pair must be whole.
+            # The new run had no safe data, so the old pair of files must be complete.
             now = contents(folder)
             if any(now.get(name) != data for name, data in old.items() if name.endswith(
                     (b".bin", b".idx"))):
@@ -156,7 +156,7 @@ def try_loss(corpus, number, what, left, old, new):
 
 
 def check(corpus, title, disk, runs, old, new, chance, most):
-    """Tests the power losses during the recorded runs. Returns the number of problems."""
+    """Tests all power losses during the recorded runs. Returns the number of problems."""
     found = list(losses(disk, runs, chance))
     tried = found if len(found) <= most else sorted(chance.sample(range(len(found)), most))
     if tried is not found:

@@ -9,8 +9,8 @@
 #include "support/compressed.hpp"
 #include "support/preprocess_fault.hpp"
 
-/// Tests of outputs that cannot be created, and of damaged inputs. The error message names the
-/// first problem.
+/// Tests outputs that cannot be created, and damaged inputs. The error message must name the first
+/// problem.
 namespace millrace::preprocess {
 namespace {
 
@@ -34,7 +34,7 @@ TEST_F(PreprocessRefusals, NamesAnOutputFolderThatIsNone) {
 
 TEST_F(PreprocessRefusals, NamesAnOutputFolderThatRefuses) {
   auto arguments = command(add("in.jsonl", records(1, "a")));
-  arguments[4] = "/proc/out";  // nobody can create files there, not even root
+  arguments[4] = "/proc/out";  // nobody can create files in /proc, not even root
   expect_sentence(test::run_program(arguments), "/proc/out");
 }
 
@@ -48,7 +48,8 @@ TEST_F(PreprocessRefusals, NamesAnOutputFolderThatMayNotBeWritten) {
   expect_sentence(result, path("locked"));
 }
 
-// Without an error, the files in the unreadable folder would be missing from the dataset unnoticed.
+// There must be an error. Otherwise, the dataset would silently lack the files in the unreadable
+// folder.
 TEST_F(PreprocessRefusals, NamesAPatternThatMeetsAFolderThatMayNotBeRead) {
   for (const char* name : {"g", "g/1", "g/2", "g/3"}) fs::create_directory(folder_ / name);
   for (const char* name : {"g/1/x.jsonl", "g/2/x.jsonl", "g/3/x.jsonl"}) add(name, records(1, "a"));
@@ -84,8 +85,8 @@ TEST_F(PreprocessRefusals, TellsThatDescriptorsRanOut) {
   EXPECT_TRUE(outputs().empty());
 }
 
-// Eight bad records are spread over ten blocks (the units of work), for seven workers. The message
-// always names the first bad record, whichever worker is the fastest.
+// Eight bad records are spread over ten blocks (the units of work), which seven workers process.
+// The message must always name the first bad record, no matter which worker is the fastest.
 TEST_F(PreprocessRefusals, NamesTheFirstBadRecordEveryTime) {
   std::string text = records(30'000, "good");
   text += "{\"text\": \"good\"}\n[\"first\"]\n";
@@ -101,7 +102,7 @@ TEST_F(PreprocessRefusals, NamesTheFirstBadRecordEveryTime) {
   }
 }
 
-// With several threads, too, the message names the first problem in the input.
+// The message must name the first problem in the input, even with several threads.
 TEST_F(PreprocessRefusals, NamesABadRecordBeforeADamagedPlaceBehindIt) {
   const std::string compressed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
   const std::string input = add("in.jsonl.gz", compressed.substr(0, compressed.size() - 1000));
@@ -123,7 +124,7 @@ TEST_F(PreprocessRefusals, NamesADamagedPlaceBeforeABadRecordBehindIt) {
   }
 }
 
-// `--on-bad-record=skip` skips bad records, but not the rest of a damaged file.
+// `--on-bad-record=skip` skips bad records. It must not skip the rest of a damaged file.
 TEST_F(PreprocessRefusals, SkipsNoDamagedFile) {
   const std::string compressed = test::zstd(random_records(50'000));
   const std::string cut = add("in.zst", compressed.substr(0, compressed.size() / 2));

@@ -28,8 +28,8 @@ using clock = std::chrono::steady_clock;
 using PreprocessFault = test::preprocess_fault;
 
 // --overwrite must leave the old pair of files, the new pair, or no pair. The dangerous moment is
-// right after the old index is removed. A third of the kills hit it; the others come at random
-// times.
+// right after the old index is removed. A third of the kills come at this moment, the others at
+// random times.
 TEST_F(PreprocessFault, AKillLeavesTheOldPairTheNewPairOrNone) {
   const std::string old_input = add("old.jsonl", records(500, "old"));
   const std::string new_input = add("new.jsonl", records(3000, "new"));
@@ -75,8 +75,8 @@ TEST_F(PreprocessFault, AKillLeavesTheOldPairTheNewPairOrNone) {
   EXPECT_GE(killed, 10);
 }
 
-// The disk fills up while the tokens are written, or later, when the index is written. Once there
-// is space, the run can be resumed.
+// The disk fills up while the run writes the tokens, or later, when it writes the index. As soon as
+// there is space, the run can be resumed.
 TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "{\"text\": \"ab\"}\n";
@@ -105,7 +105,7 @@ TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
   }
 }
 
-// A script that requests JSON output must see a failure if the output cannot be written.
+// If the JSON output cannot be written, the script that requested it must see a failure.
 TEST_F(PreprocessFault, FailsIfTheAnswerCannotBeWritten) {
   const std::string input = add("in.jsonl", records(10, "a"));
   const auto result = test::run_program(command(input, {"--json"}), full_stdout());
@@ -122,7 +122,8 @@ TEST_F(PreprocessFault, FailsIfTheHelpCannotBeWritten) {
   }
 }
 
-// Messages that cannot be written are lost. This must affect neither the output nor the exit code.
+// Messages that cannot be written are lost. This must affect neither the output files nor the exit
+// code.
 TEST_F(PreprocessFault, EndsAlikeIfNobodyCanBeTold) {
   test::program_options full;
   full.stderr_path = "/dev/full";
@@ -134,7 +135,7 @@ TEST_F(PreprocessFault, EndsAlikeIfNobodyCanBeTold) {
 }
 
 // If stderr is closed, a file that the program opens can get the descriptor number of stderr.
-// Messages must not go into this file.
+// Messages must not be written to this file.
 TEST_F(PreprocessFault, WritesNoMessageIntoAFileWhereStreamsAreClosed) {
   const std::string input = add("in.jsonl", "bad\n" + records(10, "a") + "bad\n");
   ASSERT_EQ(test::run_program(command(input, {"--on-bad-record=skip"})).status, 0);
@@ -149,7 +150,7 @@ TEST_F(PreprocessFault, WritesNoMessageIntoAFileWhereStreamsAreClosed) {
   EXPECT_EQ(test::run_program(with_answer, closed).status, 1) << "nobody got the answer";
 }
 
-// If a user starts the same job twice by mistake, the output must not mix the two runs.
+// A user may start the same job twice by mistake. The output must not mix both runs.
 TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   const std::string input = add("in.jsonl", records(10, "second"));
@@ -170,8 +171,8 @@ TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   EXPECT_THAT(test::read_text(bin()), HasSubstr(std::string("f\0i\0r\0s\0t\0", 10)));
 }
 
-// `program <(decompressor)` and `decompressor > fifo &` read from FIFOs. The run must read every
-// byte.
+// `program <(decompressor)` and `decompressor > fifo &` make the program read from a FIFO. The run
+// must read every byte.
 TEST_F(PreprocessFault, ReadsAFifo) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   const std::string text = records(5000, "piped");
@@ -183,8 +184,8 @@ TEST_F(PreprocessFault, ReadsAFifo) {
   EXPECT_TRUE(test::read_dataset(prefix()) == wanted);
 }
 
-// Tasks are killed several times and run again with --resume. The merge of their outputs equals the
-// output of one process.
+// Tasks are killed several times and run again with --resume. The merge of their outputs must equal
+// the output of one process.
 TEST_F(PreprocessFault, KilledTasksGoOnAndMergeIntoWhatOneProcessWrites) {
   const std::string input = add("in.jsonl", records(2000, "word") + "no JSON\n");
   const std::string policy = "--on-bad-record=quarantine";
@@ -197,7 +198,7 @@ TEST_F(PreprocessFault, KilledTasksGoOnAndMergeIntoWhatOneProcessWrites) {
     arguments[4] = path("parts/out");
     for (int kills = 0; kills < 6; ++kills) {
       test::running_program program(arguments);
-      const unsigned most_ms = kills < 3 ? 8 : 40;  // a fast machine ends a run in 20
+      const unsigned most_ms = kills < 3 ? 8 : 40;  // a fast machine ends a run within 20 ms
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % most_ms));
       program.kill();
       killed += program.wait().status == 128 + SIGKILL ? 1 : 0;

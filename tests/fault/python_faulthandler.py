@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lost pages are errors in a process of Python, too, although its faulthandler handles SIGBUS.
+"""Lost pages must be reported as errors in a Python process, too, even if faulthandler handles SIGBUS.
 
 usage: python_faulthandler.py --module LOST_PAGES_MODULE
 
-LOST_PAGES_MODULE is tests/support/lost_pages_module.cpp as a shared object. If faulthandler is
-enabled after the handlers of millrace, it restores them at the first SIGBUS and raises it again.
-Also checks that the module can be loaded with as many thread-local variables as the CUDA runtime
-has, and with objdump that the handlers use no thread-local variable: __tls_get_addr may allocate,
-and a SIGBUS may come while a thread is in malloc.
+LOST_PAGES_MODULE is tests/support/lost_pages_module.cpp as a shared object. A faulthandler that is
+enabled after millrace installed its handlers restores these at the first SIGBUS, and raises the signal
+again.
+
+The script also checks that the module can be loaded although it has more thread-local variables than the
+CUDA runtime. With objdump, it checks that the handlers of millrace use no thread-local variables:
+__tls_get_addr may allocate, but a SIGBUS can arrive while a thread is in malloc.
 """
 import argparse
 import ctypes
@@ -24,14 +26,14 @@ HANDLERS = ("on_sigbus(", "on_lost_page(")
 
 
 def functions_of(path):
-    """Name and instructions of each function of a shared object."""
+    """Returns the name and the instructions of each function of a shared object."""
     shown = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", path], text=True,
                            capture_output=True, check=True).stdout
     return re.findall(r"^[0-9a-f]+ <(.*)>:\n((?:.+\n)*)", shown, re.M)
 
 
 def loaded_objects(module):
-    """The module, and the libraries of millrace that it loaded."""
+    """Returns the paths of the module and of the millrace libraries that it loaded."""
     with open("/proc/self/maps") as maps:
         paths = {line.split(maxsplit=5)[-1].strip() for line in maps}
     return {module} | {path for path in paths if "libmillrace" in os.path.basename(path)}

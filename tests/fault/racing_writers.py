@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets three processes write the same output prefix, or the same folder of caches, at the same time.
 
+There are these kinds of races:
+
   preprocess     preprocess_data on one of two corpora: without a flag, with --resume or --overwrite
   partitions     the same; some of the processes also get --partitions
-  tasks          the same on one corpus with --task; several processes may get the same task
+  tasks          the same on one corpus, with --task; several processes may get the same task
   merge          merge_datasets on one of two folders, in order or shuffled
   prepare-cache  inspect_dataset prepare-cache for one of two sequence lengths
 
-The processes start in an empty folder, or next to the output of an earlier run, an unfinished run or
-half a cache. At most one of them writes the same files at a time.
+The folder is empty at the start, or has the output of an earlier run, an unfinished run or half a cache.
+At any time, at most one process may write a file.
 
 Each process must exit with 0, or print a sentence on stderr. The prepare-cache processes wait for each
 other, so each of them must exit with 0. In the end, the folder must hold exactly the files that the
@@ -35,16 +37,16 @@ import attack
 
 
 class Race:
-    """What three processes do at the same time. `commands` has pairs: a command, and the files that
-    it makes."""
+    """The commands that three processes run at the same time. Each element of `commands` is a pair: a
+    command, and the files that it makes."""
 
     def __init__(self, name, program, begins, commands, *, side_by_side=False, waits=False):
         self.name, self.program, self.begins, self.commands = name, program, begins, commands
-        self.side_by_side = side_by_side  # the commands may make different files
-        self.waits = waits  # commands wait for each other, so each must succeed
+        self.side_by_side = side_by_side  # the commands may write different files
+        self.waits = waits  # commands wait for each other, so each of them must succeed
 
     def right(self, begin, done):
-        """Returns the allowed contents of the folder after the race."""
+        """Returns each set of files that the folder may hold after the race."""
         if not self.side_by_side:
             return done
         left = {name: data for name, data in begin.items()
@@ -54,8 +56,8 @@ class Race:
 
 
 def task_of(name):
-    """Returns the prefix of a task's files, such as out_00001-of-00003. For other names, returns
-    the name."""
+    """Returns the prefix of a task's files, such as out_00001-of-00003. Returns any other name
+    unchanged."""
     return re.match(r"(out_\d+-of-\d+)?", name).group() or name
 
 
@@ -65,7 +67,7 @@ class Races:
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.problems = []
-        self.limit_s = 0  # made() sets it from the duration of the runs
+        self.limit_s = 0  # made() sets it, based on the duration of the runs
         self.table = attack.Table(("race", "begins with"), ("one done", "more done", "none done",
                                                             "wrong", "hangs"))
         chance = random.Random(1)
@@ -80,13 +82,12 @@ class Races:
             *attack.quarantine("text", "title"), "--workers", "1", *flags)
 
     def with_ways(self, command_of, files):
-        """Returns a command with each flag that it may get for existing files, and the files that
-        it makes."""
+        """Returns the command without a flag, with --resume and with --overwrite. Each is paired with
+        the files that it makes."""
         return [(command_of(*way), files) for way in ((), ("--resume",), ("--overwrite",))]
 
     def of_corpora(self, *flags):
-        """Returns the commands, the finished outputs and the unfinished outputs for both
-        corpora."""
+        """Returns the commands, and the finished and unfinished outputs, for both corpora."""
         commands, whole, half = [], [], []
         for corpus in self.corpora:
             command_of = lambda *way, corpus=corpus: self.preprocessing(corpus, *flags, *way)
@@ -203,7 +204,7 @@ class Races:
                 return "wrong", "refused, and was to wait for the others"
         found = attack.contents(folder)
         if not done:
-            if found != begin:  # all commands may fail, but must not change existing files
+            if found != begin:  # if all commands fail, the existing files must not change
                 return "wrong", f"all refused, and {attack.difference(found, begin)}"
             return "none done", None
         right = race.right(begin, done)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests preprocess_data on a disk with a place that cannot be read, and --resume after the repair.
+"""Tests preprocess_data on a disk with an unreadable place, and --resume after the disk is repaired.
 
 usage: read_errors.py --program PREPROCESS_DATA
 
@@ -26,7 +26,7 @@ FILES = {
 
 
 def run(program, inputs, out, *flags):
-    """Runs the program with small blocks, and with a checkpoint after each block."""
+    """Runs the program with small blocks and a checkpoint after each block."""
     environment = dict(os.environ, MILLRACE_TEST_BLOCK_BYTES="20000", MILLRACE_TEST_CHECKPOINT_MS="0")
     command = [program, "--input", *inputs, "--output-prefix", str(out / "x"),
                "--tokenizer-type", "ByteLevelTokenizer", *flags]

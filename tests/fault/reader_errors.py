@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the readers of the loader on a disk with a place that cannot be read.
+"""Tests the readers of the loader on a disk with an unreadable place.
 
-The kernel returns EIO there, or sends SIGBUS if the file is mapped.
+For reads at this place, the kernel returns EIO. If the file is mapped, it sends SIGBUS.
 
 usage: reader_errors.py --program READ_RANGES
 
@@ -19,7 +19,7 @@ from failing_file_system import FailingFileSystem, NoFuse
 
 PAGE = 4096
 BYTES = 3 << 20
-BAD = 2 << 20  # reads from this byte on fail
+BAD = 2 << 20  # from this byte on, reads fail
 
 
 def content():
@@ -40,8 +40,8 @@ def check(program, disk, path):
         if (of_range, of_page, retries) != ("ok", "ok", "0"):
             sys.exit(f"{name}, undisturbed: {of_range}, {of_page}, {retries} retries")
     disk.bad = {path.name: BAD}
-    # The first range begins before the bad place and ends in it. The second is completely in it.
-    # The third is before it and must be read.
+    # The first range begins before the bad place and ends in it. The second range is completely in
+    # the bad place. The third range ends before it, so it must be readable.
     for offset, size, is_bad in ((BAD - 5000, 9000, True), (BYTES - 10, 10, True), (BAD - 9000, 9000, False)):
         lines = results(program, path, offset, size)
         for name, of_range, of_page, retries in lines:
@@ -57,7 +57,7 @@ def main():
     parser.add_argument("--program", required=True)
     program = parser.parse_args().program
     with tempfile.TemporaryDirectory() as scratch:
-        for direct_io in (True, False):  # with direct I/O, mmap is not possible
+        for direct_io in (True, False):  # with direct I/O, the file cannot be mapped
             folder = pathlib.Path(scratch) / f"disk_{direct_io}"
             folder.mkdir()
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays the system calls that strace recorded, to find out what a folder on disk holds."""
+"""Replays the system calls that strace recorded, to find out what a folder on disk holds after them."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ CALLS = ("openat,pwrite64,pwritev2,write,ftruncate,fallocate,rename,renameat,ren
 
 
 class Call:
-    """A system call that succeeded, with the lines of the trace where it began and ended."""
+    """A system call that succeeded, and the lines of the trace in which it began and ended."""
 
     def __init__(self, name, arguments, result, begin, end):
         self.name, self.arguments, self.result = name, arguments, result
@@ -27,8 +27,8 @@ def unescape(text):
 
 
 def split_arguments(text):
-    """Splits the arguments of a call. Strings become bytes, descriptors become numbers, and the
-    rest stays text."""
+    """Splits the arguments of a call. Converts strings to bytes and descriptors to numbers; leaves the
+    rest as text."""
     text = re.sub(r'\[\{iov_base=("(?:\\x[0-9a-f]{2})*"), iov_len=\d+\}\], 1', r"\1", text)
     found = []
     for part in re.findall(r'"(?:\\x[0-9a-f]{2})*"|[^",][^,]*', text):
@@ -42,7 +42,7 @@ def split_arguments(text):
 
 
 def parse(trace):
-    """Returns the calls in the trace of one process, in the order in which they ended."""
+    """Returns the calls in the trace of one process, in the order in which the calls ended."""
     calls, begun = [], {}
     whole = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)")
     start = re.compile(r"^(\d+) +(\w+)\((.*?),? *<unfinished \.\.\.>$")
@@ -63,7 +63,7 @@ def parse(trace):
 
 
 def record(arguments, folder, environment, statuses):
-    """Runs a program under strace, and returns the calls that it made."""
+    """Runs a program under strace, and returns the calls that the program made."""
     trace = folder / "trace"
     command = ["strace", "-f", "-xx", "-s", "4000000", "--seccomp-bpf", "-e", f"trace={CALLS}",
                "-e", "signal=none", "-o", str(trace), *arguments]
@@ -78,10 +78,10 @@ def record(arguments, folder, environment, statuses):
 
 
 class File:
-    """The bytes of a file: the bytes that are safe, and a log of the changes after that."""
+    """The bytes of a file: the bytes that are safe on disk, and a log of the changes since then."""
 
     def __init__(self, safe=b""):
-        self.safe, self.log = safe, []  # log: (line, kind, number, bytes)
+        self.safe, self.log = safe, []  # entries of the log: (line, kind, number, bytes)
 
     def sync(self, begin):
         self.safe = apply(self.safe, [op for op in self.log if op[0] < begin])
@@ -113,7 +113,7 @@ def rename_all(names, log):
 
 
 class Disk:
-    """A folder as it is in memory and as it is on disk, while calls are replayed."""
+    """A folder while calls are replayed: its contents in memory, and its contents on disk."""
 
     def __init__(self, folder, names):
         self.prefix = os.fsencode(folder) + b"/"
@@ -124,7 +124,7 @@ class Disk:
 
     def start_process(self):
         self.open = {}
-        for file in self.names.values():  # the next trace counts its lines from 0
+        for file in self.names.values():  # each trace counts its lines from 0
             file.log = [(-1, *op[1:]) for op in file.log]
         self.log = [(-1, *op[1:]) for op in self.log]
 
@@ -132,8 +132,8 @@ class Disk:
         return path[len(self.prefix):] if path.startswith(self.prefix) else None
 
     def replay(self, call):
-        """Replays a call. Returns whether it changed anything in the folder, or made anything
-        safe."""
+        """Replays a call. Returns whether the call changed anything in the folder, or made anything
+        safe on disk."""
         name, at = call.name, call.arguments
         if name == "openat":
             return self.replay_open(call)
@@ -165,7 +165,7 @@ class Disk:
         elif name == "ftruncate":
             target.log.append((call.end, "size", at[1], b""))
         elif name == "fallocate":
-            return False  # with KEEP_SIZE, it has no visible effect
+            return False  # with KEEP_SIZE, the call has no visible effect
         else:
             sys.exit(f"{name} on an output: not known how to replay it")
         return True
@@ -187,7 +187,8 @@ class Disk:
         return created
 
     def after_loss(self, kind, chance):
-        """Returns the files that a power loss at this moment leaves: bytes by name."""
+        """Returns the files that a power loss at this moment leaves: a dictionary from names to
+        bytes."""
         all_names = kind in ("names", "sizes")
         log = self.log if all_names else []
         if kind == "some":
@@ -218,7 +219,7 @@ KINDS = ("least", "names", "sizes", "bytes", "some", "some", "some")
 
 
 def losses(disk, runs, chance):
-    """Yields each different folder that a power loss during `runs` could leave."""
+    """Yields each folder that a power loss during `runs` could leave. Leaves out repetitions."""
     seen = set()
     for calls in runs:
         disk.start_process()

@@ -12,15 +12,15 @@ namespace fs = std::filesystem;
 using test::file_set;
 using test::strings;
 
-/// Inputs that shrink or grow while a run reads them. They are longer than the read-ahead. They
-/// consist of several parts (members or frames of a compressed file), and a file cut between two
-/// parts is valid.
+/// Inputs that shrink or grow while a run reads them. Each input is longer than the read-ahead. It
+/// consists of several parts (members or frames if it is compressed). A file that is cut between
+/// two parts is still valid.
 class ResumeChanges : public test::resume_fault {
  protected:
-  static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB; half as much if compressed
+  static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB; half of that if compressed
   static constexpr std::size_t parts_of_file = 12;
 
-  // Returns the lines of a part, always the same for the same `part`. Their random digits do not
+  // Returns the lines of a part. They depend only on `part`, and their random digits do not
   // compress well.
   std::string lines(unsigned part) const {
     std::mt19937_64 random(part);
@@ -31,7 +31,7 @@ class ResumeChanges : public test::resume_fault {
     return text;
   }
 
-  // Pauses a run that has begun to read, changes the file, and lets the run continue.
+  // Pauses a run that has begun to read, changes the input, and lets the run continue.
   test::program_result changed_while_read(const std::function<void()>& change) {
     test::program_options options;
     options.environment = test::small_blocks(8192);
@@ -55,7 +55,7 @@ class ResumeChanges : public test::resume_fault {
     expect_files(wanted);
   }
 
-  /// @param compress  turns the text of a part into the bytes that the file has for it
+  /// @param compress  turns the text of a part into the bytes of this part in the file
   void expect_changes_told(const std::string& name,
                            const std::function<std::string(const std::string&)>& compress) {
     SCOPED_TRACE(name);
@@ -74,8 +74,8 @@ class ResumeChanges : public test::resume_fault {
       test::write_text(input, whole);
       expect_goes_on(wanted);
     }
-    // If the run noted where the file ended when it started, it reads only up to this end.
-    // Otherwise, it reports that the file grew.
+    // A run may read only up to the end that the file had when the run started. Otherwise, the run
+    // must report that the file grew.
     const auto grown = changed_while_read([&] { test::write_text(input, whole + more); });
     if (grown.status == 0) {
       expect_files(wanted);
@@ -98,8 +98,8 @@ TEST_F(ResumeChanges, OfZstdInFramesAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) { return test::zstd(text); });
 }
 
-// A zstd file is read from its start if its frames do not state the size of their contents. The
-// zstd program writes such frames if it compresses a pipe.
+// If the frames of a zstd file do not state the size of their contents, the file is read from its
+// start. The zstd program writes such frames when it compresses a pipe.
 TEST_F(ResumeChanges, OfZstdFromItsFrontAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) {
     return test::compress_with({"zstd", "-q", "-1", "--no-content-size"}, text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/resume_fault.hpp"
 
-/// --resume of a finished run reports "already complete" only if that is true.
+/// After a finished run, --resume reports "already complete" only if that is true.
 namespace millrace::preprocess {
 namespace {
 
@@ -12,7 +12,7 @@ using test::strings;
 
 class ResumeFinished : public test::resume_fault {
  protected:
-  /// Finishes a run over all kinds of input files. Returns the expected outputs.
+  /// Completes a run over all kinds of input files. Returns the expected outputs.
   file_set finish() {
     add_dirty_inputs();
     const file_set wanted = undisturbed();
@@ -55,7 +55,7 @@ TEST_F(ResumeFinished, KnowsInputsWhoseNamesAreNotUtf8) {
   EXPECT_THAT(again.err, testing::HasSubstr("already complete"));
   expect_files(wanted);
 
-  // An earlier version wrote U+FFFD for these bytes into the .meta.
+  // An earlier version of millrace wrote U+FFFD for these bytes into the .meta.
   const fs::path meta = out() / "x_text_document.meta";
   std::string older = wanted.at("x_text_document.meta");
   older.replace(older.find("\\udce9"), 6, "\xEF\xBF\xBD");
@@ -83,8 +83,8 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
     expect_files(wanted);
   }
   add("a.jsonl", plain);
-  // The text of the changed compressed file may have the same size as before. So a run notices the
-  // change only if it reads the file.
+  // The changed compressed file may hold a text of the same size as before. So only a run that
+  // reads the file notices the change.
   const std::string compressed = test::read_text(folder_ / "in" / "b.jsonl.gz");
   for (const std::string& other : {test::gzip(changed), test::gzip(plain + plain)}) {
     add("b.jsonl.gz", other);
@@ -94,7 +94,7 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
   expect_resumed(wanted);
 }
 
-// Puts an older file of the same size in the place of the input: first a link to this file, then
+// Replaces the input with an older file of the same size: first with a link to that file, then with
 // the file itself. `cp -p`, `mv` and `ln` keep the old modification time.
 TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
   const file_set wanted = finish();
@@ -118,7 +118,7 @@ TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
   expect_resumed(wanted);
 }
 
-// If the clock was set back after the run, an input that changed later may have an older date than
+// If the clock is set back after the run, an input that changes later may get an older date than
 // the output.
 TEST_F(ResumeFinished, TrustsNoDateThatIsToCome) {
   finish();
@@ -146,8 +146,8 @@ TEST_F(ResumeFinished, MissesFilesThatShouldBeThere) {
   expect_sentence(run({"--resume"}), "exists");
 }
 
-// --resume expects only the sidecars (files such as P.sum and P.src) that the flags of the run
-// requested.
+// The flags of the run determine its sidecars (files such as P.sum and P.src). --resume must not
+// expect any others.
 TEST_F(ResumeFinished, NeedsNoSidecarThatWasNotWanted) {
   add("1.jsonl", good_lines(0, 9));
   flags_ = {"--no-checksums", "--no-provenance"};
@@ -156,7 +156,7 @@ TEST_F(ResumeFinished, NeedsNoSidecarThatWasNotWanted) {
   expect_resumed(wanted);
 }
 
-// The range of a task can begin and end within a file. --resume must compare only the bytes in this
+// The range of a task can begin and end inside a file. --resume must compare only the bytes of this
 // range.
 TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   std::string text = good_lines(0, 300);
@@ -174,8 +174,8 @@ TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   EXPECT_EQ(run({"--task", "2/3", "--resume"}).status, 0);
 }
 
-// The sizes of all inputs decide which task reads which file. If an archive of another size
-// replaces one of the inputs between two tasks, whole files move to another task.
+// The sizes of all inputs determine which task reads which file. If an archive is replaced by one
+// of another size between two tasks, whole files move to another task.
 TEST_F(ResumeFinished, RefusesTasksThatShareOtherInputs) {
   for (const char* name : {"a.gz", "b.gz", "c.gz", "d.gz"}) {
     add(name, test::gzip(good_lines(0, 50)));

@@ -13,10 +13,10 @@ namespace fs = std::filesystem;
 using test::file_set;
 using test::good_lines;
 
-/// Inputs of 20 short lines, one line of 64 MB, and 20 more short lines.
+/// Each input has 20 short lines, one line of 64 MB, and 20 more short lines.
 class ResumeGiant : public test::resume_fault {
  protected:
-  static constexpr std::uintmax_t some_of_it = 2'000'000;  // more than the first 20 lines give
+  static constexpr std::uintmax_t some_of_it = 2'000'000;  // in bytes; the first 20 lines give less
 
   ResumeGiant() {
     std::string words;
@@ -38,7 +38,8 @@ class ResumeGiant : public test::resume_fault {
     return none ? 0 : bytes;
   }
 
-  // Sends SIGTERM when `due` returns true. Tries again if the run ends before the signal.
+  // Starts a run and sends SIGTERM when `due` returns true. Starts again if the run ends before the
+  // signal.
   test::program_result stopped_when(const std::function<bool()>& due) {
     for (int attempt = 0; attempt < 20; ++attempt) {
       empty_out();
@@ -72,8 +73,8 @@ TEST_F(ResumeGiant, ASignalDoesNotWaitForTheEndOfALine) {
   expect_left_to_the_next_run();
 }
 
-// The stopped run commits the bad records before the long line, and the resumed run does not report
-// them again. So the stopped run must report them.
+// The stopped run commits the bad records before the long line. The resumed run does not report
+// them again, so the stopped run must report them.
 TEST_F(ResumeGiant, BadRecordsBeforeItAreToldAllTheSame) {
   add("a.jsonl", good_lines(0, 20) + "{broken\n" + giant_ + "\n");
   flags_ = {"--json-keys", "text", "title", "--on-bad-record", "skip"};
@@ -92,8 +93,8 @@ TEST_F(ResumeGiant, NorForAnElementOfAnArray) {
   expect_left_to_the_next_run();
 }
 
-// The signals come at different moments: while the run looks for the end of the long line, checks
-// the line, or encodes it.
+// The signals come at different moments. The run may just then look for the end of the long line,
+// check the line, or encode it.
 TEST_F(ResumeGiant, SignalsAtAnyTimeLoseNothing) {
   add("a.jsonl", as_lines());
   const auto start = std::chrono::steady_clock::now();
@@ -106,7 +107,7 @@ TEST_F(ResumeGiant, SignalsAtAnyTimeLoseNothing) {
       test::running_program program(command());
       std::this_thread::sleep_for(whole_run * round / 6);
       program.send(SIGUSR1);
-      // In its first moments, the program does not handle signals yet.
+      // A very early signal comes before the program handles signals.
       const int status = program.wait().status;
       EXPECT_TRUE(status == test::stopped || status == 0 || status == 128 + SIGUSR1) << status;
       expect_nothing_half(wanted);

@@ -39,14 +39,15 @@ TEST_F(ResumeInputs, RefusesInputsThatAreOthersNow) {
   expect_resumed(wanted);
 }
 
-// Logs grow: whole lines may be appended after the lines that the run has read.
+// Log files grow: whole lines may be appended to a file after the run has read it.
 TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
   add("1.jsonl", good_lines(0, 30));
   leave_unfinished("journal:15");
   add("1.jsonl", good_lines(0, 50));
   expect_resumed(undisturbed());
 
-  // The run read all of 1.jsonl, then failed at the damaged file after it.
+  // In these cases, the run read all of 1.jsonl and then failed at the next file, which was
+  // damaged.
   const std::string last = good_lines(0, 5) + "{\"text\": \"last\"}";
   const std::string next = test::gzip(good_lines(9, 12));
   const auto resume_with = [&](const std::string& before, const std::string& after) {
@@ -64,15 +65,16 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
     EXPECT_EQ(result.status, 0) << result.err;
     expect_files(undisturbed());
   }
-  // What was a whole line when the run read it is now only the beginning of a line.
+  // In these cases, the last line of the file was complete when the run read it. The change makes
+  // it longer.
   const char* refusal = "1.jsonl has changed since the run read it";
   expect_sentence(resume_with(last, last + "\n" + good_lines(6, 9)), refusal);
   expect_sentence(resume_with(last, last + " \n"), refusal);
   expect_sentence(resume_with(last + "\r", last + "\r\n"), refusal);
 }
 
-// `cp -p` of another text of the same size leaves the size and modification time as they were. A
-// run that resumed would mix both texts.
+// `cp -p` of another text of the same size keeps the size and modification time of the file. If the
+// run resumed, its output would mix both texts.
 TEST_F(ResumeInputs, RefusesAnotherTextOfTheSameSizeAndModificationTime) {
   const std::string text = good_lines(0, 30);
   const fs::path input = add("1.jsonl", text);
@@ -101,8 +103,8 @@ TEST_F(ResumeInputs, ComparesAnInputWithAnotherChangeTimeOnce) {
   const file_set wanted = undisturbed();
   const auto comparison = testing::HasSubstr("to compare its checksum");
   const auto renew_change_time = [&] {
-    // Changing the mode and restoring it updates the change time. The clock of change times is
-    // coarse, so wait before that.
+    // Changing the mode and restoring it updates the change time. Wait first, because the clock of
+    // change times is coarse.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     fs::permissions(input, fs::perms::owner_read);
     fs::permissions(input, fs::perms::owner_read | fs::perms::owner_write);
@@ -126,7 +128,8 @@ TEST_F(ResumeInputs, ComparesAnInputWithAnotherChangeTimeOnce) {
   expect_files(wanted);
 }
 
-// Journals of version 3 store no change times for inputs, only sizes and modification times.
+// For each input, a journal of version 3 stores only the size and the modification time, not the
+// change time.
 TEST_F(ResumeInputs, ComparesAllInputsOfAnOlderJournal) {
   const std::string text = good_lines(0, 30);
   const fs::path input = add("1.jsonl", text);
@@ -156,14 +159,14 @@ TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
   const auto modified = fs::last_write_time(input);
   std::string other = text;
   other[other.find("line 3\"")] = 'L';
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the clock of files is coarse
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // file times have a coarse clock
   add("1.jsonl", other);
   fs::last_write_time(input, modified);
   expect_sentence(run({"--resume"}), "1.jsonl has changed since");
   EXPECT_EQ(run({"--resume", "--trust-inputs"}).status, 0);
 }
 
-// --trust-inputs affects only the run that gets it. The next run without this flag compares the
+// --trust-inputs affects only the run that gets this flag. The next run without it compares the
 // inputs that were only trusted before.
 TEST_F(ResumeInputs, ComparesATrustedInputInTheNextRun) {
   const std::string text = good_lines(0, 30);
@@ -172,7 +175,7 @@ TEST_F(ResumeInputs, ComparesATrustedInputInTheNextRun) {
   const file_set wanted = undisturbed();
   const auto modified = fs::last_write_time(input);
   const auto put = [&](const std::string& other) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the clock of files is coarse
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // file times have a coarse clock
     add("1.jsonl", other);
     fs::last_write_time(input, modified);
   };
@@ -257,9 +260,9 @@ TEST_F(ResumeInputs, GoesOnWhenADamagedFileIsMended) {
   expect_resumed(wanted);
 }
 
-/// Compressed files of the text `good`, and damaged files: the text `wrong`, compressed, with the
-/// checksum of `good` at the end. The text is so long (4 MB) that a run has already read some of it
-/// when it reaches the checksum and finds the damage.
+/// Compressed files with the text `good`, and damaged versions of them. A damaged version holds the
+/// text `wrong`, followed by the checksum of `good`. The text is so long (4 MB) that a run has read
+/// some of it before it reaches the checksum and finds the damage.
 struct damage {
   damage() {
     for (int i = 0; i < 100; ++i) {
@@ -309,18 +312,18 @@ TEST_F(ResumeInputs, BeginsAnewWithAMendedFileWhoseTextWasWrong) {
     expect_files(wanted);
   };
   flags_ = {"--json-keys", "text", "title"};
-  expect_mended("1.jsonl.gz", files.bad_gzip, files.gzip);  // the first input: nothing is kept
+  expect_mended("1.jsonl.gz", files.bad_gzip, files.gzip);  // first input damaged: nothing is kept
   add("2.jsonl", good_lines(0, 20));
   expect_mended("3.jsonl.zst", files.bad_zstd, files.zstd);
-  // In a file of several frames, each frame is checked before its text is used. So there is no
-  // wrong text to read again.
+  // In a file of several frames, each frame is checked before its text is used. So the run has not
+  // used any wrong text.
   expect_mended("4.jsonl.zst", files.zstd + files.bad_zstd, files.zstd + files.zstd, false);
   add("5.jsonl", good_lines(90, 99));
   expect_mended("3.jsonl.zst", files.bad_zstd, files.zstd);
 }
 
-// A run reads a mended input again from its start. But if an input before it has changed, the run
-// refuses. The resumed run may be killed at any step.
+// A run reads a repaired input again from its start. If an input before the repaired one has
+// changed, the run refuses. The resumed run may be killed at any step.
 TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
   const std::string first = good_lines(0, 20);
   const damage files;
@@ -343,9 +346,9 @@ TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
   }
 }
 
-// A journal holds a stamp (size and times) of each input, and the state of the run. It must not get
-// the stamp of the mended file while its state is still that of the damaged file. Otherwise, the
-// next run would resume in the middle of the mended file.
+// A journal holds the state of the run, and a stamp (size and times) of each input. While the state
+// is that of the damaged file, the journal must not get the stamp of the repaired file. Otherwise,
+// the next run would resume in the middle of the repaired file.
 TEST_F(ResumeInputs, BeginsAnewWhenKilledWithADamagedFirstInput) {
   const damage files;
   const auto expect_restarts = [&](const std::string& name) {
@@ -372,8 +375,8 @@ TEST_F(ResumeInputs, BeginsAnewWhenKilledWithADamagedFirstInput) {
   expect_restarts("1.jsonl.zst");
 }
 
-// The resumed run reads past the place of the damage, but is killed before it reaches the checksum.
-// So it has not verified the text before that place.
+// The resumed run reads past the damaged place, but is killed before it reaches the checksum. So it
+// has not verified the text up to that place.
 TEST_F(ResumeInputs, BeginsAnewAfterAKillBehindTheDamage) {
   const damage files;
   const std::string more = good_lines(0, 200);

@@ -19,8 +19,8 @@ using test::strings;
 
 class ResumeLimits : public test::resume_fault {};
 
-// If a run fails to resume for lack of descriptors, it must leave everything that a later run needs
-// to resume.
+// A run may fail to resume because it has too few descriptors. It must then leave everything that a
+// later run needs to resume.
 TEST_F(ResumeLimits, AFewDescriptorsLoseNothing) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -79,8 +79,8 @@ TEST_F(ResumeLimits, AFileSizeLimitLosesNothing) {
     if (result.status == 0) break;
     ++failed;
     EXPECT_EQ(result.status, 1);
-    // stderr is also a file with this limit, so it can hold the message only if the limit is high
-    // enough.
+    // The limit also applies to the file that receives stderr. So the message is complete only if
+    // the limit is high enough.
     if (limit > 400) expect_sentence(result, std::generic_category().message(EFBIG));
     expect_nothing_half({});
     expect_resumed(wanted);
@@ -113,8 +113,8 @@ struct full_disk {
 
 class ResumeFullDisk : public ResumeLimits {
  protected:
-  // Runs on a disk with `limits`. If the run did not fit, resumes it on a larger disk. Returns an
-  // exit code.
+  // Runs on a disk with the mount options `limits`. If the run did not fit, resumes it on a larger
+  // disk. Returns an exit code.
   int try_disk(const std::string& limits, const full_disk& disk, const file_set& wanted,
                bool& fits) {
     SCOPED_TRACE(limits);
@@ -133,8 +133,8 @@ class ResumeFullDisk : public ResumeLimits {
   }
 };
 
-// Each disk lacks space for the journal, the tokens, the index or P.meta. The disks grow from run
-// to run, until a run fits.
+// Each disk lacks space for the journal, the tokens, the index or P.meta. The test enlarges the
+// disk until a run fits.
 TEST_F(ResumeFullDisk, LosesNothing) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
@@ -158,7 +158,7 @@ TEST_F(ResumeFullDisk, LosesNothing) {
   EXPECT_EQ(status, 0);
 }
 
-// Tests in which strace changes the result of a system call of the program.
+// In these tests, strace changes the result of a system call of the program.
 class ResumeInjected : public ResumeLimits {
  protected:
   void SetUp() override {
@@ -171,7 +171,7 @@ class ResumeInjected : public ResumeLimits {
     }
   }
 
-  // Note that strace counts calls per thread, and each checkpoint runs on its own thread.
+  // strace counts calls per thread, and each checkpoint runs on its own thread.
   test::program_result run_injected(const std::string& what, const fs::path& path,
                                     strings environment) const {
     strings all = {strace_, "-f", "-o", "/dev/null", "-e", "inject=" + what, "-P", path.string()};
@@ -179,7 +179,8 @@ class ResumeInjected : public ResumeLimits {
     all.insert(all.end(), inner.begin(), inner.end());
     test::program_options options;
     options.environment = std::move(environment);
-    options.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");  // does not work with strace
+    // Leak checks do not work under strace.
+    options.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");
     return test::run_program(all, options);
   }
 
@@ -205,8 +206,8 @@ TEST_F(ResumeInjected, ADiskThatCannotBeReadLosesNothing) {
   }
 }
 
-// A failed fsync may lose data, and the next fsync still reports success. So after a failure, the
-// run must not treat any of the data as safe.
+// A failed fsync may lose data, although the next fsync reports success. So after a failure, the
+// run must not treat any of this data as safe.
 TEST_F(ResumeInjected, WhatAFailedSyncLostIsWrittenAgain) {
   add_dirty_inputs();
   const file_set wanted = undisturbed();

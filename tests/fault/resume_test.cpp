@@ -30,7 +30,7 @@ using ResumeFault = test::resume_fault;
 TEST_F(ResumeFault, AKillAtAnyStepLeavesWhatGoesOn) {
   add_dirty_inputs(8);
   const file_set wanted = undisturbed();
-  ASSERT_EQ(wanted.size(), 12U);  // two keys: .bin .idx .meta .sum .src .bad
+  ASSERT_EQ(wanted.size(), 12U);  // two keys, each with .bin .idx .meta .sum .src .bad
   int kills = 0;
   for (const auto& [name, stride] :
        std::map<std::string, int>{{"journal", 1}, {"publish", 1}, {"sync", 5}}) {
@@ -50,8 +50,8 @@ TEST_F(ResumeFault, AKillAtAnyStepLeavesWhatGoesOn) {
   EXPECT_GT(kills, 80);
 }
 
-// Inputs that are read in special ways: arrays, archives, and giants (lines that are treated as too
-// long for memory). A run over them may be killed at any step.
+// These inputs are read in special ways: arrays, archives, and giants (lines that are treated as
+// too long for memory). A run that reads them may be killed at any step.
 TEST_F(ResumeFault, AKillAtAnyStepOfRareInputsLeavesWhatGoesOn) {
   flags_ = {"--json-keys", "text", "title", "--on-bad-record", "skip"};
   add_rare_inputs(30);
@@ -79,7 +79,7 @@ TEST_F(ResumeFault, AKillAtAnyStepOfPartitionsLeavesWhatGoesOn) {
   add_dirty_inputs(8);
   flags_.insert(flags_.end(), {"--partitions", "3"});
   const file_set wanted = undisturbed();
-  ASSERT_EQ(wanted.size(), 12U);  // the partitions have left no files
+  ASSERT_EQ(wanted.size(), 12U);  // no files of partitions remain
   int kills = 0;
   for (const auto& [name, stride] :
        std::map<std::string, int>{{"journal", 7}, {"publish", 1}, {"sync", 97}}) {
@@ -99,7 +99,7 @@ TEST_F(ResumeFault, AKillAtAnyStepOfPartitionsLeavesWhatGoesOn) {
   EXPECT_GT(kills, 60);
 }
 
-// A user who starts again may request fewer partitions, or none.
+// A user who starts over may request fewer partitions, or none.
 TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
   add_dirty_inputs(8);
   const strings usual = flags_;
@@ -116,8 +116,8 @@ TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
   }
 }
 
-// Kills and resumes one run many times, each time with another number of workers and another block
-// size.
+// Kills and resumes the same run many times. The number of workers and the block size change each
+// time.
 TEST_F(ResumeFault, ARunThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
@@ -136,12 +136,12 @@ TEST_F(ResumeFault, ARunThatIsKilledManyTimesComesToItsEnd) {
   expect_files(wanted);
 }
 
-// MILLRACE_KILLS sets the number of kills; a slow test in ctest sets 200.
+// MILLRACE_KILLS sets the number of kills. A slow test in ctest sets it to 200.
 TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
   const char* given = std::getenv("MILLRACE_KILLS");
   const int wanted_kills = given != nullptr ? std::atoi(given) : 15;
   add_dirty_inputs(150);
-  // The frames are larger than 1 MiB, so that they are decompressed in pieces.
+  // The frames are larger than 1 MiB, so a run decompresses them in pieces.
   std::string frames;
   for (int frame = 0; frame < 3; ++frame) {
     std::string text;
@@ -150,8 +150,8 @@ TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
   }
   add("f.jsonl.zst", frames);
   add_rare_inputs(40);
-  // A bad line that counts as a giant is quarantined without its text. So all runs, including this
-  // one, must use the same size limit for giants.
+  // A bad line that counts as giant is quarantined without its text. So all runs of this test,
+  // including the undisturbed one, must use the same size limit for giants.
   const file_set wanted = undisturbed({giant_environment});
   const strings environment = {"MILLRACE_TEST_BLOCK_BYTES=512", "MILLRACE_TEST_CHECKPOINT_MS=1",
                                giant_environment};
@@ -203,7 +203,8 @@ TEST_F(ResumeFault, ASignalKeepsWhatWasDone) {
   }
 }
 
-// A program under nohup, or in the background of a shell script, starts with ignored signals.
+// nohup, and a shell script that runs a program in the background, start the program with some
+// signals ignored.
 TEST_F(ResumeFault, ASignalThatWasIgnoredAtTheStartStaysIgnored) {
   add_dirty_inputs(1500);
   const file_set wanted = undisturbed();
@@ -235,8 +236,7 @@ TEST_F(ResumeFault, ASignalBeforeAnythingWasDoneLeavesNothing) {
   EXPECT_TRUE(files_of(out()).empty());
 }
 
-// --resume of a run with --overwrite does not need --overwrite again, even if the run had done
-// nothing.
+// A run with --overwrite can be resumed with --resume alone, even if it had not finished any work.
 TEST_F(ResumeFault, AnOverwriteThatDidNothingIsGoneOnWith) {
   const std::string fifo = (folder_ / "in/fifo").string();
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -336,8 +336,8 @@ TEST_F(ResumeFault, RefusesToGoOnOtherwiseThanItBegan) {
   expect_resumed(wanted);
 }
 
-// After --overwrite, a kill must not bring back the state of the earlier run, whose files no longer
-// exist.
+// Starts over with --overwrite, and kills this run. A resume must not bring back the state of the
+// earlier run, whose files no longer exist.
 TEST_F(ResumeFault, AKillWhileStartingAgainLeavesOldNewOrNone) {
   add_dirty_inputs(8);
   const file_set wanted = undisturbed();
@@ -357,7 +357,7 @@ TEST_F(ResumeFault, AKillWhileStartingAgainLeavesOldNewOrNone) {
   }
 }
 
-// A user who starts again may pass other keys, so the outputs have other names.
+// A user who starts over may pass other keys. Then the outputs have other names.
 TEST_F(ResumeFault, StartingAgainRemovesWhatOnlyTheFirstRunHad) {
   add("1.jsonl", good_lines(0, 90));
   const file_set wanted = undisturbed();

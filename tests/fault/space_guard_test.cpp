@@ -15,7 +15,7 @@ using test::file_set;
 using test::files_of;
 using testing::HasSubstr;
 
-/// The input has 6 MB of text, which gives 12 MB of ids; 200 kB of the text are bad records.
+/// The input has 6 MB of text, which gives 12 MB of ids. Bad records make up 200 kB of the text.
 class SpaceGuard : public test::resume_fault {
  protected:
   SpaceGuard() {
@@ -42,8 +42,8 @@ class SpaceGuard : public test::resume_fault {
   }
 };
 
-// The run reports the missing space early, after about 1 MiB of its 6 MB of input, instead of
-// waiting until the disk is full.
+// The run must not wait until the disk is full. It reports the missing space early, after about 1
+// MiB of its 6 MB of input.
 TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   const file_set wanted = undisturbed();
   expect_in_child([&] {
@@ -53,7 +53,7 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
     EXPECT_THAT(result.err, testing::ContainsRegex(
                                 "[0-9]+ bytes are needed, [0-9]+ are free, [0-9]+ are missing; "
                                 "free disk space, then run the command again with --resume"));
-    EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // a few blocks more than the sample
+    EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // the sample and a few more blocks
     EXPECT_GT(fs::space(out()).available, 500'000U) << "it was full";
     ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
     const auto again = run({"--resume"}, {});
@@ -63,8 +63,8 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   });
 }
 
-// The space that a run reserves must not make the run refuse a disk that is large enough. The run
-// must free the reserved space that it does not use.
+// A run reserves space. This must not make it refuse a disk that is large enough, and the run must
+// free the reserved space that it does not use.
 TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
   for (const char* partitions : {"1", "3"}) {
     flags_ = {"--on-bad-record", "quarantine", "--partitions", partitions};
@@ -88,8 +88,8 @@ TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
   }
 }
 
-// The partitions fit, but the joined dataset does not. However little space is missing, the run
-// must report it before it writes the first byte of the joined dataset.
+// The partitions fit on the disk, but the joined dataset does not. The run must report this before
+// it writes the first byte of the joined dataset, even if very little space is missing.
 TEST_F(SpaceGuard, TellsBeforePartitionsAreJoinedThatTheWholeDoesNotFit) {
   flags_ = {"--on-bad-record", "quarantine", "--partitions", "3"};
   const file_set wanted = undisturbed();
@@ -149,8 +149,8 @@ TEST_F(SpaceGuard, ComparesAJobOfManyTasksWithWhatIsFree) {
         return e.what();
       }
     };
-    // The parts have 1 MB now. The job still needs 7 MB: 3 MB for the growth of the parts, and 4 MB
-    // for the merged dataset.
+    // The parts now have 1 MB, and the job still needs 7 MB. The parts will grow by 3 MB, and the
+    // merged dataset needs 4 MB.
     EXPECT_EQ(refusal(1'000'000, 3), "");
     EXPECT_THAT(refusal(1'000'000, 5),
                 HasSubstr("dataset merged from them): 11000000 bytes are needed, "));
