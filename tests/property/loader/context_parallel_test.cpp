@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares what a loader serves a context-parallel rank with whole rows that are made by functions
-// of `dataset` and cut by a naive loop.
+// Compares what a loader serves to a context-parallel rank with whole rows. Functions of `dataset`
+// make these rows, and a naive loop cuts out the rank's part.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t eod = 7;
 
-/// Writes a dataset whose documents have ids below 40, so that many tokens are `eod`.
+/// Writes a dataset whose ids are all below 40, so that many tokens are `eod`.
 template <class Token>
 std::filesystem::path store_with_eods(const std::filesystem::path& prefix,
                                       std::mt19937_64& random) {
@@ -106,7 +106,7 @@ std::vector<std::filesystem::path> store_case(const context_case& c,
   return prefixes;
 }
 
-/// The row at a position, made whole.
+/// Returns the whole row at a position, with all its fields.
 test::served_row whole_row(const context_case& c, const test::any_run& run, std::int64_t position) {
   test::served_row row = test::row_at(run, position, c.options.field_rules);
   if (c.options.positions_at_boundaries) {
@@ -115,14 +115,16 @@ test::served_row whole_row(const context_case& c, const test::any_run& run, std:
   return row;
 }
 
-/// The ends of what is cut in a row: of its documents if it is packed, else of the row.
+/// Returns where the pieces end that are cut for the ranks. In a packed row, each document is such
+/// a piece. Any other row is cut as a whole.
 std::vector<std::int64_t> cut_ends(const context_case& c, const test::served_row& row) {
   if (c.request.kind != test::run_kind::packed) return {c.request.seq_len};
   return {row.boundaries.begin() + 1, row.boundaries.end()};
 }
 
-/// Number of tokens that a rank needs of a row: its inputs and their labels. If position ids
-/// restart after eods, it also needs every token before them in the row or in the document.
+/// Returns how many tokens of a row a rank needs: its inputs and their labels. If position ids
+/// restart after eods, the rank also needs every earlier token of the same document. (A row that is
+/// not packed counts as one document.)
 std::size_t tokens_needed(const context_case& c, const test::served_row& row,
                           const std::vector<std::int64_t>& places) {
   const std::vector<std::int64_t> ends = cut_ends(c, row);
@@ -199,7 +201,7 @@ TEST(ContextParallelLoader, ServesEachRankItsPartOfTheWholeRows) {
   }
 }
 
-// Without context parallelism, host position ids may restart at boundaries, too.
+// Position ids on the host may restart at boundaries even without context parallelism.
 TEST(ContextParallelLoader, IsNotNeededForPositionsAtBoundaries) {
   std::mt19937_64 random(test::seed(2));
   for (int round = 0; round < 20; ++round) {
@@ -219,8 +221,8 @@ TEST(ContextParallelLoader, IsNotNeededForPositionsAtBoundaries) {
   }
 }
 
-// The samples of a data-parallel rank do not depend on context parallelism. So a state is the same,
-// and a run can be resumed with another context parallelism.
+// The samples of a data-parallel rank do not depend on context parallelism, and neither does the
+// state. So a run can be resumed with another degree of context parallelism.
 TEST(ContextParallelLoader, ResumesFromAStateOfWholeRows) {
   std::mt19937_64 random(test::seed(3));
   for (const test::run_kind kind :
@@ -267,7 +269,8 @@ class RefusedContext : public testing::Test {
   std::vector<std::filesystem::path> prefixes_ = test::store_three(folder_, 7);
 };
 
-// Transformer Engine needs documents of a multiple of 2 * CP tokens.
+// Transformer Engine needs documents whose length is a multiple of 2 * CP tokens (CP: context
+// parallelism).
 TEST_F(RefusedContext, IsOneThatPackedDocumentsAreNotPaddedFor) {
   loader_options options;
   options.context_parallel = 2;
@@ -303,7 +306,7 @@ TEST_F(RefusedContext, IsOneThatDoesNotDivideARow) {
   EXPECT_THAT(refusal({}, options), HasSubstr("context_parallel is 0, expected 1 to 1048576"));
 }
 
-/// A run of a user's class that plans packed rows with other boundaries.
+/// A run that is defined by a user. It changes the boundaries of packed rows.
 class replanned_run : public dataset::packed_run {
  public:
   using change = void (*)(dataset::sample_text&);
@@ -338,7 +341,7 @@ TEST_F(RefusedContext, IsOneWhoseRowsAreNotWhatTheRunSaid) {
               HasSubstr("document ends, expected as many of each"));
 }
 
-// The bytes of a batch, which are copied to a device, are little more than the rank's tokens.
+// A batch is copied to a device, so it must hold little more than the rank's own tokens.
 TEST(ContextParallelLoader, HasLittleMoreThanItsTokensInABatch) {
   const test::temp_folder folder{test::quick_folder()};
   test::documents_of<std::uint16_t> documents(1);

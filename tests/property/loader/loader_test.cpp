@@ -19,7 +19,7 @@
 namespace millrace::loader {
 namespace {
 
-/// Draws random numbers and options. Prints its seed.
+/// Draws random numbers and options, and prints the seed.
 class choices {
  public:
   explicit choices(std::uint64_t usual_seed) : engine_(test::seed(usual_seed)) {}
@@ -42,9 +42,9 @@ class choices {
   std::mt19937_64 engine_;
 };
 
-// A caller can keep some batches, release them in any order and on any thread, and stop at any
-// time. The caller must get the same batches as from the model. The batches that it keeps must
-// never change.
+// The caller keeps some batches, releases them in any order and on any thread, and stops at any
+// time. It must get the same batches as from the model, and the batches that it keeps must never
+// change.
 TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   choices random(11);
   for (int round = 0; round < 120; ++round) {
@@ -75,8 +75,8 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
           }
           held.pop_back();
         }
-        // `elsewhere` may still keep a batch. If all slots are therefore in use, wait for that
-        // thread.
+        // `elsewhere` may still keep a batch. If all slots are in use for this reason, wait for
+        // that thread.
         if (std::ssize(held) == options.look_ahead + options.threads && elsewhere.joinable())
           elsewhere.join();
         std::optional<batch> next = loader.next();
@@ -92,8 +92,8 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   }
 }
 
-// Divides one run into several parts, each with its own number of ranks and rows per batch. Every
-// sample is served once and in order, except the samples that do not fill the last step.
+// Divides a run into several parts, each with another number of ranks and rows per batch. Every
+// sample is served once and in order. Only the samples that do not fill the last step are left out.
 TEST(Loader, ServesEverySampleOnceHoweverTheRunIsCut) {
   choices random(12);
   for (int round = 0; round < 40; ++round) {

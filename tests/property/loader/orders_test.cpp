@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the rows of every order, with and without a blend, with rows that the test gathers one
-// at a time from mapped datasets.
+// Compares the rows of every order, with and without a blend, with expected rows. The test gathers
+// the expected rows one at a time from mapped datasets.
 #include <algorithm>
 #include <cstdint>
 #include <random>

@@ -5,8 +5,8 @@ one bug at a time, and checks that tests/property/dataset/sampler_model_test.cpp
 
 usage: planted_sampler_bugs.py FOLDER [--jobs N] [--only TEXT]      FOLDER: the root of the source tree
 
-This script compiles the test and the few sources that it needs, with $CXX or c++. A bug is found if the test fails, crashes or takes
-longer than two minutes. Exits with 1 if a bug is not found, or if the test fails without a bug.
+This script compiles the test and the few sources that it needs, with $CXX or c++. A bug counts as found if the test fails, crashes or
+takes longer than two minutes. Exits with 1 if a bug is not found, or if the test fails without a bug.
 """
 import argparse
 import concurrent.futures
@@ -24,9 +24,9 @@ SOURCES = ("src/run/sampler.cpp", "src/run/batch_steps.cpp", "src/run/edited_str
            "src/megatron/cyclic_layout.cpp")
 TEST = "tests/property/dataset/sampler_model_test.cpp"
 
-# See planted_bugs.py.
+# planted_bugs.py describes the format of these entries.
 BUGS = (
-    # forward
+    # forward lookups
     ("drop_last keeps the short end",
      "end_sample_ = consumed + count_ * options_.width();", "end_sample_ = limit_;"),
     ("without drop_last the short end is dropped",
@@ -71,7 +71,7 @@ BUGS = (
     ("the first whole step may be begun",
      "stop < 0 ? 0 : std::min(steps_.step_of(stop), last_step() + 1);",
      "stop < 0 ? 0 : std::min(steps_.done_at(stop), last_step() + 1);"),
-    # back
+    # backward lookups
     ("a position is listed beyond the end of the question",
      "if (first_sample() <= sample && sample < stop) add_place", "if (first_sample() <= sample) add_place"),
     ("what was served before the start is listed",
@@ -126,7 +126,7 @@ BUGS = (
 
 
 class build:
-    """Builds the objects of the test and of its sources, without a bug."""
+    """Compiles the test and the sources that it needs, without a bug."""
 
     def __init__(self, root, folder):
         self.root, self.folder = root, folder

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our numbering of ranks, and the part of a row that each rank gets, with megatron-core's.
+"""Compares our numbering of ranks, and the part of a row that each rank gets, with megatron-core.
 
 usage: ranks_against_reference.py --driver rank_lines [--seed N] [--cases N]
 
-Three oracles: RankGenerator for groups along any axes of any order; initialize_model_parallel, run for
-every rank that is asked about over a process group that is only pretended, for both numberings and for
-first and last stages; get_batch_on_this_cp_rank for context parallelism. What Megatron
-refuses we must refuse, and nothing else. Exits 77 where megatron-core is missing.
+These functions of megatron-core give the expected results:
+
+  RankGenerator              the groups along any axes, for any order of the axes
+  initialize_model_parallel  both numberings of ranks, and the first and last pipeline stages; the
+                             function runs over a fake process group, once for each rank in question
+  get_batch_on_this_cp_rank  the part of a row that a context-parallel rank gets
+
+We must refuse exactly what Megatron refuses. Exits with 77 if megatron-core or torch is missing.
 """
 import argparse
 import collections
@@ -34,7 +38,8 @@ USUAL = "tp-cp-ep-dp-pp"
 
 
 def random_order(rng, sizes, seen):
-    """Draws an order of all axes, or of those that must be in it. Sometimes leaves out an axis that must be in it."""
+    """Draws an order of the axes. May leave out axes of size 1. Sometimes leaves out one more axis, even
+    a required one."""
     axes = [a for a in AXES if sizes[a] > 1 or rng.random() < 0.7] or ["tp"]
     rng.shuffle(axes)
     if rng.random() < 0.1 and len(axes) > 1:
@@ -98,7 +103,7 @@ def place_case(rng, seen):
 
 
 class Group:
-    """A fake process group with the methods that are used."""
+    """A fake process group. It has only the methods that Megatron calls here."""
 
     def __init__(self, rank, size):
         self.rank, self.size = lambda: rank, lambda: size
@@ -114,8 +119,8 @@ def slice_case(rng, seen):
         return question, None
     whole = torch.arange(rows * seq_len).reshape(rows, seq_len)
     part = get_batch_on_this_cp_rank({"tokens": whole}, Group(rank, cp))["tokens"]
-    # Text token i is the input at index i and the label at index i - 1. The rank must read exactly
-    # the tokens of its inputs and labels.
+    # Token i of the text is the input at index i and the label at index i - 1. The rank must read
+    # exactly the tokens of its own inputs and labels.
     needed = sorted({int(i) + k for i in part[0] for k in (0, 1)})
     reads = []
     for token in needed:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that a run that is stopped and resumed serves the same batches as an uninterrupted run, for
-// all orders, sources and numbers of ranks.
+// Stops and resumes runs. Together, the parts must serve the same batches as an uninterrupted run,
+// for all orders, sources and numbers of ranks.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -41,7 +41,7 @@ std::string name_of_case(const testing::TestParamInfo<resume_case>& info) {
 
 class LoaderResume : public testing::TestWithParam<resume_case> {
  protected:
-  // Created once, because it is the same for every process of a run.
+  // Creates the run only once, because it is the same for every process of a training run.
   const test::any_run& run() {
     if (!run_) run_ = make_run();
     return *run_;
@@ -62,15 +62,15 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
     loader_options o;
     o.world_size = ranks;
     o.rank = rank;
-    o.batch_size = ranks == 3 ? 4 : 2;  // also changes the micro-batch size
+    o.batch_size = ranks == 3 ? 4 : 2;  // also changes the size of a micro-batch
     o.global_batch_size = global_batch;
     o.sampler = GetParam().sampler;
     o.fields = test::all_fields;
     return o;
   }
 
-  /// Serves some steps on a group of ranks, starting from a state. Returns the rows by sample
-  /// index.
+  /// Serves `step_count` steps on a group of ranks, starting from the state `from`. Returns the
+  /// rows by sample index.
   using rows = std::map<std::int64_t, test::served_row>;
   rows serve(std::int64_t ranks, const std::string& from, std::int64_t step_count,
              std::string* state) {
@@ -112,7 +112,7 @@ TEST_P(LoaderResume, EqualsTheUninterruptedRun) {
   const rows whole = serve(4, "", steps, nullptr);
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(steps * global_batch));
   const bool cyclic = GetParam().sampler == sampler_type::cyclic;
-  for (const std::int64_t ranks : {4, 2, 3}) {  // the same, halved, odd
+  for (const std::int64_t ranks : {4, 2, 3}) {  // the same number, half of it, an odd one
     for (const std::int64_t stop : {1, 5}) {
       SCOPED_TRACE(testing::Message() << "stopped at step " << stop << ", then " << ranks);
       std::string state;
@@ -126,7 +126,7 @@ TEST_P(LoaderResume, EqualsTheUninterruptedRun) {
           EXPECT_THAT(e.what(), AllOf(HasSubstr("the cyclic sampler is"), HasSubstr("was 4"),
                                       HasSubstr("only between epochs")));
         }
-        // The loader is unchanged and still at the start.
+        // After the refusal, the loader is still at the start.
         EXPECT_EQ(loader->consumed_samples(), 0);
         EXPECT_TRUE(loader->next().has_value());
         continue;

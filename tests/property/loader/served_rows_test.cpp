@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares, row by row and for every rank, what three implementations serve or predict:
-// - batch_loader, which serves the rows
+// Compares what three implementations serve or predict, row by row and for every rank:
+// - `batch_loader`, which serves the rows
 // - `run_places`, the code of `inspect_dataset where`, which maps steps, ranks and slots to
 //   documents and back
 // - a model of Megatron's samplers
@@ -41,12 +41,12 @@ using test::case_batch;
 using test::case_order;
 using test::case_row;
 using test::served_case;
-using served_ranks = std::vector<std::vector<case_batch>>;  // [rank]
+using served_ranks = std::vector<std::vector<case_batch>>;  // index: rank
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-/// Creates a sampler with the options of the case's loaders, so that `where` assigns samples to
-/// ranks in the same way.
+/// Creates a sampler with the options of the case's loaders. With it, `where` assigns samples to
+/// ranks in the same way as the loaders.
 dataset::sampler sampler_of_case(const served_case& c, const dataset::run& order,
                                  const std::vector<std::filesystem::path>& prefixes,
                                  const std::vector<dataset::edit>& edits) {
@@ -62,9 +62,10 @@ bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Returns whether a cyclic run without data sharding starts in a later epoch and its ranks have
-/// unequal numbers of batches. If such a run starts in the first epoch, ranks that have one batch
-/// more than others get ahead in later epochs. If it starts in a later epoch, no rank is ahead.
+/// Returns whether a case is a cyclic run without data sharding that starts in a later epoch and
+/// whose ranks have unequal numbers of batches per epoch. After a start in the first epoch, ranks
+/// with one more batch per epoch would get ahead of the others. After a start in a later epoch, no
+/// rank is ahead at first.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -74,7 +75,7 @@ bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
 
 // --- rows -----------------------------------------------------------------------------------
 
-/// A dataset, opened with a class that the loader does not use for runs.
+/// A dataset that is opened with `indexed_dataset`. The loader does not read runs with this class.
 struct opened_source {
   explicit opened_source(const std::filesystem::path& prefix) : data(prefix) {
     document_of.resize(static_cast<std::size_t>(data.sequence_count()), -1);
@@ -86,10 +87,10 @@ struct opened_source {
     }
   }
   dataset::indexed_dataset data;
-  std::vector<std::int64_t> document_of;  // [sequence]
+  std::vector<std::int64_t> document_of;  // index: sequence
 };
 
-/// The row that should result from the pieces that `where` lists.
+/// The row that must result from the pieces that `where` lists.
 struct expected_row {
   std::vector<std::int64_t> text;
   std::vector<std::int32_t> boundaries = {0};
@@ -138,8 +139,8 @@ std::vector<std::int32_t> without_repeats(std::vector<std::int32_t> boundaries) 
 }
 
 /// Returns the document boundaries of a row by Megatron's rules. Every sequence counts as a
-/// document, even an empty sequence, which `where` does not list. The last document includes the
-/// padding. If only the extra token of a document is in the row, that document is left out.
+/// document, even an empty one, which `where` does not list. The last document includes the
+/// padding. A document is left out if only its first token is in the row, as the extra token.
 std::vector<std::int32_t> megatron_boundaries(const std::vector<dataset::piece>& pieces,
                                               std::int64_t seq_len, bool extra_token) {
   std::int64_t limit = extra_token ? -1 : 0;
@@ -213,8 +214,8 @@ class compared_case {
   std::int64_t slot_of(const case_row& row) const {
     return row.micro_batch * case_.batch_size + row.row;
   }
-  /// Returns the end of the served samples. The run may have more samples, if the case limits the
-  /// number of batches or `drop_last` drops the rest.
+  /// Returns the index after the last served sample. The run may have more samples, because the
+  /// case limits the number of batches, or `drop_last` drops the rest.
   std::int64_t served_end() const {
     std::int64_t samples = 0;
     for (const auto& batches : ranks_) {
@@ -225,12 +226,12 @@ class compared_case {
 
   // --- Megatron ---
 
-  /// Returns the position of each served sample, computed by skipping and replaying samples one at
-  /// a time. Returns nullopt if there are no edits.
+  /// Returns the position of each served sample. Computes the positions by skipping and replaying
+  /// samples one at a time. Returns nullopt if there are no edits.
   std::optional<number_list> naive_positions(std::int64_t wanted) const {
     if (edits_.empty()) return std::nullopt;
     std::vector<dataset::edit> plain = edits_;
-    std::map<std::int64_t, number_list> blocked;  // each edit gets a document of its own
+    std::map<std::int64_t, number_list> blocked;  // each block edit has its own document number
     std::int64_t replayed = 0;
     for (std::size_t i = 0; i < plain.size(); ++i) {
       dataset::edit& e = plain[i];
@@ -317,8 +318,8 @@ class compared_case {
     }
   }
 
-  /// Follows the training loop: Megatron's calculator determines the number of micro-batches of
-  /// each step.
+  /// Follows the training loop, in which Megatron's calculator determines the number of
+  /// micro-batches of each step.
   void compare_steps(const std::vector<case_batch>& served, std::int64_t total) const {
     std::int64_t step = 0;
     std::int64_t first = 0;
@@ -340,8 +341,8 @@ class compared_case {
     }
   }
 
-  /// Compares the rows with Megatron's loop for hybrid context parallelism, in which a rank takes
-  /// all its micro-batches of a step at once.
+  /// Compares the rows with Megatron's loop for hybrid context parallelism. In that loop, a rank
+  /// takes all its micro-batches of a step at once.
   void compare_hybrid(const std::vector<case_batch>& served, std::int64_t total,
                       std::int64_t rank) const {
     const served_case& c = case_;
@@ -410,10 +411,10 @@ class compared_case {
   }
 
   /// For every document, served or not, `where` must list exactly the places where the document was
-  /// served. If a blend has a dataset several times, `where` is also asked by prefix, for all
-  /// sources of the dataset together.
+  /// served. If a blend has a dataset several times, the test also asks `where` by prefix. The
+  /// answer must then cover all sources that use the dataset.
   void compare_backward() {
-    // If a run has no end, or uses the cyclic sampler, only part of it was served.
+    // The test serves only a part of a run that has no end or uses the cyclic sampler.
     const std::int64_t end = sampler_.end_sample() == no_end ? served_end() : no_end;
     std::map<std::pair<std::filesystem::path, std::int64_t>, std::vector<dataset::appearance>>
         by_prefix;
@@ -455,7 +456,7 @@ class compared_case {
   dataset::run_places where_;
   std::vector<std::unique_ptr<opened_source>> sources_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<dataset::appearance>>
-      served_places_;  // by source and document
+      served_places_;  // keys: source and document
   std::int64_t rows_ = 0;
   std::int64_t places_ = 0;
 };
@@ -469,7 +470,7 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
   std::int64_t places = 0;
   std::map<std::string, int> seen;
   for (int i = 0; i < cases; ++i) {
-    // One seed per case, so that each case can be replayed alone.
+    // Each case has its own seed, so that it can be replayed alone.
     const std::uint64_t seed = first_seed + static_cast<std::uint64_t>(i);
     test::split_mix random(seed * 4 + static_cast<std::uint64_t>(GetParam()));
     const auto drawn = test::draw_case(random, GetParam());
@@ -504,7 +505,7 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
   std::cout << rows << " rows, " << places << " places of documents;";
   for (const auto& [what, count] : seen) std::cout << ' ' << what << ": " << count << ';';
   std::cout << '\n';
-  // These kinds of cases must occur often enough. Otherwise, the test does not test them.
+  // The random cases must include these kinds, otherwise the test would not cover them.
   EXPECT_GT(rows, 10000);
   for (const char* what : {"single", "cyclic", "full_validation", "ramp-up", "edits",
                            "no drop_last", "later start", "start inside a micro-batch",

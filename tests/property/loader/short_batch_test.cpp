@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests a last micro-batch with few or no rows. The samples that do not fill a whole micro-batch
-// must also be served, once. A run can resume from a state before or after this micro-batch.
+// Tests a last micro-batch with few rows or none. It must serve each sample that does not fill a
+// whole micro-batch exactly once. A run can resume from a state before or after this micro-batch.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -21,8 +21,8 @@ namespace {
 
 class ShortBatch : public testing::TestWithParam<test::run_kind> {
  protected:
-  /// Number of samples of the run. It is the requested number or one more, because Megatron's
-  /// blends have a few extra samples.
+  /// Number of samples of the run. It can be one more than requested, because Megatron's blends
+  /// have a few extra samples.
   std::int64_t samples() const { return test::end_of(run_); }
 
   loader_options options(std::int64_t ranks, std::int64_t rank) const {
@@ -30,17 +30,17 @@ class ShortBatch : public testing::TestWithParam<test::run_kind> {
     o.batch_size = 4;
     o.world_size = ranks;
     o.rank = rank;
-    o.global_batch_size = 1680;  // a step that all these ranks can share
+    o.global_batch_size = 1680;  // a multiple of batch_size * world_size in all tests
     o.threads = 1 + rank % 2;
     o.drop_last = false;
     o.fields = test::all_fields;
     return o;
   }
 
-  /// Serves up to `most` micro-batches per rank, beginning with the state `from`, and compares each
-  /// row with the row of a model. Sets `state` to the final state, which must be the same on all
+  /// Serves up to `most` micro-batches per rank, starting from the state `from`, and compares each
+  /// row with that of a model. Sets `state` to the final state, which must be the same on all
   /// ranks.
-  /// @return how often each position is served
+  /// @return how often each position was served
   std::vector<int> serve(std::int64_t ranks, const std::string& from, std::int64_t most,
                          std::string& state) {
     std::vector<int> times(static_cast<std::size_t>(samples()));
@@ -85,7 +85,7 @@ TEST_P(ShortBatch, HoldsWhatIsLeftWhateverTheRanks) {
     EXPECT_EQ(serve(ranks, "", all, end), once);
     EXPECT_EQ(dataset::parse_state(end).consumed_samples, samples());
 
-    // After the short micro-batch, nothing more is served, with any number of ranks.
+    // After the short micro-batch, the run is over for any number of ranks.
     std::string state;
     EXPECT_EQ(serve(2, end, all, state), std::vector<int>(once.size()));
     EXPECT_EQ(state, end);

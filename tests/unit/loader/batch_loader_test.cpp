@@ -31,11 +31,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A loader over a temporary dataset must not compile.
+// The loader refers to the dataset, so a temporary dataset must not compile.
 static_assert(!std::is_constructible_v<batch_loader, dataset::indexed_dataset, loader_options>);
 static_assert(!std::is_copy_constructible_v<batch_loader>);
 
-/// Reads all batches and compares everything with the model.
+/// Reads all batches of a loader, and compares all their contents with the model.
 template <class T>
 void expect_run(const test::stored_tokens<T>& stored, const loader_options& options) {
   batch_loader loader(stored.data(), options);
@@ -98,7 +98,7 @@ TEST(BatchLoader, GoesOnFromWhereverItStopped) {
   }
 }
 
-// For any number of ranks, the global batch of a step has the same samples in the same order.
+// A step must have the same samples in the same order for any number of ranks.
 TEST(BatchLoader, DealsTheSameStepsToAnyNumberOfRanks) {
   const test::stored_tokens stored(1300);  // 259 windows: six steps of 42, and 7 left over
   for (const std::int64_t world_size : {1, 2, 3, 7}) {
@@ -146,8 +146,8 @@ TEST(BatchLoader, RefusesToServeWhenEverySlotIsHeld) {
   }
 }
 
-// The default suffices for stage 0 of a pipeline of 8 stages: the trainer holds 8 batches at a
-// time, and each next() finds batches ahead of it.
+// The default options suffice for stage 0 of a pipeline of 8 stages. There, the trainer holds 8
+// batches at a time, and each next() must still find prepared batches.
 TEST(BatchLoader, ServesAPipelineOfEightStagesByDefault) {
   const test::stored_tokens stored(2000);
   const loader_options options = {.batch_size = 2, .seq_len = 8};
@@ -157,12 +157,13 @@ TEST(BatchLoader, ServesAPipelineOfEightStagesByDefault) {
   while (auto batch = loader.next()) {
     stored.expect_batch(*batch, options, served++);
     held.push_back(std::move(*batch));
-    if (held.size() == 8) held.pop_front();  // its backward pass
+    if (held.size() == 8) held.pop_front();  // the backward pass of the oldest batch ends
   }
   EXPECT_EQ(served, std::ssize(stored.samples(options)));
 }
 
-// The slots that a caller may hold are not used to prefetch, even if it holds none.
+// Some slots exist only for batches that the caller may hold. The loader must not prefetch into
+// them, even if the caller holds no batch.
 TEST(BatchLoader, PreparesNoMoreBatchesForACallerThatMayHoldMore) {
   const test::stored_tokens stored(4000);
   for (const std::int64_t held : {1, 50}) {
@@ -188,7 +189,7 @@ TEST(BatchLoader, PreparesNoMoreBatchesForACallerThatMayHoldMore) {
     };
     batch_loader loader(stored.data(), options);
     for (std::int64_t taken = 0; taken < 20; ++taken) {
-      const std::int64_t most = taken + 3 + 1;  // look_ahead, one per thread
+      const std::int64_t most = taken + 3 + 1;  // look_ahead, and one per thread
       while (gathers < most) std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       EXPECT_EQ(gathers, most) << "held " << held << ", after " << taken << " batches";
@@ -197,8 +198,8 @@ TEST(BatchLoader, PreparesNoMoreBatchesForACallerThatMayHoldMore) {
   }
 }
 
-// A slot that another thread released before the call is available to the call, which must not
-// report that all slots are held.
+// Another thread releases a slot before the call of next(). The call must use this slot instead of
+// reporting that all slots are held.
 TEST(BatchLoader, SeesEveryReleaseThatCameBefore) {
   const test::stored_tokens stored(20000);
   batch_loader loader(stored.data(), {.batch_size = 1, .seq_len = 4, .look_ahead = 1, .held = 1});
@@ -222,7 +223,8 @@ TEST(BatchLoader, SeesEveryReleaseThatCameBefore) {
   }
 }
 
-// If the caller holds every batch of a short run, next() returns the end of the run, not an error.
+// If the caller holds every batch of a short run, next() must report the end of the run, not an
+// error.
 TEST(BatchLoader, EndsEvenWhenEveryBatchIsHeld) {
   const test::stored_tokens stored(31);  // six windows of 5
   for (const std::int64_t batch_size : {1, 2, 3, 6}) {
@@ -252,11 +254,12 @@ TEST(BatchLoader, StopsAtAnyTime) {
 
 TEST(BatchLoader, ServesNothingWhereNoStepIsWhole) {
   const test::stored_tokens stored(100);
-  // Slots for these options would not fit into memory, so none may be allocated.
+  // The slots for these options would not fit into memory. The runs have no batch, so no slots may
+  // be allocated.
   expect_run(stored, {.batch_size = 2147483647, .seq_len = 99, .world_size = 2147483647});
-  expect_run(stored, {.batch_size = 10, .seq_len = 10});                        // 9 windows
+  expect_run(stored, {.batch_size = 10, .seq_len = 10});                        // only 9 windows
   expect_run(stored, {.batch_size = 1, .seq_len = 10, .consumed_samples = 9});  // all served
-  expect_run(stored, {.seq_len = 10, .rank = 9, .world_size = 10});             // 9 of 10 ranks
+  expect_run(stored, {.seq_len = 10, .rank = 9, .world_size = 10});             // 9 for 10 ranks
   EXPECT_FALSE(batch_loader(stored.data(), {.seq_len = 10, .consumed_samples = 9}).next());
 }
 
@@ -286,7 +289,8 @@ TEST(BatchLoader, RefusesADatasetOfLessThanOneWindow) {
   EXPECT_THAT(refusal(test::stored_tokens(0).data(), {.seq_len = 1}), HasSubstr("has 0 tokens"));
 }
 
-// Half of the sources have 16-bit tokens and half have 32-bit tokens. Batches have 32-bit tokens.
+// Half of the sources have 16-bit tokens, and half have 32-bit tokens. All batches have 32-bit
+// tokens.
 TEST(BatchLoader, BlendsSourcesOfSeveralTypes) {
   const test::temp_folder folder;
   std::vector<std::uint16_t> narrow;
@@ -324,7 +328,7 @@ TEST(BatchLoader, BlendsSourcesOfSeveralTypes) {
   }
 }
 
-/// A run that returns more text for a row than the row can hold.
+/// A run that returns more text for a row than a row can hold.
 class long_rows final : public dataset::run {
  public:
   long_rows(const test::stored_tokens<>& stored, dataset::sample_text text)

@@ -18,12 +18,13 @@
 namespace millrace::loader {
 namespace {
 
-// If two batches owned one slot, it would be released twice.
+// A batch must not be copyable, because two batches with the same slot would release it twice.
 static_assert(!std::is_copy_constructible_v<batch> && !std::is_copy_assignable_v<batch>);
 static_assert(std::is_nothrow_move_constructible_v<batch>);
 static_assert(std::is_nothrow_move_assignable_v<batch>);
 
-// look_ahead 1 gives three slots. The dataset has enough samples for many batches.
+// With a look_ahead of 1, the loader has three slots. The dataset has enough samples for many
+// batches.
 class Batch : public testing::Test {
  protected:
   bool can_take_another() {
@@ -62,7 +63,7 @@ TEST_F(Batch, HandsItsSlotOnWhenMoved) {
   EXPECT_TRUE(can_take_another());
 }
 
-// A caller that keeps the current batch in a variable must not need an extra slot for that.
+// A caller that assigns each new batch to the same variable must not need an extra slot for that.
 TEST_F(Batch, GivesItsSlotBackWhenAssignedTo) {
   const auto first = loader_->next();
   batch second = std::move(*loader_->next());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each filling thread has its own reader, which is told only about ranges that this thread will
+// Each filling thread has its own reader. A reader is told only about ranges that its thread will
 // read.
 #include <millrace/loader/detail/batch/fill_turns.hpp>
 
@@ -26,11 +26,12 @@
 namespace millrace::loader {
 namespace {
 
-/// Ranges that one reader was told about and asked for. Inspected after the loader is destroyed.
+/// The ranges that were announced to one reader, and the ranges that it read. The test inspects
+/// them after the loader is destroyed.
 struct reader_history {
   std::set<std::tuple<std::int64_t, std::uint64_t, std::uint64_t>> told;
-  std::vector<std::uint64_t> gathered;  // offset of each gather's first range
-  std::int64_t untold = 0;              // ranges gathered unannounced
+  std::vector<std::uint64_t> gathered;  // offset of the first range of each gather
+  std::int64_t untold = 0;              // number of ranges that were read without an announcement
 };
 
 class remembering_reader final : public range_reader {
@@ -71,7 +72,7 @@ TEST(FillTurns, TellEveryReaderOfWhatItWillRead) {
     ASSERT_EQ(histories.size(), static_cast<std::size_t>(threads));
     for (std::size_t w = 0; w < histories.size(); ++w) {
       EXPECT_EQ(histories[w].untold, 0) << "reader " << w << " of " << threads;
-      // Thread w fills batches w, w + n, w + 2n, ...
+      // Of n threads, thread w fills batches w, w + n, w + 2n, ...
       const std::vector<std::uint64_t>& gathered = histories[w].gathered;
       const auto step = static_cast<std::uint64_t>(threads) * 20 * sizeof(std::uint16_t);
       ASSERT_EQ(gathered.size(),
@@ -83,7 +84,8 @@ TEST(FillTurns, TellEveryReaderOfWhatItWillRead) {
   }
 }
 
-// If one thread is slow, the others use exactly the slots that are not assigned to it.
+// If one thread is slow, the other threads must use exactly the slots that are not assigned to the
+// slow one.
 TEST(FillTurns, AreNotLostWhereOneThreadIsSlow) {
   const test::stored_tokens stored(4000);
   std::deque<reader_history> histories;

@@ -29,14 +29,14 @@ namespace {
 
 constexpr wanted_fields every_field = {.segment_ids = true};
 
-// The description of a batch's device work, and its memory.
+// The device work for a batch, and the memory that this work uses.
 struct made {
   explicit made(const test::random_batch& batch, const wanted_fields& fields = every_field)
       : outputs(batch.layout, fields), memory(outputs.bytes() + 256, std::byte{0xDB}) {
     void* first = memory.data();
     std::size_t room = memory.size();
     std::align(256, outputs.bytes(), first, room);
-    // The copy is exactly as long as the part in use, so that a sanitizer detects reads past its
+    // Copy exactly the part of the slot that is in use, so that a sanitizer detects reads past its
     // end.
     slot.assign(batch.slot.begin(), batch.slot.end());
     work = outputs.work(static_cast<std::byte*>(first), slot.data(), batch.layout, batch.boundaries,
@@ -59,7 +59,8 @@ std::string text_of(const test::random_shape& shape, const batch_rules& rules) {
          std::to_string(static_cast<int>(rules.positions)) + ", pad " + std::to_string(rules.pad);
 }
 
-// Plain rows, packed rows, and rows of more documents than a block has threads.
+// Returns shapes with plain rows, packed rows, and rows that have more documents than a block has
+// threads.
 std::vector<test::random_shape> shapes_of(std::int64_t rows, std::int64_t seq_len) {
   std::vector<test::random_shape> result;
   for (const double eods : {0.0, 0.001, 0.2}) {
@@ -97,8 +98,8 @@ TEST(BatchTile, MakesWhatDatasetMakesOnTheHost) {
   }
 }
 
-// The result does not depend on the number of threads in a block. The device runs the same code on
-// its 256 threads, and ThreadSanitizer detects a missing sync().
+// The result must not depend on the number of threads in a block. A device runs the same code on
+// blocks of 256 threads. ThreadSanitizer detects a missing sync().
 TEST(BatchTile, DoesNotDependOnHowManyThreadsABlockHas) {
   std::mt19937_64 random(test::seed(7));
   for (const std::int32_t threads : {1, 2, 8, 256}) {
@@ -162,7 +163,8 @@ TEST(BatchTile, MakesAnyOfTheFieldsWithoutTheOthers) {
   }
 }
 
-// Rows in which a block cannot read back to the last eod: their eods are noted first.
+// In long rows, a block cannot read back to the last eod. So the places of eods are marked in
+// advance.
 TEST(BatchTile, MakesLongRows) {
   std::mt19937_64 random(test::seed(128));
   const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
@@ -187,7 +189,7 @@ TEST(BatchTile, MakesLongRows) {
   }
 }
 
-/// A batch of a context-parallel rank, and its description for messages.
+/// A batch of a context-parallel rank, and a description of it for messages.
 struct cut_case {
   test::random_batch batch;
   std::string text;
@@ -214,7 +216,7 @@ wanted_fields fields_of(const test::random_batch& batch) {
   return fields;
 }
 
-// The fields of a context-parallel rank are those of whole rows at the rank's places.
+// A context-parallel rank must get the same fields as whole rows have at the rank's places.
 TEST(CutBatchTile, MakesTheRanksPartOfWholeRows) {
   std::mt19937_64 random(test::seed(41));
   for (const std::int64_t cp : {2, 3, 4}) {
@@ -250,7 +252,7 @@ TEST(CutBatchTile, DoesNotDependOnHowManyThreadsABlockHas) {
   }
 }
 
-// Rows that are long even after the cut, whose eods are noted first.
+// These rows are long even after they are cut, so the places of eods are marked in advance.
 TEST(CutBatchTile, MakesLongRows) {
   std::mt19937_64 random(test::seed(43));
   for (const double eods : {0.0, 0.0001, 0.01}) {
@@ -265,15 +267,15 @@ TEST(CutBatchTile, MakesLongRows) {
   }
 }
 
-// A padding that looks like an eod restarts positions if and only if the pad id is the eod, however
-// far before the tile it is.
+// Padding with the pad id `eod` restarts positions. Padding with another id never does, even if its
+// stored bytes look like an eod. Both hold at any distance between the padding and the tile.
 TEST(BatchTile, RestartsPositionsInPaddingAsDatasetDoes) {
   std::mt19937_64 random(test::seed(3));
   for (const std::int64_t seq_len : {2000, 9000}) {
     for (const std::int64_t pad : {7, 11, -1}) {
       for (const bool packed : {false, true}) {
         for (int round = 0; round < 10; ++round) {
-          // The padding holds eods that nobody may read.
+          // The stored padding contains eods, which must not be read.
           test::random_shape shape{.rows = 3, .seq_len = seq_len, .eod_share = 0.01};
           shape.packed = packed;
           const batch_rules rules = {.eod = 7, .pad = pad, .positions = position_rule::after_eod};
@@ -287,7 +289,7 @@ TEST(BatchTile, RestartsPositionsInPaddingAsDatasetDoes) {
   }
 }
 
-// Consumers that need static shapes ask for a fixed number of boundaries.
+// Consumers that need static shapes request a fixed number of boundaries.
 TEST(BatchTile, RepeatsTheLastBoundaryUpToAFixedSize) {
   std::mt19937_64 random(test::seed(5));
   for (const bool packed : {false, true}) {
@@ -311,7 +313,7 @@ TEST(BatchTile, RepeatsTheLastBoundaryUpToAFixedSize) {
   }
 }
 
-// By hand, so that not only code of this project says what the numbers are.
+// These expected values were written by hand, so that they do not depend on code of this project.
 TEST(BatchTile, NumbersDocumentsFromOneAndPaddingZero) {
   const std::vector<std::uint16_t> text = {5, 6, 7, 0, 8, 9, 0, 0};
   const std::vector<std::int32_t> real = {8};
@@ -344,7 +346,7 @@ TEST(BatchTile, NumbersDocumentsFromOneAndPaddingZero) {
   }
 }
 
-// Attention kernels need documents that all context-parallel ranks can divide.
+// Attention kernels need documents that can be divided among all context-parallel ranks.
 TEST(OutputLayout, RefusesBoundariesOfRowsThatAreCutAndNotPacked) {
   const slot_layout cut(1, 8, false, token_width::u16, false, 2);
   EXPECT_NO_THROW(output_layout(cut, {.cu_seqlens = false}));

@@ -27,8 +27,8 @@
 #include "support/forked.hpp"
 #include "unit/loader/stored_tokens.hpp"
 
-// How a pipe is interrupted and ends: waits with a time limit, streams and reads that never finish,
-// and processes forked from the pipe's.
+// Tests how a pipe is interrupted and ends. Covers waits with a time limit, streams and reads that
+// never finish, and forked child processes.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -49,7 +49,7 @@ std::vector<test::random_batch> some_batches(std::size_t count) {
   return result;
 }
 
-/// Something that waits until it is released; at the latest by the destructor.
+/// A gate that blocks waiting code until the gate opens. The destructor opens it at the latest.
 class gate {
  public:
   ~gate() { open(); }
@@ -66,7 +66,8 @@ class gate {
   std::shared_future<void> opened_{opens_.get_future()};
 };
 
-/// Waits until no end is unfinished.
+/// Waits until `ends_of_process().now` is empty, so that no end is unfinished. Returns whether this
+/// happens in time.
 bool all_ended() {
   for (int i = 0; i < 2000 && !ends_of_process().now.empty(); ++i) std::this_thread::sleep_for(5ms);
   return ends_of_process().now.empty();
@@ -78,7 +79,7 @@ class DeviceEnd : public testing::Test {
     return std::make_unique<device_pipe>(&fake_cuda::api(), source_.batches()[0].layout, options,
                                          source_.source());
   }
-  /// The time that a call takes.
+  /// Returns how long a call takes.
   static std::chrono::nanoseconds time_of(const std::function<void()>& act) {
     const auto began = std::chrono::steady_clock::now();
     act();
@@ -134,8 +135,8 @@ TEST_F(DeviceEnd, AWaitMayBeCutIntoPieces) {
   EXPECT_THAT(consumer.wrong(), IsEmpty());
 }
 
-// The consumer's stream waits for another rank, which never comes. The batches were given back, but
-// nobody can say when their memory is free. It stays, and is freed when the stream is done.
+// The consumer's stream waits for another rank, which does not come. The batches are released, but
+// the stream may still use their memory. So the memory is freed only after the stream is done.
 TEST_F(DeviceEnd, DoesNotWaitForAStreamForEver) {
   gate other_rank;
   const std::int64_t ever = ends_of_process().ever;
@@ -159,7 +160,7 @@ TEST_F(DeviceEnd, DoesNotWaitForAStreamForEver) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// The same, if the last owner of the memory is a batch.
+// Same as above, but a batch is the last owner of the memory.
 TEST_F(DeviceEnd, ABatchThatOutlivesThePipeDoesNotWaitEither) {
   gate other_rank;
   auto pipe_of_rank = pipe({.end_within = 50ms});
@@ -178,12 +179,13 @@ TEST_F(DeviceEnd, ABatchThatOutlivesThePipeDoesNotWaitEither) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// A source that cannot be stopped does not return. The thread and what it uses stay.
+// The source does not return and cannot be stopped. The thread that called it, and everything that
+// this thread uses, must stay until the source returns.
 TEST_F(DeviceEnd, DoesNotWaitForASourceForEver) {
   gate storage;
-  gate asked;  // opens when the thread is in the source, where it cannot be stopped
+  gate asked;  // opens when the thread has called the source
   {
-    const auto owned = std::make_shared<int>(7);  // must not be destroyed before the thread ends
+    const auto owned = std::make_shared<int>(7);  // must live as long as the thread
     batch_source source;
     source.next = [owned, &asked, wait = storage.wait()]() -> std::optional<staged_batch> {
       asked.open();
@@ -204,8 +206,8 @@ TEST_F(DeviceEnd, DoesNotWaitForASourceForEver) {
   EXPECT_EQ(cuda_.alive(), alive_);
 }
 
-// A loader whose storage hangs ends as well. The pipe's thread, which waits for the host's threads,
-// is stopped; what stays are the host's.
+// The storage of the loader hangs, but the loader's destructor must return. It can stop the pipe's
+// thread, which only waits for the host's threads. Only the host's threads stay.
 TEST_F(DeviceEnd, ALoaderDoesNotWaitForItsStorageForEver) {
   const test::stored_tokens stored(200);
   gate storage;
@@ -233,12 +235,12 @@ TEST_F(DeviceEnd, ALoaderDoesNotWaitForItsStorageForEver) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// A forked child has no threads of the pipe, and CUDA does not work there. Nothing hangs, no call
-// of CUDA is made, and next() says what to do.
+// A forked child has none of the pipe's threads, and CUDA does not work in it. Calls must not hang
+// or call CUDA, and the error of next() must say what to do.
 TEST_F(DeviceEnd, AForkedChildLeavesThePipeAlone) {
   auto parent = pipe({.look_ahead = 2});
   std::optional<device_batch> held = parent->next(on_);
-  std::this_thread::sleep_for(20ms);  // the pipe's thread waits for a slot
+  std::this_thread::sleep_for(20ms);  // by then, the pipe's thread waits for a slot
   const auto said = [&](const std::function<void()>& act) {
     return test::in_forked_child([&] {
       act();

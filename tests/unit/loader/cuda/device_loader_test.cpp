@@ -42,7 +42,7 @@ std::unique_ptr<device_loader> device_loader_of(const test::any_run& run,
       run);
 }
 
-/// Converts a batch of the host loader for comparison.
+/// Converts a batch of the host loader, so that it can be compared.
 test::random_batch batch_of_host(const batch& from) {
   const auto all = [](auto span) { return std::vector(span.begin(), span.end()); };
   test::random_batch result{from.layout(), {}, 0, {}, {}};
@@ -52,7 +52,7 @@ test::random_batch batch_of_host(const batch& from) {
   for (std::int64_t row = 0; row < from.layout().rows(); ++row) {
     const std::int32_t first = from.boundary_begin()[static_cast<std::size_t>(row)];
     for (std::int32_t i = 0; i < seq_len; ++i) {
-      auto d = static_cast<std::size_t>(first) + 1;  // the boundary after token i
+      auto d = static_cast<std::size_t>(first) + 1;  // index of the next boundary after token i
       while (from.boundaries()[d] <= i) ++d;
       const std::int32_t end = from.layout().packed() ? from.document_ends()[d]
                                                       : from.real()[static_cast<std::size_t>(row)];
@@ -63,7 +63,7 @@ test::random_batch batch_of_host(const batch& from) {
   return result;
 }
 
-/// A folder of three datasets, and a run over them.
+/// Three datasets in a temporary folder, and a run that uses them.
 struct stored_run {
   stored_run(test::run_kind kind, bool blend) {
     request.kind = kind;
@@ -79,7 +79,7 @@ struct stored_run {
   std::optional<test::any_run> run;
 };
 
-// Tests every order, plain and packed, on a device with random delays and without a device.
+// Tests every order, plain and packed. Uses a device with random delays, and also no device.
 TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
   std::mt19937_64 random(test::seed(77));
   for (int round = 0; round < 24; ++round) {
@@ -98,7 +98,7 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
     const bool device = round % 4 != 3;
     const owned_stream stream = make_stream(fake_cuda::api());
     test::checking_consumer consumer(cuda);
-    std::deque<test::random_batch> expected;  // the stream refers to it: must not move
+    std::deque<test::random_batch> expected;  // a deque, because the stream refers to its elements
     {
       device_loader_options on_device;
       on_device.no_device = no_device_rule::host;
@@ -135,7 +135,7 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
   }
 }
 
-/// The part of a whole batch that a context-parallel rank must find.
+/// Returns the part of a whole batch that a context-parallel rank must get.
 test::random_batch part_of(const test::random_batch& whole, const batch& from,
                            const loader_options& options) {
   test::random_batch part = whole;
@@ -162,8 +162,8 @@ test::random_batch part_of(const test::random_batch& whole, const batch& from,
   return part;
 }
 
-// Each context-parallel rank gets its part of the batches that a loader of whole rows serves, on a
-// device with random delays and without a device.
+// A loader of whole rows serves some batches. Each context-parallel rank must get its part of them,
+// on a device with random delays and also without a device.
 TEST(DeviceLoader, ServesContextParallelRanksTheirPart) {
   std::mt19937_64 random(test::seed(78));
   for (int round = 0; round < 36; ++round) {
@@ -198,7 +198,7 @@ TEST(DeviceLoader, ServesContextParallelRanksTheirPart) {
     const bool device = round % 4 != 3;
     const owned_stream stream = make_stream(fake_cuda::api());
     test::checking_consumer consumer(cuda);
-    std::deque<test::random_batch> expected;  // the stream refers to it: must not move
+    std::deque<test::random_batch> expected;  // a deque, because the stream refers to its elements
     {
       const auto loader =
           device_loader_of(*stored.run, options, on_device, device ? &fake_cuda::api() : nullptr);
@@ -228,8 +228,8 @@ TEST(DeviceLoader, ServesContextParallelRanksTheirPart) {
   }
 }
 
-// A rank copies only its own tokens: 2 bytes each and little more, whether position ids restart or
-// not.
+// A rank copies only its own tokens, at 2 bytes per token and little more. This holds whether or
+// not position ids restart.
 TEST(DeviceLoader, CopiesOnlyTheRanksPart) {
   const test::temp_folder folder{test::quick_folder()};
   test::documents_of<std::uint16_t> documents(1);
@@ -256,10 +256,11 @@ TEST(DeviceLoader, CopiesOnlyTheRanksPart) {
   }
 }
 
-// What context parallelism cannot serve is refused when the loader is made.
+// The constructor of the loader must refuse documents that context parallelism cannot divide.
 TEST(DeviceLoader, RefusesDocumentsThatRanksCannotDivide) {
   const stored_run plain(test::run_kind::instant, false);
-  const stored_run packed(test::run_kind::packed, false);  // padded to 2 tokens
+  // The documents are padded to a multiple of 2 tokens.
+  const stored_run packed(test::run_kind::packed, false);
   fake_cuda cuda;
   loader_options options;
   options.context_parallel = 2;
@@ -274,8 +275,8 @@ TEST(DeviceLoader, RefusesDocumentsThatRanksCannotDivide) {
                                   "rows are not packed"));
 }
 
-// A program that may run without a device says so. Otherwise it would compute with pointers to the
-// host's memory.
+// A program must say that it may run without a device. Otherwise, it would use pointers to host
+// memory as device pointers.
 TEST(DeviceLoader, WantsADeviceUnlessToldOtherwise) {
   const stored_run stored(test::run_kind::instant, false);
   try {
@@ -288,7 +289,8 @@ TEST(DeviceLoader, WantsADeviceUnlessToldOtherwise) {
   }
 }
 
-// The state describes what next() has returned, no matter how far ahead the threads are.
+// The state describes the batches that next() has returned, no matter how far ahead the threads
+// are.
 TEST(DeviceLoader, ItsStateIsThatOfTheHostsLoader) {
   const stored_run stored(test::run_kind::instant, true);
   fake_cuda cuda;
@@ -316,8 +318,8 @@ TEST(DeviceLoader, ItsStateIsThatOfTheHostsLoader) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// A state of another run is refused before anything changes: the loader does not even try to make a
-// second pipe, for which the device has no memory.
+// The loader must refuse the state of another run before anything changes. It must not even try to
+// create a second pipe. The device would not have the memory for it.
 TEST(DeviceLoader, ARefusedStateLeavesThePipeAsItIs) {
   const stored_run stored(test::run_kind::instant, true);
   fake_cuda cuda;
@@ -336,8 +338,8 @@ TEST(DeviceLoader, ARefusedStateLeavesThePipeAsItIs) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// The state is valid, but the device has no memory for it. Each next() reports this until
-// load_state() succeeds.
+// The state is valid, but the device lacks the memory for a new pipe. Each next() must report this
+// until load_state() succeeds.
 TEST(DeviceLoader, APipeThatCannotBeMadeAnewIsNoCrash) {
   const stored_run stored(test::run_kind::instant, true);
   fake_cuda cuda;
@@ -364,8 +366,8 @@ TEST(DeviceLoader, APipeThatCannotBeMadeAnewIsNoCrash) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// A device loader uses only its own device. This includes the host slots: a rank on device 1 takes
-// no resources on device 0.
+// A device loader must use only its own device. This includes the host slots: a rank on device 1
+// must not take any resources on device 0.
 TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
   const stored_run stored(test::run_kind::packed, true);
   fake_cuda cuda(1, 2);
@@ -385,7 +387,7 @@ TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
   (void)fake_cuda::api().use_device(0);
 }
 
-// The threads of a loader run on the CPUs of the device's NUMA node, if nobody chose others.
+// If the options name no CPUs, the threads of a loader run on the CPUs of the device's NUMA node.
 TEST(DeviceLoader, RunsOnTheNodeOfTheDevice) {
   const std::vector<int> all = allowed_cpus();
   ASSERT_FALSE(all.empty());
@@ -442,8 +444,7 @@ TEST(DeviceLoader, TakesADatasetAsItIs) {
   EXPECT_EQ(loader.report().batches, batches);
 }
 
-// The test runs on any machine: either a device is used, or the reason why there is none is
-// reported.
+// This test runs on any machine. The loader either uses a device or reports why there is none.
 TEST(DeviceLoader, RunsOnThisMachine) {
   const stored_run stored(test::run_kind::instant, false);
   const dataset::indexed_dataset data(stored.prefixes[0]);

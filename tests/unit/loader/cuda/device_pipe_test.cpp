@@ -55,8 +55,8 @@ std::string message_of(Act act) {
   return "nothing was thrown";
 }
 
-// The pipe serves what `dataset` makes, however late the device is. Delays are random everywhere,
-// and batches are held for a while and released out of order.
+// The pipe must serve the same fields as `dataset` makes, even if the device is late. All work has
+// random delays. The consumer holds batches for a while and releases them out of order.
 TEST(DevicePipe, ServesWhatDatasetMakesHoweverLateTheDeviceIs) {
   std::mt19937_64 random(test::seed(31));
   for (const batch_rules& rules : test::all_rules()) {
@@ -95,8 +95,8 @@ TEST(DevicePipe, ServesWhatDatasetMakesHoweverLateTheDeviceIs) {
   }
 }
 
-// Ids of 32 bits, segment ids, and a fixed number of boundaries, for plain and packed rows, on a
-// device and on the host.
+// Requests 32-bit ids, segment ids and a fixed number of boundaries. Tests plain and packed rows,
+// on a device and on the host.
 TEST(DevicePipe, ServesTheFieldsInTheFormThatIsAskedFor) {
   std::mt19937_64 random(test::seed(18));
   const wanted_fields fields = {
@@ -167,7 +167,7 @@ TEST(DevicePipe, RefusesBatchesThatItsFieldsHaveNoPlaceFor) {
 TEST(DevicePipe, CopiesOnceABatchAndHardlyMoreThanItsTokens) {
   fake_cuda cuda;
   constexpr std::int64_t batches = 4;
-  // Documents of some hundred tokens, as in real corpora.
+  // The documents have some hundreds of tokens, as in real corpora.
   test::pinned_source source(
       &fake_cuda::api(),
       batches_of(batches, {.rows = 8, .seq_len = 4096, .short_rows = false}, {}));
@@ -197,7 +197,7 @@ TEST(DevicePipe, NeverWaitsForTheDeviceOnTheConsumersThread) {
   }
 }
 
-// A copy is sent while the one before it runs.
+// The pipe must submit a copy while the previous copy is still running.
 TEST(DevicePipe, TwoCopiesAreOnTheirWay) {
   fake_cuda cuda;
   cuda.jitter(0us);
@@ -212,8 +212,8 @@ TEST(DevicePipe, TwoCopiesAreOnTheirWay) {
   EXPECT_EQ(source.most_held(), 2U);
 }
 
-// A trainer takes a batch from time to time. By then the copy before is done, and finding that out
-// takes no wait.
+// A trainer takes a batch from time to time. By then, the previous copy is done, and the pipe must
+// find that out without a wait.
 TEST(DevicePipe, WaitsForNoCopyThatIsDone) {
   fake_cuda cuda;
   cuda.jitter(0us);
@@ -232,7 +232,7 @@ TEST(DevicePipe, WaitsForNoCopyThatIsDone) {
   EXPECT_LT(waits, batches / 2);
 }
 
-// A kernel of microseconds must not queue up behind the consumer's.
+// The pipe's kernels take microseconds. They must not queue up behind the consumer's kernels.
 TEST(DevicePipe, ItsStreamsHaveTheHighestPriority) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), batches_of(1, {}, {}));
@@ -244,8 +244,8 @@ TEST(DevicePipe, ItsStreamsHaveTheHighestPriority) {
   }
 }
 
-// The consumer's stream cannot be made to wait for a batch. The error is thrown, and no batch after
-// the one that is missing is served.
+// The runtime refuses to let the consumer's stream wait for a batch. next() must throw the error
+// and must not serve any later batch.
 TEST(DevicePipe, NothingFollowsABatchThatIsMissing) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), batches_of(9, {}, {}));
@@ -256,13 +256,13 @@ TEST(DevicePipe, NothingFollowsABatchThatIsMissing) {
   EXPECT_EQ(pipe.next(on)->micro_batch(), 0);
   while (cuda.calls_of("kernel launch") < 3) std::this_thread::sleep_for(1ms);
   std::this_thread::sleep_for(20ms);
-  cuda.fail_calls_from("cudaStreamWaitEvent", 1, 999);  // those of the pipe's thread, too
+  cuda.fail_calls_from("cudaStreamWaitEvent", 1, 999);  // the calls of the pipe's thread also fail
   EXPECT_THAT(message_of<cuda_error>([&] { (void)pipe.next(on); }),
               HasSubstr("cudaStreamWaitEvent"));
   EXPECT_FALSE(pipe.next(on).has_value());
 }
 
-/// What a profiler was told.
+/// The ranges and names that a profiler received.
 struct profiler_log {
   std::mutex mutex;
   std::set<std::string> ranges;
@@ -297,7 +297,8 @@ const profiler_marks fake_marks = {
         },
 };
 
-// A profiler sees a range per batch on either side, and the names of the streams, if asked.
+// If requested, a profiler gets a range for each batch, both from the pipe and from the consumer,
+// and the names of the streams.
 TEST(DevicePipe, ShowsItsWorkToAProfilerIfAsked) {
   static cuda_api api = fake_cuda::api();
   api.marks = &fake_marks;
@@ -331,7 +332,7 @@ TEST(DevicePipe, ShowsItsWorkToAProfilerIfAsked) {
             "has the header nvtx3/nvToolsExtCudaRt.h, or leave profile off");
 }
 
-// A slow consumer stops the pipe, which in turn stops the source.
+// A slow consumer makes the pipe wait, which in turn makes the source wait.
 TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
   fake_cuda cuda;
   cuda.jitter(0us);
@@ -346,8 +347,8 @@ TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
   EXPECT_LE(source.most_held(), 2U);
 }
 
-// A trainer on stage 0 of a pipeline of 8 stages holds 8 batches. The slots for them are not used
-// to prepare more batches in advance.
+// A trainer on stage 0 of a pipeline of 8 stages holds 8 batches. The slots for them must not be
+// used to prepare more batches in advance.
 TEST(DevicePipe, HasSlotsForBatchesThatTheTrainerHolds) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), batches_of(60, {}, {}));
@@ -372,9 +373,9 @@ TEST(DevicePipe, HasSlotsForBatchesThatTheTrainerHolds) {
   EXPECT_THAT(consumer.wrong(), IsEmpty());
 }
 
-// A trainer only submits work: its host releases batches long before its stream is done with them.
-// The kernel of a batch must then wait for the oldest of them, that of `slots` batches ago, and
-// every slot is used equally often.
+// A trainer only submits work, so its host releases batches long before its stream is done with
+// them. The kernel of a new batch must then wait for the oldest released batch, which was served
+// `slots` batches before. Every slot is used equally often.
 TEST(DevicePipe, UsesItsSlotsInTurn) {
   fake_cuda cuda;
   cuda.delay(test::work_kind::other, 2ms);
@@ -413,10 +414,11 @@ TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
             "all 3 slots of the device ring are still held (held is 1, look_ahead is 1): destroy a "
             "batch, and the tensors made from it, before calling next(), or raise held");
   held.clear();
-  EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // and it continues
+  EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // serving continues
 }
 
-// A consumer that holds all batches of a short run gets the end of the run, not an error.
+// If the consumer holds all batches of a short run, next() must report the end of the run, not an
+// error.
 TEST(DevicePipe, AShortRunMayBeHeldAsAWhole) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), batches_of(2, {}, {}));
@@ -465,7 +467,7 @@ TEST(DevicePipe, RefusesOptionsOutOfRange) {
             "device is 1, expected 0 to 0, the devices that this process sees");
 }
 
-// The thread that creates and destroys the pipe keeps its current device.
+// Creating and destroying the pipe must not change the current device of the calling thread.
 TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
   fake_cuda cuda(1, 4);
   test::pinned_source source(&fake_cuda::api(), batches_of(3, {}, {}));
@@ -478,8 +480,8 @@ TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
   (void)fake_cuda::api().use_device(0);
 }
 
-// cudaStreamPerThread is refused, because it is a different stream on each thread. A batch that is
-// released on another thread would record its release on the wrong stream.
+// The pipe must refuse cudaStreamPerThread, which is a different stream on each thread. If another
+// thread released a batch, it would record the release on the wrong stream.
 TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
   fake_cuda cuda;
   for (const cuda_api* api : {&fake_cuda::api(), static_cast<const cuda_api*>(nullptr)}) {
@@ -497,8 +499,8 @@ TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// A rank creates no context on another device. The same holds for threads that end batches and
-// never chose a device, as a thread of Python that drops the last reference to a tensor.
+// A rank must create no context on another device. This includes threads that release batches but
+// never chose a device. For example, a Python thread may drop the last reference to a tensor.
 TEST(DevicePipe, HasAContextOnItsDeviceAlone) {
   for (const bool chosen : {false, true}) {
     fake_cuda cuda(1, 4);
@@ -519,8 +521,8 @@ TEST(DevicePipe, HasAContextOnItsDeviceAlone) {
   }
 }
 
-// Without a driver, a device or CUDA, the host makes the same batches where the options allow it,
-// and the reason is reported.
+// Without a driver, a device or CUDA, the host makes the same batches if the options allow it. The
+// report says why no device is used.
 TEST(DevicePipe, MakesTheSameOnTheHostWhereThereIsNoDevice) {
   for (const int code : {-1, 35, 100}) {
     fake_cuda cuda;
@@ -551,7 +553,8 @@ TEST(DevicePipe, MakesTheSameOnTheHostWhereThereIsNoDevice) {
   }
 }
 
-// A device that cannot be used is an error that names the remedy, not a reason to use the host.
+// If there is a device that cannot be used, the pipe must not fall back to the host. It must throw
+// an error that says what to do.
 TEST(DevicePipe, ADeviceThatCannotBeUsedIsAnError) {
   const auto said = [](const char* call, int code, int driver = 13000) {
     fake_cuda cuda;
@@ -587,14 +590,14 @@ TEST(DevicePipe, ADeviceThatCannotBeUsedIsAnError) {
             "-DMILLRACE_CUDA_ARCHITECTURES=70");
 }
 
-// Every call fails once, in turn. The error arrives with its name, or is ignored if there is no
-// caller left to receive it. Nothing hangs, leaks or is wrong, and no error stays in the runtime
-// for other code to find.
+// Makes each call fail once, in turn. The error must reach the caller with its name, or be ignored
+// if no caller is left. Nothing may hang, leak or be wrong. No error may stay in the runtime, where
+// other code would find it.
 TEST(DevicePipe, EveryCallMayFail) {
   bool some_call_was_left = true;
   bool some_was_kept = false;
   std::int64_t told = 0;
-  constexpr std::size_t kept_blocks = 2;  // of the slots, and of the texts
+  constexpr std::size_t kept_blocks = 2;  // the blocks of the slots and of the texts
   for (std::int64_t k = 1; some_call_was_left; ++k) {
     SCOPED_TRACE(testing::Message() << "call " << k);
     fake_cuda cuda(static_cast<std::uint64_t>(k));
@@ -626,12 +629,13 @@ TEST(DevicePipe, EveryCallMayFail) {
     some_call_was_left = !failed.empty();
     cuda.fail_call(0, 0);
     EXPECT_EQ(cuda.error_left(), 0);
-    // The object that a failed call was to destroy or free may still exist, as may memory for
-    // whose users a failed call was to wait.
+    // If a call to destroy or free an object failed, the object may still exist. If a wait failed,
+    // the memory for whose users it waited may still exist, too.
     if (!std::ranges::any_of(std::array{"Destroy", "Free", "Synchronize"}, [&](const char* name) {
           return failed.find(name) != std::string::npos;
         })) {
-      // If a batch could not be released, nobody knows when its user is done.
+      // If the release of a batch failed, nobody knows when the consumer is done, so the memory
+      // stays.
       EXPECT_THAT(cuda.alive(), testing::AnyOf(alive, alive + kept_blocks)) << failed;
       some_was_kept = some_was_kept || cuda.alive() != alive;
     }
@@ -645,8 +649,8 @@ TEST(DevicePipe, EveryCallMayFail) {
   EXPECT_TRUE(some_was_kept);
 }
 
-// From some call on, no wait succeeds, or no question whether a copy is done. Copies may then still
-// run when the pipe gives up, and it must not release the memory that they read or write.
+// From the k-th such call on, all waits fail, or all queries whether a copy is done. The pipe then
+// gives up while copies may still run. It must not free the memory that they read or write.
 TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
   for (const char* call : {"Synchronize", "Query"}) {
     for (std::int64_t k = 1; k <= 12; ++k) {
@@ -667,8 +671,9 @@ TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
           consumer.use(*batch, source.batches()[static_cast<std::size_t>(served++)], on);
         }
       });
-      // Each batch but the first has one at least. Those of the last one come after it was served,
-      // as do those of the end.
+      // Every batch except the first makes at least one such call. The last batch makes its calls
+      // after it was served, and so does the end of the pipe. So at least four calls come before
+      // that.
       if (k <= 4 || said != "nothing was thrown") {
         EXPECT_THAT(said, HasSubstr(std::string(call) + ": fakeError (999)"));
       } else {
@@ -683,8 +688,8 @@ TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
   }
 }
 
-// While another stream is captured into a graph, in CUDA's default mode, the pipe starts, serves
-// and ends as always, and the capture stays valid.
+// Another stream is being captured into a graph, in CUDA's default mode. The pipe must start, serve
+// and end as always, and the capture must stay valid.
 TEST(DevicePipe, ServesWhileAGraphIsCaptured) {
   fake_cuda cuda;
   const owned_stream captured = make_stream(fake_cuda::api());
@@ -726,8 +731,8 @@ TEST(DevicePipe, RefusesAStreamThatIsBeingCaptured) {
   EXPECT_EQ(pipe.next(on)->micro_batch(), 0) << "it goes on";
 }
 
-// A batch ends while its stream is being captured. The graph has no operation of the pipe, the slot
-// is not filled again, and the next call of next() tells why.
+// A batch ends while its stream is being captured. The graph must have no operation of the pipe,
+// and the slot must not be filled again. The next call of next() must say why.
 TEST(DevicePipe, ABatchMayEndDuringACapture) {
   fake_cuda cuda;
   const owned_stream stream = make_stream(fake_cuda::api());
@@ -758,8 +763,8 @@ TEST(DevicePipe, ABatchMayEndDuringACapture) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// A kernel or copy breaks the device. From then on every call returns that error, and the pipe
-// ends.
+// A kernel or a copy breaks the device. From then on, every call returns the same error, and the
+// pipe must end.
 TEST(DevicePipe, ADeviceThatBreaksInTheMiddleEndsThePipe) {
   for (std::int64_t k = 1; k <= 8; ++k) {
     SCOPED_TRACE(testing::Message() << "work " << k);
@@ -777,7 +782,7 @@ TEST(DevicePipe, ADeviceThatBreaksInTheMiddleEndsThePipe) {
   }
 }
 
-// The pipe may be destroyed at any point: nothing hangs and nothing leaks.
+// The pipe may be destroyed at any time. Nothing may hang or leak.
 TEST(DevicePipe, MayEndAtAnyTime) {
   std::mt19937_64 random(test::seed(8));
   for (int round = 0; round < 30; ++round) {

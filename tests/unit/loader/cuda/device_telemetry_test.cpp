@@ -33,16 +33,16 @@ namespace {
 using namespace std::chrono_literals;
 using test::fake_cuda;
 
-/// A device loader in which only one thing is slow.
+/// A device loader with a single slow part.
 struct slow_device {
   const char* name;
   stall_cause cause;
   bool on_device = true;
   std::function<void()> in_reader = [] {};
-  bool asked_first = false;           // no batch is read before the consumer asked for it
-  std::chrono::microseconds copy{0};  // on the device
-  std::chrono::microseconds step{0};  // by the consumer, on its stream
-  std::chrono::milliseconds held{0};  // how long the consumer keeps all slots
+  bool asked_first = false;  // storage does not read a batch before the consumer asks for it
+  std::chrono::microseconds copy{0};  // duration of a copy on the device
+  std::chrono::microseconds step{0};  // duration of the consumer's work on its stream
+  std::chrono::milliseconds held{0};  // how long the consumer holds all slots
 };
 
 void PrintTo(const slow_device& each, std::ostream* out) {
@@ -62,15 +62,15 @@ telemetry_report report_of(const slow_device& slow) {
   options.reader = [&](const std::vector<data_file>& files) {
     return std::make_unique<test::faulty_reader>(
         std::make_unique<pread_reader>(files), [&](std::int64_t batch) {
-          // Every fourth batch is the first after the consumer held all slots. This spins, because
-          // sleeping would look like waiting for storage.
+          // Before each fourth batch, the consumer holds all slots. Wait until it asks for the
+          // batch. Spin, because sleeping would look like waiting for storage.
           const bool waits = slow.asked_first && batch >= 4 && batch % 4 == 0;
           while (waits && asked_for.load() < batch && serving.load()) std::this_thread::yield();
           slow.in_reader();
         });
   };
   telemetry_report report;
-  std::array<stall_counts, 4> starting{};  // stalls of the first round come from starting
+  std::array<stall_counts, 4> starting{};  // the stalls of the first round are caused by the start
   {
     device_loader loader(stored.data(), options, {.held = 1, .no_device = no_device_rule::host},
                          slow.on_device ? &fake_cuda::api() : nullptr);
@@ -106,8 +106,8 @@ telemetry_report report_of(const slow_device& slow) {
 
 class DeviceStalls : public testing::TestWithParam<slow_device> {};
 
-// Each cause is injected alone and must have by far the most stalls. A busy machine adds stalls of
-// its own, so one success is enough.
+// Each test injects one cause, which must then have by far the most stalls. A busy machine adds
+// other stalls, so one successful attempt is enough.
 TEST_P(DeviceStalls, AreNamed) {
   if (test::under_address_sanitizer || test::under_thread_sanitizer) {
     GTEST_SKIP() << "what the sanitizer takes makes stalls of every kind";
@@ -137,9 +137,9 @@ void sleep_long() {
   std::this_thread::sleep_for(10ms);
 }
 void spin_long() {
-  spin(15ms);  // long compared with scheduling delays
+  spin(15ms);  // long in comparison with scheduling delays
 }
-// The batch is late after the consumer held all slots, but for another reason.
+// In these cases, the batch is late after the consumer held all slots, but that is not the reason.
 void spin_short() {
   spin(300us);
 }
@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
                     .held = 30ms}),
     [](const auto& each) { return std::string(each.param.name); });
 
-// One file has the events of host and pipe, with a track for each thread.
+// A single trace has the events of both the host and the pipe, with a track for each thread.
 TEST(DeviceTelemetry, TracesHostAndPipe) {
   const test::stored_tokens stored(2000);
   fake_cuda cuda(1);

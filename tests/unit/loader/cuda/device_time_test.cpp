@@ -16,8 +16,8 @@
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 
-// How long the consumer's stream idles because of the pipe: in virtual time, so that the results do
-// not depend on this machine.
+// Measures how long the consumer's stream idles because of the pipe. Uses virtual time, so that the
+// results do not depend on this machine.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -31,7 +31,7 @@ using testing::IsEmpty;
 
 constexpr std::int64_t served_batches = 64;
 constexpr std::int64_t ring_slots = 4;
-constexpr std::int64_t first_counted = 8;  // batches before it are for the pipe to fill up
+constexpr std::int64_t first_counted = 8;  // the pipe fills up during the batches before this one
 
 constexpr test::device_costs model_costs = {.call = 0ns, .copy = 20us, .kernel = 7us, .wait = 3us};
 
@@ -44,8 +44,8 @@ std::vector<test::random_batch> small_batches() {
   return result;
 }
 
-/// The times of a consumer that submits one step per batch.
-/// @param every  it waits for its stream after so many steps; 0: never
+/// A consumer that submits one step per batch. Its steps last `lasts` each.
+/// @param every  the consumer waits for its stream after each `every` steps; 0: it never waits
 struct trainer {
   fake_cuda* cuda;
   stream on;
@@ -64,8 +64,8 @@ struct trainer {
   }
 };
 
-/// The time that the stream idled between the first counted step and the last, without that of a
-/// trainer whose batches are on the device already.
+/// Returns how long the stream idled between the first and the last counted step. Does not count
+/// the idle time that a trainer has even if its batches are already on the device.
 virtual_time exposed(fake_cuda& cuda, const trainer& served) {
   const auto span = [&](stream on) {
     const std::vector<work_time> steps = cuda.times_of(on);
@@ -95,8 +95,9 @@ void serve(fake_cuda& cuda, trainer& consumer) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-/// The events of the pipe, with slots that are reused in any order. While the consumer's host waits
-/// for a batch, one slot is filled; while it waits for its stream, all free ones are.
+/// Simulates the work of the pipe, but with any order in which slots are reused. When the
+/// consumer's host waits for a batch, one slot is filled. When the host waits for its stream, all
+/// free slots are filled.
 void serve_by_model(fake_cuda& cuda, trainer& consumer, slot_reuse reuse, unsigned flags) {
   struct slot {
     owned_event ready = make_event(fake_cuda::api());
@@ -135,7 +136,7 @@ void serve_by_model(fake_cuda& cuda, trainer& consumer, slot_reuse reuse, unsign
   drain(api, made);
 }
 
-/// How often the consumer waits for its stream, and how long a step takes.
+/// After how many steps the consumer waits for its stream, and how long a step takes.
 struct pace {
   std::int64_t every;
   virtual_time lasts;
@@ -151,9 +152,9 @@ class DeviceTime : public testing::TestWithParam<pace> {
   owned_stream stream_ = make_stream(fake_cuda::api());
 };
 
-// The slots of a consumer's last batches are busy for as long as its stream lags behind its host.
-// The pipe uses the slot that has been free for longest, so its kernels run long before they are
-// needed, and the consumer's stream never idles.
+// The consumer's stream lags behind its host, so the slots of its last batches are still busy. The
+// pipe uses the slot that has been free for the longest time. So its kernels run long before their
+// results are needed, and the consumer's stream never idles.
 TEST_P(DeviceTime, TheConsumersStreamNeverIdles) {
   trainer served = consumer();
   serve(cuda_, served);
@@ -167,13 +168,14 @@ TEST_P(DeviceTime, TheConsumersStreamNeverIdles) {
       EXPECT_LE(kernels[n].end, steps[n - 1].begin) << n;
     }
   } else {
-    // In one queue, work waits behind a kernel that waits for the consumer.
+    // With a single hardware queue, work waits behind a kernel that waits for the consumer.
     EXPECT_LE(exposed(cuda_, served),
               (served_batches - first_counted) * (model_costs.kernel + 2 * model_costs.wait));
   }
 }
 
-// The same for the default stream: the pipe's stream does not wait for it.
+// The same holds if the consumer uses the default stream, because the pipe's streams do not wait
+// for that stream.
 TEST_P(DeviceTime, TheDefaultStreamNeverIdles) {
   trainer served = consumer();
   served.on = nullptr;
@@ -183,7 +185,8 @@ TEST_P(DeviceTime, TheDefaultStreamNeverIdles) {
   }
 }
 
-// What the two tests above would find: that the order of slots matters, and the kind of stream.
+// Shows that the two tests above can fail: with another order of slots, or another kind of stream,
+// the consumer's stream idles.
 TEST_P(DeviceTime, OtherOrdersAndStreamsWouldIdle) {
   const auto time_of = [&](slot_reuse reuse, unsigned flags, bool by_default) {
     const owned_stream stream = make_stream(fake_cuda::api());

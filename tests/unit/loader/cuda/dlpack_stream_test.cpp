@@ -50,8 +50,8 @@ std::string refusal_of(Act act) {
   return "nothing was thrown";
 }
 
-// A consumer brings its own stream, as JAX does, or uses the default stream. It is late; it still
-// finds each batch filled and not yet overwritten.
+// The consumer uses its own stream, as JAX does, or the default stream. Although it is slow, it
+// must find each batch complete and not yet overwritten.
 TEST(DlpackStream, OrdersTheConsumersOwnStream) {
   for (const bool default_stream : {false, true}) {
     SCOPED_TRACE(default_stream);
@@ -72,7 +72,7 @@ TEST(DlpackStream, OrdersTheConsumersOwnStream) {
           if (batch->micro_batch() % 2 == 1) order_for_dlpack(*batch, 1);
         } else {
           order_for_dlpack(*batch, number_of(used));
-          order_for_dlpack(*batch, number_of(used));  // one tensor for each array
+          order_for_dlpack(*batch, number_of(used));  // once per tensor, and a batch has several
         }
         consumer.use(*batch, wanted, used);
       }
@@ -122,7 +122,8 @@ TEST(DlpackStream, RefusesWhatTheStandardDoes) {
   EXPECT_EQ(said(-1), "nothing was thrown");
 }
 
-// A batch ends while another stream that uses it is being captured: the same as with its own.
+// A batch ends while another stream that uses it is being captured. The result must be the same as
+// for a capture of the batch's own stream.
 TEST(DlpackStream, AnotherStreamMayNotBeCapturedAtTheEnd) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), drawn_batches(3));

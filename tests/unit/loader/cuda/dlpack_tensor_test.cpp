@@ -80,7 +80,7 @@ TEST_F(DlpackTensor, DescribesTheArraysOfABatch) {
   EXPECT_EQ(to_dlpack(*batch, batch_field::position_ids)->tensor.data, batch->position_ids());
 }
 
-// The types and shapes that JAX and static graphs need.
+// Requests the types and shapes that JAX and static graphs need.
 TEST_F(DlpackTensor, HasTheTypesAndTheShapeThatWereAskedFor) {
   for (const cuda_api* api : {&fake_cuda::api(), static_cast<const cuda_api*>(nullptr)}) {
     test::pinned_source source(api, batches_of(1));
@@ -116,7 +116,7 @@ TEST_F(DlpackTensor, HasTheTypesAndTheShapeThatWereAskedFor) {
   }
 }
 
-// Checks the published layout byte by byte, as a foreign library reads it.
+// Checks the published memory layout at fixed offsets, as a foreign library reads it.
 TEST_F(DlpackTensor, LiesInMemoryAsItsAbiSays) {
   const auto batch = pipe_.next(on_);
   const dlpack_tensor tensor = to_dlpack(*batch, batch_field::labels);
@@ -138,8 +138,8 @@ TEST_F(DlpackTensor, LiesInMemoryAsItsAbiSays) {
   EXPECT_EQ(at(versioned.get(), 24, std::uint64_t{}), 0U);  // flags
 }
 
-// The slot is refilled only after the last tensor is released, in the order of the consumer's
-// stream, even though the batch was released first.
+// The batch is released before its tensors. The slot may be refilled only after the last tensor is
+// released, in the order of the consumer's stream.
 TEST_F(DlpackTensor, KeepsTheSlotUntilItsDeleterRecordsTheRelease) {
   cuda_.delay(test::work_kind::other, 2ms);
   test::checking_consumer consumer(cuda_);
@@ -169,7 +169,7 @@ TEST_F(DlpackTensor, KeepsTheSlotUntilItsDeleterRecordsTheRelease) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Works as for the owner of a capsule: a bare pointer and a deleter that is called once, on any
+// The owner of a capsule has a bare pointer and a deleter. It calls the deleter once, on any
 // thread.
 TEST_F(DlpackTensor, MayEndOnAnotherThreadAfterThePipe) {
   dlpack::managed_tensor* handed_on = nullptr;

@@ -19,8 +19,8 @@
 
 #include "support/child_process.hpp"
 
-// The simulated runtime obeys the rules of CUDA's documentation that other tests rely on. Each test
-// says from which page its rule is.
+// The simulated runtime must obey those rules of CUDA's documentation on which other tests rely.
+// The comment on each test names the page that defines the rule.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -54,14 +54,14 @@ class FakeCuda : public testing::Test {
   owned_event event_ = make_event(api_);
 };
 
-// cudaThreadExchangeStreamCaptureMode: what a thread may call depends on its own mode, on that of
-// each capture, and on who began it.
+// cudaThreadExchangeStreamCaptureMode: the mode of a thread, the mode of each capture and the
+// thread that began it determine which calls the thread may make.
 TEST_F(FakeCuda, ACaptureForbidsUnsafeCallsAsItsModeSays) {
   struct rule {
     fake_cuda::capture_mode capture;
     fake_cuda::capture_mode thread;
     bool own_allowed;    // on the thread that captures
-    bool other_allowed;  // on another one
+    bool other_allowed;  // on any other thread
   };
   constexpr auto global = fake_cuda::global, local = fake_cuda::thread_local_only,
                  relaxed = fake_cuda::relaxed;
@@ -91,7 +91,7 @@ TEST_F(FakeCuda, ACaptureForbidsUnsafeCallsAsItsModeSays) {
   }
 }
 
-// cudaStreamBeginCapture, cudaStreamEndCapture.
+// cudaStreamBeginCapture and cudaStreamEndCapture.
 TEST_F(FakeCuda, ACaptureEndsWhereAndAsItBegan) {
   EXPECT_EQ(cuda_.begin_capture(nullptr), fake_cuda::capture_unsupported);
   EXPECT_EQ(cuda_.end_capture(of(stream_)), fake_cuda::capture_unmatched);
@@ -154,7 +154,7 @@ TEST_F(FakeCuda, NobodyMayWaitForWhatIsOnlyInAGraph) {
   ASSERT_EQ(api_.exchange_capture_mode(&mode), 0);
 }
 
-// cudaErrorStreamCaptureIsolation, cudaErrorStreamCaptureMerge.
+// cudaErrorStreamCaptureIsolation and cudaErrorStreamCaptureMerge.
 TEST_F(FakeCuda, ACaptureDependsOnNothingOutside) {
   ASSERT_EQ(api_.record_event(of(event_), of(other_)), 0);
   ASSERT_EQ(cuda_.begin_capture(of(stream_)), 0);
@@ -187,7 +187,7 @@ TEST_F(FakeCuda, TheDefaultStreamIsUnusableDuringTheCaptureOfABlockingOne) {
   EXPECT_EQ(cuda_.end_capture(of(stream_)), 0);
 }
 
-// "Stream synchronization behavior": the default stream and blocking streams wait for one another.
+// "Stream synchronization behavior": the default stream and blocking streams wait for each other.
 TEST_F(FakeCuda, BlockingStreamsAndTheDefaultStreamWaitForOneAnother) {
   const owned_stream blocking = blocking_stream();
   std::mutex mutex;
@@ -248,7 +248,7 @@ TEST_F(FakeCuda, KernelsAreLoadedOncePerDevice) {
   EXPECT_EQ(api_.launch_batch(work, of(stream_)), fake_cuda::no_kernel_image);
 }
 
-// Environment variables, CUDA_DEVICE_MAX_CONNECTIONS.
+// "Environment variables": CUDA_DEVICE_MAX_CONNECTIONS.
 TEST(FakeCudaQueues, OneQueueRunsWorkInOrderOfSubmission) {
   const char* set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const std::string before = set == nullptr ? "" : set;
@@ -282,8 +282,8 @@ TEST(FakeCudaQueues, OneQueueRunsWorkInOrderOfSubmission) {
     drain(api, slow.get().value);
     drain(api, fast.get().value);
     EXPECT_EQ(order.substr(0, one_queue ? 4 : 2), one_queue ? "abcd" : "ba");
-    // In virtual time, work that does not depend on what is ahead of it in the queue runs beside
-    // it, but begins no earlier.
+    // In virtual time, work can overlap with earlier work of its queue on which it does not depend.
+    // It does not begin before that work.
     EXPECT_EQ(cuda.times_of(fast.get().value)[0].begin, 0ms);
     EXPECT_EQ(cuda.times_of(fast.get().value)[1].begin, 30ms);
     EXPECT_THAT(cuda.faults(), IsEmpty());
@@ -295,7 +295,8 @@ TEST(FakeCudaQueues, OneQueueRunsWorkInOrderOfSubmission) {
   }
 }
 
-// Error 35: also a driver that is older than the runtime. Error 100: a driver without a device.
+// Error 35 means that there is no driver, or that it is older than the runtime. Error 100 means
+// that there is a driver, but no device.
 TEST(FakeCudaStates, EveryCallFailsWithoutADriverOrADevice) {
   for (const int driver : {0, 12080, 13000, 13010}) {
     fake_cuda cuda;
@@ -310,8 +311,7 @@ TEST(FakeCudaStates, EveryCallFailsWithoutADriverOrADevice) {
   EXPECT_EQ(fake_cuda::api().device_count(&count), fake_cuda::no_device);
 }
 
-// Error 3: CUDA cannot be used in a process forked from one that uses it. Error 4: the process
-// ends.
+// Error 3: a process uses CUDA, so its forked children cannot. Error 4: the process is ending.
 TEST(FakeCudaStates, EveryCallFailsInAForkedChildAndAtTheEnd) {
   fake_cuda cuda;
   int count = 0;

@@ -27,7 +27,8 @@ namespace {
 using test::fake_cuda;
 using testing::IsEmpty;
 
-// A batch whose arrays are blocks of their own, as long as the kernel needs them to be.
+// A batch in which each array is a block of its own. Each block is exactly as long as the kernel
+// needs.
 class arrays_apart {
  public:
   explicit arrays_apart(const test::random_batch& batch) {
@@ -55,8 +56,8 @@ class arrays_apart {
 
   struct array {
     std::string name;
-    std::function<void()> cut;   // makes its block one byte too short
-    std::function<void()> mend;  // undoes that
+    std::function<void()> cut;   // makes the block of the array one byte too short
+    std::function<void()> mend;  // restores the full block
   };
   std::deque<array> arrays;
   batch_work work;
@@ -64,7 +65,7 @@ class arrays_apart {
  private:
   template <class T>
   void place(const char* name, T* batch_work::*member, std::size_t bytes) {
-    // An input keeps its contents.
+    // Copy the contents, because some arrays are inputs.
     blocks_.push_back(allocate_device(fake_cuda::api(), bytes));
     blocks_.push_back(allocate_device(fake_cuda::api(), bytes - 1));
     auto* const whole = static_cast<T*>(blocks_[blocks_.size() - 2].get().value);
@@ -79,8 +80,8 @@ class arrays_apart {
   std::vector<device_memory> blocks_;
 };
 
-// A kernel uses every byte of its arrays, so a fault of any array is seen, even if it is a block of
-// its own.
+// A kernel uses every byte of its arrays. So if any block is too short, the access beyond its end
+// must be detected.
 TEST(KernelMemory, HasEveryArrayOfABatch) {
   std::mt19937_64 random(6);
   for (const bool packed : {false, true}) {

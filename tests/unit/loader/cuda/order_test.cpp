@@ -19,9 +19,9 @@
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 
-// Tests each wait and each record of the pipe by what fails without it. removed_waits.py removes
-// them one by one and expects a failure here. The delays are chosen so that nothing late can finish
-// in time by chance.
+// Tests each wait and each record of the pipe by the failure that occurs without it.
+// removed_waits.py removes them one by one and expects a failure here. The delays are so long that
+// late work cannot finish in time by chance.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -43,7 +43,7 @@ std::vector<test::random_batch> ordered_batches(std::size_t count) {
 
 class PipeOrder : public testing::Test {
  protected:
-  /// Serves all batches to a consumer that uses each and releases it at once.
+  /// Serves all batches to a consumer that uses each batch and then releases it at once.
   void serve_all() {
     {
       device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
@@ -72,14 +72,14 @@ class PipeOrder : public testing::Test {
   test::checking_consumer consumer_{cuda_};
 };
 
-// Without the record of `copied`, or the wait for it, the host slot is refilled too early.
+// Without the record of `copied`, or without the wait for it, the host slot is refilled too early.
 TEST_F(PipeOrder, ASlotOfTheHostIsLeftAloneUntilItWasCopied) {
   cuda_.delay(test::work_kind::copy, 3ms);
   serve_all();
 }
 
-// Without the question whether `copied` is done, or the wait for it at the end, the same happens to
-// the slots of a consumer that takes its time.
+// Without the query whether `copied` is done, or without the wait for it at the end, a host slot is
+// refilled too early if the consumer is slow.
 TEST_F(PipeOrder, NoSlotOfTheHostIsThoughtToBeCopied) {
   cuda_.delay(test::work_kind::copy, 10ms);
   {
@@ -94,23 +94,23 @@ TEST_F(PipeOrder, NoSlotOfTheHostIsThoughtToBeCopied) {
   finish();
 }
 
-// Without the record of `ready`, or the consumer's wait for it, the consumer uses arrays that are
-// not finished.
+// Without the record of `ready`, or without the consumer's wait for it, the consumer uses
+// unfinished arrays.
 TEST_F(PipeOrder, AConsumerFindsWhatTheKernelMade) {
   cuda_.delay(test::work_kind::kernel, 3ms);
   serve_all();
 }
 
-// Without the record of `released`, or the pipe's wait for it, arrays are overwritten while a slow
-// consumer still uses them.
+// Without the record of `released`, or without the pipe's wait for it, arrays are overwritten while
+// a slow consumer still uses them.
 TEST_F(PipeOrder, ASlotOfTheDeviceIsLeftAloneUntilItsConsumerHasDone) {
   cuda_.delay(test::work_kind::other, 3ms);
   serve_all();
 }
 
-// Without the wait until a copy may begin, stalls by a late consumer are always reported as stalls
-// by late copies. The copies of the first round are late, and on a busy machine others
-// may be; most stalls must be the consumer's in one run at least.
+// Without the wait until a copy may begin, a stall because of a slow consumer always looks like a
+// stall because of a slow copy. The first copies are late in any case, and a busy machine can delay
+// others. So most stalls must be the consumer's in at least one attempt.
 TEST_F(PipeOrder, AConsumerThatIsLateIsToldFromACopyThatIs) {
   const auto is_told = [this] {
     test::pinned_source source(&fake_cuda::api(), ordered_batches(24));
@@ -133,8 +133,8 @@ TEST_F(PipeOrder, AConsumerThatIsLateIsToldFromACopyThatIs) {
   EXPECT_TRUE(told);
 }
 
-// Without the wait for the pipe's own stream, memory is freed while copies and kernels that nobody
-// needs any more still use it.
+// Without the wait for the pipe's own streams, memory is freed while copies and kernels still use
+// it. Their results are no longer needed.
 TEST_F(PipeOrder, MemoryEndsBehindTheLastKernel) {
   cuda_.delay(test::work_kind::kernel, 5ms);
   {
@@ -145,7 +145,7 @@ TEST_F(PipeOrder, MemoryEndsBehindTheLastKernel) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Without the wait for `released`, memory is freed while a late consumer still uses it.
+// Without the wait for `released`, memory is freed while a slow consumer still uses it.
 TEST_F(PipeOrder, MemoryEndsBehindTheLastConsumer) {
   cuda_.delay(test::work_kind::other, 5ms);
   serve_all();
@@ -167,7 +167,7 @@ TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Without the record of another stream's `released`, or the pipe's wait for it, arrays are
+// Without the record of `released` on another stream, or without the pipe's wait for it, arrays are
 // overwritten while that stream still uses them.
 TEST_F(PipeOrder, ASlotIsLeftAloneUntilAnotherStreamHasDone) {
   const owned_stream other = make_stream(fake_cuda::api());
@@ -187,7 +187,8 @@ TEST_F(PipeOrder, ASlotIsLeftAloneUntilAnotherStreamHasDone) {
   finish();
 }
 
-// Without the wait for it, memory is freed while another stream still uses it.
+// Without the wait for `released` of another stream, memory is freed while that stream still uses
+// it.
 TEST_F(PipeOrder, MemoryEndsBehindAnotherStream) {
   const owned_stream other = make_stream(fake_cuda::api());
   const cuda::stream late = other.get().value;
@@ -205,7 +206,8 @@ TEST_F(PipeOrder, MemoryEndsBehindAnotherStream) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// A release could not be recorded. Nobody knows when the consumer is done, so its memory stays.
+// The release of a batch could not be recorded. Nobody knows when the consumer is done, so the
+// memory must not be freed.
 TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
   cuda_.delay(test::work_kind::other, 5ms);
   const std::size_t alive = cuda_.alive();
@@ -213,7 +215,7 @@ TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
     device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
                      source_.source());
     std::optional<device_batch> batch = pipe.next(stream_.get().value);
-    std::this_thread::sleep_for(20ms);  // the pipe has recorded all its events
+    std::this_thread::sleep_for(20ms);  // by then, the pipe has recorded all its events
     consumer_.use(*batch, source_.batches()[0], stream_.get().value);
     cuda_.fail_call("cudaEventRecord", 1, 999);
     batch.reset();
@@ -226,8 +228,8 @@ TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// A null stream means the default stream of the pipe's device, on any thread that takes or releases
-// a batch, and whatever the current device of that thread is.
+// A null stream means the default stream of the pipe's device. This holds on any thread that takes
+// or releases a batch, even if another device is current there.
 TEST(PipeOrderOfDevices, TheDefaultStreamIsThatOfThePipesDevice) {
   fake_cuda cuda(5, 2);
   cuda.delay(test::work_kind::other, 3ms);
@@ -237,13 +239,13 @@ TEST(PipeOrderOfDevices, TheDefaultStreamIsThatOfThePipesDevice) {
     device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.device = 1, .rules = rules},
                      source.source());
     for (const test::random_batch& wanted : source.batches()) {
-      std::optional<device_batch> batch = pipe.next(nullptr);  // on device 0
+      std::optional<device_batch> batch = pipe.next(nullptr);  // called while device 0 is current
       ASSERT_TRUE(batch.has_value());
       {
         const device_scope scope(fake_cuda::api(), 1);
         consumer.use(*batch, wanted, nullptr);
       }
-      std::jthread([&] { batch.reset(); }).join();  // a thread that chose no device
+      std::jthread([&] { batch.reset(); }).join();  // on a thread that chose no device
     }
   }
   {
@@ -260,7 +262,8 @@ TEST_F(PipeOrder, AFailedLaunchLeavesNoCopyBehind) {
   cuda_.delay(test::work_kind::copy, 5ms);
   cuda_.fail_call("kernel launch", 1, fake_cuda::launch_failure);
   const test::random_batch& batch = source_.batches()[0];
-  // The slot's memory is freed when its user is done.
+  // `hold` is the only owner of the slot's memory, so the memory is freed as soon as the pipe drops
+  // it.
   const auto next = [&]() -> std::optional<staged_batch> {
     auto memory = std::make_shared<pinned_block>(
         allocate_pinned(fake_cuda::api(), batch.layout.capacity_bytes()));

@@ -17,9 +17,9 @@
 #include "support/fake_cuda/pinned_source.hpp"
 #include "support/seed.hpp"
 
-// Every call of the runtime fails in turn, waits like all others, while work and calls are randomly
-// late. Whatever fails: no batch is wrong, no slot is overwritten under a copy, no memory is freed
-// under work, and nothing hangs.
+// Makes each call of the runtime fail in turn, including the waits. Work and calls are late at
+// random. In all cases, no batch may be wrong, no slot may be overwritten during a copy, no memory
+// may be freed while work uses it, and nothing may hang.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -44,8 +44,8 @@ std::string name_of(failing which) {
 }
 
 struct fault_outcome {
-  bool failed = false;  ///< a call was made to fail
-  bool thrown = false;  ///< the consumer was told
+  bool failed = false;  ///< at least one call failed on request
+  bool thrown = false;  ///< the consumer got an exception
   std::int64_t served = 0;
 };
 
@@ -113,7 +113,8 @@ TEST_P(PipeFaults, ServeNothingWrong) {
       told += outcome.thrown ? 1 : 0;
     }
   }
-  // How many waits there are depends on the machine: work that is done already is not waited for.
+  // The number of waits depends on the machine, because the pipe does not wait for work that is
+  // already done.
   const bool only_waits = GetParam() == failing::one_wait || GetParam() == failing::waits;
   EXPECT_GE(told, only_waits ? 1 : 15);
 }

@@ -16,7 +16,7 @@
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 
-// What a pipe creates in the runtime, and what it says if it cannot.
+// Tests what a pipe creates in the runtime, and which error it reports if that fails.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -38,7 +38,7 @@ std::vector<test::random_batch> setup_batches(std::size_t count) {
   return result;
 }
 
-/// The error of a pipe that cannot be made.
+/// Returns the error of a pipe that cannot be created.
 std::string refusal(fake_cuda& cuda) {
   test::pinned_source source(nullptr, setup_batches(1));
   std::string said = "nothing was thrown";
@@ -53,9 +53,9 @@ std::string refusal(fake_cuda& cuda) {
   return said;
 }
 
-// A stream that waits for the default stream would wait for the trainer, and one of normal priority
-// would queue up behind its kernels. An event with timing is slower, and one without blocking sync
-// keeps a CPU core busy in each wait.
+// A stream that synchronizes with the default stream would wait for the trainer. A stream of normal
+// priority would queue up behind the trainer's kernels. Events with timing are slower, and events
+// without blocking sync keep a CPU core busy during each wait.
 TEST(PipeSetup, StreamsAndEventsHaveTheRightFlags) {
   fake_cuda cuda;
   test::pinned_source source(nullptr, setup_batches(4));
@@ -76,7 +76,8 @@ TEST(PipeSetup, StreamsAndEventsHaveTheRightFlags) {
   EXPECT_THAT(cuda.event_flags(), Each(event_disable_timing | event_blocking_sync));
 }
 
-// Other page-locked memory is pageable for every context but the one that allocated it.
+// Without the portable flag, page-locked memory counts as pageable in all contexts except the one
+// that allocated it.
 TEST(PipeSetup, PageLockedMemoryIsPortable) {
   const fake_cuda cuda;
   const pinned_memory_hook hook = pinned_hook(&fake_cuda::api(), 0);
@@ -87,7 +88,8 @@ TEST(PipeSetup, PageLockedMemoryIsPortable) {
   EXPECT_THAT(cuda.pinned_flags(), ElementsAre(host_portable));
 }
 
-// To load kernels can wait for all work on the device, so the pipe does it before its first batch.
+// Loading a kernel can wait for all work on the device, so the pipe loads its kernels before its
+// first batch.
 TEST(PipeSetup, KernelsAreLoadedBeforeTheFirstBatch) {
   fake_cuda cuda;
   for (int i = 0; i < 2; ++i) {
@@ -134,8 +136,8 @@ TEST(PipeSetup, AForkedChildCannotUseTheDevice) {
             0);
 }
 
-// A pipe that is a static object ends when the runtime is gone already: nothing is thrown, nothing
-// hangs, and nothing is freed that work may still use.
+// A pipe that is a static object can end after the runtime. Nothing may be thrown, nothing may
+// hang, and no memory may be freed that work may still use.
 TEST(PipeSetup, MayEndAfterTheRuntime) {
   fake_cuda cuda;
   cuda.delay(test::work_kind::copy, 2ms);

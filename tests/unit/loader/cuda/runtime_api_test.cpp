@@ -20,8 +20,8 @@ namespace {
 using test::fake_cuda;
 using testing::HasSubstr;
 
-// Tests the real runtime on any machine. It is linked statically, so that a program starts without
-// a driver and then gets error 35.
+// Tests the real runtime on any machine. The runtime is linked statically, so a program starts even
+// without a driver and then gets error 35.
 TEST(RuntimeApi, AnswersOnEveryMachine) {
   const cuda_api* api = runtime_api();
   const device_answer answer = find_device(api, 0);
@@ -36,7 +36,7 @@ TEST(RuntimeApi, AnswersOnEveryMachine) {
     api->marks->begin_range("range");
     api->marks->end_range();
   }
-  if (answer.usable) return;  // tests/gpu covers the rest
+  if (answer.usable) return;  // tests/gpu covers machines with a device
   EXPECT_THAT(answer.code, testing::AnyOf(0, 35, 100));
   if (answer.code == 35) {
     EXPECT_THAT(answer.why, HasSubstr("cudaErrorInsufficientDriver (35)"));
@@ -92,8 +92,8 @@ TEST(PinnedHook, GivesThePoolMemoryOfTheRuntime) {
   EXPECT_FALSE(pinned_hook(nullptr, 0));
 }
 
-// Each rank of a machine uses its own device and creates no context on another. This includes
-// allocating and freeing memory on threads that never chose a device.
+// Each rank of a machine uses its own device and must create no context on another one. This
+// includes threads that allocate or free memory but never chose a device.
 TEST(PinnedHook, MakesNoContextOnAnotherDevice) {
   fake_cuda cuda(1, 3);
   const pinned_memory_hook hook = pinned_hook(&fake_cuda::api(), 2);
@@ -106,7 +106,7 @@ TEST(PinnedHook, MakesNoContextOnAnotherDevice) {
   EXPECT_EQ(cuda.contexts(), std::set<int>{2});
   EXPECT_EQ(cuda.alive(), 0U);
 
-  // The previous device is current again, even if the runtime refuses the allocation.
+  // The previous device must be current again, even after a failed call.
   cuda.fail_call("cudaHostAlloc", 1, fake_cuda::out_of_memory);
   EXPECT_EQ(hook.allocate(hook.context, 100, why), nullptr);
   EXPECT_THAT(why, HasSubstr("cudaHostAlloc: fakeError (2)"));

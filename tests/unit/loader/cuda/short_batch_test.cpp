@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// On a device, a last micro-batch with fewer rows or none is the same as on the host.
+// A last micro-batch with fewer rows, or none, must be the same on a device as on the host.
 #include <millrace/loader/cuda/device_loader.hpp>
 
 #include <cstdint>
@@ -31,7 +31,7 @@ constexpr std::int64_t ranks = 4;
 
 class ShortDeviceBatch : public testing::TestWithParam<bool> {
  protected:
-  // After the first 36 of 60 samples, 24 are left: ranks get 9, 9, 6 and 0 rows.
+  // After the first 36 of 60 samples, 24 samples remain. The ranks get 9, 9, 6 and 0 rows.
   static loader_options options(std::int64_t rank) {
     loader_options o;
     o.batch_size = 9;

@@ -49,7 +49,7 @@ std::vector<test::random_batch> static_batches(std::size_t count, bool packed = 
   return result;
 }
 
-// The consumer's arrays, on a device or on the host.
+// The consumer's own arrays, on a device or on the host.
 class own_arrays {
  public:
   explicit own_arrays(bool on_device, id_width ids = id_width::i64) : on_device_(on_device) {
@@ -107,8 +107,8 @@ device_options options_for(id_width ids) {
   return options;
 }
 
-// Serves all batches into the same arrays, while the copies, or the work of the consumer that reads
-// the arrays, are late.
+// Serves all batches into the same arrays while some work is late: the kernels that copy, or the
+// consumer's work that reads the arrays.
 void serve_all_late(test::work_kind late, id_width ids, bool packed) {
   fake_cuda cuda(9);
   cuda.delay(late, 2ms);
@@ -141,7 +141,7 @@ void serve_all_late(test::work_kind late, id_width ids, bool packed) {
   EXPECT_EQ(cuda.calls_of("launch of copies"), 12);
 }
 
-// Without the release after the copy, a slot is refilled before it is copied.
+// If a slot were released before its copy is done, it would be refilled too early.
 TEST(NextInto, ReleasesASlotAfterItsCopy) {
   for (const bool packed : {false, true}) {
     for (const auto ids : {id_width::i64, id_width::i32}) {
@@ -150,7 +150,8 @@ TEST(NextInto, ReleasesASlotAfterItsCopy) {
   }
 }
 
-// A copy that does not run on the consumer's stream overwrites arrays that a late consumer reads.
+// If a copy did not run on the consumer's stream, it would overwrite arrays that a slow consumer
+// still reads.
 TEST(NextInto, WritesAfterTheConsumersOperations) {
   for (const bool packed : {false, true}) {
     for (const auto ids : {id_width::i64, id_width::i32}) {
@@ -242,7 +243,7 @@ TEST(NextInto, RefusesArraysThatThePipeDoesNotMake) {
   }
 }
 
-// Only what is asked for is written, and arrays are checked once.
+// next_into() writes only the requested arrays, and checks the arrays only once.
 TEST_F(NextIntoOfAPipe, LeavesOutArraysThatAreNull) {
   static_arrays to = arrays_.to;
   to.labels = nullptr;
@@ -271,7 +272,7 @@ TEST_F(NextIntoOfAPipe, CannotBeCaptured) {
   EXPECT_EQ(pipe_.next_into(arrays_.to, on)->number.micro_batch, 0) << "no batch is lost";
 }
 
-// The consumer has a batch of next() as well; both work on one pipe.
+// The consumer also holds a batch of next(). Both functions can be used on one pipe.
 TEST_F(NextIntoOfAPipe, TakesTurnsWithNext) {
   const owned_stream stream = make_stream(fake_cuda::api());
   const cuda::stream on = stream.get().value;
@@ -287,7 +288,7 @@ TEST_F(NextIntoOfAPipe, TakesTurnsWithNext) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// A failed launch is an error, and the slot is free again.
+// A failed launch must throw an error and leave the slot free.
 TEST_F(NextIntoOfAPipe, AFailedCopyIsAnError) {
   cuda_.fail_call("launch of copies", 1, fake_cuda::launch_failure);
   EXPECT_THROW((void)pipe_.next_into(arrays_.to, nullptr), cuda_error);
@@ -324,7 +325,8 @@ TEST(NextInto, OfALoaderCountsWhatItServed) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-// Every thread of a kernel copies its share, in words of 16 bytes where all is aligned.
+// Each thread of a kernel copies its share of the bytes. It copies words of 16 bytes if all
+// addresses and sizes are aligned.
 TEST(ArrayCopies, CopyEveryByteOnce) {
   for (const std::int64_t bytes : {4, 16, 20, 64, 4096, 4100}) {
     for (const std::size_t shift : {std::size_t{0}, std::size_t{4}, std::size_t{8}}) {
