@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests a loader's verification, memory, threads, readers and telemetry through its public
+// Tests the verification, memory, threads, readers and telemetry of a loader through its public
 // interface.
 #include <millrace/loader/batch_loader.hpp>
 
@@ -34,7 +34,8 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20;
 
-/// Windows of 4,096 tokens over three and a half blocks. The third block has a flipped bit.
+/// The loader serves windows of 4,096 tokens from a file of three and a half blocks. The third
+/// block has a flipped bit.
 class LoaderVerification : public testing::Test {
  protected:
   LoaderVerification() {
@@ -43,7 +44,7 @@ class LoaderVerification : public testing::Test {
     options_.verify.in_memory = [](int, std::uint64_t, std::uint64_t) { return true; };
   }
 
-  // The first sample that needs the bad block: its last label is the first token of that block.
+  // The first sample that needs the bad block. Its last label is the first token of that block.
   static constexpr std::int64_t first_of_block = 2 * block_bytes / 2 / 4096 - 1;
 
   test::summed_dataset<std::uint16_t> stored_{7 * block_bytes / 4, 30'000};
@@ -91,7 +92,7 @@ TEST_F(LoaderVerification, LooksAtNothingWhereItIsOff) {
 
 TEST_F(LoaderVerification, FindsIdsThatAreNone) {
   options_.verify.mode = verify_mode::off;
-  options_.verify.vocab_size = 20'000;  // the dataset has ids up to 30,000
+  options_.verify.vocab_size = 20'000;  // the dataset has ids up to 30,000, so this is too small
   batch_loader loader(data_, options_);
   EXPECT_THROW(
       {
@@ -106,7 +107,7 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   std::size_t slots = 0;
   loader_options options = {
       .batch_size = 2, .seq_len = 10, .look_ahead = 3, .held = 4, .threads = 2};
-  options.cpus = {0, 99'999};  // the second does not exist
+  options.cpus = {0, 99'999};  // the second CPU does not exist
   options.memory = [&](std::size_t count, std::size_t bytes) {
     slots = count;
     return plain_memory(count, bytes);
@@ -114,7 +115,7 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   batch_loader loader(stored.data(), options);
   std::int64_t served = 0;
   while (const auto batch = loader.next()) stored.expect_batch(*batch, options, served++);
-  EXPECT_EQ(slots, 9U);  // look_ahead, those that the caller may hold, one per thread
+  EXPECT_EQ(slots, 9U);  // look_ahead, the slots that the caller may hold, and one per thread
   const std::vector<grant> threads = loader.observe().threads;
   ASSERT_GE(threads.size(), 2U);
   for (const grant& each : threads) EXPECT_NE(each.why, "") << each.asked;
@@ -137,14 +138,14 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
 struct slow_loader {
   stall_cause cause;
   std::function<void()> in_reader;
-  std::chrono::milliseconds held;  // how long the caller keeps all slots
+  std::chrono::milliseconds held;  // how long the caller holds all slots
 };
 
 void PrintTo(const slow_loader& each, std::ostream* out) {
   *out << stall_cause_names[static_cast<std::size_t>(each.cause)];
 }
 
-/// Returns the stalls without those of the first round, which come from starting up.
+/// Returns the stalls by cause, except those of the first round, which are caused by the start.
 std::array<stall_counts, 4> stalls_of(const slow_loader& slow) {
   const test::stored_tokens stored(2000);
   loader_options options = {.batch_size = 1, .seq_len = 10, .look_ahead = 2};
@@ -186,7 +187,8 @@ void spin(std::chrono::microseconds time) {
 void spin_long() {
   spin(std::chrono::milliseconds(5));
 }
-// The batch is late after the caller held all slots, but for another reason.
+// For cases in which the caller held all slots before the batch, but the batch is late for another
+// reason.
 void spin_short() {
   spin(std::chrono::microseconds(300));
 }

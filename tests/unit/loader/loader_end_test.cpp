@@ -26,8 +26,8 @@
 #include "support/forked.hpp"
 #include "unit/loader/stored_tokens.hpp"
 
-// How a loader is interrupted and ends: waits with a time limit, reads that do not return, and
-// processes forked from the loader's.
+// Tests how a loader is interrupted and ends. Covers waits with a time limit, reads that do not
+// return, and forked child processes.
 
 namespace millrace::loader {
 namespace {
@@ -38,10 +38,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
 
-/// A storage whose reads do not return until it answers.
+/// A storage whose reads do not return until answer() is called.
 class stuck_storage {
  public:
-  /// The n-th read, counted from 0, and all later ones are stuck.
+  /// @param from  index of the first read that is stuck; all later reads are stuck, too
   explicit stuck_storage(std::int64_t from) : from_(from) {}
   ~stuck_storage() { answer(); }
 
@@ -65,14 +65,16 @@ class stuck_storage {
   std::shared_future<void> answered_{answers_.get_future()};
 };
 
-/// Waits until no end is unfinished.
+/// Waits until `ends_of_process().now` is empty, so that no end is unfinished. Returns whether this
+/// happens in time.
 bool all_ended() {
   for (int i = 0; i < 2000 && !ends_of_process().now.empty(); ++i) std::this_thread::sleep_for(5ms);
   return ends_of_process().now.empty();
 }
 
-// A binding waits in pieces, so that it sees signals. Nothing is lost between the pieces, and the
-// end of the data is not mistaken for a batch that is late.
+// A language binding splits a wait into short waits, so that it can handle signals between them. No
+// batch may be lost between these waits. The end of the data must not look like a batch that is
+// late.
 TEST(LoaderEnd, AWaitMayBeCutIntoPieces) {
   const test::stored_tokens stored(100);
   stuck_storage storage(1);
@@ -120,8 +122,8 @@ TEST(LoaderEnd, AWaitInPiecesThrowsAsAnyOther) {
   EXPECT_FALSE(loader.next_for(1h).timed_out);
 }
 
-// A read does not return. The destructor does, the report says what stays, and it ends properly
-// when the read returns.
+// A read does not return. The destructor must return anyway, and `ends_of_process` must say what
+// stays. When the read returns, the rest must end properly.
 TEST(LoaderEnd, DoesNotWaitForAStuckReadForEver) {
   const test::stored_tokens stored(100);
   stuck_storage storage(1);
@@ -148,7 +150,7 @@ TEST(LoaderEnd, DoesNotWaitForAStuckReadForEver) {
   EXPECT_EQ(ends_of_process().ever, ever + 1);
 }
 
-// In a forked child the loader's threads do not exist. Calls say so, and nothing hangs.
+// A forked child has none of the loader's threads. Calls must report this, and nothing may hang.
 TEST(LoaderEnd, AForkedChildLeavesTheLoaderAlone) {
   const test::stored_tokens stored(1000);
   stuck_storage storage(3);
@@ -176,10 +178,10 @@ TEST(LoaderEnd, AForkedChildLeavesTheLoaderAlone) {
             }),
             "done");
   storage.answer();
-  EXPECT_TRUE(loader->next());  // the parent's is as it was
+  EXPECT_TRUE(loader->next());  // the loader of the parent still works
 }
 
-// The same for each owner of threads alone.
+// Tests each class that owns threads in the same way.
 TEST(LoaderEnd, AForkedChildLeavesEveryThreadAlone) {
   const auto outlived = [](auto& owner) {
     return test::in_forked_child([&] {
@@ -216,7 +218,8 @@ TEST(LoaderEnd, AForkedChildLeavesEveryThreadAlone) {
   }
 }
 
-// What is destroyed on a thread of its own is destroyed once, before the call returns.
+// An object that is destroyed on a separate thread must be destroyed exactly once, before the call
+// returns.
 TEST(BoundedEnd, DestroysBeforeItReturnsIfItCan) {
   const std::int64_t ever = ends_of_process().ever;
   int destroyed = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors while batches are made arrive at next() in the place of the batch. A loader may be
-// destroyed whatever its threads are doing.
+// An error while a batch is made must be thrown by the call of next() that would have returned this
+// batch. A loader may be destroyed no matter what its threads are doing.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <atomic>
@@ -31,7 +31,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A reader that runs a function before each gather.
+/// A reader that calls a function before each gather.
 class hooked_reader final : public range_reader {
  public:
   hooked_reader(const std::vector<data_file>& files, std::function<void()> before)
@@ -54,8 +54,8 @@ make_reader_function with(std::function<void()> before) {
   };
 }
 
-// Batches before the fault are served, whichever thread is ahead. Then next() throws the fault
-// once, and after that the run has ended.
+// All batches before the fault are served, no matter which thread is ahead. Then next() throws the
+// error once. After that, the run has ended.
 TEST(LoaderFaults, ArriveInTheirPlace) {
   const test::stored_tokens stored(2000);
   for (const std::int64_t threads : {1, 3}) {
@@ -74,8 +74,9 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
     } catch (const io_error& e) {
       EXPECT_EQ(e.code(), EIO);
     }
-    // The seventh gather fails. Of three threads, the one that makes it can be ahead of the others:
-    // batch 9 may be filled when batches 0 to 4 are taken, after the thread's batches 0, 3 and 6.
+    // The seventh gather fails. With three threads, one thread can be ahead of the others. For
+    // example, the seventh gather can be that of batch 9, after batches 0, 3 and 6 of the same
+    // thread and three batches of the other threads.
     EXPECT_GE(served, 6 - 2 * (threads - 1));
     EXPECT_LE(served, threads == 1 ? 6 : 9);
     EXPECT_FALSE(loader.next().has_value());
@@ -107,13 +108,13 @@ TEST(LoaderFaults, OfAFileThatShrinksNameFileAndPlace) {
   }
 }
 
-// An index that is inconsistent far ahead does not affect earlier batches.
+// If an index is inconsistent in a place far ahead, earlier batches must not be affected.
 TEST(LoaderFaults, OfAnIndexComeWithTheBatchThatNeedsIt) {
   const test::temp_folder folder;
   test::documents_of<std::uint16_t> documents;
   for (int d = 0; d < 40; ++d) documents.push_back({std::vector<std::uint16_t>(25, 7)});
   test::write_dataset<std::uint16_t>(folder / "data", documents);
-  {  // the pointer of sequence 20
+  {  // overwrites the pointer of sequence 20
     std::fstream idx(folder / "data.idx", std::ios::in | std::ios::out | std::ios::binary);
     idx.seekp(34 + 4 * 40 + 8 * 20);
     idx.put(1);
@@ -129,8 +130,8 @@ TEST(LoaderFaults, OfAnIndexComeWithTheBatchThatNeedsIt) {
   } catch (const format_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("data.idx"));
   }
-  // The pointer of sequence 20 now has a value that belongs between sequences 15 and 16. A search
-  // for a later sequence can meet this value.
+  // The pointer of sequence 20 now has a value that belongs between those of sequences 15 and 16. A
+  // search for a later sequence may read this value.
   EXPECT_GE(served, 15);
   EXPECT_LE(served, 20);
 }
@@ -151,7 +152,8 @@ TEST(LoaderFaults, OfIdsThatNeed64BitsNameTheToken) {
   }
 }
 
-// The destructor stops a thread whether it waits for a slot, reads, or has not started yet.
+// The destructor must stop a thread in any state: while it waits for a slot, while it reads, or
+// before it has started.
 TEST(LoaderFaults, NoneOfBeingDestroyedAtAnyTime) {
   const test::stored_tokens stored(4000);
   for (int round = 0; round < 40; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state that a loader saves, and resuming from a state.
+// Tests the state that a loader saves, and runs that resume from a state.
 #include <millrace/loader/detail/state.hpp>
 
 #include <algorithm>
@@ -186,14 +186,15 @@ TEST_F(LoaderState, KnowsEditsOfDataThatHasMoved) {
   const auto again = after->next();
   EXPECT_TRUE(std::ranges::equal(again->positions(), next->positions()));
   EXPECT_EQ(test::row_of(*again, 0), test::row_of(*next, 0));
-  // If edits are allowed to change, the sources of the saved edits need not exist any more.
+  // If edits may change, the sources of the saved edits need not exist any longer.
   dataset::run_state lost = dataset::parse_state(state);
   lost.edits[0].source = "gone";
   EXPECT_THAT(refusal(*after, dataset::write_state(lost)), HasSubstr("documents of gone"));
   after->load_state(lost, {.allow = {"edits"}});
 }
 
-// Skipped samples count: a segment that covers served samples must not change.
+// Skipped samples advance the schedule of weights, too. So a segment of the schedule that covers
+// served samples must not change.
 TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
   const auto scheduled = [&](std::int64_t step, const loader_options& with) {
     dataset::instant_options instant;
@@ -208,16 +209,16 @@ TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
         with);
   };
   loader_options edited = options();
-  edited.edits = {{.first = 8, .last = 48, .why = "spike"}};  // steps 1 to 5
+  edited.edits = {{.first = 8, .last = 48, .why = "spike"}};  // skips steps 1 to 5
   const auto before = scheduled(10, edited);
-  for (int i = 0; i < 12; ++i) (void)before->next();  // steps 0, 6 and 7
+  for (int i = 0; i < 12; ++i) (void)before->next();  // serves steps 0, 6 and 7
   std::string state = dataset::write_state(before->state());
   EXPECT_EQ(refusal(*scheduled(12, edited), state), "accepted");
   EXPECT_THAT(refusal(*scheduled(7, edited), state),
               HasSubstr("the run has served samples of 8 steps"));
 
   edited.rampup = dataset::rampup_batch{4, 4, 8};
-  edited.edits.front().first = 4;  // steps 0, then those from position 48
+  edited.edits.front().first = 4;  // serves step 0, then continues at position 48
   const auto ramped = scheduled(10, edited);
   for (int i = 0; i < 12; ++i) (void)ramped->next();
   state = dataset::write_state(ramped->state());
@@ -228,7 +229,7 @@ TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
               HasSubstr("samples of " + std::to_string(done) + " steps"));
 }
 
-// In every order, no served sample contains a token of the blocked documents.
+// In every order, no served sample may contain a token of the blocked documents.
 TEST_F(LoaderState, BlocksDocumentsOfEveryOrder) {
   for (const auto kind :
        {test::run_kind::megatron, test::run_kind::instant, test::run_kind::packed}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// If an index is truncated or unreadable while a run uses it, the run gets an error that names the
-// place, and the process survives.
+// An index may be truncated or become unreadable while a run uses it. The run must then get an
+// error that names the place, and the process must survive.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cerrno>
@@ -29,11 +29,11 @@ TEST_P(LostIndex, EndsTheRunAndNotTheProcess) {
     loader_options options;
     options.batch_size = 2;
     options.threads = threads;
-    options.prefetch_samples = 0;  // the index is read until the end
+    options.prefetch_samples = 0;  // so the index is read until the end of the run
     options.boundaries = true;
     const auto loader = test::loader_of(run, options);
     ASSERT_TRUE(loader->next().has_value());
-    (void)loader->state();  // state() describes the run
+    (void)loader->state();  // waits until the run is described
     const std::filesystem::path index = prefixes[0].string() + ".idx";
     std::filesystem::resize_file(index, 0);
     std::int64_t served = 1;

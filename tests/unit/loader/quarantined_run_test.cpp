@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bad block ends a run. The same run then resumes without the documents in that block.
+// A bad block ends a run. The same run then resumes, but without the documents in that block.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cstddef>
@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::int64_t window = 512;
 constexpr std::int64_t document = 1000;
-constexpr std::int64_t block = (1 << 20) / 2;  // tokens of two bytes
-constexpr std::int64_t bad = 3 * block;        // token index
+constexpr std::int64_t block = (1 << 20) / 2;  // in tokens of two bytes
+constexpr std::int64_t bad = 3 * block;        // index of the first token of the bad block
 
-/// One epoch of windows over three and a half blocks. The last block has a flipped bit.
+/// A run of one epoch over three and a half blocks. The last block has a flipped bit.
 class QuarantinedRun : public testing::Test {
  protected:
   QuarantinedRun() {
@@ -47,7 +47,7 @@ class QuarantinedRun : public testing::Test {
 
   dataset::instant_run run() const {
     dataset::instant_options order;
-    order.seed = 4;  // some samples come before the bad ones
+    order.seed = 4;  // with this seed, some samples come before the bad ones
     order.seq_len = window;
     order.segments.push_back({0, {{0, 1.0}}});
     order.first_position_of = [](std::int64_t step) { return step * 2; };
@@ -55,8 +55,8 @@ class QuarantinedRun : public testing::Test {
     return {{{stored_.prefix(), "data", {}, {}}}, order};
   }
 
-  // Adds the windows of a batch to `to`. Windows are identified by their text before the bit was
-  // flipped.
+  // Adds the windows of a batch to `to`. Identifies each window by the text that it had before the
+  // bit was flipped.
   void note(const batch& served, std::set<std::int64_t>& to) const {
     for (std::size_t row = 0; row < 2; ++row) {
       const auto ids = served.tokens().subspan(row * window, window);
@@ -66,7 +66,8 @@ class QuarantinedRun : public testing::Test {
     }
   }
 
-  // Returns whether a window, including its last label, contains a token of [first, last).
+  // Returns whether window w, including its last label, contains any token from `first` up to, but
+  // not including, `last`.
   static bool meets(std::int64_t w, std::int64_t first, std::int64_t last) {
     return w * window < last && first < w * window + window + 1;
   }
@@ -96,7 +97,7 @@ TEST_F(QuarantinedRun, GoesOnWithoutTheDocumentsOfTheBadBlock) {
   const test::temp_folder folder;
   write_quarantine(folder / "quarantine.json", found.edits);
 
-  // Without edits, the resumed run ends at the same place again.
+  // Without edits, the resumed run must fail at the same place again.
   batch_loader unedited(run(), options_);
   unedited.load_state(state);
   EXPECT_THROW((void)unedited.next(), format_error);
@@ -122,10 +123,11 @@ TEST_F(QuarantinedRun, GoesOnWithoutTheDocumentsOfTheBadBlock) {
     EXPECT_FALSE(before.contains(w) && after.contains(w)) << "window " << w;
     lost += before.contains(w) || after.contains(w) ? 0 : 1;
   }
-  // All other samples were served once, except those that do not fill a whole batch.
+  // All other samples must be served exactly once. Only the samples that do not fill a whole batch
+  // are left out.
   EXPECT_LE(lost, 1);
 
-  // The state of the edited run can be resumed with the same edits.
+  // A run can resume from the state of the edited run if it has the same edits.
   EXPECT_EQ(loader.state().edits, options_.edits);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of every kind on a file system that refuses mmap, or within system limits that prevent it.
+// Tests all kinds of runs on a file system that refuses mmap, and under system limits that prevent
+// mmap.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cerrno>
@@ -25,7 +26,7 @@ struct served {
 
 class RefusedMaps : public testing::Test {
  protected:
-  /// Sets up, plans and reads a run, with one blocked document, and returns all its rows.
+  /// Creates, plans and reads a run with one blocked document. Returns all its rows.
   served all_of(test::run_kind kind, bool blend) const {
     const test::any_run run =
         test::run_of({.kind = kind, .blend = blend, .pad_documents_to = 2}, prefixes_);

@@ -24,7 +24,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// Returns whether a thread of this process is describing the run.
+/// Returns whether this process has a thread that describes the run.
 bool is_describing() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
@@ -45,12 +45,12 @@ class RunDescription : public testing::Test {
   std::vector<std::filesystem::path> prefixes_ = test::store_three(folder_, 3);
 };
 
-// A broken sidecar is reported with the first batches. Otherwise, the error would come with the
-// first checkpoint, hours later.
+// A broken sidecar must be reported with the first batches. Otherwise, the error would come with
+// the first checkpoint, perhaps hours later.
 TEST_F(RunDescription, TellsOfABrokenSidecarWithTheFirstBatches) {
   test::write_text(folder_ / "a.meta", R"({"millrace_meta": 1, "tokenizer": {}})");
   const auto loader = test::loader_of(run(test::run_kind::instant), options());
-  EXPECT_THROW((void)loader->state(), format_error);  // state() waits for the description
+  EXPECT_THROW((void)loader->state(), format_error);  // state() waits until the run is described
   EXPECT_THAT(
       [&] { (void)loader->next(); },
       ThrowsMessage<format_error>(AllOf(HasSubstr("a.meta"), HasSubstr("\"fingerprint\""))));
@@ -64,7 +64,7 @@ TEST_F(RunDescription, IsOfTheFilesThatItBeganWith) {
   test::write_text(folder_ / "a.meta", meta);
   const auto loader = test::loader_of(run(test::run_kind::instant), options());
   while (is_describing()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  test::write_text(folder_ / "a.meta", "{}");  // this one would be refused
+  test::write_text(folder_ / "a.meta", "{}");  // a new description would fail with this file
   EXPECT_EQ(loader->state().tokenizer, "abc");
 }
 

@@ -24,11 +24,11 @@
 #include <millrace/dataset/packed_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
-/// The expected rows of batches, made from mapped datasets by functions of `dataset`, one row at a
-/// time. No loader code is used.
+/// Makes the expected rows of batches from mapped datasets, one row at a time. Uses functions of
+/// `dataset` but no code of the loader.
 namespace millrace::test {
 
-/// Everything that a batch returns for one row.
+/// Everything that a batch contains for one row.
 struct served_row {
   std::vector<std::int64_t> text, tokens, labels, position_ids;
   std::vector<float> loss_mask;
@@ -61,7 +61,7 @@ inline served_row empty_row(std::int64_t seq_len) {
   return row;
 }
 
-/// The row at a position of a run without edits.
+/// Returns the expected row at a position of a run without edits.
 template <class Run>
 served_row row_at(const Run& run, std::int64_t position, dataset::field_options rules) {
   const dataset::source_sample sample = run.at(position);
@@ -127,7 +127,7 @@ std::vector<To> slice(std::span<const From> all, std::size_t first, std::size_t 
   return {part.begin(), part.end()};
 }
 
-/// One row of a batch that was made with all fields.
+/// Returns row `r` of a batch that was made with all fields.
 inline served_row row_of(const loader::batch& batch, std::int64_t r) {
   const auto i = static_cast<std::size_t>(r);
   const loader::slot_layout& layout = batch.layout();
@@ -155,7 +155,8 @@ inline served_row row_of(const loader::batch& batch, std::int64_t r) {
 /// All host fields.
 inline constexpr loader::host_fields all_fields = {true, true, true, true, true};
 
-/// Fails if the batch does not match its positions or contradicts itself.
+/// Fails the test if the batch does not match its positions, or if its fields contradict each
+/// other.
 inline void expect_rows(const any_run& run, const loader::batch& batch,
                         const dataset::field_options& rules) {
   std::vector<std::int32_t> joined = {0};

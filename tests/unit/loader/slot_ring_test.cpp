@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct slot {
-  std::int64_t value = 0;  // written by the producer, read by the consumer: unguarded on purpose
+  std::int64_t value = 0;  // unguarded on purpose: the producer writes it, the consumer reads it
 };
 using ring = slot_ring<slot>;
 
@@ -41,7 +41,7 @@ void publish(ring& r, std::int64_t value) {
   r.publish(claim);
 }
 
-/// Ends the stream as a producer does that has no more items.
+/// Ends the stream like a producer that has no more items.
 void finish(ring& r, std::exception_ptr failure = nullptr) {
   const ring::claim claim = r.acquire_free();
   ASSERT_NE(claim.slot, nullptr);
@@ -52,8 +52,8 @@ std::exception_ptr failure(const char* what) {
   return std::make_exception_ptr(std::runtime_error(what));
 }
 
-// Usually no delay, sometimes the rest of a time slice, sometimes long enough that the other side
-// runs out of work.
+// Usually does not delay. Sometimes gives up the rest of the time slice, and sometimes sleeps so
+// long that the other side runs out of work.
 void random_delay(std::mt19937_64& random) {
   const auto choice = random() % 64;
   if (choice == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
@@ -70,7 +70,8 @@ TEST(SlotRing, MakesEachSlotOnce) {
   EXPECT_EQ(made, 5);
 }
 
-// A consumer that holds one slot at a time needs no more than one in addition to those ahead of it.
+// For a consumer that holds only one slot at a time, the ring must need only one slot in addition
+// to the slots that are filled ahead.
 TEST(SlotRing, MakesMoreSlotsOnlyForAConsumerThatHoldsThem) {
   ring r(
       8, [](std::size_t) { return slot{}; }, slot_reuse::newest, 2, 3);
@@ -158,8 +159,8 @@ TEST(SlotRing, ReusesTheNewestOrTheOldestSlot) {
   }
 }
 
-// A ring of 5 slots of which at most 2 are ahead: a producer waits for the consumer to take one,
-// although slots are free.
+// A ring of 5 slots may fill at most 2 of them ahead. A producer must then wait until the consumer
+// takes one, even if slots are free.
 TEST(SlotRing, FillsNoMoreSlotsAheadThanItMay) {
   ring r(
       5, [](std::size_t) { return slot{}; }, slot_reuse::oldest, 2);
@@ -178,7 +179,7 @@ TEST(SlotRing, FillsNoMoreSlotsAheadThanItMay) {
     EXPECT_EQ(published, most);
     held.push_back(r.take());
     EXPECT_EQ(held.back()->value, value);
-    if (held.size() < 3) continue;  // 3 are held and 2 are ahead
+    if (held.size() < 3) continue;  // 3 slots are held and 2 are filled ahead
     EXPECT_EQ(held.front()->value, value - 2);
     r.release(held.front());
     held.pop_front();
@@ -202,7 +203,7 @@ TEST(SlotRing, MayBeEmpty) {
   EXPECT_EQ(r.acquire_free().slot, nullptr);
 }
 
-// A failure arrives after all good slots, and is not mistaken for the normal end.
+// A failure must arrive after all good slots, and must not look like the normal end.
 TEST(SlotRing, ThrowsAFailureOnceAndBehindWhatWasGood) {
   ring r = ring_of(4);
   publish(r, 0);
@@ -239,7 +240,7 @@ TEST(SlotRing, WakesAProducerThatWaitsWhenClosed) {
   r.close();
   producer.join();
 
-  r.release(got);  // releasing it again has no effect
+  r.release(got);  // a second release has no effect
   EXPECT_EQ(r.acquire_free().slot, nullptr);
 }
 
@@ -251,7 +252,7 @@ TEST(SlotRing, GivesWhatIsReadyThenNullWhenClosed) {
   EXPECT_EQ(r.take(), nullptr);
 }
 
-/// Releases slots on its own thread, in a different order.
+/// Releases slots on a separate thread and in a different order.
 class late_releaser {
  public:
   late_releaser(ring& r, std::uint64_t seed)
@@ -272,7 +273,7 @@ class late_releaser {
       slots_.pop_front();
       lock.unlock();
       random_delay(random_);
-      s->value = -1;  // a late reader would see it, as would TSan
+      s->value = -1;  // a late reader would see this value, and TSan would report it
       ring_.release(s);
       lock.lock();
     }
@@ -309,7 +310,8 @@ TEST(SlotRing, GivesTicketsInOrderWhicheverIsFilledFirst) {
   EXPECT_EQ(r.take()->value, 3);
 }
 
-// A wait with a time limit ends early if the next slot is filled, or if there are no more.
+// A wait with a time limit must end early if the next slot is filled, or if there are no more slots
+// to come.
 TEST(SlotRing, WaitsForTheNextSlotOnlySoLong) {
   const auto in = [](std::chrono::milliseconds time) {
     return std::chrono::steady_clock::now() + time;
@@ -334,7 +336,8 @@ TEST(SlotRing, WaitsForTheNextSlotOnlySoLong) {
   EXPECT_TRUE(r.wait_until(in(0ms))) << "nothing follows";
 }
 
-// Slots before the first failure are served, whichever thread fills them. Slots after it are not.
+// Slots before the first failure must be served, no matter which thread fills them. Slots after the
+// first failure must not be served.
 TEST(SlotRing, TakesTheFirstOfSeveralFailures) {
   ring r = ring_of(4);
   const ring::claim good = r.acquire_free();
@@ -358,8 +361,8 @@ TEST(SlotRing, TakesTheFirstOfSeveralFailures) {
   EXPECT_EQ(r.take(), nullptr);
 }
 
-// Producers, a consumer and two releasing threads run at random speeds. The order is kept, no slot
-// is in two places, and all slots come back.
+// Producers, a consumer and two releasing threads run at random speeds. The order must be kept, no
+// slot may be in two places, and all slots must come back.
 TEST(SlotRing, KeepsOrderAndSlotsAtAnySpeed) {
   std::mt19937_64 random(test::seed(1));
   for (std::size_t size = 1; size <= 6; ++size) {
@@ -402,7 +405,7 @@ TEST(SlotRing, KeepsOrderAndSlotsAtAnySpeed) {
   }
 }
 
-// The ring can be closed at any time, whatever the producer is doing.
+// The ring may be closed at any time, no matter what the producer is doing.
 TEST(SlotRing, ClosesAtAnyTime) {
   std::mt19937_64 random(test::seed(2));
   for (int round = 0; round < 300; ++round) {

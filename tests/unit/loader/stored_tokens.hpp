@@ -18,16 +18,17 @@
 
 namespace millrace::test {
 
-/// The value of token i. Values cover the whole range of T, and no two windows are equal.
+/// Returns the value of token i. The values cover the whole range of T, and no two windows are
+/// equal.
 template <class T>
 T token_at(std::int64_t i) {
-  // The factor is odd and large: neighbors differ in every byte, and the period is as long as T
-  // allows.
+  // The factor is odd and large. So neighboring values differ in every byte, and the period is as
+  // long as T allows.
   return static_cast<T>(static_cast<std::uint64_t>(i + 1) * 0x9E3779B97F4A7C15u >> 7);
 }
 
-/// A stored dataset of one sequence, and the expected output of a loader, computed in the simplest
-/// way: samples are dealt out one at a time.
+/// A stored dataset of one sequence, and the output that a loader must give for it. The output is
+/// computed in the simplest way: samples are dealt out to the ranks one at a time.
 template <class T = std::uint16_t>
 class stored_tokens {
  public:
@@ -39,16 +40,16 @@ class stored_tokens {
 
   const dataset::indexed_dataset& data() const { return *data_; }
 
-  /// Closes the dataset. The loader must not need it for batches that were already served.
+  /// Closes the dataset. Batches that were already served must stay valid without it.
   void close() { data_.reset(); }
 
-  /// Index of the micro-batch that `batch` is under these options.
+  /// Returns which micro-batch `batch` is, counted from the start of a run with these options.
   static std::int64_t number_of(const loader::batch& batch, const loader::loader_options& options) {
     return (batch.first_sample() - options.consumed_samples - options.rank * options.batch_size) /
            (options.world_size * options.batch_size);
   }
 
-  /// The samples of each micro-batch of this rank.
+  /// Returns the samples of each micro-batch of the rank in `options`.
   std::vector<std::vector<std::int64_t>> samples(const loader::loader_options& options) const {
     std::vector<std::vector<std::int64_t>> dealt;
     const auto count = (static_cast<std::int64_t>(tokens_.size()) - 1) / options.seq_len;
@@ -64,7 +65,7 @@ class stored_tokens {
     return dealt;
   }
 
-  /// Fails if the batch is not micro-batch m under these options.
+  /// Fails the test if the batch is not micro-batch m of a run with these options.
   void expect_batch(const loader::batch& batch, const loader::loader_options& options,
                     std::int64_t m) const {
     SCOPED_TRACE(testing::Message() << "micro-batch " << m << " of rank " << options.rank);

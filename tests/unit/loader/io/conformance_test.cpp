@@ -22,7 +22,7 @@
 #include "support/seed.hpp"
 #include "unit/loader/io/reader_kinds.hpp"
 
-// Tests that every reader must pass, however it reads.
+// Tests that every reader must pass, no matter how it reads.
 namespace millrace::loader {
 namespace {
 
@@ -31,10 +31,10 @@ using testing::HasSubstr;
 constexpr std::byte poison{0xAB};
 constexpr std::size_t margin = 64;
 
-/// Files of random bytes, and readers for them.
+/// Creates files of random bytes, and readers for them.
 class RangeReader : public testing::TestWithParam<test::reader_kind> {
  protected:
-  /// Appends a file of the given size to the list. About one byte in eight is 0.
+  /// Appends a file of `size` bytes to the list. About one byte in eight is 0.
   void add_file(std::integral auto size) {
     const auto bytes = static_cast<std::size_t>(size);
     std::vector<std::byte> contents(bytes);
@@ -60,12 +60,13 @@ class RangeReader : public testing::TestWithParam<test::reader_kind> {
     const std::uint64_t offset = random_() % (size + 1);
     const std::uint64_t most = size - offset;
     std::uint64_t bytes = random_() % 16 == 0 ? random_() % (most + 1) : random_() % 9000;
-    if (random_() % 8 == 0) bytes = most;  // up to the end
+    if (random_() % 8 == 0) bytes = most;  // the range reaches the end of the file
     if (random_() % 16 == 0) bytes = 0;
     return {file, offset, std::min(bytes, most)};
   }
 
-  /// Gathers into poisoned memory with margins and compares every byte of it.
+  /// Gathers into poisoned memory, with margins between the ranges. Compares every byte of this
+  /// memory.
   void expect_bytes(range_reader& reader, const std::vector<file_range>& ranges) const {
     std::size_t total = margin;
     for (const file_range& r : ranges) total += r.bytes + margin;
@@ -86,7 +87,7 @@ class RangeReader : public testing::TestWithParam<test::reader_kind> {
     ADD_FAILURE() << "first at byte " << wrong - found.begin();
   }
 
-  /// Returns the io_error that a gather of one range throws.
+  /// Returns the io_error that a gather of a single range throws.
   static io_error error_of(range_reader& reader, const file_range& range) {
     std::vector<std::byte> memory(range.bytes);
     const read_request request{range, memory.data()};
@@ -117,7 +118,7 @@ TEST_P(RangeReader, GivesTheBytesOfRandomRanges) {
     SCOPED_TRACE(round);
     std::vector<file_range> ranges(random_() % 40);
     for (file_range& range : ranges) range = random_range();
-    if (ranges.size() > 3) ranges[1] = ranges[2];  // the same bytes twice
+    if (ranges.size() > 3) ranges[1] = ranges[2];  // requests the same bytes twice
     if (round % 2 == 0) r->prefetch(ranges);
     expect_bytes(*r, ranges);
     if (HasFailure()) return;
@@ -145,9 +146,9 @@ TEST_P(RangeReader, NeighboursAreNotMixedUp) {
   add_file(200'000);
   std::vector<file_range> ranges;
   for (std::uint64_t at = 0; at + 100 < 200'000; at += 100 + random_() % 5000) {
-    ranges.push_back({0, at, 100});       // with gaps
-    ranges.push_back({0, at + 100, 37});  // without gaps
-    ranges.push_back({0, at + 50, 100});  // overlapping
+    ranges.push_back({0, at, 100});       // with a gap to the next range
+    ranges.push_back({0, at + 100, 37});  // without a gap
+    ranges.push_back({0, at + 50, 100});  // overlaps the previous range
   }
   std::erase_if(ranges, [](const file_range& r) { return r.offset + r.bytes > 200'000; });
   std::ranges::shuffle(ranges, random_);
@@ -213,8 +214,8 @@ TEST_P(RangeReader, AMissingFileIsNamed) {
   expect_bytes(*r, {{0, 0, 1000}});  // the reader can still be used
 }
 
-// A file that is too short is an error. This is the most common fault of copies over a network.
-// Other software reports success and returns what the memory held before.
+// A file that is too short must be an error. Copies over a network often cause this fault. Other
+// software reports success and returns the old contents of the memory.
 TEST_P(RangeReader, AFileThatIsTooShortIsAnError) {
   add_file(4 << 20);
   files_[0].bytes = 8 << 20;
@@ -246,8 +247,8 @@ TEST_P(RangeReader, AFileThatShrinksIsAnErrorAndTheRestIsRead) {
   }
 }
 
-// If a file is truncated inside a page, the loss is detected wherever a read begins. A map reads
-// the rest of that page as zeros, without any signal.
+// If a file is truncated inside a page, a reader must detect the loss no matter where the read
+// begins. A map shows the rest of that page as zeros, and no signal arrives.
 TEST_P(RangeReader, AnEndLostInsideAPageIsSeenWhereverItBegins) {
   add_file(5000);
   for (const std::uint64_t left : {4097u, 4500u, 4999u}) {
@@ -265,7 +266,7 @@ TEST_P(RangeReader, AnEndLostInsideAPageIsSeenWhereverItBegins) {
         EXPECT_EQ(e.code(), ENODATA);
         continue;
       }
-      // Lost bytes that were zero anyway cannot be noticed.
+      // If the lost bytes were zero, the loss cannot be noticed.
       EXPECT_TRUE(std::equal(found.begin(), found.end(), contents_[0].begin() + 4096))
           << left << " bytes left, read up to " << end;
     }
@@ -279,7 +280,7 @@ TEST_P(RangeReader, AReplacedFileStaysTheOldOneWhileItIsOpen) {
   test::write_bytes(folder_ / "new", std::vector<std::byte>(50'000, std::byte{1}));
   std::filesystem::rename(folder_ / "new", files_[0].path);
   expect_bytes(*r, {{0, 0, 50'000}});
-  // A reader created now uses the new file.
+  // A new reader must use the new file.
   const auto other = reader();
   contents_[0].assign(50'000, std::byte{1});
   expect_bytes(*other, {{0, 100, 1000}});
@@ -287,13 +288,13 @@ TEST_P(RangeReader, AReplacedFileStaysTheOldOneWhileItIsOpen) {
 
 TEST_P(RangeReader, AReplacedFileIsNotOpenedForTheOldOne) {
   add_file(50'000);
-  // More files than any reader keeps open on its own.
+  // These are more files than any reader keeps open on its own.
   for (int i = 0; i < 70; ++i) add_file(5000);
   const auto r = reader({.files = std::make_shared<open_files>(open_file_limits{.files = 4})});
   expect_bytes(*r, {{0, 0, 50'000}});
   test::write_bytes(folder_ / "new", std::vector<std::byte>(50'000, std::byte{1}));
   std::filesystem::rename(folder_ / "new", files_[0].path);
-  for (int round = 0; round < 60; ++round) {  // until other files have evicted it
+  for (int round = 0; round < 60; ++round) {  // until the other files have evicted it
     for (std::int64_t i = 1; i <= 70; ++i) expect_bytes(*r, {{i, 0, 5000}});
   }
   const io_error e = error_of(*r, {0, 0, 1000});
@@ -319,12 +320,12 @@ TEST_P(RangeReader, ManyFilesNeedFewDescriptorsAndMaps) {
     r->prefetch(ranges);
     expect_bytes(*r, ranges);
   }
-  // In addition to the files of the table, each thread that reads at the moment may have one open.
+  // Besides the files in the table, each thread may have one file open while it reads.
   EXPECT_LE(table->usage().most_files, 16 + 9);
   EXPECT_LE(table->usage().most_maps, 8);
 }
 
-// Memory that an earlier gather used must not be written by the next one.
+// A gather must not write to the memory of an earlier gather.
 TEST_P(RangeReader, TheMemoryOfAnEarlierGatherIsLeftAlone) {
   for (int i = 0; i < 9; ++i) add_file(i < 8 ? 200'000 : 1'600'000);
   const auto r = reader({.files = std::make_shared<open_files>(open_file_limits{.maps = 1})});

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-/// A file of 5 MB, and the fake of NVIDIA's libraries in tests/support/fake_cufile.cpp.
+/// A file of 5 MB. The reader uses the fake of NVIDIA's libraries in tests/support/fake_cufile.cpp.
 class CufileReader : public testing::Test {
  protected:
   CufileReader() : contents_(5'000'000) {
@@ -98,7 +98,7 @@ TEST_F(CufileReader, WhatItCannotReadPreadReads) {
     expect_bytes(*r, {{0, 1001, 2 * mib}});
     const reader_report report = r->report();
     EXPECT_EQ(by_cufile(report), "0 of 1 requests");
-    EXPECT_EQ(report.retries >= 1, fault != "no_handles");  // an unused call is not retried
+    EXPECT_EQ(report.retries >= 1, fault != "no_handles");  // without handles, nothing is retried
     bool is_said = false;
     for (const grant& g : report.grants) {
       is_said = is_said || (g.granted == "no" && g.why.find("weights.bin: ") != std::string::npos);
@@ -107,8 +107,8 @@ TEST_F(CufileReader, WhatItCannotReadPreadReads) {
   }
 }
 
-// A failed allocation leaves no file registered. The fake library aborts if it is closed while a
-// file is still registered.
+// If an allocation fails, no file may stay registered. The fake library aborts if it is closed
+// while a file is still registered.
 TEST_F(CufileReader, AFailedAllocationLeavesNoFileRegistered) {
   set("module");
   const int status = test::in_child([&] {
@@ -160,7 +160,7 @@ TEST_F(CufileReader, CompatibilityModeIsUsedIfOneInsists) {
   expect_bytes(*r, {{0, 1001, 2 * mib}});
   EXPECT_EQ(r->report().granted, "cufile");
   EXPECT_THAT(line(r->report()),
-              HasSubstr("in compatibility mode"));  // and not reported as anything else
+              HasSubstr("in compatibility mode"));  // the report must say so
 }
 
 TEST_F(CufileReader, MoreFilesThanAreKeptOpen) {
@@ -177,7 +177,8 @@ TEST_F(CufileReader, MoreFilesThanAreKeptOpen) {
   EXPECT_EQ(by_cufile(r->report()), "200 of 200 requests");
 }
 
-/// NVIDIA's own library, from scripts/setup --cufile or from the path in MILLRACE_CUFILE.
+/// Returns the path of NVIDIA's own library: from MILLRACE_CUFILE, or as installed by scripts/setup
+/// --cufile.
 std::filesystem::path real_library() {
   if (const char* given = std::getenv("MILLRACE_CUFILE"); given != nullptr) return given;
   const auto root = test::source_folder() / "build/cufile/lib";
@@ -199,8 +200,8 @@ class RealCufile : public testing::Test {
 };
 
 TEST_F(RealCufile, IsLoadedAndHasTheFunctionsThatWeCall) {
-  // Runs in a child process and in its own folder, because the library writes a log where it is
-  // loaded.
+  // Use a child process in its own folder, because the library writes a log to the working
+  // directory.
   const test::temp_folder folder;
   const int status = test::in_child([&] {
     std::filesystem::current_path(folder.path());
@@ -214,9 +215,8 @@ TEST_F(RealCufile, IsLoadedAndHasTheFunctionsThatWeCall) {
   EXPECT_EQ(status, 0);
 }
 
-// The library is not started without a GPU. Without a driver, the start of version 1.20 never
-// returns, so it must not be called. The check for a driver must not leave a log in the working
-// directory either.
+// Without a GPU, the library must not be started: without a driver, the start of version 1.20 never
+// returns. The check for a driver must not leave a log in the working directory either.
 TEST_F(RealCufile, IsNotStartedWithoutAGpu) {
   if (probe_gpu().usable) GTEST_SKIP() << "there is a GPU here";
   const test::temp_folder folder;

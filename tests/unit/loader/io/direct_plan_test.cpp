@@ -37,7 +37,8 @@ TEST(DirectPlan, ReadsWholeBlocks) {
 
 TEST(DirectPlan, MakesNeighboursOne) {
   std::byte to{};
-  // 100 bytes, a gap that is worth skipping, a gap that is not, then another file.
+  // Between the four requests: a gap that is too small to skip, a gap that is large enough to skip,
+  // and a change of the file.
   const std::vector<read_request> requests{{{0, 0, 100}, &to},
                                            {{0, 2000, 100}, &to},
                                            {{0, 2560 + direct_plan::most_gap + 512, 100}, &to},
@@ -54,7 +55,7 @@ TEST(DirectPlan, NeverExceedsASlot) {
   const auto extents = plan_of({{{0, 0, 8000}, &to}, {{0, 8000, 7000}, &to}});
   ASSERT_EQ(extents.size(), 2u);
   EXPECT_EQ(extents[0].end, 8192u);
-  EXPECT_EQ(extents[1].begin, 7680u);  // both extents read the shared block
+  EXPECT_EQ(extents[1].begin, 7680u);  // this extent and the previous one read the same block
 }
 
 TEST(DirectPlan, ReadsStraightWhereAllIsAligned) {
@@ -72,8 +73,8 @@ TEST(DirectPlan, ReadsStraightWhereAllIsAligned) {
 
 TEST(DirectPlan, ReadsTheMiddleOfALongRequestStraight) {
   alignas(512) static std::byte memory[64 * 1024];
-  // The first whole block begins 12 bytes into the request. Its place in memory, memory + 512, is
-  // aligned.
+  // The first whole block begins 12 bytes after the start of the request. Its place in memory,
+  // memory + 512, is aligned.
   const auto extents = plan_of({{{0, 500, 30'000}, memory + 500}});
   ASSERT_EQ(extents.size(), 3u);
   EXPECT_EQ(extents[0].straight, nullptr);
@@ -83,8 +84,8 @@ TEST(DirectPlan, ReadsTheMiddleOfALongRequestStraight) {
   EXPECT_EQ(extents[2].need_end, 30'500u);
 }
 
-// Each byte of each request comes from exactly one extent that contains it, and every extent obeys
-// the rules.
+// Each byte of each request must come from exactly one extent, which contains this byte. Every
+// extent must obey the rules.
 TEST(DirectPlanProperty, CoversEveryByteOnceWithAlignedExtents) {
   std::mt19937_64 random(test::seed(5));
   alignas(4096) static std::byte memory[1 << 20];
@@ -125,7 +126,7 @@ TEST(DirectPlanProperty, CoversEveryByteOnceWithAlignedExtents) {
         EXPECT_GE(piece.from.offset, e.begin);
         EXPECT_LE(piece.from.offset + piece.from.bytes, e.need_end);
         for (std::uint64_t i = 0; i < piece.from.bytes; ++i) ++filled[index(piece.to + i)];
-        bool is_of_one = false;  // has the file-to-memory distance of a request
+        bool is_of_one = false;  // has the same file-to-memory distance as some request
         for (const read_request& r : requests) {
           is_of_one = is_of_one || (r.from.file == piece.from.file && piece.to >= r.to &&
                                     piece.to + piece.from.bytes <= r.to + r.from.bytes &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers leave descriptors free for the rest of the process: indices, checkpoints, sockets.
+// Readers must leave descriptors free for the rest of the process: for indices, checkpoints and
+// sockets.
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -42,8 +43,7 @@ class FewDescriptors : public testing::TestWithParam<const char*> {
     return make_reader(files_, options);
   }
 
-  /// Announces and reads one window of each of several files, and returns whether all bytes are
-  /// right.
+  /// Announces and reads random windows of several files. Returns whether all bytes are right.
   bool reads(range_reader& from) {
     std::vector<file_range> ranges(40);
     for (file_range& r : ranges) {
@@ -69,7 +69,7 @@ TEST_P(FewDescriptors, SeveralReadersOfManyFilesLeaveAThirdOfThem) {
   const int status = test::in_child([&] {
     const ::rlimit few{64, 64};
     if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return test::cannot_try;
-    // One reader for each of four filling threads.
+    // Four readers, one for each filling thread.
     std::vector<std::unique_ptr<range_reader>> readers;
     readers.reserve(4);
     for (int i = 0; i < 4; ++i) readers.push_back(reader());

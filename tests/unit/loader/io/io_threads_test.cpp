@@ -47,7 +47,7 @@ TEST(IoThreads, NoThreadIsStartedBeforeItIsNeeded) {
   EXPECT_EQ(pool.running(), 1);
 }
 
-// Tasks run at the same time: two tasks wait for each other, so they can only finish if both run.
+// The two tasks wait for each other, so they can only finish if both run at the same time.
 TEST(IoThreads, TasksRunBesideOneAnother) {
   io_threads pool(1);
   std::atomic<int> here{0};
@@ -58,8 +58,8 @@ TEST(IoThreads, TasksRunBesideOneAnother) {
   EXPECT_EQ(here, 2);
 }
 
-// If there is no memory to ask helpers, the caller runs all tasks itself. No task is called later,
-// when the objects that it refers to are gone.
+// If there is no memory to ask helpers, the caller must run all tasks itself. No task may run
+// later, because the objects to which it refers may no longer exist.
 TEST(IoThreads, AFailedAllocationLeavesNoTaskBehind) {
   bool failed = true;
   for (std::int64_t k = 1; failed; ++k) {
@@ -75,9 +75,10 @@ TEST(IoThreads, AFailedAllocationLeavesNoTaskBehind) {
     }
     has_returned = true;
     failed = test::disarm() >= k;
-    EXPECT_EQ(runs % 8, 0) << k;  // all, or none
+    EXPECT_EQ(runs % 8, 0) << k;  // all tasks ran, or none
     std::atomic<int> here{0};
-    pool.for_each(2, 2, [&](std::size_t) {  // a helper runs this after earlier requests
+    // A helper can run these tasks only after the earlier requests.
+    pool.for_each(2, 2, [&](std::size_t) {
       ++here;
       while (here < 2) std::this_thread::yield();
     });
@@ -132,7 +133,7 @@ TEST(IoThreads, IdleTasksRunOneAtATimeAndNotAfterTheEnd) {
     }
     while (runs < 5) std::this_thread::yield();
     std::atomic<int> urgent{0};
-    pool.for_each(10, 4, [&](std::size_t) { ++urgent; });  // does not wait for them
+    pool.for_each(10, 4, [&](std::size_t) { ++urgent; });  // must not wait for the earlier requests
     EXPECT_EQ(urgent, 10);
   }
   EXPECT_EQ(most_at_once, 1);
@@ -144,7 +145,7 @@ TEST(IoThreads, AProcessHasOnePoolAsLongAsSomebodyUsesIt) {
   EXPECT_EQ(one, io_threads::of_process());
 }
 
-// A child process does not have its parent's threads, so it must neither give them work nor wait
+// A child process does not have the threads of its parent. It must neither give them work nor wait
 // for them.
 TEST(IoThreads, AChildHasAPoolOfItsOwn) {
   if (test::under_thread_sanitizer) {

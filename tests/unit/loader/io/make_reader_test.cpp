@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// One file, and an environment without MILLRACE_IO.
+/// A list of one file. The environment variable MILLRACE_IO is not set.
 class MakeReader : public testing::Test {
  protected:
   MakeReader() {
@@ -67,7 +67,7 @@ TEST_F(MakeReader, MakesIoUringWhereItMay) {
 TEST_F(MakeReader, ChoosesByItselfAndSaysWhy) {
   const reader_report report = report_of("");
   EXPECT_EQ(report.asked, "auto");
-  EXPECT_EQ(report.granted, "mmap");  // 10 KB fit everywhere
+  EXPECT_EQ(report.granted, "mmap");  // 10 KB fit into any memory
   EXPECT_NE(report.why, "");
   EXPECT_NE(report.why, "requested by name");
   EXPECT_FALSE(report.grants.empty());
@@ -82,7 +82,7 @@ TEST_F(MakeReader, TheEnvironmentIsAskedWhereNobodyElseSaysAnything) {
   EXPECT_EQ(report.why, "requested by MILLRACE_IO");
 
   EXPECT_EQ(report_of("mmap").granted, "mmap");
-  report = report_of("auto");  // an explicit "auto" also counts
+  report = report_of("auto");  // an explicit "auto" is also reported
   EXPECT_EQ(report.asked, "auto");
   EXPECT_EQ(report.granted, "mmap");
 

@@ -66,7 +66,7 @@ TEST_F(MapAdvisor, WhatIsNamedIsDone) {
   EXPECT_EQ(advisor.of(1), map_advice::none);
 }
 
-/// Counts the pages of a map that are in memory.
+/// Returns how many pages of a map are in memory.
 std::size_t resident_pages(const file_map& map) {
   std::vector<unsigned char> pages((map.bytes() + page_bytes() - 1) / page_bytes());
   if (::mincore(map.data(), map.bytes(), pages.data()) != 0) return 0;
@@ -75,7 +75,7 @@ std::size_t resident_pages(const file_map& map) {
 }
 
 TEST_F(MapAdvisor, ResidentFilesAreBroughtInInTheBackground) {
-  constexpr std::size_t bytes = std::size_t{70} << 20;  // three pieces
+  constexpr std::size_t bytes = std::size_t{70} << 20;  // read in three pieces
   const test::temp_folder folder;
   const auto path = folder / "a";
   test::write_bytes(path, std::vector<std::byte>(bytes, std::byte{1}));
@@ -99,8 +99,8 @@ TEST_F(MapAdvisor, ResidentFilesAreBroughtInInTheBackground) {
   EXPECT_THAT(text_of(advisor), HasSubstr("MADV_HUGEPAGE"));
 }
 
-// If a file is mapped in parts, having the first parts in memory does not mean that the file is in
-// memory.
+// A file can be mapped in parts. If only the first parts are in memory, the whole file does not
+// count as being in memory.
 TEST_F(MapAdvisor, APartOfAFileIsNotTheFile) {
   constexpr std::size_t bytes = std::size_t{5} << 20;
   const test::temp_folder folder;
@@ -122,7 +122,7 @@ TEST_F(MapAdvisor, APartOfAFileIsNotTheFile) {
     while (!populated() && steady_clock::now() < end) std::this_thread::yield();
     ASSERT_TRUE(populated()) << text_of(advisor);
   }
-  threads_.reset();  // waits for running tasks
+  threads_.reset();  // waits for the running tasks
   EXPECT_FALSE(advisor.is_in_memory(0));
 }
 

@@ -43,7 +43,7 @@ class OpenFiles : public testing::Test {
   static std::shared_ptr<open_files> table(const open_file_limits& limits = {}) {
     return std::make_shared<open_files>(limits);
   }
-  /// Returns the io_error that opening the file throws.
+  /// Returns the io_error that opening the file `f` throws.
   static io_error error_of(open_files& table, open_files::file& f) {
     try {
       (void)table.open(f);
@@ -79,7 +79,8 @@ TEST_F(OpenFiles, ReadersOfOneFileShareIt) {
   EXPECT_EQ(t->usage().maps, 1);
 }
 
-// Whichever allocation fails, the table stays consistent. Releasing files needs no allocation.
+// If any allocation fails, the table must stay consistent. Releasing files must not need an
+// allocation.
 TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
   const data_file a = add("a");
   const data_file b = add("b");
@@ -94,7 +95,7 @@ TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
         g = t->attach(b);
         (void)t->open(*f);
         (void)t->map_at(*f, 0);
-        (void)t->lend();  // which closes the map
+        (void)t->lend();  // this closes the map
         (void)t->map_at(*g, 0);
       } catch (const std::bad_alloc&) {
       }
@@ -102,7 +103,7 @@ TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
       f = t->attach(a);
       g = t->attach(b);
       if (!t->open(*f)->fd || !t->open(*g)->fd) return 1;
-      for (const auto& one : {f, g, f}) {  // after some uses, an idle map is replaced
+      for (const auto& one : {f, g, f}) {  // only after some uses, an idle map is replaced
         for (int use = 0; use < 100; ++use) (void)t->map_at(*one, 0);
         if (!t->map_at(*one, 0).got) return 2;
       }
@@ -148,15 +149,15 @@ TEST_F(OpenFiles, WhatIsReadFromStaysOpen) {
   const auto files = attach(*t, 8);
   std::vector<open_files::held_descriptor> held;
   for (const auto& f : files) held.push_back(t->open(*f));
-  EXPECT_EQ(t->usage().files, 8);  // all in use: none can be closed
+  EXPECT_EQ(t->usage().files, 8);  // all files are in use, so none can be closed
   for (const auto& h : held) EXPECT_EQ(io::regular_file_size(h->fd, "a"), 5000u);
   held.clear();
   (void)t->open(*t->attach(add("9")));
   EXPECT_LE(t->usage().files, 4);
 }
 
-// Files that are used in turn keep their maps (mappings). A map that becomes idle is given to
-// another file.
+// Files that are used in turn must keep their maps (mappings). Only a map that has become idle
+// gives way to another file.
 TEST_F(OpenFiles, MapsGoToOthersOnceTheyAreIdle) {
   const auto t = table({.files = 100, .maps = 2});
   const auto files = attach(*t, 4);
@@ -191,7 +192,7 @@ TEST_F(OpenFiles, MappedBytesAreBounded) {
   const auto files = attach(*t, 3);
   for (const auto& f : files) (void)t->map_at(*f, 0);
   EXPECT_EQ(t->usage().maps, 2);
-  // A single map is always allowed, even above the limit of bytes.
+  // A single map is always allowed, even if it exceeds the byte limit.
   const auto large = table({.mapped_bytes = 10});
   EXPECT_NE(large->map_at(*large->attach(add("large")), 0).got, nullptr);
 }
@@ -216,8 +217,8 @@ TEST_F(OpenFiles, OnlyTheSameFileIsOpenedAgain) {
   EXPECT_THAT(error_of(*t, *g).what(), HasSubstr("this is no longer the file"));
 }
 
-// Maps and files may outlive the table. A thread pool that still works on a map may be the last to
-// release it.
+// Maps and files may outlive the table. A thread pool that still works on a map may be its last
+// owner.
 TEST_F(OpenFiles, WhatIsHandedOutMayOutliveTheTable) {
   auto t = table();
   auto f = t->attach(add("a"));
@@ -230,7 +231,7 @@ TEST_F(OpenFiles, WhatIsHandedOutMayOutliveTheTable) {
   t = nullptr;
   ASSERT_TRUE(end.expired());
   EXPECT_EQ(map.use_count(), 1);
-  map = nullptr;  // ASan checks its counters
+  map = nullptr;  // ASan checks the counters that this updates
   EXPECT_EQ(held.use_count(), 1);
   held = nullptr;
 }
@@ -243,7 +244,7 @@ TEST_F(OpenFiles, WhatIsNoFileIsRefused) {
   EXPECT_EQ(error_of(*t, *t->attach({folder_ / "fifo", 10})).code(), EINVAL);
 }
 
-// Two thousand sources of one rank are read with limits of 32 descriptors and 8 maps.
+// A rank has two thousand sources, but may use only 32 descriptors and 8 maps.
 TEST_F(OpenFiles, TwoThousandFilesAreReadUnderSmallLimits) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors";

@@ -18,8 +18,9 @@
 #include "support/faulty_calls.hpp"
 #include "support/paths.hpp"
 
-// Results that the real kernel does not return on demand. A reader must continue after a short
-// result. It must either report an error to the caller or, where that may help, repeat the call.
+// Tests results that the real kernel does not return on demand. After a short result, a reader must
+// continue to read. After an error, it must repeat the call if that may help, and otherwise report
+// the error to the caller.
 namespace millrace::loader {
 namespace {
 
@@ -48,7 +49,7 @@ class ReadFaults : public testing::Test {
     }
   }
 
-  /// Reads one range of each file in a single gather and returns whether all bytes are right.
+  /// Reads one range of each file in a single gather. Returns whether all bytes are right.
   bool gathers_all(range_reader& reader, std::size_t files = 12) const {
     std::vector<std::vector<std::byte>> found(files, std::vector<std::byte>(9000, std::byte{0xAB}));
     std::vector<read_request> requests;
@@ -65,7 +66,8 @@ class ReadFaults : public testing::Test {
     return true;
   }
 
-  /// Returns the error code that gathers_all() throws, 0 if it succeeds, or -1 if bytes are wrong.
+  /// Returns the code of the error that gathers_all() throws. Returns 0 if it succeeds, or -1 if it
+  /// reads wrong bytes.
   int code_of(range_reader& reader) const {
     try {
       return gathers_all(reader) ? 0 : -1;
@@ -127,8 +129,8 @@ TEST_F(ReadFaults, WithoutCallsThatDoNotWaitAllIsRead) {
   }
 }
 
-// If a non-blocking read returns nothing, that does not mean the file ends there. Only a read that
-// may wait can tell.
+// A non-blocking read that returns no bytes does not mean that the file ends there. Only a blocking
+// read can tell.
 TEST_F(ReadFaults, NothingReadWithoutWaitingIsNoEndOfAFile) {
   const fault_scope faults;
   test::nowait_code = -1;
@@ -209,13 +211,13 @@ TEST_F(ReadFaults, AnOpenOfANetworkIsTriedAgain) {
   }
 }
 
-// Whichever call fails, the reader reports the failure and can still be used. The test lets the
-// first call fail, then the second, and so on, until a run ends before it reaches the failing call.
-// This method finds most bugs of this kind.
+// If any call fails, the reader must report the failure and stay usable. The test makes the first
+// call fail, then the second, and so on, until a run ends before it reaches the failing call. This
+// method finds most bugs of this kind.
 TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
   for (test::call_fault* const fault : {&test::open_fault, &test::read_fault}) {
     for (const bool mapped : {false, true}) {
-      if (mapped && fault == &test::read_fault) continue;  // mmap makes no reads
+      if (mapped && fault == &test::read_fault) continue;  // mmap does not call read
       int said = 0;
       for (int k = 0;; ++k) {
         ASSERT_LT(k, 200);
@@ -231,7 +233,7 @@ TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
           EXPECT_EQ(code, 0);
           break;
         }
-        // If a map fails, the file is read instead, and the gather may succeed.
+        // If a file cannot be mapped, it is read instead, so the gather may succeed.
         EXPECT_TRUE(code == EIO || (mapped && code == 0)) << "call " << k << ": " << code;
         said += code == EIO;
         EXPECT_TRUE(gathers_all(*reader)) << "after call " << k;
@@ -241,7 +243,8 @@ TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
   }
 }
 
-// If the process has many other open files, the readers close their own least recently used ones.
+// If the process has many other open files, the readers must close those of their own files that
+// were not used for the longest time.
 TEST_F(ReadFaults, WithoutDescriptorsTheLeastUsedAreClosed) {
   pread_reader reader(files_, options_);
   EXPECT_TRUE(gathers_all(reader, 6));
@@ -250,7 +253,7 @@ TEST_F(ReadFaults, WithoutDescriptorsTheLeastUsedAreClosed) {
   EXPECT_TRUE(gathers_all(reader));
   EXPECT_EQ(options_.files->usage().refusals, 3);
   EXPECT_LE(options_.files->usage().files, 9);
-  // This reader has no open file of its own that it could close.
+  // This reader has no open file that it could close.
   const auto none = std::make_shared<open_files>();
   options_.files = none;
   pread_reader other(files_, options_);
@@ -258,7 +261,8 @@ TEST_F(ReadFaults, WithoutDescriptorsTheLeastUsedAreClosed) {
   EXPECT_THAT(message_of(other), HasSubstr("raise the limit (ulimit -n)"));
 }
 
-// WekaFS refuses mmap after some hundreds of maps. Files without a map are read instead.
+// WekaFS refuses mmap after some hundreds of maps. A file that cannot be mapped must be read
+// instead.
 TEST_F(ReadFaults, MapsThatAreRefusedAreRead) {
   for (const int code : {EPERM, ENOMEM, EAGAIN, ENODEV}) {
     options_.files = std::make_shared<open_files>();
@@ -269,7 +273,7 @@ TEST_F(ReadFaults, MapsThatAreRefusedAreRead) {
     EXPECT_GE(options_.files->usage().maps, 4);
     EXPECT_THAT(grants_of(reader), HasSubstr("it is read instead"));
     EXPECT_THAT(grants_of(reader), HasSubstr(std::generic_category().message(code)));
-    EXPECT_LE(test::map_fault.failed, 14);  // refused maps are not retried again and again
+    EXPECT_LE(test::map_fault.failed, 14);  // a refused map is not retried for every read
   }
 }
 

@@ -18,7 +18,7 @@ TEST(ReadOutcome, AllThatIsNeededIsEnough) {
   read_progress whole = of(8192, 8000);
   EXPECT_EQ(take_result(whole, 8192), read_outcome::complete);
   read_progress to_the_end = of(8192, 8000);
-  EXPECT_EQ(take_result(to_the_end, 8000), read_outcome::complete);  // the file ends there
+  EXPECT_EQ(take_result(to_the_end, 8000), read_outcome::complete);  // the file ends at this byte
 }
 
 TEST(ReadOutcome, AShortReadIsReadOn) {
@@ -29,9 +29,9 @@ TEST(ReadOutcome, AShortReadIsReadOn) {
   EXPECT_EQ(take_result(p, 512), read_outcome::complete);
 }
 
-// A device may want addresses that are aligned more coarsely than offsets. After a short read, a
-// read that resumes at either kind of boundary alone would be refused (EINVAL), and the file
-// would be read by pread from then on.
+// A device may need coarser alignment for addresses than for offsets. After a short read, the next
+// read must start where both the offset and the address are aligned. Otherwise, the device would
+// refuse it (EINVAL), and pread would read the file from then on.
 TEST(ReadOutcome, ReadingResumesWhereOffsetAndAddressAreAligned) {
   read_progress p = of(16384, 16000);
   p.memory_alignment = 4096;
@@ -43,7 +43,8 @@ TEST(ReadOutcome, ReadingResumesWhereOffsetAndAddressAreAligned) {
   EXPECT_EQ(take_result(p, 4096), read_outcome::complete);
 }
 
-// The same for all sizes of short reads, on a simulated device that refuses what is not aligned.
+// Tests the same rule for short reads of all sizes, on a simulated device that refuses unaligned
+// reads.
 TEST(ReadOutcome, NoShortReadIsResumedWhereTheDeviceRefusesIt) {
   for (const std::uint32_t offset : {512u, 4096u}) {
     for (const std::uint32_t memory : {4u, 512u, 4096u}) {
@@ -69,7 +70,7 @@ TEST(ReadOutcome, NoShortReadIsResumedWhereTheDeviceRefusesIt) {
   }
 }
 
-// A device that never reads a whole block would otherwise be asked for ever.
+// A device may never read a whole block. The reader must not repeat the read forever.
 TEST(ReadOutcome, AReadThatIsAlwaysTooShortIsForPread) {
   read_progress p = of(16384, 16000);
   p.memory_alignment = 4096;

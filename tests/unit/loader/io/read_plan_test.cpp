@@ -55,7 +55,7 @@ TEST_F(ReadPlan, JoinsNeighboursAndClosesSmallGaps) {
   expect({{0, 0, 100}, {1, 100, 50}}, {{0, 0, 100, 1}, {1, 100, 50, 1}});
 }
 
-// Each byte has one destination, so bytes that are requested twice are read twice.
+// Each read has only one destination, so bytes that are requested twice must be read twice.
 TEST_F(ReadPlan, DoesNotJoinWhatOverlaps) {
   expect({{0, 0, 100}, {0, 0, 100}, {0, 50, 100}},
          {{0, 0, 100, 1}, {0, 0, 100, 1}, {0, 50, 100, 1}});

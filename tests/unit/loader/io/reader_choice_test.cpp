@@ -18,8 +18,8 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
-/// 100 GiB of cold local files, 16 GiB of memory, and every reader available: the case that
-/// io_uring is for.
+/// The case for which io_uring is intended: 100 GiB of local files that are not in memory, 16 GiB
+/// of memory, and every reader available.
 reader_facts cold_facts() {
   reader_facts f;
   f.bytes = 100 * gib;
@@ -139,8 +139,8 @@ TEST_P(ChooseReader, TakesTheOneItShouldAndSaysWhy) {
   EXPECT_THAT(choice.why, HasSubstr(GetParam().why));
 }
 
-// Whatever the facts are, a reader is chosen and a reason is given. The reason contains a number or
-// says that none is known.
+// For any combination of facts, a reader must be chosen with a reason. The reason must have a
+// number, or say that no number is known.
 TEST(ChooseReaderByAnything, NeverChoosesWithoutAReason) {
   int choices = 0;
   for (const std::uint64_t bytes : {0ull, 100ull, 9ull * gib, 20ull * gib, 1000ull * gib}) {

@@ -19,7 +19,7 @@
 
 #include "support/paths.hpp"
 
-/// The list of all readers, which must all pass the conformance tests.
+/// Lists all readers. Each of them must pass the conformance tests.
 namespace millrace::test {
 
 struct reader_kind {
@@ -52,7 +52,7 @@ inline reader_kind uring_kind(std::string name, const loader::uring_options& rin
 }
 #endif
 
-/// cuFile, as faked by tests/support/fake_cufile.cpp, for requests of at least `least_bytes`.
+/// The fake cuFile of tests/support/fake_cufile.cpp, for requests of at least `least_bytes`.
 inline reader_kind cufile_kind(std::string name, std::uint64_t least_bytes) {
   return {std::move(name), [least_bytes](const std::vector<loader::data_file>& files,
                                          loader::reader_options options) {

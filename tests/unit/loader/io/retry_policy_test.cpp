@@ -35,7 +35,7 @@ TEST(RetryPolicy, WaitsDoubleUpToTheMost) {
   EXPECT_EQ(policy.wait_before(1000, 1), microseconds(300'000));
 }
 
-// Checks the values that the header documents for the defaults.
+// Checks the default values that the header documents.
 TEST(RetryPolicy, ByDefaultGivesUpAfterOneAndAHalfSeconds) {
   const retry_policy policy;
   microseconds least{0};

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-/// Eight pages, of which the last four are lost.
+/// A mapped file of eight pages. The last four pages are lost.
 class SigbusGuard : public testing::Test {
  protected:
   SigbusGuard() {
@@ -47,7 +47,7 @@ TEST_F(SigbusGuard, CopiesUpToTheLostPage) {
                                           {begin() + 3 * page, to.data() + page, page},
                                           {begin() + 4 * page - 10, to.data() + 2 * page, 20},
                                           {begin(), to.data() + 3 * page, page}}};
-  for (int i = 0; i < 3; ++i) {  // repeated: the signal must not stay blocked
+  for (int i = 0; i < 3; ++i) {  // several times, because the signal must not stay blocked
     EXPECT_EQ(copy_pieces(pieces, begin(), end()), 2u);
     EXPECT_EQ(to[2 * page - 1], std::byte{7});
     EXPECT_EQ(copy_pieces(std::span(pieces).subspan(3), begin(), end()), 1u);
@@ -76,8 +76,8 @@ TEST_F(SigbusGuard, ThreadsDoNotDisturbOneAnother) {
   EXPECT_EQ(wrong, 0);
 }
 
-// The guard works even on a thread that blocks all signals, as many threads do to leave signals to
-// another thread.
+// The guard must work even on a thread that blocks all signals. Many threads do so to leave the
+// signals to another thread.
 TEST_F(SigbusGuard, BlockedSignalsAreNoMatter) {
   std::thread([&] {
     ::sigset_t all;
@@ -110,7 +110,8 @@ TEST_F(SigbusGuard, WhatIsNotItsOwnGoesToTheHandlerBefore) {
               std::byte to[1];
               const copy_piece piece{begin() + 5 * page, to, 1};
               if (copy_pieces({&piece, 1}, begin(), end()) != 0) return 1;
-              if (copy_pieces({&piece, 1}, begin(), begin() + page) != 0) return 2;  // another map
+              // The piece is not in this map.
+              if (copy_pieces({&piece, 1}, begin(), begin() + page) != 0) return 2;
               return 5;
             }),
             3);
@@ -163,7 +164,7 @@ TEST_F(SigbusGuard, SaysThatAnotherHandlerWasSet) {
 
 struct ::sigaction restored {};
 
-/// What Python's faulthandler does: restores the handler before it, and raises the signal again.
+/// Acts like Python's faulthandler: restores the previous handler and raises the signal again.
 void restore_and_raise(int signal) {
   passed_on = passed_on + 1;
   (void)::sigaction(signal, &restored, nullptr);
@@ -191,7 +192,8 @@ TEST_F(SigbusGuard, SurvivesAHandlerThatRestoresItAndRaisesAgain) {
             0);
 }
 
-// With the handler before: a lost page that is nobody's ends the process.
+// Outside a guarded copy, access to a lost page must end the process, even if another handler
+// restores the guard and raises the signal again.
 TEST_F(SigbusGuard, ARaisedSignalDoesNotHideAnAccessOfSomebodyElse) {
   EXPECT_EQ(test::in_child([&] {
               (void)detail::install_sigbus_guard();
@@ -202,8 +204,8 @@ TEST_F(SigbusGuard, ARaisedSignalDoesNotHideAnAccessOfSomebodyElse) {
             1000 + SIGBUS);
 }
 
-// A thread raises the signal while another one copies. The copy goes on, and the signal is not
-// lost.
+// Another thread raises the signal while this thread copies. The copy must continue, and the signal
+// must not be lost.
 TEST_F(SigbusGuard, ASignalRaisedDuringACopyIsPassedOnAfterIt) {
   EXPECT_EQ(test::in_child([&] {
               (void)detail::install_sigbus_guard();
@@ -211,7 +213,7 @@ TEST_F(SigbusGuard, ASignalRaisedDuringACopyIsPassedOnAfterIt) {
               before.sa_handler = count;
               detail::previous_sigbus() = before;
               std::vector<std::byte> to(page);
-              // So long that the signal comes during the copy, nearly always.
+              // This copy is so long that the signal nearly always arrives during it.
               const std::vector<copy_piece> pieces(20000, {begin(), to.data(), page});
               for (int round = 1; round <= 20; ++round) {
                 const ::pthread_t copies = ::pthread_self();

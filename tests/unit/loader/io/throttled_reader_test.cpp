@@ -28,7 +28,7 @@ class ThrottledReader : public testing::Test {
     return std::make_unique<pread_reader>(std::vector<data_file>{{folder_ / "a", 100'000}});
   }
 
-  /// Returns the duration of one gather of `count` ranges, in milliseconds.
+  /// Returns how long one gather of `count` ranges takes, in milliseconds.
   static double gather(range_reader& reader, std::size_t count) {
     std::vector<std::byte> memory(1000 * count);
     std::vector<read_request> requests;
@@ -43,8 +43,8 @@ class ThrottledReader : public testing::Test {
   test::temp_folder folder_;
 };
 
-// Requests of one gather wait only once for the latency. Checks only lower bounds, because a busy
-// machine may add any delay.
+// All requests of one gather must wait for the latency only once. The test checks only lower
+// bounds, because a busy machine may add any delay.
 TEST_F(ThrottledReader, RequestsAtOnceWaitOnceForTheLatency) {
   throttled_reader reader(plain(), {.latency = milliseconds(5)});
   EXPECT_GE(gather(reader, 1), 5.0);
@@ -67,7 +67,7 @@ TEST_F(ThrottledReader, WhatWasAnnouncedIsUnderWay) {
     std::this_thread::sleep_for(milliseconds(200));
     const double took = gather(reader, 2);
     EXPECT_EQ(took < 200, sees) << took;
-    EXPECT_GE(gather(reader, 2), 200.0);  // the announcement was for one read
+    EXPECT_GE(gather(reader, 2), 200.0);  // only one read was announced
   }
 }
 

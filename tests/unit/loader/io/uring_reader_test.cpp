@@ -40,12 +40,12 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr unsigned ring_setup = 425;  // the same on every processor
+constexpr unsigned ring_setup = 425;  // the same number on every processor architecture
 [[maybe_unused]] constexpr unsigned ring_enter = 426;
 [[maybe_unused]] constexpr unsigned ring_register = 427;
 
-/// Makes a system call (io_uring_setup by default) fail with `code` in this process, as the filters
-/// of containers do.
+/// Makes a system call (by default, io_uring_setup) fail with `code` in this process, as containers
+/// do with filters.
 bool forbid_rings(int code, unsigned call = ring_setup) {
   const ::sock_filter filter[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},
@@ -58,7 +58,7 @@ bool forbid_rings(int code, unsigned call = ring_setup) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/// A file of random bytes, on a disk if the temporary folder is on one.
+/// A file of random bytes. It is on a disk if the temporary folder is.
 class Uring : public testing::Test {
  protected:
   static constexpr std::uint64_t size = 4'000'001;
@@ -74,7 +74,7 @@ class Uring : public testing::Test {
     return ranges;
   }
 
-  /// Returns whether a gather of these ranges gives the file's bytes.
+  /// Gathers these ranges and returns whether the bytes are those of the file.
   bool is_right(range_reader& reader, const std::vector<file_range>& ranges) const {
     std::size_t all = 0;
     for (const file_range& r : ranges) all += r.bytes;
@@ -102,7 +102,7 @@ class Uring : public testing::Test {
   std::vector<std::byte> contents_;
 };
 
-// In a container that forbids io_uring, pread is used, and the report says why.
+// In a container that forbids io_uring, pread must be used, and the report must say why.
 TEST_F(Uring, WhereItIsForbiddenPreadReads) {
   for (const int code : {EPERM, ENOSYS}) {
     const int status = test::in_child([&] {
@@ -138,13 +138,14 @@ class UringReader : public Uring {
   std::unique_ptr<uring_reader> reader(uring_options ring = {}) const {
     return std::make_unique<uring_reader>(files_, reader_options{}, std::move(ring));
   }
-  /// Returns whether the file's disk allows reads that bypass the page cache.
+  /// Returns whether the disk of the file allows reads that bypass the page cache.
   bool is_direct() const {
     return static_cast<bool>(open_direct(io::open_read_only(files_[0].path)).fd);
   }
 };
 
-// io_uring becomes forbidden only when the reader creates its ring. pread is then used.
+// io_uring becomes forbidden after the reader is created, but before it creates its ring. Then it
+// must use pread.
 TEST_F(UringReader, WhereNoRingIsToBeHadPreadReads) {
   const int status = test::in_child([&] {
     const auto r = reader();
@@ -160,8 +161,8 @@ TEST_F(UringReader, WhereNoRingIsToBeHadPreadReads) {
   EXPECT_EQ(status, 0);
 }
 
-// If the kernel refuses to register another file in place of an old one, the ring's table keeps the
-// old file. Reads still get the right file.
+// The kernel may refuse to replace a registered file, so the ring's table keeps the old file. Reads
+// must still use the right file.
 TEST_F(UringReader, APlaceThatCannotBeGivenAwayServesTheRightFile) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   std::vector<std::byte> others(size, std::byte{0x5A});
@@ -187,8 +188,8 @@ TEST_F(UringReader, APlaceThatCannotBeGivenAwayServesTheRightFile) {
   EXPECT_EQ(status, 0);
 }
 
-// There are more files than places in the ring's table, and the kernel accepts no reads. The ring
-// must be given up, not waited for.
+// There are more files than places in the ring's table, and the kernel accepts no reads. The reader
+// must give up the ring instead of waiting for it.
 TEST_F(UringReader, ARingThatTakesNothingMoreIsGivenUp) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   files_.push_back(files_[0]);
@@ -216,7 +217,7 @@ TEST_F(UringReader, WithoutLockedMemoryItGoesOnUnregistered) {
   const int status = test::in_child([&] {
     const ::rlimit none{65536, 65536};
     if (::setrlimit(RLIMIT_MEMLOCK, &none) != 0) return test::cannot_try;
-    // This limit does not apply to root, so the process drops its capabilities.
+    // This limit does not apply to root, so drop all capabilities.
     ::__user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     const ::__user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3] = {};
     if (::syscall(SYS_capset, &header, nothing) != 0) return test::cannot_try;
@@ -238,7 +239,7 @@ TEST_F(UringReader, KeepsThirtyTwoReadsInFlightAndMore) {
   const auto r = reader();
   const auto ranges = random_ranges(200, 8192);
   r->prefetch(ranges);
-  for (std::size_t i = 0; i < ranges.size(); i += 8) {  // like batches of 8 samples
+  for (std::size_t i = 0; i < ranges.size(); i += 8) {  // groups of 8, like the samples of a batch
     EXPECT_TRUE(is_right(*r, {ranges.begin() + static_cast<std::ptrdiff_t>(i),
                               ranges.begin() + static_cast<std::ptrdiff_t>(i) + 8}));
   }
@@ -249,20 +250,21 @@ TEST_F(UringReader, KeepsThirtyTwoReadsInFlightAndMore) {
   EXPECT_GE(std::stoi(flight->granted), 32);
 }
 
-// A window is read only once, whether it was announced or not.
+// Each window must be read only once, whether or not it was announced.
 TEST_F(UringReader, ReadsNothingTwice) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   const auto r = reader();
   std::vector<file_range> ranges;
   for (std::uint64_t i = 0; i < 50; ++i) ranges.push_back({0, i * 70'000 + 13, 8192});
   r->prefetch(ranges);
-  r->prefetch(std::vector(ranges.begin(), ranges.begin() + 10));  // announced and gathered twice
+  // Announce and gather these ranges again.
+  r->prefetch(std::vector(ranges.begin(), ranges.begin() + 10));
   EXPECT_TRUE(is_right(*r, std::vector(ranges.begin(), ranges.begin() + 10)));
   EXPECT_TRUE(is_right(*r, ranges));
   EXPECT_LE(r->report().bytes_read, 50u * (8192 + 2 * 512));
 }
 
-// An announced range that is never gathered must not hold its slot forever.
+// A range that is announced but never gathered must not hold its slot forever.
 TEST_F(UringReader, WhatIsNeverGatheredGivesWay) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   const auto r = reader({.depth = 8, .slots = 32});
@@ -299,9 +301,9 @@ TEST_F(UringReader, MayEndWhileReadsAreInFlight) {
   }
 }
 
-// Gathers give the right bytes, whatever reads return. The test makes up results as a disk, a
-// signal or a network file system can cause them. Each read in flight can be altered at random, and
-// bytes that its result does not cover are poisoned.
+// A gather must give the right bytes for any results of reads. The test simulates results that a
+// disk, a signal or a network file system can cause. It alters results at random, and poisons the
+// bytes that an altered result does not cover.
 TEST_F(UringReader, GivesTheBytesWhateverBecomesOfReads) {
   if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
   random_.seed(test::seed(11));
@@ -314,7 +316,7 @@ TEST_F(UringReader, GivesTheBytesWhateverBecomesOfReads) {
       return -code;
     };
     switch (random_() % 6) {
-      case 0: {  // a short read, at the end of a block
+      case 0: {  // a short read that ends at a block boundary
         if (result < 1024) return result;
         const auto left = static_cast<std::int64_t>(random_() % 8 + 1) * 512;
         if (left >= result) return result;

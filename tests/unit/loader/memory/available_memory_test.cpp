@@ -34,8 +34,8 @@ TEST(AvailableMemory, IsWhatTheTightestGroupLeaves) {
   EXPECT_EQ(room->by, (system.files().sys / "fs/cgroup/jobs").string());
 }
 
-// Memory that a cgroup can reclaim counts as available. The page cache of this cgroup holds a
-// dataset, so all its memory is used, but most of it can be reclaimed.
+// Memory that a cgroup can reclaim counts as available. In this test, all memory of the cgroup is
+// used, but most of it is page cache with a dataset, which can be reclaimed.
 TEST(AvailableMemory, CountsAllThatAGroupCanLetGoOf) {
   test::fake_system system;
   system.put("proc/meminfo", meminfo)

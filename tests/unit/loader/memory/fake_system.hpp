@@ -10,12 +10,12 @@
 
 namespace millrace::test {
 
-/// A folder with the files of /proc and /sys that a test writes.
+/// A folder with files that replace those of /proc and /sys. The test writes these files.
 class fake_system {
  public:
   loader::system_files files() const { return {folder_ / "proc", folder_ / "sys"}; }
 
-  /// @param name  for example "proc/meminfo" or "sys/devices/..."
+  /// @param name  e.g. "proc/meminfo" or "sys/devices/..."
   fake_system& put(std::string_view name, std::string_view text) {
     const auto path = folder_ / name;
     std::filesystem::create_directories(path.parent_path());

@@ -55,10 +55,10 @@ TEST(NamedThread, RunsWhereItIsTold) {
   EXPECT_EQ(thread.grants()[0].granted, "yes");
   thread.join();
   EXPECT_EQ(seen, last);
-  EXPECT_EQ(allowed_cpus(), all);  // the calling thread keeps its CPUs
+  EXPECT_EQ(allowed_cpus(), all);  // the CPUs of the calling thread do not change
 }
 
-// If setting up the thread fails before its function runs, the constructor throws.
+// If the setup of the thread fails before its function runs, the constructor must throw.
 TEST(NamedThread, AFailedAllocationIsThrownByTheConstructor) {
   const int status = test::in_child([] {
     bool failed = true;
@@ -95,7 +95,7 @@ TEST(NamedThread, SaysWhatItWasRefused) {
   EXPECT_THAT(thread.grants()[1].why, HasSubstr("set_mempolicy refused: "));
 }
 
-// The kernel silently drops CPUs that do not exist. The grants say how many were set.
+// The kernel silently ignores CPUs that do not exist. The grants must say how many CPUs were set.
 TEST(NamedThread, SaysWhatItGotOfWhatItAskedFor) {
   const std::vector<int> some = {allowed_cpus().front(), 8191};
   named_thread thread({.name = "mr-some", .cpus = some}, [] {});

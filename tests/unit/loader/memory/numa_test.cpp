@@ -21,7 +21,7 @@ TEST(Numa, FindsTheNodeOfADevice) {
   const int here = allowed_cpus().front();
   test::fake_system system;
   system.put(device, "1\n").put(cpus_of_1, std::to_string(here) + "\n");
-  // The spellings of cudaDeviceGetPCIBusId, nvidia-smi, lspci and sysfs.
+  // cudaDeviceGetPCIBusId, nvidia-smi, lspci and sysfs spell the address differently.
   for (const char* address : {"0000:3B:00.0", "00000000:3B:00.0", "3b:00.0", "0000:3b:00.0"}) {
     const numa_place place = place_near_device(address, system.files());
     EXPECT_EQ(place.node, 1) << address;
@@ -55,7 +55,7 @@ TEST(Numa, TakesOnlyCpusThatItMayUse) {
   EXPECT_THAT(elsewhere.cpus, IsEmpty());
   EXPECT_THAT(elsewhere.grants.at(0).why, HasSubstr("8000-8001, and this process may use none"));
 
-  system.put(cpus_of_1, "\n");  // a node with only memory
+  system.put(cpus_of_1, "\n");  // the node has memory but no CPUs
   EXPECT_THAT(place_on_node(1, system.files()).grants.at(0).why, HasSubstr("it has none"));
 }
 
@@ -85,7 +85,7 @@ TEST(Numa, SaysWhyTheNodeHasNoCpus) {
   EXPECT_THAT(gone.grants.at(1).why, HasSubstr("node1/cpulist cannot be read"));
   system.put(cpus_of_1, "0-\n");
   const numa_place broken = place_near_device("0000:3b:00.0", system.files());
-  EXPECT_EQ(broken.node, 1);  // memory can still come from this node
+  EXPECT_EQ(broken.node, 1);  // this node can still provide memory
   EXPECT_THAT(broken.grants.at(1).why, HasSubstr("cpulist: expected the number of a CPU"));
 }
 

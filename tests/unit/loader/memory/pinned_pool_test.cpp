@@ -42,7 +42,7 @@ std::string refused(const pool_options& options) {
   return "accepted";
 }
 
-/// Returns the row of a report about `asked`, or an empty one.
+/// Returns the row of a report whose `asked` equals the argument, or an empty row.
 grant row(const pool_report& report, const std::string& asked) {
   for (const grant& g : report.grants) {
     if (g.asked == asked) return g;
@@ -50,7 +50,7 @@ grant row(const pool_report& report, const std::string& asked) {
   return {};
 }
 
-/// Returns memory like the CUDA runtime, but badly aligned.
+/// Allocates memory like the CUDA runtime, but with bad alignment.
 struct fake_cuda_memory {
   int taken = 0;
   int given_back = 0;
@@ -88,7 +88,7 @@ TEST(PinnedPool, SlotsAreAlignedAndApart) {
       end = slot.data() + slot.size();
       EXPECT_LE(end, pool.bytes().data() + pool.bytes().size());
     }
-    // Writing to one slot does not change another.
+    // Writing to a slot must not change any other slot.
     for (std::size_t i = 0; i < pool.slots(); ++i) {
       std::ranges::fill(pool.slot(i), std::byte(i + 1));
     }
@@ -157,7 +157,7 @@ TEST(PinnedPool, HoldsItsBudgetWithTheNumbers) {
   EXPECT_THAT(refused({.slots = 3, .slot_bytes = 100 * mib}),
               HasSubstr("3 slots of 104857600 bytes, aligned to 4096, does not fit its budget of "
                         "268435456 bytes"));
-  // One byte more than a page makes each slot take two pages.
+  // With one more byte, a slot needs two pages instead of one.
   EXPECT_EQ(refused({.slots = 4, .slot_bytes = 4096, .budget_bytes = 16384}), "accepted");
   EXPECT_THAT(refused({.slots = 4, .slot_bytes = 4097, .budget_bytes = 16384}),
               HasSubstr("does not fit its budget of 16384 bytes"));
@@ -172,7 +172,8 @@ TEST(PinnedPool, RefusesNonsense) {
               HasSubstr("64 to 2097152"));
   for (const std::size_t slots : {std::size_t{1}, std::size_t{4096}, most / 2, most}) {
     for (const std::size_t bytes : {most, most - 4096, most / 2, most / 4096}) {
-      if (slots == 1 && bytes == most / 4096) continue;  // valid, but more than the machine has
+      // This is valid, but it is more memory than the machine has.
+      if (slots == 1 && bytes == most / 4096) continue;
       EXPECT_THAT(refused({.slots = slots, .slot_bytes = bytes, .budget_bytes = most / 2}),
                   HasSubstr("does not fit"))
           << slots << " slots of " << bytes;
@@ -180,8 +181,8 @@ TEST(PinnedPool, RefusesNonsense) {
   }
 }
 
-// A pool larger than the available memory is refused. Otherwise, the allocation would succeed, and
-// the process would be killed when it touches the memory.
+// A pool that is larger than the available memory must be refused. Otherwise, the allocation would
+// succeed, and the kernel would kill the process when it touches the memory.
 TEST(PinnedPool, SaysThatThereIsNoSuchMemory) {
   test::fake_system system;
   system.put("proc/meminfo", "MemTotal:  9999 kB\nMemAvailable:    1000 kB\n");
@@ -233,7 +234,8 @@ TEST(PinnedPool, SaysThatHugePagesAreSwitchedOff) {
   EXPECT_THAT(detail::why_no_thp(none.files()), HasSubstr("has no transparent huge pages"));
 }
 
-// An ordinary user may lock only a limited amount. Exceeding it is reported but does not fail.
+// An ordinary user may lock only a limited amount of memory. A pool above this limit must be
+// reported as not locked, but must not fail.
 TEST(PinnedPool, GoesOnWhereNothingMayBeLocked) {
   const int result = test::in_child([] {
     const ::rlimit limit{65536, 65536};
@@ -247,7 +249,7 @@ TEST(PinnedPool, GoesOnWhereNothingMayBeLocked) {
     if (pool.kind() != memory_kind::plain || pool.report().locked || lock.granted != "no") return 1;
     if (lock.why.find("mlock refused 4194304 bytes: ") == std::string::npos) return 2;
     if (lock.why.find("RLIMIT_MEMLOCK is 65536 bytes") == std::string::npos) return 3;
-    // An amount within the limit is locked.
+    // A pool within the limit is locked.
     const pinned_pool small({.slots = 2, .slot_bytes = 4096, .best = memory_kind::locked});
     return small.kind() == memory_kind::locked && small.report().locked ? 0 : 4;
   });
@@ -261,8 +263,8 @@ std::string huge_pool(const char* file) {
   return read_system_file(huge_pool_folder / file).value_or("");
 }
 
-// A lock: the machine has one pool of huge pages, so tests that depend on its contents run one at a
-// time.
+// A lock between test processes. The machine has only one pool of huge pages, so tests that depend
+// on its contents must run one at a time.
 class huge_pool_turn {
  public:
   huge_pool_turn()
@@ -287,7 +289,7 @@ TEST(PinnedPool, GoesOnWithAnEmptyPoolOfHugePages) {
   EXPECT_THAT(row_of.why, HasSubstr("the pool has 0 free of " + huge_pool("nr_hugepages")));
 }
 
-// Reserves a pool of huge pages while the test runs.
+// Reserves huge pages for the duration of a test.
 class huge_page_pool {
  public:
   explicit huge_page_pool(int pages) : before_(huge_pool("nr_hugepages")) {
@@ -320,7 +322,7 @@ TEST(PinnedPool, TakesHugePagesOfThePool) {
     EXPECT_TRUE(pool.report().locked);
     EXPECT_EQ(pool.report().huge_bytes, 3 * mib);
     EXPECT_THAT(row(pool.report(), "hugetlb").why, HasSubstr("2 huge pages of 2 MiB"));
-    EXPECT_EQ(pool.report().grants.back().asked, "hugetlb");  // no lesser kind was tried
+    EXPECT_EQ(pool.report().grants.back().asked, "hugetlb");  // no other kind of memory was tried
     std::ranges::fill(pool.bytes(), std::byte{7});
   }
   EXPECT_EQ(huge_pool("nr_hugepages"), before);
@@ -341,7 +343,7 @@ TEST(PinnedPool, AsksForANodeAndSaysWhatCameOfIt) {
   }
 }
 
-// Guard pages catch a write past the last slot, which must not reach other memory.
+// A write past the last slot must hit a guard page, not other memory.
 TEST(PinnedPool, NothingIsTouchedBesideTheSlab) {
   const int result = test::in_child([] {
     const pinned_pool pool({.slots = 1, .slot_bytes = 4096, .best = memory_kind::thp});

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using numbers = std::vector<std::int64_t>;
 
-// The slices of a rank are a chunk of each half of the row, as in the example drawn in the header.
+// A rank's slices are one chunk of each half of the row, as in the example in the header.
 TEST(ContextSlices, AreAChunkOfEachHalf) {
   const context_slices first(16, 2, 0);
   EXPECT_THAT(first.slices(), ElementsAre(row_slice{0, 4}, row_slice{12, 4}));
@@ -30,8 +30,8 @@ TEST(ContextSlices, AreAChunkOfEachHalf) {
   EXPECT_EQ(first.position(3), 3);
   EXPECT_EQ(first.position(4), 12);
 
-  // The chunks of the last rank are adjacent, so they are read as one run, and the token where they
-  // meet is read only once.
+  // The two chunks of the last rank are adjacent, so they are read as a single range. The token
+  // where they meet is read only once.
   const context_slices last(16, 2, 1);
   EXPECT_THAT(last.slices(), ElementsAre(row_slice{4, 4}, row_slice{8, 4}));
   EXPECT_THAT(last.reads(), ElementsAre(row_slice{4, 9}));
@@ -54,8 +54,8 @@ TEST(ContextSlices, SayWhatIsWrong) {
               HasSubstr("the context-parallel rank is 2, expected 0 to 1"));
 }
 
-// Fields are the same whether they are made from the whole row and then cut, or only from the
-// tokens that the rank reads. All ranks together have each position of the row exactly once.
+// Fields must be the same in both ways: made from the whole row and then cut, or made only from the
+// tokens that the rank reads. All ranks together must have each position of the row exactly once.
 TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
   std::mt19937_64 random(test::seed(1));
   for (int round = 0; round < 200; ++round) {
@@ -76,7 +76,7 @@ TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
         slices.take(std::span<const std::int64_t>(whole), std::span(part));
         return part;
       };
-      // Makes fields only from the tokens that are read, each at its position in the file.
+      // Make fields only from the tokens that are read. Each token keeps its position in the file.
       numbers readable(text.size(), -1);
       for (const row_slice& each : slices.reads()) {
         for (std::int64_t i = each.first; i < each.first + each.length; ++i) {

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using ranks = std::vector<std::vector<std::int64_t>>;
 
-// Ranks are numbered by Megatron's formula, which is written out here.
+// Megatron's formula, which is written out here, gives the expected numbers of the ranks.
 TEST(RankGrid, NumbersRanksAsMegatronDoes) {
   const axis_values sizes = {.tp = 2, .cp = 3, .ep = 1, .dp = 4, .pp = 5};
   const rank_grid grid(sizes);
@@ -30,8 +30,8 @@ TEST(RankGrid, NumbersRanksAsMegatronDoes) {
   }
 }
 
-// The groups are those of the example in the documentation of initialize_model_parallel: 16 GPUs,
-// tensor parallel 2, pipeline parallel 4.
+// The documentation of initialize_model_parallel has an example with these groups: 16 GPUs, tensor
+// parallel size 2, pipeline parallel size 4.
 TEST(RankGrid, HasTheGroupsOfMegatronsExample) {
   const rank_grid grid({.tp = 2, .dp = 2, .pp = 4});
   EXPECT_EQ(grid.groups("tp"),
@@ -50,7 +50,7 @@ TEST(RankGrid, TakesAnyOrderAndCase) {
   EXPECT_EQ(grid.rank_of({0, 0, 0, 2, 0}), 12);
 }
 
-// For any combination of axes, each rank is in exactly one group.
+// For any combination of axes, each rank must be in exactly one group.
 TEST(RankGrid, PutsEachRankIntoOneGroup) {
   const rank_grid grid({.tp = 2, .cp = 3, .dp = 2, .pp = 4}, "pp-cp-tp-dp");
   for (const char* axes : {"tp", "cp-pp", "dp-tp-cp", "ep", "tp-cp-ep-dp-pp"}) {

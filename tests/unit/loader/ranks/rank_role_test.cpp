@@ -19,8 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Expert ranks have their own numbering: of 16 ranks, attention uses 2 x 2 x 2 x 2 and experts use
-// 1 x 4 x 2 x 2.
+// Expert ranks have a numbering of their own. Of the 16 ranks here, attention uses 2 x 2 x 2 x 2,
+// but experts use 1 x 4 x 2 x 2.
 TEST(ParallelLayout, NumbersExpertsAnew) {
   const parallel_layout layout({.world_size = 16,
                                 .tensor_parallel = 2,
@@ -76,15 +76,15 @@ TEST(StageNeeds, AreMoreWithDocumentsAndMultiTokenPrediction) {
               HasSubstr("the pipeline stage is 4, expected 0 to 3"));
 }
 
-/// One pass of a stage: a micro-batch goes through a chunk of the model.
+/// One pass of a micro-batch through one chunk of the model on a stage.
 struct model_pass {
   std::int64_t micro_batch = 0;
   std::int64_t chunk = 0;
 };
 
-/// Runs Megatron's schedule on a stage, pass by pass: forward passes to warm up, then one forward
-/// and one backward pass in turn, then the remaining backward passes. Returns the most
-/// micro-batches that are begun and not finished at a time.
+/// Runs Megatron's schedule on a stage, pass by pass. First come the forward passes of the warm-up,
+/// then forward and backward passes in turn, then the remaining backward passes. Returns the
+/// largest number of micro-batches that are in progress at the same time.
 std::int64_t held_in_schedule(std::int64_t stage, std::int64_t stages, std::int64_t chunks) {
   std::vector<model_pass> forward;
   std::vector<model_pass> backward;
@@ -98,7 +98,7 @@ std::int64_t held_in_schedule(std::int64_t stage, std::int64_t stages, std::int6
   }
   const std::int64_t ahead =
       chunks == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (chunks - 1) * stages;
-  std::map<std::int64_t, std::int64_t> left;  // backward passes to do, by micro-batch
+  std::map<std::int64_t, std::int64_t> left;  // key: micro-batch; value: remaining backward passes
   std::size_t most = 0;
   std::size_t done = 0;
   for (std::size_t f = 0; f < forward.size(); ++f) {
@@ -122,7 +122,7 @@ TEST(HeldByStage, IsWhatMegatronsScheduleHolds) {
   }
 }
 
-// The default is enough for 8 stages without interleaving.
+// The default suffices for 8 stages without interleaving.
 TEST(HeldByStage, IsAtMostTheDefaultForEightStages) {
   EXPECT_EQ(held_by_stage(0, 8), loader_options{}.held);
   EXPECT_EQ(held_by_stage(7, 8), 1);
@@ -133,12 +133,13 @@ TEST(HeldByStage, IsAtMostTheDefaultForEightStages) {
               HasSubstr("model_chunks is 0, expected 1 to 1024"));
 }
 
-// A job of 2 x 2 x 3 x 3 ranks. Every rank of the first and the last stage reads, all ranks of a
-// tensor-parallel group the same. Middle stages read nothing.
+// A job of 2 x 2 x 3 x 3 ranks. Every rank of the first and the last stage reads, and all ranks of
+// a tensor-parallel group read the same data. Ranks of the middle stage read nothing.
 TEST(RankRole, HasAllRanksOfATensorParallelGroupReadTheSame) {
   const parallel_layout layout(
       {.world_size = 36, .tensor_parallel = 2, .context_parallel = 2, .pipeline_parallel = 3});
-  std::map<std::vector<std::int64_t>, std::int64_t> readers;  // by stage, data rank, first position
+  // Key: stage, data rank, first position.
+  std::map<std::vector<std::int64_t>, std::int64_t> readers;
   for (std::int64_t rank = 0; rank < 36; ++rank) {
     const rank_role role = role_of(layout, rank, 16);
     EXPECT_EQ(role.place.tp, rank % 2);
@@ -154,7 +155,7 @@ TEST(RankRole, HasAllRanksOfATensorParallelGroupReadTheSame) {
   for (const auto& [what, ranks] : readers) EXPECT_EQ(ranks, 2) << testing::PrintToString(what);
 }
 
-// If document ends are needed, the middle stages read them too.
+// If document ends are needed, ranks of the middle stages also read them.
 TEST(RankRole, BringsDocumentEndsToAllStages) {
   const parallel_layout layout({.world_size = 6, .tensor_parallel = 2, .pipeline_parallel = 3});
   const rank_role role = role_of(layout, 3, 16, {.document_ends = true});

@@ -55,10 +55,11 @@ class SimulateRank : public testing::Test {
   const dataset::indexed_dataset& data_ = stored_.data();
 };
 
-/// Expects that, with an injected latency, the utilization and the break-even step time are close
-/// to the closed form: within 15 %, since other programs may take the processor, or within
-/// MILLRACE_CLOSE_PERCENT where nothing else runs. The model uses the measured compute time, which
-/// on a busy machine is slightly more than requested. One close run is enough.
+/// Expects that the utilization and the break-even step time of a run with an injected latency are
+/// close to the closed form. Close means within 15 %, because other programs may take the
+/// processor. On an otherwise idle machine, MILLRACE_CLOSE_PERCENT can set a smaller limit. The
+/// model uses the measured compute time, because a busy machine computes slightly longer than
+/// requested. One close run is enough.
 void expect_closed_form(const std::function<simulated_rank()>& run, const pipeline_model& model) {
   const char* const percent = std::getenv("MILLRACE_CLOSE_PERCENT");
   const double close = (percent != nullptr ? std::stod(percent) : 15) / 100;
@@ -93,8 +94,8 @@ TEST_F(SimulateRank, IsTheClosedFormWhereLatencyShows) {
       {.make_s = 0.100, .threads = 1, .slots = slots_of(options)});
 }
 
-// The closed form holds with several threads. The ring is full at first; only after its batches are
-// used up does the loader set the pace.
+// The closed form must hold with several threads. The ring is full at first. Only after these
+// batches are used up does the loader limit the speed.
 TEST_F(SimulateRank, IsTheClosedFormWithSeveralThreads) {
   loader_options options = options_of({.latency = 180ms, .sees_prefetch = false});
   options.threads = 3;
@@ -104,8 +105,8 @@ TEST_F(SimulateRank, IsTheClosedFormWithSeveralThreads) {
       {.make_s = 0.180, .threads = 3, .slots = slots_of(options)});
 }
 
-// The closed form holds if storage is told ahead about reads. It is told about three batches beyond
-// the current one, so four reads overlap.
+// The closed form must hold if reads are announced to the storage. They are announced three batches
+// in advance, so four reads overlap.
 TEST_F(SimulateRank, IsTheClosedFormWhereStorageIsToldAhead) {
   loader_options options = options_of({.latency = 200ms});
   options.prefetch_samples = 6;
@@ -114,7 +115,8 @@ TEST_F(SimulateRank, IsTheClosedFormWhereStorageIsToldAhead) {
       {.make_s = 0.200, .threads = 1, .slots = slots_of(options), .announced = 3});
 }
 
-// Batches have the same checksums however they were read, and the checksums cover every byte.
+// The checksums of batches must not depend on how the batches were read, and they must cover every
+// byte.
 TEST_F(SimulateRank, ChecksumsEveryBatch) {
   const simulate_options simulated = {.steps = 20, .full_speed_steps = 0};
   const simulated_rank slow = run(options_of({.latency = 1ms}), simulated);
@@ -136,8 +138,8 @@ TEST_F(SimulateRank, ChecksumsEveryBatch) {
   EXPECT_NE(run(options, simulated).checksum, slow.checksum);
 }
 
-// The first step is timed by itself. What the caller does between the steps counts as time that
-// passes, but neither as computing nor as waiting.
+// The first step must be timed separately. The time that the caller spends between steps counts as
+// elapsed time, but neither as compute time nor as waiting time.
 TEST_F(SimulateRank, DoesNotCountTheFirstStep) {
   int steps = 0;
   const auto after_step = [&] {

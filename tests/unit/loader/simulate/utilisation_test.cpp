@@ -27,7 +27,7 @@ TEST(PipelineModel, IsBoundByItsSlowestPart) {
   EXPECT_DOUBLE_EQ(two.utilisation(0.005), 0.5);
   const pipeline_model told{.make_s = 0.02, .announced = 3};
   EXPECT_DOUBLE_EQ(told.period(0), 0.005);
-  // With a single slot, nothing overlaps.
+  // With a single slot, nothing can overlap.
   const pipeline_model serial{.make_s = 0.02, .threads = 1, .slots = 1};
   EXPECT_DOUBLE_EQ(serial.period(0.01), 0.03);
   EXPECT_DOUBLE_EQ(serial.break_even(), 0.18);
@@ -46,11 +46,12 @@ TEST(PipelineModel, BreaksEvenWhereItSays) {
   }
 }
 
-/// Simulates the model batch by batch: which thread makes it, in which slot, and when it is taken.
+/// Simulates the model batch by batch: which thread and which slot each batch uses, and when the
+/// caller takes it. Returns the period.
 double played_period(const pipeline_model& model, double compute) {
   constexpr int batches = 4000;
   std::vector<double> thread_free(static_cast<std::size_t>(model.threads), 0);
-  std::vector<double> freed(static_cast<std::size_t>(model.slots), 0);  // by batch index % slots
+  std::vector<double> freed(static_cast<std::size_t>(model.slots), 0);  // index: batch % slots
   std::vector<double> begun;
   double caller = 0;
   double half = 0;
@@ -60,7 +61,7 @@ double played_period(const pipeline_model& model, double compute) {
     const double begin = std::max(*thread, slot);
     begun.push_back(begin);
     double made = begin + model.make_s;
-    if (model.announced > 0) {  // storage knew it this many batches earlier
+    if (model.announced > 0) {  // storage got the announcement this many batches earlier
       made = std::max(
           begin, begun[static_cast<std::size_t>(std::max<std::int64_t>(0, m - model.announced))] +
                      model.make_s);

@@ -36,8 +36,8 @@ TEST_F(BlockProbe, AsksSeldomAboutQuickReads) {
   EXPECT_EQ(asked, 1 + 10);
 }
 
-// The probe rarely asks the kernel about long reads of large micro-batches, which are not slow for
-// their size.
+// A long read is not slow if its micro-batch is large. So the probe must rarely ask the kernel
+// about such a read.
 TEST_F(BlockProbe, AsksSeldomAboutLongReadsOfManyBytes) {
   EXPECT_FALSE(probe_.blocked(8'000, 65'536));
   for (int i = 0; i < 31; ++i) EXPECT_FALSE(probe_.blocked(8'000'000, 65'536'000));
@@ -48,10 +48,10 @@ TEST_F(BlockProbe, SeesMajorFaults) {
   fake.major_faults += 3;
   EXPECT_TRUE(probe_.blocked(900'000, 65'536));
   EXPECT_EQ(probe_.faults(), 3);
-  EXPECT_FALSE(probe_.blocked(900'000, 65'536));  // as slow, but it did not wait
+  EXPECT_FALSE(probe_.blocked(900'000, 65'536));  // as slow as before, but the thread did not wait
 }
 
-// The probe detects that the thread slept. A thread that waits for pages that are already being
+// The probe must detect that the thread slept. A thread that waits for pages that are already being
 // read ahead has no major faults, but it sleeps.
 TEST_F(BlockProbe, SeesThatTheThreadSlept) {
   fake.voluntary_switches += 1;
@@ -67,14 +67,14 @@ TEST_F(BlockProbe, DoesNotTakeAWaitForASlotForStorage) {
     probe_.waited(wait);
     fake.voluntary_switches += 1;
     EXPECT_TRUE(probe_.blocked(900'000, 65'536)) << wait;
-    probe_.waited(1'000);  // waited for a slot, not for storage
+    probe_.waited(1'000);  // the wait was for a slot, not for storage
     fake.voluntary_switches += 1;
     EXPECT_TRUE(probe_.blocked(900'000, 65'536)) << wait;
   }
 }
 
-// With fast storage, each read is only slightly slow. After one read was found to wait, all reads
-// are checked.
+// With fast storage, each read is only slightly slow. Once the probe has found a read that waited,
+// it must check all reads.
 TEST_F(BlockProbe, KeepsLookingWhereOneReadWasKeptWaiting) {
   int found = 0;
   for (int i = 0; i < 320; ++i) {
@@ -84,7 +84,7 @@ TEST_F(BlockProbe, KeepsLookingWhereOneReadWasKeptWaiting) {
   EXPECT_GE(found, 320 - 32);
 }
 
-// The probe distinguishes sleeping from working, with the real clock and the real kernel.
+// With the real clock and the real kernel, the probe must distinguish sleep from work.
 TEST(BlockProbeForReal, TellsSleepFromWork) {
   block_probe probe(&usage_of_this_thread);
   probe.waited(0);
@@ -92,8 +92,8 @@ TEST(BlockProbeForReal, TellsSleepFromWork) {
   std::int64_t worked = 0;
   for (int i = 0; i < 40; ++i) {
     const std::int64_t begin = now_ns();
-    // If other threads use the processor until the sleep has elapsed, the thread has not slept, so
-    // it sleeps again.
+    // If other threads use the processor for the whole time, this thread does not sleep at all. So
+    // repeat until it has slept.
     const std::int64_t switches = usage_of_this_thread().voluntary_switches;
     do {
       std::this_thread::sleep_for(std::chrono::microseconds(300));

@@ -23,8 +23,8 @@ TEST(Clock, GoesAsTheWallsDoes) {
   EXPECT_GE(end - begin, 199'000'000);
 }
 
-// One thread reads the time and another compares it with its own. The first time is never in the
-// future, except for the possible difference between the counters of the processors.
+// One thread reads the time, and another thread compares it with its own time. The first time must
+// never be in the future, except for a possible difference between the counters of two processors.
 TEST(Clock, IsOneForAllThreads) {
   std::atomic<std::int64_t> last = now_ns();
   std::atomic<std::int64_t> worst = 0;

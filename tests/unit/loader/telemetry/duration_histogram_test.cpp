@@ -21,7 +21,7 @@ TEST(DurationBuckets, AreInOrderWithoutGaps) {
     ASSERT_GE(last, next) << bucket;
     EXPECT_EQ(duration_buckets::of(next), bucket);
     EXPECT_EQ(duration_buckets::of(last), bucket);
-    // A bucket is no wider than a sixteenth of its values.
+    // The width of a bucket is at most a sixteenth of the values in it.
     EXPECT_LE((last - next + 1) * 16, std::max<std::int64_t>(next, 16)) << bucket;
     next = last + 1;
   }
@@ -46,7 +46,7 @@ TEST(DurationHistogram, KnowsTheLargestAndTheSum) {
   for (const std::int64_t ns : {3'000, -5, 17, 123'456'789}) histogram.add(ns);
   const duration_counts counts = histogram.counts();
   EXPECT_EQ(counts.count, 4);
-  EXPECT_EQ(counts.total_ns, 123'459'806);  // negative durations count as zero
+  EXPECT_EQ(counts.total_ns, 123'459'806);  // a negative duration counts as zero
   EXPECT_EQ(counts.max_ns, 123'456'789);
   EXPECT_EQ(counts.quantile_ns(1), 123'456'789);
   EXPECT_EQ(counts.quantile_ns(0), 0);
@@ -58,7 +58,8 @@ TEST(DurationHistogram, NamesTheLargestBeyondItsRange) {
   EXPECT_EQ(histogram.counts().quantile_ns(0.5), std::int64_t{1} << 50);
 }
 
-// Quantiles are exact to a sixteenth. Compares with quantiles of the sorted durations.
+// Quantiles must be exact to a sixteenth. The test compares them with the quantiles of the sorted
+// durations.
 TEST(DurationHistogram, HasQuantilesToASixteenth) {
   std::mt19937_64 random(test::seed(1));
   for (int round = 0; round < 50; ++round) {

@@ -23,7 +23,7 @@ TEST(Mixture, ComparesWhatCameWithTheWeights) {
   EXPECT_DOUBLE_EQ(shares[1].target_samples, 25);
 }
 
-// New weights apply only to batches that are served later.
+// New weights must apply only to batches that are served after the change.
 TEST(Mixture, FollowsAChangeOfWeights) {
   mixture m({{"web", 1}, {"code", 1}, {"new", 0}});
   m.served(0, 50);

@@ -31,7 +31,7 @@ using testing::HasSubstr;
 
 const std::string odd_name = "a \"quoted\\ name\",\nin \xc3\xa9 two lines";
 
-/// Simulates a run in which no reported value is zero.
+/// Simulates a run that makes all reported values nonzero.
 void fill(telemetry& t) {
   test::simulate_pipeline(t, 200, 4, 1, true, [](std::int64_t m) {
     return test::simulated_times{2 * microsecond, m % 10 == 9 ? 3'000 * microsecond : 0,
@@ -96,14 +96,15 @@ TEST(ReportJson, HoldsEveryFigure) {
   EXPECT_DOUBLE_EQ(json.at_pointer("/mixture/1/target_samples").get_double(), 200);
 }
 
-/// Parses the Prometheus text format, version 0.0.4, as strictly as Prometheus does.
+/// The parsed contents of a text in the Prometheus text format, version 0.0.4.
 struct exposition {
   std::map<std::string, std::string> types;
-  std::map<std::string, double> samples;                      ///< by name and labels as written
-  std::map<std::string, std::vector<std::string>> labels_of;  ///< in order, by family
+  std::map<std::string, double> samples;  ///< by name and labels, as in the text
+  std::map<std::string, std::vector<std::string>> labels_of;  ///< by family; in order
 };
 
-/// @throws std::runtime_error  if the text does not follow the format
+/// Parses the text as strictly as Prometheus does.
+/// @throws std::runtime_error  the text does not follow the format
 exposition parse_exposition(const std::string& text) {
   static const std::regex comment("# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)");
   static const std::regex sample(
@@ -193,12 +194,12 @@ TEST(ReportPrometheus, HasBucketsThatGrow) {
   EXPECT_EQ(found.samples.at("millrace_loader_wait_seconds_count{rank=\"5\"}"), 199);
   EXPECT_NEAR(found.samples.at("millrace_loader_wait_seconds_sum{rank=\"5\"}"),
               static_cast<double>(report.waits.total_ns) * 1e-9, 1e-12);
-  // Most waits take no time, so they are in the first bucket.
+  // Most waits take no time, so they are counted in the first bucket.
   EXPECT_GT(found.samples.at("millrace_loader_wait_seconds_bucket{rank=\"5\",le=\"1.024e-06\"}"),
             100);
 }
 
-// Checks that the parser above refuses invalid text.
+// Checks that the parser above refuses invalid texts.
 TEST(ReportPrometheus, IsReadByAParserThatRefuses) {
   for (const char* bad :
        {"a 1", "# TYPE a counter\na{} 1\n", "# HELP a b\n# TYPE a counter\na{x=1} 1\n",

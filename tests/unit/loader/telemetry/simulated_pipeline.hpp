@@ -19,18 +19,19 @@ struct simulated_times {
   std::int64_t storage = 0;
   std::int64_t gather = 0;
   std::int64_t copy = 0;
-  std::int64_t compute = 0;  ///< by the caller, per batch
+  std::int64_t compute = 0;  ///< duration of the caller's work on the batch
 };
 
 /// Simulates a loader and its caller, with a simulated clock. A producer makes micro-batches one at
-/// a time in `slots` slots. A caller works on one batch after another and keeps their slots. Once
-/// it holds `held` batches, it releases all of them. Reports everything to `t`, in order of time.
+/// a time in `slots` slots. The caller works on one batch after another and keeps the slots of
+/// these batches. When it holds `held` batches, it releases all of them. Everything is reported to
+/// `t`, in order of time.
 ///
 /// @param copies_apart  true if a separate engine makes copies while the producer continues
 inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::int64_t slots,
                               std::int64_t held, bool copies_apart,
                               const std::function<simulated_times(std::int64_t)>& times_of) {
-  std::deque<std::int64_t> freed(static_cast<std::size_t>(slots), 0);  // when each slot is freed
+  std::deque<std::int64_t> freed(static_cast<std::size_t>(slots), 0);  // when each slot is free
   std::vector<std::int64_t> ready_at;
   std::int64_t producer = 0;
   std::int64_t engine = 0;
@@ -38,8 +39,8 @@ inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::i
   std::int64_t holds = 0;
   std::int64_t made = 0;
 
-  // The producer runs while slots are free. Only the caller frees slots, so everything that the
-  // producer reports comes before the caller's next report.
+  // The producer runs while slots are free. Only the caller frees slots, so the producer makes all
+  // its reports before the caller's next report.
   const auto produce = [&] {
     while (made < batches && !freed.empty()) {
       const simulated_times times = times_of(made);
@@ -68,7 +69,7 @@ inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::i
     }
   };
 
-  // The caller asks for the first batch when the ring is full, as after any longer start-up.
+  // The caller requests the first batch when the ring is full, as it is after any longer start.
   produce();
   caller = ready_at.back();
   for (std::int64_t m = 0; m < batches; ++m) {

@@ -48,8 +48,8 @@ TEST(Telemetry, KnowsNothingAtFirst) {
   EXPECT_EQ(stalls_of(report), 0);
 }
 
-// Waits and the time between them are counted. The test reports three waits with known durations.
-// The first wait is counted separately.
+// The meter must count the waits and the time between them. The test reports three waits of known
+// durations. The first wait is counted separately.
 TEST(Telemetry, CountsWaitsAndTheTimeBetween) {
   telemetry t({.rank = 3, .slots = 2});
   t.wait(0, 1'000, 5'000, 0);
@@ -88,8 +88,8 @@ TEST(Telemetry, CountsStagesAndBytes) {
   EXPECT_EQ(report.bytes, 65'540);
 }
 
-// Several threads make batches at the same time, each with its own counters. The report adds them
-// up.
+// Several threads make batches at the same time, and each thread has its own counters. The report
+// must contain their sums.
 TEST(Telemetry, AddsUpWhatProducersTell) {
   telemetry t({.slots = 8, .producers = 3, .trace_events = 1 << 14});
   {
@@ -138,7 +138,7 @@ TEST(Telemetry, TracesWhatItIsTold) {
   EXPECT_EQ(events[0].kind, trace_kind::slot_wait);
   EXPECT_EQ(events[1].kind, trace_kind::gather);
   EXPECT_EQ(events[2].kind, trace_kind::wait);
-  EXPECT_EQ(events[2].detail, 0);  // the first wait is not a stall
+  EXPECT_EQ(events[2].detail, 0);  // the first wait does not count as a stall
   EXPECT_EQ(events[3].kind, trace_kind::ready);
   EXPECT_EQ(events[6].kind, trace_kind::wait);
   EXPECT_EQ(events[6].detail, static_cast<int>(stall_cause::copy) + 1);
@@ -146,9 +146,9 @@ TEST(Telemetry, TracesWhatItIsTold) {
   EXPECT_EQ(events[6].end_ns, 91);
 }
 
-// Injects one cause at a time into a loader that would not stall otherwise: a batch is made in
-// about 60 us, and the caller works for 200 to 2,000 us per batch. The delay is injected either for
-// every batch or rarely, but then it is long.
+// Injects one cause at a time into a loader that does not stall otherwise: a batch is made in about
+// 60 us, and the caller works for 200 to 2,000 us per batch. A delay is either short and injected
+// for every batch, or long and injected rarely.
 struct injection {
   stall_cause cause;
   bool always;
@@ -177,7 +177,7 @@ TEST_P(StallCause, IsNamed) {
       simulated_times& each = times[static_cast<std::size_t>(m)];
       each = {between(1, 5) * us, random() % 4 == 0 ? between(1, 20) * us : 0, between(10, 30) * us,
               between(5, 15) * us, compute};
-      // The caller works on all batches that it holds at once and requests none meanwhile.
+      // The caller works on all the batches that it holds at once. Meanwhile, it requests no batch.
       if (hold) each.compute = m % held == held - 1 ? held * compute : 0;
       if ((m + 1) % every != 0) continue;
       if (cause == stall_cause::storage) each.storage += late;
@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
       return title(each.param.cause) + (each.param.always ? "Always" : "NowAndThen");
     });
 
-// If nothing is injected, no stall is reported.
+// If no cause is injected, no stall may be reported.
 TEST(Telemetry, NamesNothingWhereNothingStalls) {
   telemetry t({.slots = 4});
   simulate_pipeline(t, 1000, 4, 1, false, [](std::int64_t) {
@@ -223,7 +223,7 @@ TEST(Telemetry, NamesNothingWhereNothingStalls) {
   EXPECT_EQ(t.report().data_wait_share(), 0);
 }
 
-// The same test with real threads, a ring, the real clock and the kernel's counters.
+// The tests below use real threads, a ring, the real clock and the kernel's counters.
 struct slot {
   std::int64_t micro_batch = 0;
 };
@@ -239,25 +239,26 @@ class RealStallCause : public testing::TestWithParam<stall_cause> {
   static constexpr std::int64_t batches = 120;
   static constexpr std::int64_t slots = 4;
 
-  /// Serves all batches with one slow side. The stalls do not depend on the speed of the threads,
-  /// because each side waits until the other has reached a known point. A thread may still lose the
-  /// processor for milliseconds during a part that is not slow, which changes the cause of a stall.
+  /// Serves all batches while one side is slow. Each side waits until the other has reached a known
+  /// point, so the stalls do not depend on the speed of the threads. However, a thread may lose the
+  /// processor for milliseconds in a part that is not meant to be slow. That changes the cause of a
+  /// stall.
   static telemetry_report serve(stall_cause cause);
 };
 
 telemetry_report RealStallCause::serve(stall_cause cause) {
   using namespace std::chrono_literals;
   const bool held_by_consumer = cause == stall_cause::consumer;
-  // The consumer takes three slots and releases them together, so the second batch after that waits
-  // for a slot.
+  // The consumer takes three slots and releases them together. So the second batch after that must
+  // wait for a slot.
   const auto waits_for_slot = [](std::int64_t m) { return m >= slots && m % (slots - 1) == 1; };
   telemetry t({.slots = slots, .trace_events = 256});
   slot_ring<slot> ring(slots, [](std::size_t) { return slot{}; });
-  std::atomic<std::int64_t> claimed = -1;  // the producer wants a slot for this batch
+  std::atomic<std::int64_t> claimed = -1;  // index of the batch for which the producer wants a slot
   std::atomic<std::int64_t> published = 0;
-  std::atomic<std::int64_t> asked_for = -1;  // the consumer waits for this batch
+  std::atomic<std::int64_t> asked_for = -1;  // index of the batch for which the consumer waits
   std::atomic<bool> done = false;
-  // This spins, because sleeping would look like waiting for storage.
+  // Spin, because sleeping would look like waiting for storage.
   const auto reach = [](const std::atomic<std::int64_t>& counter, std::int64_t value) {
     while (counter.load() < value) {
     }
@@ -288,7 +289,7 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
     }
     ring.finish(batches, nullptr);
   });
-  // Another thread requests reports all the time, as a metrics endpoint may do.
+  // Another thread requests reports continuously, as a metrics endpoint may do.
   std::jthread watcher([&] {
     while (!done.load()) {
       EXPECT_LE(t.report().batches, batches);
@@ -317,9 +318,9 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
   return t.report();
 }
 
-// The injected cause is reported. A busy machine may take the processor away at the wrong time, so
-// one success is enough. Under a sanitizer the parts that are not slow take long too; there the
-// threads run once, and the sanitizer judges.
+// The injected cause must be reported. A busy machine may take the processor away at the wrong
+// time, so one successful attempt is enough. Under a sanitizer, all parts are slow. There, the
+// threads run only once, so that the sanitizer can find faults.
 TEST_P(RealStallCause, IsNamed) {
   const stall_cause cause = GetParam();
   const std::int64_t least = cause == stall_cause::consumer ? 30 : 100;

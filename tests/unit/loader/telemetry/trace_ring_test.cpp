@@ -36,8 +36,8 @@ TEST(TraceRing, KeepsTheLastOnesInOrder) {
   }
 }
 
-// Two threads record and one reads, which must see only whole events. All numbers of an event are
-// equal, so a mix of two events would be noticed.
+// Two threads record events and one thread reads them. The reader must see only whole events. All
+// numbers of an event are equal, so a mix of two events would be noticed.
 TEST(TraceRing, ShowsWholeEventsAtAnySpeed) {
   trace_ring ring(16);
   std::atomic<std::int64_t> seen = 0;

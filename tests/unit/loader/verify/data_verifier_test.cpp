@@ -40,7 +40,7 @@ verify_options background() {
   return {.mode = verify_mode::background, .scrub_bytes_per_second = std::uint64_t{1} << 40};
 }
 
-/// A dataset of `blocks` and a half blocks, and reads of its samples.
+/// A dataset of `blocks` + 1/2 blocks, from which samples are read.
 class sample_source {
  public:
   explicit sample_source(std::size_t blocks = 4)
@@ -49,7 +49,7 @@ class sample_source {
   test::summed_dataset<ids>& data() { return data_; }
   std::vector<verified_file> files() const { return {data_.file()}; }
 
-  /// Serves bytes [offset, offset + size) as a sample.
+  /// Reads `size` bytes at `offset` and passes them to the verifier as a sample.
   void serve(data_verifier& verifier, std::uint64_t offset, std::uint64_t size,
              std::int64_t sample) {
     std::vector<std::byte> bytes(size);
@@ -76,7 +76,7 @@ class sample_source {
   test::summed_dataset<ids> data_;
 };
 
-/// Waits until `so` returns true, for at most ten seconds. Returns whether it did.
+/// Waits until `so` returns true, but at most ten seconds. Returns whether `so` returned true.
 bool comes(const std::function<bool()>& so) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!so()) {
@@ -86,7 +86,7 @@ bool comes(const std::function<bool()>& so) {
   return true;
 }
 
-/// Returns `so()` after 100 ms. For conditions that must not become true.
+/// Waits for 100 ms, then returns `so()`. For conditions that must not become true.
 bool comes_soon(const std::function<bool()>& so) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return so();
@@ -97,8 +97,8 @@ TEST(DataVerifier, ChecksEachBlockOnce) {
   data_verifier verifier(source.files(), first_touch());
   for (int round = 0; round < 3; ++round) {
     source.serve(verifier, 10, 8194, 0);
-    source.serve(verifier, mib - 100, 8194, 1);   // blocks 0 and 1
-    source.serve(verifier, 4 * mib + 8, 100, 2);  // the last block, which is short
+    source.serve(verifier, mib - 100, 8194, 1);   // needs blocks 0 and 1
+    source.serve(verifier, 4 * mib + 8, 100, 2);  // needs the last block, which is short
     EXPECT_EQ(verifier.report().touched, 3);
   }
   source.serve(verifier, 100, 3 * mib, 3);
@@ -122,7 +122,8 @@ TEST(DataVerifier, FindsABitThatIsTurnedRound) {
                               "written: its checksum is "));
   EXPECT_THAT(what, HasSubstr("; sample 1234 needs it: restore a good copy of the file"));
   EXPECT_EQ(source.at_byte, 2 * mib);
-  // The error is repeated without reading the block again. Samples of other blocks are served.
+  // The error must be repeated without reading the block again. Samples of other blocks must still
+  // be served.
   EXPECT_THAT(source.refusal(verifier, 3 * mib - 8, 16, 1235), HasSubstr("sample 1235 needs it"));
   source.serve(verifier, 3 * mib, 8194, 1236);
   const verify_report report = verifier.report();
@@ -177,7 +178,7 @@ TEST(DataVerifier, LooksAheadWithoutAWord) {
   EXPECT_THAT(source.refusal(verifier, 16, 2, 3), HasSubstr("sample 3 needs it"));
 }
 
-// Verifying a window of 8 KiB must not read a whole block of 1 MiB from disk.
+// To verify a window of 8 KiB, the verifier must not read a whole block of 1 MiB from disk.
 TEST(DataVerifier, LeavesABlockThatIsNotInMemory) {
   sample_source source;
   test::flip_bit(source.data().bin(), 0);
@@ -189,15 +190,15 @@ TEST(DataVerifier, LeavesABlockThatIsNotInMemory) {
   source.serve(verifier, 16, 8194, 1);
   EXPECT_EQ(verifier.report().touched, 0);
   EXPECT_EQ(verifier.report().left, 1);
-  // Without a scrubber, the bad block is found only when it is in memory. By then, it has been
-  // served.
+  // Without a scrubber, the bad block is found only when it is in memory. By then, a sample has
+  // been served from it.
   here = true;
   EXPECT_THAT(source.refusal(verifier, 16, 8194, 2), HasSubstr("served"));
   EXPECT_EQ(verifier.report().touched, 1);
 }
 
 TEST(DataVerifier, AsksTheKernelWhatIsInMemory) {
-  sample_source source;  // just written, so it is in memory
+  sample_source source;  // the file was just written, so it is in memory
   verify_options options = first_touch();
   options.in_memory = {};
   data_verifier verifier(source.files(), options);
@@ -212,12 +213,13 @@ TEST(Scrubber, FindsWhatNobodyNeeds) {
   data_verifier verifier(source.files(), background());
   ASSERT_TRUE(comes([&] { return verifier.report().scrubbed_all; }));
   const verify_report report = verifier.report();
-  EXPECT_EQ(report.scrubbed, 6);  // five of the `.bin`, one of the `.idx`
+  EXPECT_EQ(report.scrubbed, 6);  // five blocks of the `.bin`, one of the `.idx`
   ASSERT_EQ(report.found, 1);
   EXPECT_EQ(report.findings[0].block, 3);
   EXPECT_TRUE(report.findings[0].by_scrubber);
   EXPECT_FALSE(report.findings[0].served);
-  // Samples that do not need the block are served. The run ends at the first sample that does.
+  // Samples that do not need the bad block must be served. The run must end at the first sample
+  // that needs it.
   source.serve(verifier, 0, 3 * mib, 0);
   EXPECT_THAT(source.refusal(verifier, 3 * mib, 2, 1), HasSubstr("sample 1 needs it"));
 }
@@ -233,18 +235,19 @@ TEST(Scrubber, FindsAFaultOfTheIndex) {
   EXPECT_EQ(report.findings[0].path.extension(), ".idx");
 }
 
-// A bad block was served before it was checked. The run ends as soon as this is detected.
+// A bad block was served before it was checked. The run must end as soon as the fault is detected.
 TEST(Scrubber, EndsTheRunThatWasServedABadBlock) {
   sample_source source;
   test::flip_bit(source.data().bin(), 2 * mib);
   verify_options options = first_touch();
   options.in_memory = never;
-  options.scrub_bytes_per_second = mib;  // 1 block/s, so that it is served first
+  // One block per second, so that the bad block is served before it is scrubbed.
+  options.scrub_bytes_per_second = mib;
   data_verifier verifier(source.files(), options);
   source.serve(verifier, 2 * mib, 8194, 41);
   EXPECT_EQ(verifier.report().left, 1);
   ASSERT_TRUE(comes([&] { return verifier.report().bad == 1; }));
-  // The served block is checked before the blocks that were not served.
+  // The block that was served must be checked before blocks that were not served.
   EXPECT_LE(verifier.report().scrubbed, 3);
   const std::string what = source.refusal(verifier, 0, 2, 99);
   EXPECT_THAT(what, HasSubstr("block 2, the bytes"));
@@ -256,7 +259,7 @@ TEST(Scrubber, ChecksWhatWasLeftAfterItHasBeenThroughEverything) {
   verify_options options = background();
   options.mode = verify_mode::first_touch;
   options.in_memory = never;
-  options.scrub_part = 1;  // of two: another process scrubs the other half
+  options.scrub_part = 1;  // part 1 of 2; another process scrubs part 0
   options.scrub_parts = 2;
   data_verifier verifier(source.files(), options);
   ASSERT_TRUE(comes([&] { return verifier.report().scrubbed_all; }));
@@ -301,7 +304,7 @@ TEST(Scrubber, IsOneForAllAndEndsWithThem) {
 TEST(Scrubber, StopsInTheMiddle) {
   sample_source source;
   verify_options options = background();
-  options.scrub_bytes_per_second = 1;  // a block in twelve days
+  options.scrub_bytes_per_second = 1;  // one block in twelve days
   const auto begin = std::chrono::steady_clock::now();
   {
     data_verifier verifier(source.files(), options);
@@ -314,7 +317,7 @@ TEST(Scrubber, SaysWhatItCannotRead) {
   sample_source source;
   std::filesystem::resize_file(source.data().bin(), 3 * mib);
   data_verifier verifier(source.files(), background());
-  // The block is skipped and not counted as checked.
+  // The unreadable block must be skipped and must not count as checked.
   ASSERT_TRUE(comes([&] { return verifier.report().found > 0; }));
   EXPECT_FALSE(comes_soon([&] { return verifier.report().scrubbed_all; }));
   const verify_report report = verifier.report();
@@ -323,8 +326,8 @@ TEST(Scrubber, SaysWhatItCannotRead) {
   EXPECT_THAT(report.findings[0].what, HasSubstr("it ends there, but should have"));
 }
 
-// A file with the suffix .sum may have any size. To find out that it is too long, it must not be
-// read into memory.
+// A .sum file may have any size. The verifier must find out that the file is too long without
+// reading it into memory.
 TEST(Scrubber, SaysThatASumIsFarTooLong) {
   sample_source source(1);
   const auto sum = test::suffixed(source.data().prefix(), ".sum");
@@ -339,13 +342,13 @@ TEST(Scrubber, SaysThatASumIsFarTooLong) {
 }
 
 // An unchecked block was served and then dropped from the list of such blocks. This process must
-// check the block even if another process scrubs that part, because the other process does not know
+// check the block, even if it belongs to the part of another process. That process does not know
 // that the block was served.
 TEST(Scrubber, ChecksWhatWasServedWhosePartSoEverItIs) {
   sample_source source;
   verify_options options = background();
   options.scrub_parts = 1000;
-  options.scrub_part = 999;  // these files have no blocks in this part
+  options.scrub_part = 999;  // no block of these files is in this part
   const auto core =
       std::make_shared<detail::verify_core>(source.files(), options, open_files::of_process());
   block_states& states = (*core)[0].bin.states();
@@ -374,7 +377,7 @@ TEST(DataVerifier, RefusesASumThatIsNone) {
   data_verifier verifier(source.files(), first_touch());
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0),
               HasSubstr(sum.string() + ": the root does not match the checksums"));
-  // The second attempt is refused too.
+  // The second attempt must also be refused.
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0), HasSubstr("the root does not match"));
 
   test::write_text(sum, "MILLSUM");
@@ -418,7 +421,7 @@ TEST(DataVerifier, SaysThatThereIsNoSum) {
 
 TEST(DataVerifier, FindsATokenThatIsNoId) {
   sample_source source;
-  std::uint64_t place = mib / 2 + 1000;  // in the second block
+  std::uint64_t place = mib / 2 + 1000;  // index of a token in the second block
   while (source.data().tokens()[place] != largest) ++place;
   for (const bool with_sum : {true, false}) {
     if (!with_sum) std::filesystem::remove(test::suffixed(source.data().prefix(), ".sum"));
@@ -426,7 +429,7 @@ TEST(DataVerifier, FindsATokenThatIsNoId) {
     options.vocab_size = largest + 1;
     data_verifier enough(source.files(), options);
     source.serve(enough, 0, 4 * mib, 0);
-    EXPECT_EQ(enough.report().touched, 4);  // once per block, for both checks
+    EXPECT_EQ(enough.report().touched, 4);  // each block once, for both checks
 
     options.vocab_size = largest;
     data_verifier verifier(source.files(), options);
@@ -435,14 +438,14 @@ TEST(DataVerifier, FindsATokenThatIsNoId) {
                                  "5 needs it: tokenize with the same vocabulary";
     EXPECT_THAT(source.refusal(verifier, 2 * place - 2, 4, 5), HasSubstr(expected));
     EXPECT_EQ(source.at_byte, 2 * place);
-    // A sample of the same block without the bad token is served.
+    // A sample of the same block that does not have the bad token must be served.
     source.serve(verifier, 2 * place + 2, 2, 6);
     EXPECT_EQ(verifier.report().findings.at(0).kind, finding_kind::token);
   }
 }
 
-// Even if its block is not checked, a token id outside the vocabulary ends the run before a device
-// sees it.
+// A token id outside the vocabulary must end the run before a device gets it, even if the block is
+// not checked.
 TEST(DataVerifier, LooksAtTokensOfBlocksThatNobodyHasChecked) {
   sample_source source(1);
   std::uint64_t place = 0;
@@ -490,8 +493,8 @@ TEST(DataVerifier, RefusesOptionsOutOfRange) {
   EXPECT_THROW((void)parse_verify_mode("on"), config_error);
 }
 
-// If another process replaced or truncated the file, the error is the reader's, not a checksum
-// mismatch.
+// If another process replaced or truncated the file, the error must be that of a reader, not a
+// checksum mismatch.
 TEST(DataVerifier, MeetsAFileThatWasCutOff) {
   sample_source source;
   data_verifier verifier(source.files(), first_touch());
@@ -499,13 +502,13 @@ TEST(DataVerifier, MeetsAFileThatWasCutOff) {
   std::filesystem::resize_file(source.data().bin(), 2 * mib);
   std::vector<std::byte> bytes(8);
   const read_request request{{0, 3 * mib, 8}, bytes.data()};
-  for (int i = 0; i < 2; ++i) {  // and the second call does not deadlock
+  for (int i = 0; i < 2; ++i) {  // twice, to test that the second call does not deadlock
     EXPECT_THROW(verifier.check({&request, 1}, 1), io_error);
   }
 }
 
-// If a reader has mapped the file, bytes are checked in that map. A lost page does not kill the
-// process.
+// If a reader has mapped the file, the verifier must check the bytes in that map. A lost page must
+// not kill the process.
 TEST(DataVerifier, ReadsTheMapOfAReader) {
   sample_source source;
   const auto table = open_files::of_process();
@@ -518,7 +521,7 @@ TEST(DataVerifier, ReadsTheMapOfAReader) {
   source.serve(verifier, 4 * mib, mib / 2, 1);
   EXPECT_THAT(source.refusal(verifier, 2 * mib, 2, 2), HasSubstr("block 2, the bytes"));
   EXPECT_EQ(verifier.report().touched, 4);
-  EXPECT_EQ(table->usage().maps, 1);  // only the reader made one
+  EXPECT_EQ(table->usage().maps, 1);  // only the reader has made a map
 
   std::filesystem::resize_file(source.data().bin(), 3 * mib);
   std::vector<std::byte> bytes(8);
@@ -526,15 +529,14 @@ TEST(DataVerifier, ReadsTheMapOfAReader) {
   EXPECT_THROW(verifier.check({&request, 1}, 3), io_error);
 }
 
-// Several threads and the scrubber run together. Each block is checked once, by one of them.
+// Several threads and the scrubber run together. Exactly one of them must check each block.
 TEST(DataVerifier, IsForManyThreads) {
   for (int round = 0; round < 2; ++round) {
     sample_source source(16);
     test::flip_bit(source.data().bin(), 5 * mib + 5);
     verify_options options = first_touch();
     options.scrub_bytes_per_second = std::uint64_t{1} << 40;
-    // Blocks are reported as in memory only some of the time, so some blocks are left unchecked at
-    // first and are checked later.
+    // Some blocks are reported as not in memory when they are served, so they are checked later.
     std::atomic<unsigned> turn = 0;
     options.in_memory = [&](int, std::uint64_t, std::uint64_t) { return ++turn % 3 != 0; };
     data_verifier verifier(source.files(), options);
@@ -558,7 +560,7 @@ TEST(DataVerifier, IsForManyThreads) {
     }
     ASSERT_TRUE(comes([&] { return verifier.report().scrubbed_all; }));
     const verify_report report = verifier.report();
-    EXPECT_EQ(report.touched + report.scrubbed, 18);  // 17 of the .bin, one of the .idx
+    EXPECT_EQ(report.touched + report.scrubbed, 18);  // 17 blocks of the .bin, one of the .idx
     EXPECT_EQ(report.bad, 1);
     EXPECT_EQ(report.found, 1);
     std::vector<std::byte> bytes(8);

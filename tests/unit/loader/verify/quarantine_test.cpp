@@ -42,7 +42,8 @@ TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
   ASSERT_EQ(q.edits.size(), 1U);
   const dataset::edit& edit = q.edits[0];
   EXPECT_EQ(dataset::name_of(edit), "block_documents");
-  // Each document has 1000 tokens. The first and the last one are only partly in the block.
+  // Each document has 1000 tokens. The bad block contains only parts of the first and the last of
+  // these documents.
   EXPECT_EQ(edit.first, static_cast<std::int64_t>(2 * block_tokens / 1000));
   EXPECT_EQ(edit.last, static_cast<std::int64_t>((3 * block_tokens - 1) / 1000 + 1));
   EXPECT_EQ(edit.since, 512);
@@ -53,7 +54,7 @@ TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
 }
 
 TEST(Quarantine, NamesEachDocumentOnce) {
-  // Two bad blocks share a document at their border, and a third bad block is elsewhere.
+  // Blocks 0 and 1 are bad and share a document. Block 4 is bad, too.
   const test::summed_dataset<ids> data(6 * block_tokens, 31999, 1000);
   for (const std::uint64_t block : {0U, 1U, 4U}) test::flip_bit(data.bin(), block * block_mib);
   const quarantine q = quarantine_of(findings_of(data), 0);
@@ -90,7 +91,7 @@ TEST(Quarantine, IsReadAsItWasWritten) {
   const test::temp_folder folder;
   write_quarantine(folder / "quarantine.json", q.edits);
   EXPECT_EQ(read_quarantine(folder / "quarantine.json"), q.edits);
-  // The file can also be parsed as a state.
+  // The quarantine file can also be parsed as a state.
   EXPECT_EQ(dataset::parse_state(test::read_text(folder / "quarantine.json")).edits, q.edits);
   EXPECT_THAT(test::read_text(folder / "quarantine.json"),
               HasSubstr("{\"millrace_state\": 1, \"edits\": [{\"block_documents\": [0, "));

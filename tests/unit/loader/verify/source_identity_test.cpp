@@ -26,7 +26,7 @@ std::string meta(const std::string& fingerprint, int vocab_size, const std::stri
 
 class SourceIdentity : public testing::Test {
  protected:
-  /// Writes a new dataset, with or without sidecars, and returns its prefix.
+  /// Writes a new dataset, with or without sidecars. Returns its prefix.
   std::string add(const std::string& fingerprint, int vocab_size, bool with_sum = true) {
     const auto prefix = folder_ / ("data" + std::to_string(count_++));
     test::write_dataset<std::uint16_t>(prefix, {{{1, 2, static_cast<std::uint16_t>(count_)}}});
@@ -59,7 +59,7 @@ TEST_F(SourceIdentity, IsWhatTheSidecarsSay) {
   EXPECT_EQ(none.vocab_size, 0);
 }
 
-// Reads a .meta that preprocess_data itself wrote.
+// Reads a .meta that preprocess_data has written.
 TEST_F(SourceIdentity, ReadsTheMetaOfTheProgram) {
   const auto prefix = folder_ / "lines";
   std::filesystem::copy_file(test::golden("sidecars/preprocess_lines.meta"),
@@ -79,7 +79,7 @@ TEST_F(SourceIdentity, GoesIntoTheState) {
   EXPECT_NE(state.data[0].root, state.data[2].root);
   EXPECT_EQ(run.without_sum, 1);
   EXPECT_EQ(run.without_meta, 1);
-  EXPECT_EQ(run.vocab_size, 0);  // unknown for the second
+  EXPECT_EQ(run.vocab_size, 0);  // the vocabulary size of the second source is unknown
 
   dataset::run_state known = run_of({add("abc", 100), add("abc", 100)});
   EXPECT_EQ(identify_sources(known).vocab_size, 100);
@@ -101,7 +101,7 @@ TEST_F(SourceIdentity, RefusesTwoTokenizers) {
   EXPECT_EQ(run.vocab_size, 200);
 }
 
-// A state with the roots of its data refuses a dataset with other bytes.
+// A state that has the root checksums of its data must refuse a dataset with other bytes.
 TEST_F(SourceIdentity, HoldsARunToItsBytes) {
   const std::string prefix = add("abc", 100);
   dataset::run_state saved = run_of({prefix});

@@ -16,11 +16,11 @@
 namespace millrace::loader {
 namespace {
 
-/// The simplest implementation, for comparison.
+/// The simplest implementation, as the reference.
 template <class T>
 std::size_t naive(const std::vector<T>& tokens, std::int64_t vocab_size) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const auto id = static_cast<std::int64_t>(tokens[i]);  // int64 holds ids of every type
+    const auto id = static_cast<std::int64_t>(tokens[i]);  // int64 can hold ids of every type
     if (id < 0 || id >= vocab_size) return i;
   }
   return tokens.size();
@@ -56,11 +56,12 @@ TYPED_TEST(TokenRange, IsThatOfTheNaiveModel) {
     std::vector<T> tokens(random() % 10000);
     for (T& token : tokens) token = static_cast<T>(random() % limit);
     if (round % 3 != 0 && !tokens.empty()) {
-      // Adds one or two random values, which may be negative.
+      // Replaces one or two tokens by random values, which may be negative.
       for (int i = 0; i <= round % 2; ++i)
         tokens[random() % tokens.size()] = static_cast<T>(random());
     }
-    // Tokens start at an odd address, as they may in a slot that was laid out for another width.
+    // The tokens start at an odd address. This can also happen in a slot whose layout is for
+    // another token width.
     std::vector<std::byte> bytes(tokens.size() * sizeof(T) + 1);
     if (!tokens.empty()) std::memcpy(bytes.data() + 1, tokens.data(), tokens.size() * sizeof(T));
     const auto view = std::span<const std::byte>(bytes).subspan(1);
