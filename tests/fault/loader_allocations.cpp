@@ -633,7 +633,8 @@ void expect_known(const char* flag, const std::set<std::string>& asked,
 // Returns the requested readers that exist on this machine. Prints the names of the missing
 // readers.
 std::vector<test::reader_kind> readers_of(const arguments& args) {
-  std::set<std::string> absent = {"io_uring", "io_uring_small"};  // missing without liburing
+  std::set<std::string> absent = {"io_uring",
+                                  "io_uring_small"};  // absent from builds without liburing
   std::set<std::string> known = absent;
   std::vector<test::reader_kind> kinds;
   for (const auto& kind : test::reader_kinds()) {

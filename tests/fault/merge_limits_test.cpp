@@ -45,8 +45,7 @@ TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
   }
 }
 
-// The part files of a real merge are so many that one open descriptor per part would exceed the
-// limit.
+// A real merge has so many parts that one open descriptor per part would exceed the limit.
 TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";

@@ -99,15 +99,15 @@ def printed(result, folder):
 
 
 def contents(folder):
-    """Returns the files of a folder. Where their contents have the name of the folder, a placeholder
-    replaces the name. All these names have the same length."""
+    """Returns the files of a folder, with a placeholder for the folder's name in their contents. All
+    folders have names of the same length."""
     return {name: data.replace(os.fsencode(folder), b"FOLDER")
             for name, data in attack.contents(folder).items()}
 
 
 class Rule:
-    """Describes which results may differ from those on undamaged files. `words` says it in words.
-    `problem` is a function that takes a Damage and returns what is wrong, or None."""
+    """Describes which results may differ from those on undamaged files. `words` is the text that --rules
+    prints. `problem` is a function that takes a Damage and returns what is wrong, or None."""
 
     def __init__(self, words, problem):
         self.words, self.problem = words, problem
@@ -275,8 +275,8 @@ def targets_in(root, programs):
             *[folder / flag[1:] if flag.startswith("/") else flag for flag in flags])
 
     def other_tokenizer(damage):
-        """Allows other ids, but only in a complete dataset of the same documents whose tokenizer
-        fingerprint also differs."""
+        """Allows a result with other ids only if the dataset is complete, has the same documents, and has
+        another tokenizer fingerprint."""
         meta, undamaged = (json.loads(files[f"{prefix}.meta"])
                            for files in (damage.found, damage.wanted))
         if meta["tokenizer"]["fingerprint"] == undamaged["tokenizer"]["fingerprint"]:

@@ -4,9 +4,9 @@
 
 usage: python_faulthandler.py --module LOST_PAGES_MODULE
 
-LOST_PAGES_MODULE is tests/support/lost_pages_module.cpp as a shared object. A faulthandler that is
-enabled after millrace installed its handlers restores these at the first SIGBUS, and raises the signal
-again.
+LOST_PAGES_MODULE is tests/support/lost_pages_module.cpp as a shared object. If faulthandler is enabled
+after millrace has installed its handlers, it restores these handlers at the first SIGBUS and raises the
+signal again.
 
 The script also checks that the module can be loaded although it has more thread-local variables than the
 CUDA runtime. With objdump, it checks that the handlers of millrace use no thread-local variables:

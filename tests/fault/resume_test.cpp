@@ -203,8 +203,8 @@ TEST_F(ResumeFault, ASignalKeepsWhatWasDone) {
   }
 }
 
-// nohup, and a shell script that runs a program in the background, start the program with some
-// signals ignored.
+// A program starts with some signals ignored if nohup runs it, or if a shell script runs it in the
+// background.
 TEST_F(ResumeFault, ASignalThatWasIgnoredAtTheStartStaysIgnored) {
   add_dirty_inputs(1500);
   const file_set wanted = undisturbed();

@@ -8,9 +8,9 @@
 
 namespace millrace::test {
 
-/// Megatron's attention mask: it defines, for each token of a sample, the tokens that it may attend
-/// to. The loader gives a trainer `cu_seqlens` or position ids instead of a mask. Tests compare
-/// both with this mask.
+/// Megatron's attention mask. For each token of a sample, it defines which tokens this token may
+/// attend to. The loader gives a trainer `cu_seqlens` or position ids instead of a mask. Tests
+/// compare both with this mask.
 class attention_mask {
  public:
   /// A causal mask: each token sees itself and all tokens before it.

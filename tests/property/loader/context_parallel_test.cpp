@@ -115,8 +115,8 @@ test::served_row whole_row(const context_case& c, const test::any_run& run, std:
   return row;
 }
 
-/// Returns where the pieces end that are cut for the ranks. In a packed row, each document is such
-/// a piece. Any other row is cut as a whole.
+/// Returns the ends of the pieces that are divided among the ranks. A packed row has one piece per
+/// document. Any other row is a single piece.
 std::vector<std::int64_t> cut_ends(const context_case& c, const test::served_row& row) {
   if (c.request.kind != test::run_kind::packed) return {c.request.seq_len};
   return {row.boundaries.begin() + 1, row.boundaries.end()};

@@ -75,8 +75,8 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
       EXPECT_EQ(e.code(), EIO);
     }
     // The seventh gather fails. With three threads, one thread can be ahead of the others. For
-    // example, the seventh gather can be that of batch 9, after batches 0, 3 and 6 of the same
-    // thread and three batches of the other threads.
+    // example, the seventh gather can be for batch 9, after gathers for batches 0, 3 and 6 on the
+    // same thread and for three batches on the other threads.
     EXPECT_GE(served, 6 - 2 * (threads - 1));
     EXPECT_LE(served, threads == 1 ? 6 : 9);
     EXPECT_FALSE(loader.next().has_value());

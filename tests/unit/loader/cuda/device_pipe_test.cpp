@@ -671,9 +671,9 @@ TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
           consumer.use(*batch, source.batches()[static_cast<std::size_t>(served++)], on);
         }
       });
-      // Every batch except the first makes at least one such call. The last batch makes its calls
-      // after it was served, and so does the end of the pipe. So at least four calls come before
-      // that.
+      // Every batch except the first makes at least one call of this kind. The calls of the last
+      // batch and of the pipe's end come after all batches were served. So at least four calls come
+      // before that.
       if (k <= 4 || said != "nothing was thrown") {
         EXPECT_THAT(said, HasSubstr(std::string(call) + ": fakeError (999)"));
       } else {

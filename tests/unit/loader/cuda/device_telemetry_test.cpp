@@ -62,7 +62,7 @@ telemetry_report report_of(const slow_device& slow) {
   options.reader = [&](const std::vector<data_file>& files) {
     return std::make_unique<test::faulty_reader>(
         std::make_unique<pread_reader>(files), [&](std::int64_t batch) {
-          // Before each fourth batch, the consumer holds all slots. Wait until it asks for the
+          // Before each fourth batch, the consumer holds all slots. Wait until it asks for this
           // batch. Spin, because sleeping would look like waiting for storage.
           const bool waits = slow.asked_first && batch >= 4 && batch % 4 == 0;
           while (waits && asked_for.load() < batch && serving.load()) std::this_thread::yield();

@@ -44,8 +44,8 @@ std::vector<test::random_batch> small_batches() {
   return result;
 }
 
-/// A consumer that submits one step per batch. Its steps last `lasts` each.
-/// @param every  the consumer waits for its stream after each `every` steps; 0: it never waits
+/// A consumer that submits one step per batch. Each step lasts `lasts`.
+/// @param every  number of steps after which the consumer waits for its stream; 0: it never waits
 struct trainer {
   fake_cuda* cuda;
   stream on;
@@ -64,8 +64,8 @@ struct trainer {
   }
 };
 
-/// Returns how long the stream idled between the first and the last counted step. Does not count
-/// the idle time that a trainer has even if its batches are already on the device.
+/// Returns how long the stream idled between the first and the last counted step. Subtracts the
+/// idle time that it would have if all batches were already on the device.
 virtual_time exposed(fake_cuda& cuda, const trainer& served) {
   const auto span = [&](stream on) {
     const std::vector<work_time> steps = cuda.times_of(on);

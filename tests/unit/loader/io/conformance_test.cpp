@@ -294,7 +294,7 @@ TEST_P(RangeReader, AReplacedFileIsNotOpenedForTheOldOne) {
   expect_bytes(*r, {{0, 0, 50'000}});
   test::write_bytes(folder_ / "new", std::vector<std::byte>(50'000, std::byte{1}));
   std::filesystem::rename(folder_ / "new", files_[0].path);
-  for (int round = 0; round < 60; ++round) {  // until the other files have evicted it
+  for (int round = 0; round < 60; ++round) {  // until the other files have evicted file 0
     for (std::int64_t i = 1; i <= 70; ++i) expect_bytes(*r, {{i, 0, 5000}});
   }
   const io_error e = error_of(*r, {0, 0, 1000});

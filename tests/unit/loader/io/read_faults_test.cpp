@@ -243,8 +243,8 @@ TEST_F(ReadFaults, WhicheverCallFailsIsSaidAndTheReaderGoesOn) {
   }
 }
 
-// If the process has many other open files, the readers must close those of their own files that
-// were not used for the longest time.
+// If the process has many other open files, the readers must close the least recently used of their
+// own files.
 TEST_F(ReadFaults, WithoutDescriptorsTheLeastUsedAreClosed) {
   pread_reader reader(files_, options_);
   EXPECT_TRUE(gathers_all(reader, 6));

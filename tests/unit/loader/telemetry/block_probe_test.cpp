@@ -92,8 +92,8 @@ TEST(BlockProbeForReal, TellsSleepFromWork) {
   std::int64_t worked = 0;
   for (int i = 0; i < 40; ++i) {
     const std::int64_t begin = now_ns();
-    // If other threads use the processor for the whole time, this thread does not sleep at all. So
-    // repeat until it has slept.
+    // If other threads use the processor during the whole sleep, this thread does not really sleep.
+    // So repeat until it has slept.
     const std::int64_t switches = usage_of_this_thread().voluntary_switches;
     do {
       std::this_thread::sleep_for(std::chrono::microseconds(300));
