@@ -7,7 +7,7 @@
 //           (size, bytes)
 // Answer if both components are valid: 0; then, for each text, the number of its pieces and each
 //           piece (size, bytes). Without a pre-tokenizer, the normalized text is the only piece. If
-//           a text cannot be encoded, 0xFFFFFFFF replaces its number of pieces, without pieces.
+//           a text cannot be encoded, its number of pieces is 0xFFFFFFFF, and no piece follows.
 // Answer if a component is invalid: 1; then the error message (size, bytes)
 #include <cstdint>
 #include <exception>

@@ -8,9 +8,9 @@
 namespace millrace::test {
 
 /// Returns the places of a context-parallel rank's tokens in the whole row, in the order in which
-/// the rank holds them. Like the kernel of Transformer Engine (`thd_get_partitioned_indices`), it
-/// first finds the document of each token and then the place in this document. A row that is not
-/// packed counts as a single document, as in Megatron.
+/// the rank holds them. Like the kernel of Transformer Engine (`thd_get_partitioned_indices`), the
+/// function first finds the document of each token and then the place in this document. A row that
+/// is not packed counts as a single document, as in Megatron.
 ///
 /// @param ends  end of each document in the whole row, ascending
 inline std::vector<std::int64_t> places_of_rank(const std::vector<std::int64_t>& ends,

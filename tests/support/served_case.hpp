@@ -87,8 +87,9 @@ struct case_edit {
 struct served_case {
   case_order order = case_order::stored;
   std::vector<case_dataset> data;
-  std::vector<case_segment>
-      blend;  ///< empty: one dataset, equal weights, or (megatron order) weights by length
+  /// Empty for a single dataset. For several datasets, empty means equal weights, except that the
+  /// megatron order then blends them by length.
+  std::vector<case_segment> blend;
   std::int64_t seed = 1234;
   std::int64_t seq_len = 8;
   /// Number of samples; -1: one epoch, or endless in the instant and packed orders.

@@ -65,8 +65,7 @@ class stuck_storage {
   std::shared_future<void> answered_{answers_.get_future()};
 };
 
-/// Waits until `ends_of_process().now` is empty, so that no end is unfinished. Returns whether this
-/// happens in time.
+/// Waits until `ends_of_process` lists no unfinished end. Returns whether this happens in time.
 bool all_ended() {
   for (int i = 0; i < 2000 && !ends_of_process().now.empty(); ++i) std::this_thread::sleep_for(5ms);
   return ends_of_process().now.empty();
