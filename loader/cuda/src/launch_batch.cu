@@ -11,8 +11,9 @@ namespace {
 
 constexpr int block_threads = 256;
 constexpr int warps = block_threads / 32;
-// Blocks per multiprocessor; four allow 64 registers per thread. Without this limit, ptxas on sm_90
-// spills registers to fit eight. sm_75 has threads for four only.
+// The least number of blocks per multiprocessor. Four blocks leave 64 registers for each thread.
+// Without this limit, ptxas on sm_90 spills registers to memory so that eight blocks fit. On sm_75,
+// a multiprocessor has threads for only four blocks.
 constexpr int least_blocks = 4;
 
 class device_block {
@@ -29,9 +30,9 @@ class device_block {
   static __device__ void set_bits(std::uint32_t* word, std::uint32_t bits) { atomicOr(word, bits); }
   __device__ tile_memory& memory() { return shared_->tile; }
 
-  // Calls alternate between two arrays, so that one barrier is enough: a thread that writes to an
-  // array has passed the barrier of the call before, and that call's predecessor has been read by
-  // all threads then.
+  // Calls alternate between two arrays, so each call needs only one barrier. When a thread writes
+  // to an array again, it has passed the barrier of the call in between. At that barrier, all
+  // threads had finished reading the array.
   __device__ std::int32_t largest(std::int32_t value) {
     constexpr unsigned all = 0xFFFFFFFF;
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -51,7 +52,7 @@ class device_block {
 };
 
 // One block per tile. The grid is one-dimensional because only its x dimension is large enough for
-// any number of rows. There are fewer than 2^31 blocks, so the division is one of 32 bits.
+// any number of rows. There are fewer than 2^31 blocks, so a 32-bit division finds the row.
 template <class Token, class Id>
 __global__ void __launch_bounds__(block_threads, least_blocks)
     make_batch_kernel(const batch_work work, unsigned tiles) {
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(block_threads, least_blocks)
                    static_cast<std::int32_t>(blockIdx.x % tiles));
 }
 
-// The blocks of one y copy one array, so that no array waits for another.
+// All blocks with the same `blockIdx.y` copy one array, so no array waits for another.
 __global__ void __launch_bounds__(block_threads) copy_arrays_kernel(const array_copies copies) {
   const auto rank = static_cast<std::int64_t>(threadIdx.x);
   copy_share(copies.arrays[blockIdx.y], std::int64_t{blockIdx.x} * block_threads + rank,
@@ -110,7 +111,8 @@ int launch_copies(const array_copies& copies, stream on) {
   std::int64_t largest = 0;
   for (int i = 0; i < copies.count; ++i) largest = std::max(largest, copies.arrays[i].bytes);
   if (largest == 0) return cudaSuccess;
-  // One access of 16 bytes per thread, up to so many blocks that the device is full.
+  // Each thread makes one 16-byte access. A larger array reuses the threads of `most_blocks`
+  // blocks, which already fill the device.
   constexpr std::int64_t block_bytes = 16 * block_threads;
   constexpr std::int64_t most_blocks = 1024;
   const std::int64_t blocks = std::min((largest + block_bytes - 1) / block_bytes, most_blocks);

@@ -7,13 +7,13 @@
 
 namespace millrace::loader::cuda {
 
-/// Launches the kernels of a batch on a stream of the current device. Returns the launch's
-/// cudaError_t; the same for all functions here.
+/// Launches the kernels that make a batch, on a stream of the current device. Returns the
+/// `cudaError_t` of the launch.
 int launch_batch(const batch_work& work, stream on);
 int launch_copies(const array_copies& copies, stream on);
 
-/// Looks for each variant of the kernels. Returns the cudaError_t of the first that the current
-/// device cannot run, or 0.
+/// Checks that the current device can run every variant of the kernels. Returns 0, or the
+/// `cudaError_t` of the first variant that it cannot run.
 int find_kernels();
 
 }  // namespace millrace::loader::cuda

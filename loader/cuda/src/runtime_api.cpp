@@ -31,25 +31,25 @@ static_assert(cudaErrorNotReady == 600);
 
 namespace {
 
-// The driver's function of this name, or null. The runtime has loaded the driver, which is not
-// linked.
+// Returns the driver's function of this name, or null. This library does not link to the driver;
+// the runtime loads it.
 template <class Function>
 Function driver_function(const char* name) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  constexpr unsigned version = 12000;  // in which these functions are as declared here
+  constexpr unsigned version = 12000;  // the signatures used here are those of CUDA 12.0
   if (cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result) != 0) {
     return nullptr;
   }
   return reinterpret_cast<Function>(found);
 }
 
-// The error of the runtime for one of the driver. Their codes are the same numbers.
+// Returns the runtime's error code for a driver error. Both use the same numbers.
 int runtime_code(CUresult code) {
   return static_cast<int>(code);
 }
 
-// A context stays retained until the process ends, as it does after cudaSetDevice.
+// Retains the device's primary context until the process ends, as `cudaSetDevice` does.
 int retained_context(int device, CUcontext* context) {
   static std::mutex mutex;
   static auto& contexts = *new std::map<int, CUcontext>;

@@ -33,13 +33,14 @@ namespace millrace::loader::cuda {
 ///     }
 ///
 /// Operations submitted to the consumer's stream after `next()` see filled arrays. The arrays stay
-/// valid until the batch and all tensors made from it are destroyed. Destroying the last one
-/// records an event on that stream, and the slot is refilled after the event; the host does not
-/// wait. So the stream must outlive the batch. To use the batch on another stream as well, call
-/// `wait_on` and `also_used_on` for it, or join it to the consumer's stream.
+/// valid until the batch and all tensors made from it are destroyed. The last destructor records an
+/// event on the consumer's stream, and the pipe refills the slot after that event. The host does
+/// not wait. The stream must therefore outlive the batch. To use the batch on another stream as
+/// well, call `wait_on` and `also_used_on` for that stream. Or make the consumer's stream wait for
+/// the other stream before the batch is destroyed.
 ///
-/// A batch may outlive the pipe and be destroyed on any thread, but not in a stream callback. A
-/// batch that was moved from may only be destroyed or assigned to.
+/// A batch may outlive the pipe. It may be destroyed on any thread, but not in a stream callback. A
+/// moved-from batch may only be destroyed or assigned to.
 class device_batch {
  public:
   /// True if the arrays are on a device.
@@ -50,14 +51,15 @@ class device_batch {
   std::int64_t rows() const noexcept { return work().rows; }
   std::int64_t seq_len() const noexcept { return work().seq_len; }
 
-  /// The type of tokens, labels and position ids. They are null if asked for as another type.
+  /// The type of tokens, labels and position ids. `tokens()`, `labels()` and `position_ids()`
+  /// return null if called for the other type.
   id_width ids() const noexcept { return work().ids; }
   /// Input ids; 0 for padding.
   template <class Id = std::int64_t>
   const Id* tokens() const noexcept {
     return ids_in<Id>(work().tokens);
   }
-  /// The token after each input id; 0 if that is padding.
+  /// The token after each input id; 0 if the next token is padding.
   template <class Id = std::int64_t>
   const Id* labels() const noexcept {
     return ids_in<Id>(work().labels);
@@ -68,23 +70,24 @@ class device_batch {
   }
   /// 1 if the token counts in the loss, else 0.
   const float* loss_mask() const noexcept { return work().loss_mask; }
-  /// The document of each token: 1 for the first document of a row, 2 for the second, ... and 0 for
-  /// padding, after a document of a packed row as well as at the end of a row. Document s of a row
-  /// lies between its boundaries s - 1 and s.
+  /// The document number of each token: 1 for the first document of a row, 2 for the second, and so
+  /// on. Padding has 0, also between the documents of a packed row. Document s of a row lies
+  /// between boundaries s - 1 and s of that row.
   const std::int32_t* segment_ids() const noexcept { return work().segment_ids; }
 
-  /// Document boundaries of all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_used()`
-  /// entries. If `wanted_fields::cu_seqlens_size` is set, more follow that repeat the last one, up
-  /// to that size. Null if the source has no boundaries or the batch has no rows.
+  /// The document boundaries of all rows, concatenated. There are `cu_seqlens_used()` of them: the
+  /// first is 0 and the last is `rows * seq_len`. If `wanted_fields::cu_seqlens_size` is set, the
+  /// array has that size, and the further entries repeat the last boundary. Null if the source has
+  /// no boundaries or the batch has no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
   std::int64_t cu_seqlens_size() const noexcept { return work().cu_seqlens_size; }
   std::int64_t cu_seqlens_used() const noexcept {
     return work().cu_seqlens == nullptr ? 0 : work().cu_seqlens_used();
   }
-  /// Number of tokens in the longest of these documents, or 0.
+  /// Number of tokens in the longest document of `cu_seqlens()`, or 0.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
-  // The place of the batch in the run, as in `batch`. These values are in host memory.
+  // The position of the batch in the run, as in `batch`. These values are in host memory.
 
   std::int64_t step() const noexcept { return slot().number.step; }
   std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
@@ -95,16 +98,17 @@ class device_batch {
   /// Number of samples consumed by all ranks after this batch.
   std::int64_t consumed_after() const noexcept { return slot().number.consumed; }
 
-  // Streams other than the consumer's. Null is the default stream of the batch's device. On the
-  // host path these functions do nothing. They may be called on any thread.
+  // These functions are for streams other than the consumer's. A null stream is the default stream
+  // of the batch's device. On the host path they do nothing. They may be called on any thread.
 
   /// Operations submitted to `other` after this call see filled arrays.
   /// @throws config_error  the stream is being captured into a CUDA graph
   /// @throws cuda_error    the runtime refuses the wait
   void wait_on(stream other) const { held_->wait_on(other); }
 
-  /// Destroying the batch also records an event on `other`, and the slot is refilled only after
-  /// it, as with PyTorch's `record_stream`. So this stream must outlive the batch, too.
+  /// Tells the batch that `other` uses it, as PyTorch's `record_stream` does: destroying the batch
+  /// also records an event on `other`, and the slot is refilled only after that event. So `other`
+  /// must outlive the batch, too.
   /// @throws config_error  the stream is cudaStreamPerThread
   /// @throws cuda_error    an event cannot be created
   void also_used_on(stream other) const {
@@ -112,7 +116,8 @@ class device_batch {
     held_->also_used_on(other);
   }
 
-  /// An owner that keeps the slot alive, as the batch does; for code that passes the arrays on.
+  /// Returns an owner that keeps the slot alive, as the batch does. For code that passes the arrays
+  /// on.
   std::shared_ptr<const void> hold() const noexcept { return held_; }
 
  private:

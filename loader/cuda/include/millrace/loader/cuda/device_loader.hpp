@@ -37,16 +37,9 @@
 //
 // Example:
 //
-//     // A CUDA graph reads the same addresses at every launch: those of the memory `tokens` and
-//     // `labels`, [8, 4096] int64, on the device. `launch` is your call of cudaGraphLaunch.
-//     namespace cuda = millrace::loader::cuda;
-//     const auto train = [](cuda::device_loader& loader, void* tokens, void* labels,
-//                           cuda::stream stream, void (*launch)(cuda::stream)) {
-//       cuda::static_arrays inputs = {.rows = 8, .seq_len = 4096};
-//       inputs.tokens = tokens;
-//       inputs.labels = labels;
-//       while (loader.next_into(inputs, stream)) launch(stream);
-//     };
+// A CUDA graph reads the same addresses at every launch. Here, these are the addresses `tokens` and
+// `labels`: each array is [8, 4096] int64, on the device. `launch` is your call of
+// `cudaGraphLaunch`.
 
 namespace millrace::loader::cuda {
 
@@ -54,40 +47,43 @@ namespace millrace::loader::cuda {
 struct device_loader_options {
   int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
-  /// Batches that the caller may hold at once without reducing the look-ahead, as
-  /// `loader_options::held`. The device has look_ahead + held + 1 slots. With all fields, each
-  /// takes 32 bytes per token, e.g. 1 MiB for 8 x 4,096 tokens.
+  /// Number of batches that the caller may hold at once without reducing the look-ahead, as in
+  /// `loader_options::held`. The device has look_ahead + held + 1 slots. If all fields are
+  /// requested, a slot takes 32 bytes per token, e.g. 1 MiB for 8 x 4,096 tokens.
   std::int64_t held = 8;
-  /// What to do where the process sees no device. If a device cannot be used, e.g. because the
-  /// driver is too old, that is always an error.
+  /// What to do if the process sees no device. A device that cannot be used, e.g. because the
+  /// driver is too old, is always an error.
   no_device_rule no_device = no_device_rule::error;
   wanted_fields fields = {};
   bool positions_at_boundaries = false;  ///< restart position ids at document boundaries
-  /// Options of the memory of the host's slots, used if `loader_options::memory` is empty. The
-  /// loader sets the number and size of slots and the CUDA memory hook, and the device's NUMA node
-  /// if none is set.
+  /// Options for the memory of the host's slots. Ignored if `loader_options::memory` is set. The
+  /// loader sets the number and size of the slots and the CUDA memory hook. It also sets the NUMA
+  /// node to that of the device, unless the options set one.
   pool_options pool = {};
   /// Mark the work on each batch in the timeline of Nsight Systems (NVTX), and name the pipe's
-  /// streams there.
+  /// streams in that timeline.
   bool profile = false;
 };
 
-/// Serves one rank its micro-batches on a device. Consists of a `batch_loader`, and a `device_pipe`
-/// that copies its batches to the device in advance, in the token width of the dataset.
+/// Serves the micro-batches of one rank on a device. The loader consists of a `batch_loader` and a
+/// `device_pipe`. The pipe copies the host's batches to the device in advance, in the dataset's
+/// token width.
 ///
-/// Without CUDA, a driver or a device, the same batches are made on the host if the options allow
-/// it
-/// (`no_device_rule::host`); `report()` says why. Use it from one thread.
+/// If there is no CUDA, no driver or no device, the loader makes the same batches on the host,
+/// provided that the options allow it (`no_device_rule::host`). `report()` then says why. Use a
+/// loader from one thread.
 ///
 /// If `loader_options::cpus` is empty and the NUMA node of the device is known, all threads of the
 /// loader run on the CPUs of that node (`report().threads`). The destructor waits at most
-/// `loader_options::end_within` for reads, and as long for the streams that use its batches.
+/// `loader_options::end_within` for reads, and at most as long again for the streams that use the
+/// loader's batches.
 class device_loader {
  public:
   /// @param run      as for `batch_loader`
-  /// @param options  as for `batch_loader`; `fields` and `boundaries` are overwritten to fit
-  ///                 `device`, and `held` because the host's batches are held only until they are
-  ///                 copied; `near_cpus` and the threads of `io` are set if they are empty
+  /// @param options  as for `batch_loader`, but the loader overwrites `fields` and `boundaries` to
+  ///                 fit `device`. It also overwrites `held`, because the host's batches are held
+  ///                 only until they are copied. It sets `near_cpus` and the threads of `io` if
+  ///                 they are empty.
   /// @param api      for tests
   /// @throws as `batch_loader` and `device_pipe`
   template <class Run>
@@ -104,9 +100,10 @@ class device_loader {
     start();
   }
 
-  /// Returns the next micro-batch, for a consumer that uses the stream `on`; nothing after the last
-  /// one.
-  /// @throws as `device_pipe::next`; error after a load_state() that could not resume
+  /// Returns the next micro-batch, for a consumer that uses the stream `on`. Returns nothing after
+  /// the last micro-batch.
+  /// @throws as `device_pipe::next`
+  /// @throws error  an earlier `load_state` could not resume
   std::optional<device_batch> next(stream on) {
     auto batch = pipe().next(on);
     if (batch) consumed_ = batch->consumed_after();
@@ -122,7 +119,8 @@ class device_loader {
   }
 
   /// Writes the next micro-batch into the caller's arrays, as `device_pipe::next_into`.
-  /// @throws as `device_pipe::next_into`; error after a load_state() that could not resume
+  /// @throws as `device_pipe::next_into`
+  /// @throws error  an earlier `load_state` could not resume
   std::optional<static_batch> next_into(const static_arrays& to, stream on) {
     auto batch = pipe().next_into(to, on);
     if (batch) consumed_ = batch->number.consumed;
@@ -132,14 +130,15 @@ class device_loader {
   /// The remaining batches, for a consumer that uses the stream `on`.
   batches_on<device_loader> on(stream on) { return {*this, on}; }
 
-  /// As in `batch_loader`, for the batches that next() has returned.
+  /// As in `batch_loader`, but after the last batch that this loader has returned.
   std::int64_t consumed_samples() const noexcept { return consumed_; }
   dataset::run_state state() const { return host_->state_at(consumed_); }
 
   /// Resumes from a state, as `batch_loader::load_state`. Batches that the caller holds stay valid.
   /// @throws as `batch_loader::load_state`; the loader is then unchanged
   /// @throws cuda_error, std::system_error  the state is valid, but the device is out of memory or
-  ///                                        a thread cannot be started; it may be loaded again
+  ///                                        a thread cannot be started; the caller may load the
+  ///                                        state again
   void load_state(std::string_view json, dataset::resume_terms terms = {}) {
     load_state(dataset::parse_state(json), std::move(terms));
   }
@@ -147,7 +146,7 @@ class device_loader {
 
   /// @throws error  after a load_state() that could not resume
   pipe_report report() const;
-  /// The memory of the host's slots, unless the options set it.
+  /// Reports the memory of the host's slots. Empty if `loader_options::memory` was set.
   const pool_report& memory_report() const noexcept { return *pool_; }
   /// Where the loader's time went since it started or resumed (`joined_report`). `text_of`,
   /// `json_of` and `prometheus_of` print it.
@@ -155,14 +154,14 @@ class device_loader {
   telemetry_report time_report() const {
     return joined_report(host_->meter()->report(), pipe().meter()->report());
   }
-  /// The last `loader_options::trace_events` events of the host, and as many events of the pipe,
-  /// for `write_trace`.
+  /// The last `loader_options::trace_events` events of the host and as many of the pipe, for
+  /// `write_trace`.
   /// @throws error  after a load_state() that could not resume
   std::vector<trace_event> trace() const {
     return joined_trace(host_->meter()->trace(), pipe().meter()->trace(),
                         static_cast<std::size_t>(options_.threads));
   }
-  /// The host loader, for its reports and its meter. Its consumer is the device pipe.
+  /// The host loader, for its reports and its meter. The device pipe consumes its batches.
   const batch_loader& host() const noexcept { return *host_; }
 
  private:
@@ -175,12 +174,12 @@ class device_loader {
   const cuda_api* api_;
   device_loader_options device_;
   std::shared_ptr<pool_report> pool_;
-  std::optional<numa_place> place_;  // nothing on the host path
+  std::optional<numa_place> place_;  // empty on the host path
   loader_options options_;
   std::shared_ptr<batch_loader> host_;  // shared with the thread of the pipe
   std::int64_t consumed_;
-  // Last, because its thread uses the other members. Null after a load_state() that could not
-  // resume.
+  // The last member, because the pipe's thread uses the other members. Null after a `load_state`
+  // that could not resume.
   std::unique_ptr<device_pipe> pipe_;
 };
 
@@ -199,7 +198,7 @@ inline std::optional<numa_place> device_loader::place_of_device() const {
 
 inline loader_options device_loader::host_options(loader_options options) const {
   options.fields = no_host_fields;
-  options.held = 2;  // copies of two batches may be on their way
+  options.held = 2;  // two batches may be copied at the same time
   if (place_ && options.cpus.empty() && options.near_cpus.empty()) {
     options.near_cpus = place_->cpus;
   }
@@ -210,7 +209,8 @@ inline loader_options device_loader::host_options(loader_options options) const 
   options.boundaries =
       device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
   options.positions_at_boundaries |= device_.positions_at_boundaries;
-  // With context parallelism, restarts at eods would make the host read more of each row.
+  // With context parallelism, position ids that restart at eods make the host read more of each
+  // row. So it does that only if position ids are requested.
   options.field_rules.reset_position_ids &= device_.fields.position_ids;
   if (options.memory) return options;
   pool_options pool = device_.pool;
@@ -279,7 +279,7 @@ inline std::optional<staged_batch> device_loader::stage(batch_loader& host) {
 
 inline void device_loader::load_state(const dataset::run_state& saved,
                                       dataset::resume_terms terms) {
-  // Everything that can be rejected is rejected before anything changes.
+  // Validates the state before changing anything.
   const auto resumption = host_->resumption_from(saved, std::move(terms));
   // Destroy the old pipe before creating the new one, so the device never holds the slots of both.
   if (pipe_ != nullptr) pipe_->stop();  // its thread uses host_ and takes batches in advance

@@ -6,7 +6,7 @@
 
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 
-/// Copies of arrays from one place of a device to another.
+/// Copies arrays within the memory of a device.
 namespace millrace::loader::cuda {
 
 /// The copy of one array. The addresses and the size are multiples of 4.
@@ -30,7 +30,7 @@ struct array_copies {
 
 namespace detail {
 
-/// 16 bytes, which a device reads and writes in one access.
+/// A word of 16 bytes, which a device reads or writes in one access.
 struct alignas(16) [[gnu::may_alias]] wide_word {
   std::uint32_t parts[4];
 };
@@ -56,7 +56,8 @@ MILLRACE_HOST_DEVICE inline void copy_words(const array_copy& copy, std::int64_t
 
 /// Copies one thread's share of an array. Adjacent threads copy adjacent words.
 ///
-/// @param me, all  index of the thread, and the number of threads that copy the array
+/// @param me   index of the thread among those that copy the array
+/// @param all  number of threads that copy the array
 MILLRACE_HOST_DEVICE inline void copy_share(const array_copy& copy, std::int64_t me,
                                             std::int64_t all) {
   if (detail::is_wide(copy)) {

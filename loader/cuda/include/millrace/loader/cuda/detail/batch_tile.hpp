@@ -8,32 +8,33 @@
 
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 
-/// What one thread block does: it makes a tile of a row. The functions are templates over the block
-/// type, so that the same code runs on a device, on one thread, and on any number of CPU threads in
-/// a test.
+/// The work of one thread block, which makes one tile of a row. The functions are templates over
+/// the block type, so that the same code runs on a device, on one CPU thread, and, in a test, on
+/// several CPU threads.
 ///
-/// Documents begin, and positions restart, at marks: single bits, one per token of the tile. The
-/// mark that governs a token is the last one before it, which a few bit operations find. So there
-/// is no search per token, and no scan over threads.
+/// A mark is a single bit for a token of the tile: a document begins there, or the token is an eod.
+/// The mark that governs a token is the last one before it, which a few bit operations find. So
+/// there is no search per token and no scan over threads.
 ///
-/// A block type has
-///   size(), rank()        number of threads, a power of 2, and the index of the calling one
+/// A block type has these members:
+///   size(), rank()        number of threads, a power of 2, and the index of the calling thread
 ///   sync()                as __syncthreads
-///   largest(value)        the largest value of all threads, none of them negative; it also is a
-///                         sync()
-///   set_bits(word, bits)  sets bits in a word that other threads may be setting bits in
+///   largest(value)        the largest value of all threads, none of them negative; also does what
+///                         sync() does
+///   set_bits(word, bits)  sets bits in a word in which other threads may set bits at the same time
 ///   memory()              a tile_memory shared by all threads of the block
 namespace millrace::loader::cuda {
 
-/// Tokens of a row that one block makes: 64 blocks for 8 x 4,096 tokens, of two tokens per thread.
-/// Smaller tiles would spread over more multiprocessors, but a thread with one token has no other
-/// load to do while it waits for the first, and each block looks for its documents anew.
+/// Number of tokens of a row that one block makes. A batch of 8 x 4,096 tokens thus takes 64
+/// blocks, with two tokens per thread. Smaller tiles would use more multiprocessors. But a thread
+/// with one token has no other load to do while it waits for its first load, and every block must
+/// find its documents again.
 inline constexpr std::int32_t tile_tokens = 512;
 
 /// In rows up to this length, a block finds the last eod before its tile by reading the text
-/// backward, in four rounds of loads at most. All blocks together read a text without an eod as
-/// often as it has tiles, so for longer rows a kernel that runs first notes the last eod of each
-/// tile (`marks`). Short rows gain nothing from it, because of its launch.
+/// backward, in at most four rounds of loads. If there is no eod, each block reads the whole row up
+/// to its tile. So for longer rows, a kernel that runs first notes the last eod of each tile
+/// (`marks`). In short rows, this kernel's launch costs more than it saves.
 inline constexpr std::int32_t look_back_tokens = 8192;
 
 /// Number of blocks per row.
@@ -49,17 +50,17 @@ MILLRACE_HOST_DEVICE inline bool needs_marks(const batch_work& work) {
 
 /// One bit per token of a tile.
 struct tile_bits {
-  std::uint32_t words[tile_tokens / 32 + 1];  ///< the last is always 0
-  std::uint32_t filled;                       ///< bit w is set if a bit of words[w] is
+  std::uint32_t words[tile_tokens / 32 + 1];  ///< the last word is always 0
+  std::uint32_t filled;                       ///< bit w is set if words[w] is not 0
 };
 static_assert(tile_tokens / 32 < 32);
 
-/// What the threads of a block share.
+/// Memory that all threads of a block share.
 struct tile_memory {
-  std::int32_t text[tile_tokens + 1];  ///< the tokens, and the one after them
-  tile_bits starts;                    ///< tokens at which documents begin, and the first token
+  std::int32_t text[tile_tokens + 1];  ///< the tile's tokens, and the token after them
+  tile_bits starts;                    ///< where documents begin, and the first token of the tile
   tile_bits eods;
-  element::document documents[tile_tokens];  ///< only where `starts` has a bit
+  element::document documents[tile_tokens];  ///< [k] is set only if `starts` has bit k
 };
 
 namespace detail {
@@ -83,11 +84,13 @@ struct tile_place {
 
   std::int32_t row;
   std::int32_t tile;
-  std::int32_t begin;           ///< first token
-  std::int32_t count;           ///< number of tokens
-  std::int32_t first_document;  ///< index of its begin in `boundaries`, or in the slices
-  std::int32_t last_document;   ///< index of the last one's end
-  element::document whole;      ///< the row, for tokens that need no document
+  std::int32_t begin;  ///< first token
+  std::int32_t count;  ///< number of tokens
+  /// index of the begin of the row's first document in `boundaries`, or of the first slice in
+  /// `slices`
+  std::int32_t first_document;
+  std::int32_t last_document;  ///< index of the end of the row's last document or slice
+  element::document whole;     ///< the row as one document, for tokens that need no document
 };
 
 MILLRACE_HOST_DEVICE inline std::int32_t larger(std::int32_t a, std::int32_t b) {
@@ -109,7 +112,7 @@ MILLRACE_HOST_DEVICE inline void set_mark(Block& block, tile_bits& bits, std::in
   block.set_bits(&bits.filled, 1U << (k / 32));
 }
 
-/// Returns the last mark before token k of the tile, or -1.
+/// Returns the token of the last mark before token k of the tile, or -1.
 MILLRACE_HOST_DEVICE inline std::int32_t mark_before(const tile_bits& bits, std::int32_t k) {
   std::int32_t w = k / 32;
   std::uint32_t word = bits.words[w] & ((1U << (k % 32)) - 1);
@@ -127,7 +130,7 @@ MILLRACE_HOST_DEVICE inline const Token* text_of(const batch_work& work, const t
   return static_cast<const Token*>(work.text) + at.row * work.text_len;
 }
 
-/// Reads the tile's text, and the token after it, and clears all marks.
+/// Reads the tile's text and the token after the text, and clears all marks.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline void load_tile(Block& block, const batch_work& work,
                                            const tile_place& at) {
@@ -159,16 +162,17 @@ MILLRACE_HOST_DEVICE inline bool has_documents(const batch_work& work) {
          (work.position_ids != nullptr && work.rules.positions == position_rule::boundaries);
 }
 
-/// Marks each document that has tokens in the tile where its tokens begin there. Empty documents
-/// have none.
+/// Marks the first token in this tile of each document that has tokens here. Empty documents have
+/// no mark.
 template <class Block>
 MILLRACE_HOST_DEVICE inline void mark_documents(Block& block, const batch_work& work,
                                                 const tile_place& at) {
   const bool cut = work.cut();
   const std::int32_t* const __restrict__ boundaries = cut ? work.slices.ends : work.boundaries;
   const std::int32_t* const __restrict__ ends = cut ? work.slices.real_ends : work.document_ends;
-  // The document that contains the first token begins at one of boundaries [low, high). Each round
-  // divides their number by that of threads, so rows with few documents need no round.
+  // The document that contains the tile's first token begins at one of the boundaries [low, high).
+  // Each round divides the size of this range by the number of threads. Rows with few documents
+  // need no round.
   std::int64_t low = at.first_document;
   std::int64_t high = at.last_document;
   while (high - low > block.size() && block.size() > 1) {
@@ -211,7 +215,8 @@ MILLRACE_HOST_DEVICE inline void mark_eods(Block& block, const batch_work& work,
   }
 }
 
-/// Returns the token after the last eod before the tile, or 0, from what `mark_tile` noted.
+/// Returns the index of the token that follows the last eod before the tile, as `mark_tile` noted
+/// it. Returns 0 if there is no such eod.
 template <class Block>
 MILLRACE_HOST_DEVICE inline std::int32_t noted_restart(Block& block, const batch_work& work,
                                                        const tile_place& at) {
@@ -225,15 +230,15 @@ MILLRACE_HOST_DEVICE inline std::int32_t noted_restart(Block& block, const batch
   return 0;
 }
 
-/// Returns the token at which positions last restarted before the tile because of an eod; 0, or any
-/// token that is not in the document of the tile's first token, if there is none.
+/// Returns the index of the token at which positions last restarted before the tile because of an
+/// eod. If there is none, returns 0, or an index outside the document of the tile's first token.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline std::int32_t restart_before(Block& block, const batch_work& work,
                                                         const tile_place& at) {
   if (needs_marks(work)) return noted_restart(block, work, at);
   const element::document of = document_of(block.memory(), work, at, 0);
   const std::int32_t floor = work.document_ends != nullptr || work.cut() ? of.begin : 0;
-  if (at.begin > of.end && work.rules.pad == work.rules.eod) return at.begin;  // an eod of padding
+  if (at.begin > of.end && work.rules.pad == work.rules.eod) return at.begin;  // padding is an eod
   const Token* const __restrict__ text = text_of<Token>(work, at);
   constexpr std::int32_t at_once = 8;  // loads that a thread has in flight
   std::int32_t end = at.begin < of.end ? at.begin : of.end;
@@ -249,7 +254,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t restart_before(Block& block, const batc
   return 0;
 }
 
-/// Writes the tile's part of the row's boundaries, and of the entries that repeat the last one.
+/// Writes the tile's share of the row's boundaries, and its share of the unused entries, which
+/// repeat the last boundary.
 template <class Block>
 MILLRACE_HOST_DEVICE inline void put_boundaries(Block& block, const batch_work& work,
                                                 const tile_place& at) {
@@ -268,7 +274,7 @@ MILLRACE_HOST_DEVICE inline void put_boundaries(Block& block, const batch_work& 
   }
 }
 
-/// Reads the tile and marks its documents and, if `eods`, its eods.
+/// Reads the tile and marks its documents. Also marks its eods if `eods` is true.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline void prepare_tile(Block& block, const batch_work& work,
                                               const tile_place& at, bool eods) {
@@ -286,8 +292,8 @@ MILLRACE_HOST_DEVICE inline void prepare_tile(Block& block, const batch_work& wo
 
 }  // namespace detail
 
-/// Notes in `marks` which token follows the last eod of a tile; 0 if it has none. Every thread of
-/// the block calls it.
+/// Writes the index of the token that follows the tile's last eod into `marks`, or 0 if the tile
+/// has no eod. Every thread of the block calls this function.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline void mark_tile(Block& block, const batch_work& work, std::int32_t row,
                                            std::int32_t tile) {
@@ -299,8 +305,8 @@ MILLRACE_HOST_DEVICE inline void mark_tile(Block& block, const batch_work& work,
       eod < 0 ? 0 : at.begin + eod + 1;
 }
 
-/// Makes the fields of tokens [tile * tile_tokens, ...) of a row, and the tile's part of the
-/// boundaries. Every thread of the block calls it. Adjacent threads write adjacent elements.
+/// Makes the fields of the tile's tokens, and the tile's share of the boundaries. Every thread of
+/// the block calls this function. Adjacent threads write adjacent elements.
 template <class Token, class Id, class Block>
 MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work, std::int32_t row,
                                            std::int32_t tile) {

@@ -16,9 +16,9 @@ namespace millrace::loader::cuda {
 
 /// The tokens at which position ids restart from 0.
 enum class position_rule : std::uint8_t {
-  row,         ///< the first token of the row or, in a packed row, of the document
-  after_eod,   ///< as `row`, and the token after each eod: Megatron's `reset_position_ids`
-  boundaries,  ///< each boundary of the index: `dataset::fill_position_ids`
+  row,         ///< the first token of the row; in a packed row, of each document
+  after_eod,   ///< as `row`, and also the token after each eod, as Megatron's `reset_position_ids`
+  boundaries,  ///< each boundary of the index, as in `dataset::fill_position_ids`
 };
 
 /// How to make fields from a text: `dataset::field_options` in the form used on the device.
@@ -31,7 +31,8 @@ struct batch_rules {
 
 /// Returns the rules for `options`.
 ///
-/// @param at_boundaries  restart positions at the boundaries of the index instead
+/// @param at_boundaries  restart position ids at the boundaries of the index, whatever `options`
+///                       says
 inline batch_rules rules_of(const dataset::field_options& options, bool at_boundaries = false) {
   batch_rules rules;
   rules.eod = options.eod;
@@ -45,7 +46,8 @@ inline batch_rules rules_of(const dataset::field_options& options, bool at_bound
 /// The type of tokens, labels and position ids.
 enum class id_width : std::uint8_t { i32 = 4, i64 = 8 };
 
-/// The slices of the rows of a context-parallel rank (`slot_layout`), or null pointers.
+/// The slices of a context-parallel rank's rows (`slot_layout`). All pointers are null without
+/// context parallelism.
 struct slice_arrays {
   const std::int32_t* begin = nullptr;
   const std::int32_t* ends = nullptr;
@@ -63,16 +65,17 @@ struct batch_work {
   const std::int32_t* real = nullptr;
   const std::int32_t* boundary_begin = nullptr;
   const std::int32_t* boundaries = nullptr;
-  const std::int32_t* document_ends = nullptr;  ///< for packed rows; null: rows are not packed
+  const std::int32_t* document_ends = nullptr;  ///< null if rows are not packed
 
-  slice_arrays slices;                ///< with context parallelism
-  std::int64_t context_parallel = 1;  ///< boundaries are those of rows this many times as long
+  slice_arrays slices;  ///< with context parallelism
+  /// number of ranks that share a row; `boundaries` are of whole rows
+  std::int64_t context_parallel = 1;
 
   std::int64_t rows = 0;
   std::int64_t seq_len = 0;
   std::int64_t text_len = 0;
   std::int64_t boundary_count = 0;  ///< entries of `boundaries`; 0 if they were not requested
-  bool narrow = true;               ///< text is u16, else i32
+  bool narrow = true;               ///< true if text is u16, false if it is i32
   id_width ids = id_width::i64;
   batch_rules rules;
 
@@ -82,32 +85,35 @@ struct batch_work {
   void* position_ids = nullptr;
   float* loss_mask = nullptr;
   std::int32_t* segment_ids = nullptr;
-  /// As from `dataset::join_cu_seqlens`, or null. Entries from `cu_seqlens_used` on repeat the
-  /// last.
+  /// As `dataset::join_cu_seqlens` makes them, or null. Entries from index `cu_seqlens_used()` on
+  /// repeat the last one before.
   std::int32_t* cu_seqlens = nullptr;
   std::int64_t cu_seqlens_size = 0;  ///< entries of `cu_seqlens`, at least `cu_seqlens_used`
-  /// Memory for the kernel only, for rows longer than `look_back_tokens`; else null.
+  /// Work memory of the kernels, for rows longer than `look_back_tokens`. May be null without such
+  /// rows.
   std::int32_t* marks = nullptr;
 
   bool packed() const noexcept { return document_ends != nullptr; }
   MILLRACE_HOST_DEVICE bool cut() const noexcept { return slices.begin != nullptr; }
-  /// Number of boundaries of all rows, concatenated: one between two rows.
+  /// Number of boundaries of all rows, concatenated. Two adjacent rows share one boundary.
   std::int64_t cu_seqlens_used() const noexcept {
     return boundary_count == 0 ? 0 : boundary_count - rows + 1;
   }
 };
 
-/// Functions for one element. Kernel and host path share them.
+/// Functions for one element. The kernels and the host path share them.
 namespace element {
 
-/// The document that a token belongs to, or the whole row. With context parallelism, the slice.
+/// The document that a token belongs to, or the whole row. With context parallelism, this is a
+/// slice instead.
 struct document {
-  std::int32_t begin;   ///< index of its first token in the row
-  std::int32_t end;     ///< index of its first token of padding
-  std::int32_t number;  ///< 1 for the first of the row; of a slice, its index in `slice_arrays`
+  std::int32_t begin;  ///< index of its first token in the row
+  std::int32_t end;    ///< index of its first padding token
+  /// 1 for the first document of the row; for a slice, its index in `slice_arrays`
+  std::int32_t number;
 };
 
-/// Returns the value of token i, which is in `*stored` unless it is padding.
+/// Returns the value of token i: `*stored`, or `pad` if the token is padding.
 MILLRACE_HOST_DEVICE inline std::int64_t token_at(const batch_rules& rules, const document& of,
                                                   std::int32_t i, const std::int32_t* stored) {
   return i < of.end ? *stored : rules.pad;
@@ -132,7 +138,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t segment_of(const batch_work& work, cons
   return work.cut() ? work.slices.documents[of.number] : of.number;
 }
 
-/// Returns where the token after token i is stored, which follows it unless a slice ends there.
+/// Returns the address of the token after token i. This is `following`, unless a slice ends after
+/// token i.
 MILLRACE_HOST_DEVICE inline const std::int32_t* next_of(const batch_work& work, const document& of,
                                                         std::int32_t i,
                                                         const std::int32_t* following) {
@@ -140,9 +147,10 @@ MILLRACE_HOST_DEVICE inline const std::int32_t* next_of(const batch_work& work, 
   return ends ? work.slices.next + of.number : following;
 }
 
-/// Returns the token that has position id 0, as seen from a token of the document.
+/// Returns the index that has position id 0 for a token of the document. The token's position id is
+/// its own index minus this index.
 ///
-/// @param restart  the token after the last eod, if position ids restart there, or 0
+/// @param restart  index of the token after the last eod if position ids restart there, else 0
 MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const document& of,
                                                   std::int32_t restart) {
   if (work.cut()) return restart > of.begin ? restart : work.slices.origins[of.number];
@@ -151,8 +159,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const 
   return by_document && restart < of.begin ? of.begin : restart;
 }
 
-/// Writes boundary `b` as a position in the concatenated rows. `b` is an index into `boundaries`;
-/// it belongs to this row and is not its first.
+/// Writes boundary `b` as a position in the concatenated rows. `b` is an index into `boundaries`.
+/// It is the index of a boundary of this row, but not of its first one.
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
   const std::int64_t whole = work.seq_len * work.context_parallel;

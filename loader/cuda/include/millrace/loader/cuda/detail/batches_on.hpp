@@ -9,12 +9,13 @@
 
 namespace millrace::loader::cuda {
 
-/// The batches of a pipe or loader, for a consumer that works on one stream. A view: the pipe or
-/// loader must outlive it.
+/// The batches of a pipe or loader, for a consumer that works on one stream. The pipe or loader
+/// must outlive this view.
 ///
-/// Each loop iteration destroys the previous batch, unless it was moved out.
+/// Each loop iteration destroys the batch of the previous iteration, unless the caller moved it
+/// out.
 ///
-/// @tparam Source  next(stream) -> std::optional<device_batch>
+/// @tparam Source  a class with `next(stream)`, which returns `std::optional<device_batch>`
 template <class Source>
 class batches_on {
  public:
@@ -24,7 +25,7 @@ class batches_on {
     device_batch& operator*() noexcept { return *batch_; }
     device_batch* operator->() noexcept { return &*batch_; }
     iterator& operator++() {
-      batch_.reset();  // before the next is requested, so that one slot is enough
+      batch_.reset();  // before the call of `next`, so that one slot is enough
       batch_ = source_->next(on_);
       return *this;
     }

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-// What cudaStream_t and cudaEvent_t point to.
+// The types that `cudaStream_t` and `cudaEvent_t` point to.
 struct CUstream_st;  // NOLINT(readability-identifier-naming): the runtime's own name
 struct CUevent_st;   // NOLINT(readability-identifier-naming)
 
@@ -17,14 +17,14 @@ using stream = CUstream_st*;
 /// A `cudaEvent_t`.
 using event = CUevent_st*;
 
-/// Flags of the calls that create something, with CUDA's values.
+/// Flags for calls that create a resource, with CUDA's values.
 inline constexpr unsigned stream_non_blocking = 1;   ///< cudaStreamNonBlocking
 inline constexpr unsigned event_blocking_sync = 1;   ///< cudaEventBlockingSync
 inline constexpr unsigned event_disable_timing = 2;  ///< cudaEventDisableTiming
 inline constexpr unsigned host_portable = 1;         ///< cudaHostAllocPortable
 
-/// NVTX: ranges of time and names that Nsight Systems and other profilers show. The calls do almost
-/// nothing if no profiler runs.
+/// NVTX calls, which give Nsight Systems and other profilers time ranges and names to show. They do
+/// almost nothing if no profiler runs.
 struct profiler_marks {
   void (*begin_range)(const char* text);  ///< nvtxRangePush, on the calling thread
   void (*end_range)();                    ///< nvtxRangePop
@@ -32,23 +32,23 @@ struct profiler_marks {
   void (*name_thread)(const char* name);  ///< nvtxNameOsThread, of the calling thread
 };
 
-/// All calls into CUDA, including kernel launches, in one table, so that a test can substitute
-/// another runtime and nothing here needs CUDA's headers.
+/// A table of all calls into CUDA, including kernel launches. A test can substitute another
+/// runtime, and the rest of this library needs no CUDA headers.
 ///
-/// Each returns a `cudaError_t` as an int, 0 for success, and does the same as the runtime API call
-/// that its comment names. The table and what it points to live as long as the process.
+/// Each function returns a `cudaError_t` as an int, 0 for success, and does the same as the runtime
+/// call that its comment names. The table and its strings live as long as the process.
 struct cuda_api {
-  int version = 0;                 ///< of the runtime, e.g. 13000 for CUDA 13.0
-  const char* architectures = "";  ///< those that the kernels are for, e.g. "80 90 100"
+  int version = 0;                 ///< version of the runtime, e.g. 13000 for CUDA 13.0
+  const char* architectures = "";  ///< GPU architectures that have kernels, e.g. "80 90 100"
 
-  int (*driver_version)(int* version);  ///< cudaDriverGetVersion; 0: no driver
+  int (*driver_version)(int* version);  ///< cudaDriverGetVersion; gives 0 if there is no driver
   int (*device_count)(int* count);      ///< cudaGetDeviceCount
   int (*use_device)(int device);        ///< cudaSetDevice
-  /// cuCtxPushCurrent of the device's primary context, which is created if there is none.
+  /// cuCtxPushCurrent with the device's primary context. Creates that context if there is none.
   int (*push_device)(int device);
   int (*pop_device)();                                  ///< cuCtxPopCurrent
   int (*pci_bus_id)(char* text, int size, int device);  ///< cudaDeviceGetPCIBusId
-  /// cudaDeviceGetAttribute: ten times the major and once the minor compute capability.
+  /// cudaDeviceGetAttribute: 10 * major + minor compute capability, e.g. 90 for 9.0.
   int (*compute_capability)(int* capability, int device);
 
   int (*allocate)(void** memory, std::size_t bytes);  ///< cudaMalloc
@@ -59,7 +59,7 @@ struct cuda_api {
 
   /// cudaDeviceGetStreamPriorityRange of the current device. A lower number is a higher priority.
   int (*priority_range)(int* lowest, int* highest);
-  /// cudaStreamCreateWithPriority; priority 0 is that of other streams.
+  /// cudaStreamCreateWithPriority; other streams usually have priority 0.
   int (*create_stream)(cuda::stream* made, unsigned flags, int priority);
   int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
   int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
@@ -71,20 +71,22 @@ struct cuda_api {
   int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy
   int (*record_event)(cuda::event which, cuda::stream behind);  ///< cudaEventRecord
   int (*synchronize_event)(cuda::event which);                  ///< cudaEventSynchronize
-  int (*query_event)(cuda::event which);  ///< cudaEventQuery: 600 if it has not completed
+  int (*query_event)(cuda::event which);  ///< cudaEventQuery: 600 if not completed
   int (*wait_event)(cuda::stream waits, cuda::event which);  ///< cudaStreamWaitEvent
 
   /// cudaMemcpyAsync, from the host to the device.
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
   /// cudaMemcpyAsync, from the device to the host.
   int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
-  /// The device of an address, by cudaPointerGetAttributes; -1 if it is not memory of a device.
+  /// The device that holds the memory at an address, by cudaPointerGetAttributes; -1 if no device
+  /// does.
   int (*memory_device)(const void* memory, int* device);
   /// Launches the kernels that make all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);
   /// Launches the kernel that copies all arrays of a micro-batch (`copy_share`).
   int (*launch_copies)(const array_copies& copies, cuda::stream on);
-  /// cudaFuncGetAttributes of each variant of the kernels: 0 if the current device can run them.
+  /// cudaFuncGetAttributes for each variant of the kernels: 0 if the current device can run them
+  /// all.
   int (*find_kernels)();
 
   int (*last_error)();                  ///< cudaGetLastError: clears the error
@@ -95,8 +97,8 @@ struct cuda_api {
   const profiler_marks* marks = nullptr;
 };
 
-/// Returns the statically linked CUDA runtime; null in a build without CUDA. May be called on any
-/// machine: without a driver, the table's calls return 35.
+/// Returns the table of the statically linked CUDA runtime, or null in a build without CUDA. May be
+/// called on any machine: without a driver, the table's functions return 35.
 const cuda_api* runtime_api() noexcept;
 
 /// The CUDA version of this build, for `--version`: "CUDA 13.0", or "without CUDA".

@@ -9,11 +9,11 @@
 
 namespace millrace::loader::cuda {
 
-/// A call of the CUDA runtime failed, or reported that an earlier operation on the device failed.
+/// A CUDA runtime call failed, or reported that an earlier operation on the device failed.
 class MILLRACE_EXPORT cuda_error : public error {
  public:
-  /// @param call  a string literal: the call that returned the error, e.g. "cudaMemcpyAsync"
-  /// @param code  the cudaError_t that it returned
+  /// @param call  a string literal that names the failed call, e.g. "cudaMemcpyAsync"
+  /// @param code  the `cudaError_t` that the call returned
   /// @param name  the name of the code, e.g. "cudaErrorIllegalAddress"
   cuda_error(const char* call, int code, const std::string& name, const std::string& text)
       : error(std::string(call) + ": " + name + " (" + std::to_string(code) + "): " + text),
@@ -39,8 +39,8 @@ inline std::string text_or(const char* text, const char* otherwise) {
 
 }  // namespace detail
 
-/// Returns the error of a failed call, and clears it in the runtime, so that no other code's next
-/// check finds it there.
+/// Returns the error of a failed call. Clears the error in the runtime, so that the next check of
+/// other code does not find it.
 inline cuda_error taken_error(const cuda_api& api, int code, const char* call) {
   (void)api.last_error();
   return {call, code, detail::text_or(api.error_name(code), "unknown error"),

@@ -29,9 +29,9 @@
 
 namespace millrace::loader::cuda {
 
-/// Brings the batches of a source to a device. Each batch takes one copy of its slot, in the
-/// dataset's token width, and one kernel that makes the fields. They run on streams of the pipe.
-/// Names in parentheses are CUDA events.
+/// Brings the batches of a source to a device. Each batch takes one copy of the source's slot, in
+/// the dataset's token width, and one kernel that makes the fields. Both run on streams of the
+/// pipe. In this diagram, names in parentheses are CUDA events.
 ///
 ///   source    next() ............ released when copied
 ///   copies    copy -> (copied)
@@ -41,44 +41,46 @@ namespace millrace::loader::cuda {
 ///                                             (released)
 ///
 /// The pipe's own thread does the first three lines, `look_ahead` batches in advance. On the
-/// consumer's side only streams wait. The host waits only for a batch that has not been submitted
-/// yet. Without a device, and if the options allow it, the same batches are made on the host
-/// (`report()` says why) and streams are ignored; nothing else changes.
+/// consumer's side, only streams wait for the device. The consumer's thread waits only for a batch
+/// that the pipe has not submitted yet. Without a device, the pipe makes the same batches on the
+/// host if the options allow it (`report()` says why), and ignores streams. Nothing else changes.
 ///
-/// Use a pipe from one thread; batches may be destroyed on others. The pipe holds at most two slots
-/// of the source at a time, each until its copy is done. In a process forked from the one that
-/// created the pipe, next() throws, and destructors do nothing.
+/// Use a pipe from one thread; batches may be destroyed on other threads. The pipe holds at most
+/// two slots of the source at a time, each until its copy is done. In a process forked from the one
+/// that created the pipe, `next()` throws and destructors do nothing.
 class device_pipe {
  public:
   /// @param api      `runtime_api()`, or a test's replacement
   /// @param largest  no batch of the source has more rows, tokens or bytes
   /// @throws config_error  an option is out of range, or there is no device and `no_device` is
-  /// `error`
-  /// @throws cuda_error    the device is out of memory, broken, or not one that this build is for
+  ///                       `no_device_rule::error`
+  /// @throws cuda_error    the device is out of memory or broken, or this build has no kernels for
+  ///                       it
   /// @throws std::system_error, std::bad_alloc  the thread cannot be started
   device_pipe(const cuda_api* api, const slot_layout& largest, const device_options& options,
               batch_source source);
   device_pipe(const device_pipe&) = delete;
   device_pipe& operator=(const device_pipe&) = delete;
 
-  /// Stops the thread, and waits for it and for the operations that use the memory of the slots,
-  /// but for neither longer than `device_options::end_within`. What takes longer stays behind, as
-  /// `ends_of_process` reports: the consumer's stream may wait for another rank.
+  /// Stops the thread. Waits for the thread, and then for the operations that use the memory of the
+  /// slots, each at most `device_options::end_within`. The consumer's stream may wait for another
+  /// rank and so take longer. In that case the destructor leaves the thread or the memory behind,
+  /// and `ends_of_process` reports it.
   ~device_pipe();
 
-  /// Stops the thread, and waits until the source is no longer used, however long that takes.
+  /// Stops the thread and waits, without a time limit, until the pipe no longer uses the source.
   void stop();
 
   /// Returns the next batch, or nothing after the last one. Operations submitted to `on` after this
   /// call see filled arrays.
   ///
-  /// @param on  the consumer's stream; destroying the batch records an event on it. Null: the
-  ///            default stream of the pipe's device, even if the thread's current device is another
-  ///            one.
+  /// @param on  the consumer's stream; destroying the batch records an event on it. Null means the
+  ///            default stream of the pipe's device, even if the calling thread's current device is
+  ///            another one.
   /// @throws config_error  the caller holds every slot and must destroy a batch first; or `on` is
-  ///                       cudaStreamPerThread, or is being captured into a CUDA graph
-  /// @throws error  what the source threw, or a cuda_error from the pipe's thread or from
-  ///                destroying a batch. It is thrown once; the pipe is then finished.
+  ///                       `cudaStreamPerThread`; or `on` is being captured into a CUDA graph
+  /// @throws error  an error of the source, or a `cuda_error` from the pipe's thread or from
+  ///                destroying a batch. Each is thrown once; the pipe is then finished.
   std::optional<device_batch> next(stream on);
 
   /// Like next(), but waits no longer than `timeout`, so that a caller can check for signals.
@@ -86,23 +88,23 @@ class device_pipe {
   /// @throws as next
   next_result<device_batch> next_for(stream on, std::chrono::nanoseconds timeout);
 
-  /// Writes the next batch into arrays that the caller gives, for consumers that need the same
-  /// addresses at every step, such as a CUDA graph. Returns nothing after the last batch.
+  /// Writes the next batch into the caller's arrays, for consumers that need the same addresses at
+  /// every step, such as a CUDA graph. Returns nothing after the last batch.
   ///
-  /// A kernel on `on` copies the arrays, after all operations submitted to `on` before, and the
-  /// pipe's slot is released after it. The kernel that makes the fields cannot write into the
-  /// arrays itself: it would have to wait until the step before has read them, so it could not run
-  /// in advance. The copy is one launch, and moves 56 bytes per token with 64-bit ids,
-  /// position ids and a loss mask.
+  /// A kernel on the stream `on` copies the arrays, after all operations submitted to that stream
+  /// before. The pipe's slot is released after this kernel. The kernel that makes the fields cannot
+  /// write to the caller's arrays itself. It would have to wait until the previous step has read
+  /// them, so it could not run in advance. The copy is one launch. It moves 56 bytes per token with
+  /// 64-bit ids, position ids and a loss mask.
   ///
-  /// A batch with fewer rows leaves the other rows as they are; a batch without rows leaves
-  /// cu_seqlens as it is, too. The call itself cannot be captured.
+  /// If the batch has fewer rows than the arrays, the other rows stay unchanged. If it has no rows,
+  /// cu_seqlens stays unchanged, too. A call of this function cannot be captured into a CUDA graph.
   ///
   ///   // `step` is an executable graph that reads the arrays in `inputs`.
   ///   while (pipe.next_into(inputs, stream)) cudaGraphLaunch(step, stream);
   ///
   /// @param to  arrays on the pipe's device; on the host path, in host memory
-  /// @throws config_error  the arrays have another shape, type or device; no batch is lost
+  /// @throws config_error  the arrays have the wrong shape, type or device; no batch is lost
   /// @throws as `next`
   std::optional<static_batch> next_into(const static_arrays& to, stream on);
 
@@ -114,14 +116,15 @@ class device_pipe {
   /// May be called on any thread.
   pipe_report report() const;
 
-  /// Shows where the pipe's time went: the consumer's waits in next(), the batches in flight at the
-  /// time, and what delayed them. `storage` and `gather` are the pipe's waits for the source;
-  /// `copy` is the copy and the operations queued after it. Time that the device waits for a batch
-  /// already returned by next() is not measured. Never null; reports may be read from any thread.
+  /// Shows where the pipe's time went: the consumer's waits in `next()`, the number of batches that
+  /// were ready at the time, and what delayed them. `storage` and `gather` are the pipe's waits for
+  /// the source. `copy` is the time of the copy and of the operations queued after it. The meter
+  /// does not count the time that the device waits for a batch that `next()` has already returned.
+  /// Never null; reports may be read from any thread.
   std::shared_ptr<const telemetry> meter() const noexcept { return meter_; }
 
  private:
-  /// What is known about a wait for a batch at its begin.
+  /// What is known when a wait for a batch begins.
   struct wait_begin {
     std::int64_t asked_ns = 0;
     std::int64_t ready = 0;  // batches that were ready
@@ -136,14 +139,15 @@ class device_pipe {
 
   home_process home_;
   device_options options_;
-  std::optional<std::int64_t> count_;  // of the source
+  std::optional<std::int64_t> count_;  // number of the source's batches, if known
   device_answer answer_;
   std::size_t slots_;
   std::shared_ptr<detail::pipe_state> state_;
   std::shared_ptr<telemetry> meter_;
   std::int64_t served_ = 0;
-  std::optional<wait_begin> waiting_;  // next() is at work, or next_for() gave up meanwhile
-  bool finished_ = false;  // a failure on the consumer's side was thrown to the consumer
+  // set while a wait for a batch is unfinished, even after `next_for` gave up
+  std::optional<wait_begin> waiting_;
+  bool finished_ = false;  // the consumer has received an error, or called `stop()`
   slot_layout largest_;
   static_arrays fitting_;  // arrays that next_into has checked
   std::unique_ptr<detail::slot_filler, delete_in_time> filler_;
@@ -153,13 +157,13 @@ class device_pipe {
 
 namespace detail {
 
-// The most slots that are being filled or ready: one per batch of look-ahead, and one to fill.
+// The most slots that are being filled or are ready: one per batch of look-ahead, and one to fill.
 inline std::int64_t ahead_of(const device_options& options) {
   return options.look_ahead + 1;
 }
 
-// The number of slots: those ahead, and those that the consumer holds; but no more than there are
-// batches.
+// The number of slots: `ahead_of(options)`, plus those that the consumer may hold, but no more than
+// there are batches.
 inline std::size_t slots_of(const device_options& options, const batch_source& source) {
   const auto check = [](const char* name, std::int64_t value) {
     if (value >= 1 && value <= 1024) return;
@@ -180,7 +184,8 @@ inline std::shared_ptr<telemetry> pipe_meter(const device_options& options, std:
   return std::make_shared<telemetry>(std::move(meter));
 }
 
-// A pipe and the part of it that takes long to end, for the report on that.
+// Returns a deleter for a part of a pipe. The deleter has the time limit and the name of the part,
+// for the report on slow ends.
 inline delete_in_time end_of_pipe(const device_options& options, const char* part) {
   return {options.end_within, "the " + std::string(part) + " of rank " +
                                   std::to_string(options.rank) + " on device " +
@@ -229,7 +234,8 @@ inline bool device_pipe::begin_wait(stream on) {
   detail::refuse_per_thread(on);
   if (finished_) return false;
   raise_failure();
-  // This check comes before the one for held slots: in a short run the caller may hold all of them.
+  // This check comes before the check for held slots, because in a short run the caller may hold
+  // all slots at the end.
   if (count_ && served_ == *count_) return false;
   if (state_->ring.all_held()) {
     throw config_error(
@@ -258,7 +264,7 @@ inline next_result<device_batch> device_pipe::next_for(stream on,
 }
 
 inline std::optional<device_batch> device_pipe::take(stream on) {
-  // Made before a slot is taken: a slot without a holder would be lost.
+  // The holder is made before a slot is taken, because a slot without a holder would be lost.
   const auto held = std::make_shared<detail::held_slot>(state_, on);
   const wait_begin began = *std::exchange(waiting_, std::nullopt);
   device_slot* slot = state_->ring.take();
@@ -271,7 +277,7 @@ inline std::optional<device_batch> device_pipe::take(stream on) {
   try {
     held->wait_on(on);
   } catch (...) {
-    finished_ = true;  // this batch was not served, so none may follow
+    finished_ = true;  // this batch is lost, so the pipe must not serve later batches
     throw;
   }
   ++served_;
@@ -300,7 +306,7 @@ inline std::optional<static_batch> device_pipe::next_into(const static_arrays& t
     }
     fitting_ = to;
   }
-  const std::optional<device_batch> batch = next(on);  // released after the copy
+  const std::optional<device_batch> batch = next(on);  // its slot is released after the copy
   if (!batch) return std::nullopt;
   copy_into(to, batch->work(), on);
   const device_slot& slot = batch->slot();

@@ -11,19 +11,20 @@
 #include <millrace/loader/detail/telemetry/telemetry_report.hpp>
 #include <millrace/loader/detail/telemetry/trace_ring.hpp>
 
-/// A device loader has two meters: its host loader's, whose consumer is the pipe, and the pipe's
-/// own, whose consumer is the training loop. These functions combine them.
+/// A device loader has two meters. The consumer of the host loader's meter is the pipe; the
+/// consumer of the pipe's own meter is the training loop. These functions combine the two.
 namespace millrace::loader::cuda {
 
-/// Takes waits, stalls and occupancy, as the training loop sees them, and copy times from the pipe.
-/// Takes the read counters, and the times of planning, storage and gathering, from the host's
-/// threads. The mixture covers the batches that the pipe has taken, a few more than the training
-/// loop.
+/// Joins two reports. Waits, stalls, occupancy and copy times come from the pipe, as the training
+/// loop sees them. The read counters and the times of planning, storage and gathering come from the
+/// host's threads. The mixture covers the batches that the pipe has taken, which are a few more
+/// than the training loop has.
 inline telemetry_report joined_report(const telemetry_report& host, telemetry_report pipe) {
   for (const loader_stage each :
        {loader_stage::plan, loader_stage::storage, loader_stage::gather}) {
     const auto i = static_cast<std::size_t>(each);
-    pipe.stages[i] = host.stages[i];  // the pipe's own values are its waits for these stages
+    // the pipe's own values are the times that it waited for these stages
+    pipe.stages[i] = host.stages[i];
   }
   pipe.bytes = host.bytes;
   pipe.major_faults = host.major_faults;
@@ -31,9 +32,9 @@ inline telemetry_report joined_report(const telemetry_report& host, telemetry_re
   return pipe;
 }
 
-/// Merges the events of both, sorted by begin time. The host's threads are the first producers; the
-/// pipe is the producer after them. The pipe's waits for the host are left out, because the events
-/// of the host's threads cover them.
+/// Merges the events of host and pipe, sorted by begin time. In the result, the host's threads are
+/// the first producers and the pipe is the last one. The pipe's waits for the host are left out,
+/// because the events of the host's threads cover them.
 inline std::vector<trace_event> joined_trace(std::vector<trace_event> host,
                                              const std::vector<trace_event>& pipe,
                                              std::size_t host_threads) {

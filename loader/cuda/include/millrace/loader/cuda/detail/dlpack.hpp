@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-/// DLPack's structures, laid out as in its published ABI (dmlc/dlpack, include/dlpack/dlpack.h:
-/// version 1.1, and the older structure without a version). They are defined here so that nothing
-/// has to be installed; pointers to them may be cast to DLPack's types.
+/// DLPack's structures, with the layout of its published ABI (dmlc/dlpack,
+/// include/dlpack/dlpack.h): those of version 1.1, and the older structure without a version. They
+/// are defined here so that nobody has to install DLPack. Pointers to them may be cast to DLPack's
+/// types.
 namespace millrace::loader::cuda::dlpack {
 
 /// DLDevice. `type`: 1 is host memory (kDLCPU), 2 is the memory of a CUDA device (kDLCUDA).

@@ -11,15 +11,16 @@
 namespace millrace::loader::cuda {
 
 /// Makes the tensors of a batch usable on the stream that a consumer passes to
-/// `__dlpack__(stream=...)`, as Python's array API standard defines it for CUDA: operations that
+/// `__dlpack__(stream=...)`, as Python's array API standard defines it for CUDA. Operations that
 /// the consumer submits to that stream see filled arrays, and the batch's memory is refilled only
-/// after them. On the host path it does nothing.
+/// after these operations. On the host path this function does nothing.
 ///
-/// @param stream  nothing or 1: the default stream; -1: the consumer orders its operations itself;
-///                otherwise a cudaStream_t
-/// @throws config_error  0, which the standard forbids; 2, the default stream of each thread, as a
-///                       tensor may be deleted on another one; or a stream that is being captured
-/// @throws cuda_error    the runtime refuses
+/// @param stream  none or 1: the default stream; -1: the consumer orders its operations itself; any
+///                other value: a `cudaStream_t`
+/// @throws config_error  `stream` is 0, which the standard forbids; or 2, which means a different
+///                       default stream on each thread, while a tensor may be deleted on any
+///                       thread; or a stream that is being captured
+/// @throws cuda_error    a runtime call failed
 inline void order_for_dlpack(const device_batch& batch, std::optional<std::int64_t> stream) {
   if (!batch.on_device() || stream == -1) return;
   const std::int64_t handle = stream.value_or(1);

@@ -22,7 +22,7 @@ enum class batch_field : std::uint8_t {
   segment_ids
 };
 
-/// Deletes a tensor in the way of its next owner: by calling the tensor's `deleter`.
+/// Deletes a tensor as every DLPack owner does: calls the tensor's `deleter`.
 struct end_tensor {
   template <class Managed>
   void operator()(Managed* managed) const noexcept {
@@ -34,9 +34,9 @@ using dlpack_versioned_tensor = std::unique_ptr<dlpack::versioned_tensor, end_te
 
 namespace detail {
 
-/// A tensor together with the memory that it points to. `end`, its deleter, releases the batch's
-/// slot. If the tensor was the slot's last holder, this records the release on the consumer's
-/// stream.
+/// A tensor with its shape and strides, and an owner of the batch's slot. `end` is the tensor's
+/// deleter and drops that owner. If the tensor was the slot's last holder, this records the release
+/// on the consumer's stream.
 template <class Managed>
 struct tensor_holder {
   Managed managed{};
@@ -54,7 +54,7 @@ void describe(dlpack::tensor& tensor, const T* array) {
   tensor.dtype = {code, static_cast<std::uint8_t>(8 * sizeof(T)), 1};
 }
 
-// An array of ids, of the type that the batch has.
+// Describes an array of ids, which has the batch's id type.
 inline void describe_ids(dlpack::tensor& tensor, id_width ids, const std::int64_t* wide,
                          const std::int32_t* narrow) {
   if (ids == id_width::i32) return describe(tensor, narrow);
@@ -111,10 +111,10 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
 
 }  // namespace detail
 
-/// Returns an array of a batch as a DLPack tensor: [rows, seq_len], of int64 or int32 (ids), int32
-/// (segment_ids) or float32 (loss_mask); or cu_seqlens, [cu_seqlens_size] int32. The tensor keeps
-/// the batch's slot alive. Its deleter may be called on any thread and does not wait. The tensor
-/// may be used at once on the consumer's stream, the one passed to next().
+/// Returns an array of a batch as a DLPack tensor. Most tensors are [rows, seq_len], of int64 or
+/// int32 (ids), int32 (segment_ids) or float32 (loss_mask). `cu_seqlens` is [cu_seqlens_size], of
+/// int32. The tensor keeps the batch's slot alive. Its deleter may be called on any thread and does
+/// not wait. The consumer's stream, which was passed to `next()`, may use the tensor at once.
 ///
 /// Pass the result's `release()` to a capsule named "dltensor".
 /// @throws config_error  the batch was made without this array

@@ -11,28 +11,28 @@
 
 namespace millrace::loader::cuda {
 
-/// What to do where the process sees no CUDA device.
+/// What to do if the process sees no CUDA device.
 enum class no_device_rule : std::uint8_t {
-  error,  ///< throw, so that no training run computes with pointers to host memory by accident
+  error,  ///< throw, so that no training run uses pointers to host memory by accident
   host,   ///< make the same batches in host memory
 };
 
-/// The result of looking for a device. `why` is a clause: the device, or the reason why there is
+/// The result of looking for a device. `why` is a clause that names the device or says why there is
 /// none.
 struct device_answer {
   bool usable = false;
-  int code = 0;  ///< the cudaError_t that said that there is none, or 0
+  int code = 0;  ///< the `cudaError_t` that means that there is no device, or 0
   std::string why;
 };
 
 namespace detail {
 
-/// "12.4" for 12040, as the runtime writes versions.
+/// Returns "12.4" for 12040, the runtime's form of that version.
 inline std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// The error of a driver that is older than the runtime of this program needs.
+/// Returns the error for a driver that is too old for this program's CUDA runtime.
 inline cuda_error old_driver(const cuda_api& api, const cuda_error& said, int driver) {
   const int major = api.version / 1000;
   const int oldest = major == 12 ? 525 : 580;  // the first driver of each CUDA version
@@ -45,13 +45,13 @@ inline cuda_error old_driver(const cuda_api& api, const cuda_error& said, int dr
 
 }  // namespace detail
 
-/// Looks for a device. That there is none is a result, not an error: this build has no CUDA, there
-/// is no driver (code 35), or the driver has no device (100). Everything else is an error, because
-/// the process may have a device that it cannot use.
+/// Looks for a device. It is not an error if there is none: this build may have no CUDA, the
+/// machine no driver (code 35), or the driver no device (code 100). Every other failure is an
+/// error, because the process may have a device that it cannot use.
 ///
 /// @param api     null: a build without CUDA
 /// @param device  index of the device, from 0
-/// @throws config_error  there are devices, but not this one
+/// @throws config_error  there are devices, but none with the index `device`
 /// @throws cuda_error    the driver is too old for this build or for the device, the process was
 ///                       forked from one that uses CUDA, or the driver or the device is broken
 inline device_answer find_device(const cuda_api* api, int device) {
@@ -90,8 +90,9 @@ inline device_answer find_device(const cuda_api* api, int device) {
   return {true, 0, "device " + std::to_string(device) + " of " + std::to_string(count)};
 }
 
-/// The same, for a loader to which `rule` applies.
-/// @throws config_error  also where there is no device and the rule is `error`
+/// Looks for a device, for a loader with the rule `rule`.
+/// @throws as the overload without `rule`
+/// @throws config_error  there is no device, and `rule` is `error`
 inline device_answer find_device(const cuda_api* api, int device, no_device_rule rule) {
   device_answer answer = find_device(api, device);
   if (answer.usable || rule == no_device_rule::host) return answer;
@@ -101,7 +102,7 @@ inline device_answer find_device(const cuda_api* api, int device, no_device_rule
 }
 
 /// Checks that this build has kernels for the current device.
-/// @throws cuda_error  it has none, or the device is broken
+/// @throws cuda_error  the build has no such kernels, or the device is broken
 inline void check_kernels(const cuda_api& api, int device) {
   constexpr int no_kernel_image = 209, unsupported_ptx = 222;
   const int code = api.find_kernels();

@@ -7,21 +7,22 @@
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-/// Owners of CUDA runtime resources, and settings of the calling thread. No owner waits for
-/// operations that still use its resource: the code that destroys an owner must ensure that there
+/// Owners of CUDA runtime resources, and settings of the calling thread. An owner does not wait for
+/// operations that still use its resource. The code that destroys the owner must ensure that there
 /// are none.
 namespace millrace::loader::cuda {
 
 namespace detail {
 
-/// A resource and the runtime it belongs to. `Close` is the runtime's call that frees it.
+/// A resource and the runtime that it belongs to. `Close` is the runtime call that frees the
+/// resource.
 template <class T, auto Close>
 struct of_runtime {
   const cuda_api* api = nullptr;
   T value = nullptr;
   bool operator==(const of_runtime&) const = default;
 
-  // An error can no longer be reported here, so it is only cleared.
+  // No caller is left to receive an error, so the function only clears it.
   static void close(const of_runtime& resource) noexcept {
     if ((resource.api->*Close)(resource.value) != 0) (void)resource.api->last_error();
   }
@@ -54,7 +55,7 @@ inline int highest_priority(const cuda_api& api) {
   return highest;
 }
 
-/// Makes an event without timing. A host thread that waits for it sleeps.
+/// Makes an event without timing. A host thread that waits for this event sleeps.
 inline owned_event make_event(const cuda_api& api) {
   event made = nullptr;
   check(api, api.create_event(&made, event_disable_timing | event_blocking_sync),
@@ -75,9 +76,10 @@ inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
   return pinned_block({&api, memory});
 }
 
-/// Makes `device` the calling thread's current device; the destructor restores what was current
-/// before, which may be nothing. Creates a context on `device` alone. (cudaSetDevice would create
-/// one on the device that it restores: on a thread that never chose a device, the first one.)
+/// Makes `device` the calling thread's current device. The destructor restores the previous current
+/// device, or the state without one. This class creates a CUDA context on `device` only. If it used
+/// `cudaSetDevice`, restoring the previous device would create a context there: on the first
+/// device, if the thread never chose one.
 class device_scope {
  public:
   device_scope(const cuda_api& api, int device) : api_(&api) {
@@ -93,12 +95,12 @@ class device_scope {
   const cuda_api* api_;
 };
 
-/// Allows the calling thread calls that CUDA otherwise forbids while another thread captures a CUDA
-/// graph (cudaStreamBeginCapture in its default mode): to allocate, to free and to wait. Such a
-/// call would fail, and would make the other thread's capture invalid. The destructor forbids them
-/// again.
+/// Lets the calling thread allocate, free and wait while another thread captures a CUDA graph
+/// (`cudaStreamBeginCapture` in its default mode). Otherwise CUDA forbids these calls: they would
+/// fail, and would invalidate the other thread's capture. The destructor restores the thread's
+/// previous mode.
 ///
-/// @pre the thread's current device is one that the process uses, as CUDA may create a context
+/// @pre the process already uses the thread's current device, because CUDA may create a context
 /// there
 class outside_captures {
  public:
@@ -113,11 +115,11 @@ class outside_captures {
 
  private:
   const cuda_api* api_;
-  int mode_ = 2;  // relaxed; from the constructor on, the thread's own mode
+  int mode_ = 2;  // 2 is relaxed; the constructor replaces it by the thread's previous mode
 };
 
-/// Whether `which` is being captured into a CUDA graph, or is the default stream at a time when it
-/// cannot be used because of another stream's capture.
+/// True if `which` is being captured into a CUDA graph. Also true if `which` is the default stream
+/// and cannot be used now, because another stream is being captured.
 /// @throws cuda_error  the runtime call failed
 inline bool is_captured(const cuda_api& api, stream which) {
   constexpr int capture_implicit = 906;  // cudaErrorStreamCaptureImplicit

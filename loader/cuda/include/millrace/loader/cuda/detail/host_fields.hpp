@@ -43,7 +43,7 @@ inline loader::detail::row_slices slices_of(const batch_work& work, std::int64_t
 template <class Token, class Id>
 void fill_row(const batch_work& work, std::int64_t row) {
   const auto positions = row_of(static_cast<Id*>(work.position_ids), row, work.seq_len);
-  // The slices of a context-parallel rank end at boundaries already.
+  // The slices of a context-parallel rank already end at the boundaries.
   const bool by_index = work.rules.positions == position_rule::boundaries && !work.cut();
   dataset::sample_fields<Id> out;
   out.tokens = row_of(static_cast<Id*>(work.tokens), row, work.seq_len);
@@ -61,7 +61,7 @@ void fill_row(const batch_work& work, std::int64_t row) {
   if (!work.packed()) {
     dataset::fill_fields<Token, Id>(text, work.real[row], work.seq_len, options_of(work), out);
   }
-  // As in `dataset::fill_packed_fields`: each document's share is a separate text.
+  // As in `dataset::fill_packed_fields`, each document's share of the row is a separate text.
   for (std::int32_t b = first + 1; work.packed() && b < last; ++b) {
     const std::int32_t begin = work.boundaries[b - 1];
     const std::int32_t count = work.boundaries[b] - begin;
@@ -116,8 +116,8 @@ inline void fill_boundaries(const batch_work& work) {
 
 }  // namespace detail
 
-/// Makes the same fields as the kernel, for a machine without a device, with the loops of `dataset`
-/// that are fastest on a CPU. May be called on any thread.
+/// Makes the same fields as the kernel, for machines without a device. Uses the functions of
+/// `dataset`, which are the fastest on a CPU. May be called on any thread.
 inline void fill_on_host(const batch_work& work) {
   for (std::int64_t row = 0; row < work.rows; ++row) {
     if (work.narrow) {
@@ -130,10 +130,10 @@ inline void fill_on_host(const batch_work& work) {
   if (work.cu_seqlens != nullptr && work.rows > 0) detail::fill_boundaries(work);
 }
 
-/// Returns the number of tokens in the longest document's share, which attention kernels need in
-/// addition to cu_seqlens.
+/// Returns the largest number of tokens that one document has in one row. Attention kernels need it
+/// in addition to cu_seqlens.
 ///
-/// @param work  its arrays must be readable by this thread
+/// @param work  the calling thread must be able to read its arrays
 inline std::int32_t longest_document(const batch_work& work) noexcept {
   std::int32_t longest = 0;
   for (std::int64_t row = 0; row < work.rows; ++row) {

@@ -5,11 +5,11 @@
 
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
-/// Runs the kernels on one CPU thread: as the reference for tests, and as the kernels that a
-/// runtime without a device launches.
+/// Runs the kernels on one CPU thread. Tests use this as their reference, and a runtime without a
+/// device runs it in place of its kernels.
 namespace millrace::loader::cuda {
 
-/// A block of one thread.
+/// A block with one thread.
 class lone_block {
  public:
   static constexpr std::int32_t size() noexcept { return 1; }
@@ -31,8 +31,8 @@ void for_each_tile(const batch_work& work, const Each& each) {
   }
 }
 
-/// Makes the whole micro-batch with the threads of one block, as the kernels do with many. Every
-/// thread of the block calls it.
+/// Makes the whole micro-batch with the threads of one block; the kernels use many blocks. Every
+/// thread of the block calls this function.
 template <class Token, class Id, class Block>
 void make_batch(Block& block, const batch_work& work) {
   if (needs_marks(work)) {
@@ -47,7 +47,7 @@ void make_batch(Block& block, const batch_work& work) {
   });
 }
 
-/// Calls `make_batch` for the types of the batch.
+/// Calls the `make_batch` for the token and id types of the batch.
 template <class Block>
 void make_batch(Block& block, const batch_work& work) {
   const bool narrow_ids = work.ids == id_width::i32;

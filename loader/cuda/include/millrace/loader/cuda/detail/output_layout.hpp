@@ -22,21 +22,21 @@ struct wanted_fields {
   bool cu_seqlens = true;
   bool segment_ids = false;
   id_width ids = id_width::i64;  ///< of tokens, labels and position ids
-  /// Number of entries of cu_seqlens, for consumers that need static shapes. Entries that are not
-  /// used repeat the last one. 0: as many as each batch has.
+  /// Number of entries of `cu_seqlens`, for consumers that need static shapes. Unused entries
+  /// repeat the last used entry. If 0, each batch has as many entries as it needs.
   std::int64_t cu_seqlens_size = 0;
 };
 
-/// Offsets of a batch's arrays in its slot's single memory block, in bytes. They are multiples of
-/// 256; an array that is not requested has the offset `none`.
+/// Byte offsets of a batch's arrays in the single memory block of its slot. They are multiples of
+/// 256. An array that is not requested has the offset `none`.
 class output_layout {
  public:
   static constexpr std::size_t alignment = 256;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   /// @param largest  the layout of the largest batch that must fit
-  /// @throws config_error  `cu_seqlens_size` is out of range; or cu_seqlens are wanted of rows that
-  ///                       context parallelism cuts and that are not packed
+  /// @throws config_error  `cu_seqlens_size` is out of range; or `cu_seqlens` is requested, but
+  ///                       context parallelism cuts the rows and the rows are not packed
   output_layout(const slot_layout& largest, const wanted_fields& wanted)
       : ids_(wanted.ids), cu_seqlens_size_(wanted.cu_seqlens_size) {
     constexpr std::int64_t most = std::int64_t{1} << 31;  // rows * seq_len is less
@@ -51,7 +51,8 @@ class output_layout {
     const std::size_t id_bytes = elements * static_cast<std::size_t>(ids_);
     const std::size_t entries =
         cu_seqlens_size_ == 0 ? elements + 1 : static_cast<std::size_t>(cu_seqlens_size_);
-    // Rows that need marks are long, so each has few tiles that are not full.
+    // Each row needs `tile_tokens` tokens per mark, rounded up. Rows that need marks are longer
+    // than `look_back_tokens`, which limits the number of tiles that are not full.
     const std::size_t marks = elements / tile_tokens + elements / look_back_tokens + 1;
     const bool long_rows = elements > static_cast<std::size_t>(look_back_tokens);
     tokens_ = place(wanted.tokens, id_bytes);
@@ -68,10 +69,11 @@ class output_layout {
 
   /// Returns the description of how to fill the block `to` from the slot `from`.
   ///
-  /// @param from        laid out as `layout`, in memory that is readable where the fields are made
+  /// @param from        laid out as `layout`, in memory that the code that makes the fields can
+  ///                    read
   /// @param layout      the slot's layout, no larger than the largest
-  /// @param boundaries  number of boundaries in the slot; if 0, there are no cu_seqlens and segment
-  ///                    ids
+  /// @param boundaries  number of boundaries in the slot; if 0, the batch has neither cu_seqlens
+  ///                    nor segment ids
   /// @param slices      number of entries of `slice_ends` in the slot
   batch_work work(std::byte* to, const std::byte* from, const slot_layout& layout,
                   std::int64_t boundaries, const batch_rules& rules,

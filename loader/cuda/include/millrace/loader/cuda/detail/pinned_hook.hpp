@@ -15,14 +15,14 @@ namespace millrace::loader::cuda {
 
 namespace detail {
 
-/// The context of a hook.
+/// The device of a hook. A pointer to this struct is passed to the hook as its `context`.
 struct pinned_place {
   const cuda_api* api;
   int device;
 };
 
-/// Returns the context for a device. It lives until the process ends, because the hook's memory may
-/// live that long.
+/// Returns the hook's context for a device. The context lives until the process ends, because the
+/// hook's memory may live that long.
 inline pinned_place* kept_place(const cuda_api& api, int device) {
   static std::mutex mutex;
   static auto& places = *new std::deque<pinned_place>;  // its elements never move
@@ -37,9 +37,10 @@ inline pinned_place* kept_place(const cuda_api& api, int device) {
 
 /// Provides the CUDA runtime's page-locked memory to `pinned_pool`, which does not depend on CUDA.
 ///
-/// Every device can copy from and to this memory. But the runtime creates a context on the calling
-/// thread's current device, which takes hundreds of megabytes there. So `device` is made current
-/// first; otherwise every rank of a machine would have a context on the first device.
+/// Every device can copy from and to this memory. But to allocate it, the runtime creates a CUDA
+/// context on the calling thread's current device, which takes hundreds of megabytes there. The
+/// hook therefore makes `device` current first. Otherwise every rank of a machine would have a CUDA
+/// context on the first device.
 ///
 /// @param api     null in a build without CUDA; the hook is then empty
 /// @param device  a device that the process uses anyway

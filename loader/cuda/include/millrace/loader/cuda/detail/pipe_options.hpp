@@ -24,13 +24,14 @@ struct device_options {
   batch_rules rules = {};
   std::int64_t rank = 0;         ///< rank for telemetry
   std::size_t trace_events = 0;  ///< events kept for a trace; 0: none
-  std::vector<int> cpus = {};    ///< CPUs of the pipe's thread; empty: any
-  /// As `loader_options::end_within`; applies to the pipe's thread, and again to its memory.
+  std::vector<int> cpus = {};    ///< CPUs of the pipe's thread; if empty, any CPU
+  /// As `loader_options::end_within`. The limit applies to the wait for the pipe's thread, and
+  /// again to the wait for its memory.
   std::chrono::milliseconds end_within{10'000};
   bool profile = false;  ///< as in `device_loader_options`
 };
 
-/// The location at which a pipe makes its batches, and its counters so far.
+/// Where a pipe makes its batches, and the pipe's counters so far.
 struct pipe_report {
   bool on_device = false;
   std::string why;  ///< the device, or the reason why there is none
@@ -38,8 +39,8 @@ struct pipe_report {
   std::int64_t batches = 0;           ///< batches submitted
   std::int64_t tokens = 0;            ///< rows * seq_len, summed over these batches
   std::uint64_t bytes_to_device = 0;  ///< bytes copied for these batches
-  /// Batches destroyed while a stream that used them was being captured into a CUDA graph. Their
-  /// slots are never used again.
+  /// Batches destroyed while a stream that used them was being captured into a CUDA graph. The
+  /// slots of these batches are never used again.
   std::int64_t captured = 0;
   std::vector<grant> threads = {};  ///< CPUs of the pipe's thread, and why they were chosen
 

@@ -17,8 +17,8 @@
 
 namespace millrace::loader::cuda::detail {
 
-/// The state that a pipe's thread and batches share with the pipe, and may need after it is
-/// destroyed. The last owner destroys it, on any thread.
+/// The state that a pipe shares with its thread and its batches. They may need it after the pipe is
+/// destroyed. The last owner destroys the state, on any thread.
 struct pipe_state {
   template <class... Arguments>
   explicit pipe_state(std::size_t slots, std::int64_t ahead, const Arguments&... arguments)
@@ -26,14 +26,15 @@ struct pipe_state {
         ring(
             slots, [this](std::size_t i) { return store.slot(i); }, slot_reuse::oldest, ahead) {}
 
-  /// Releases a slot after all operations that its users have submitted so far: to `on`, and to the
-  /// streams of `also_used_on`. May be called on any thread, with any current device: a null stream
-  /// is the default stream of the pipe's device. Does nothing in a forked process.
+  /// Releases a slot. The slot is refilled only after all operations that its users have submitted
+  /// so far, to `on` and to the streams of `also_used_on`. May be called on any thread, with any
+  /// current device: a null stream is the default stream of the pipe's device. Does nothing in a
+  /// forked process.
   ///
-  /// If one of the streams is being captured into a CUDA graph, the slot is never filled again and
-  /// the pipe fails: an event recorded there would be part of the graph, and the graph may read the
-  /// slot's memory whenever it is launched. If an event cannot be recorded, the pipe fails too.
-  /// Nobody then knows when the slot's users are done, so the memory is never freed.
+  /// If one of the streams is being captured into a CUDA graph, the slot is never refilled and the
+  /// pipe fails. An event recorded on that stream would be part of the graph, and the graph may
+  /// read the slot's memory at every launch. The pipe also fails if an event cannot be recorded. In
+  /// both cases, nothing tells when the slot's users are done, so the memory is never freed.
   void release(device_slot* slot, stream on) noexcept {
     if (!home.is_here()) return;
     try {
@@ -60,7 +61,8 @@ struct pipe_state {
     return failure;
   }
 
-  /// The slot is filled again only after operations on `other`, too. May be called on any thread.
+  /// Makes `release` record an event on `other`, too, so that the slot is refilled only after the
+  /// operations on that stream. May be called on any thread.
   /// @throws cuda_error  an event cannot be created
   void also_used_on(device_slot& slot, stream other) {
     const std::scoped_lock lock(mutex);
@@ -70,8 +72,8 @@ struct pipe_state {
     slot.others.push_back({other, store.begin_other()});
   }
 
-  /// The operations that are submitted to `after` from now on start when all users of a released
-  /// slot are done.
+  /// Makes the stream `after` wait until all users of a released slot are done. Operations
+  /// submitted to `after` so far do not wait.
   void wait_for_users(device_slot& slot, stream after) {
     wait(store.api(), after, slot.released);
     if (slot.others.empty()) return;
@@ -104,17 +106,17 @@ struct pipe_state {
 
   const home_process home;
   slot_store store;
-  // A consumer's host runs ahead of its stream. Of the slots that it has released, the one released
-  // first is the first that its stream is done with.
+  // A consumer's thread runs ahead of its stream. The slot that the thread released first is the
+  // first one that the stream is done with, so the ring reuses the oldest slot first.
   slot_ring<device_slot> ring;
-  std::atomic<std::int64_t> captured{0};  // batches destroyed on a stream being captured
-  std::mutex mutex;  // guards failure, the others of held slots, and their events
+  std::atomic<std::int64_t> captured{0};  // batches destroyed while their stream was being captured
+  std::mutex mutex;  // guards `failure`, `device_slot::others` of held slots, and their events
   std::exception_ptr failure;
 };
 
-/// Rejects cudaStreamPerThread, because this handle means a different stream on each thread. A
-/// batch may be destroyed on another thread, e.g. by a tensor's deleter. Its event would then not
-/// be ordered after the operations that used the batch.
+/// Rejects `cudaStreamPerThread`, because this handle means a different stream on each thread. A
+/// batch may be destroyed on another thread, e.g. by a tensor's deleter. The event of the batch
+/// would then not be ordered after the operations that used the batch.
 inline void refuse_per_thread(stream on) {
   constexpr std::uintptr_t per_thread = 2;  // cudaStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(on) != per_thread) return;
@@ -143,7 +145,7 @@ class held_slot {
   const device_slot& slot() const noexcept { return *slot_; }
   bool on_device() const noexcept { return state_->store.on_device(); }
 
-  /// Operations submitted to `other` from now on see filled arrays.
+  /// Makes operations that are submitted to `other` after this call see filled arrays.
   /// @throws config_error  the stream is being captured into a CUDA graph
   void wait_on(stream other) const {
     if (!on_device()) return;

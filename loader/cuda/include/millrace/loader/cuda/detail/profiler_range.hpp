@@ -13,7 +13,7 @@ namespace millrace::loader::cuda {
 /// Shows the lifetime of this object in a profiler's timeline, on the calling thread.
 class profiler_range {
  public:
-  /// @param marks   null: does nothing
+  /// @param marks   if null, the object does nothing
   /// @param action  at most 31 bytes; the profiler shows "millrace: ACTION NUMBER"
   profiler_range(const profiler_marks* marks, const char* action, std::int64_t number) noexcept
       : marks_(marks) {

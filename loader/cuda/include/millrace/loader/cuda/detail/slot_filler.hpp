@@ -25,14 +25,14 @@
 
 namespace millrace::loader::cuda::detail {
 
-/// Keeps what a batch of the source holds until the process ends.
+/// Keeps `hold`, and so the source's slot that it holds, until the process ends.
 inline void keep_for_good(std::shared_ptr<const void> hold) noexcept {
   static std::mutex mutex;
   try {
     static auto& kept = *new std::vector<std::shared_ptr<const void>>;
     const std::scoped_lock lock(mutex);
     kept.push_back(hold);
-  } catch (...) {  // no memory for the list
+  } catch (...) {  // there is no memory for the list
     union never_destroyed {
       std::shared_ptr<const void> owner;
       ~never_destroyed() {}  // NOLINT(modernize-use-equals-default): it would not compile
@@ -41,12 +41,12 @@ inline void keep_for_good(std::shared_ptr<const void> hold) noexcept {
   }
 }
 
-/// The thread of a pipe, which fills the slots of its ring, and everything that it uses. If the
-/// pipe cannot wait for it, it outlives the pipe.
+/// The thread of a pipe, which fills the slots of the pipe's ring, and everything that this thread
+/// uses. The filler outlives the pipe if the pipe cannot wait for the thread.
 ///
-/// For each batch it submits a copy to one stream and a kernel to another, and hands the slot over
-/// at once. It submits the next copy while this one runs, and releases the source's slot when it
-/// finds the copy done. It waits for a copy only if two are running.
+/// For each batch, the thread submits a copy to one stream and a kernel to another, and hands the
+/// slot over at once. It submits the next copy while this one runs. It releases the source's slot
+/// when it finds that the copy is done. It waits for a copy only if two are running.
 class slot_filler {
  public:
   /// @param largest  no batch of the source has more rows, tokens or bytes
@@ -64,13 +64,14 @@ class slot_filler {
   /// Waits for the thread.
   ~slot_filler() { stop(); }
 
-  /// Makes the thread end soon. It may then still be in a wait for a copy. For any thread.
+  /// Makes the thread end soon. After this call, the thread may still be waiting for a copy. May be
+  /// called on any thread.
   void stop() noexcept {
     state_->ring.close();
     if (source_.stop) source_.stop();
   }
 
-  /// Waits for the thread. Afterwards nothing uses the source.
+  /// Waits for the thread. After that, nothing uses the source.
   void join() {
     if (thread_.joinable()) thread_.join();
   }
@@ -90,11 +91,12 @@ class slot_filler {
   struct flight {
     std::shared_ptr<const void> hold;  // the source's slot
     event copied = nullptr;            // null: there is no copy
-    /// Null, or completes when the copy may begin: it waited for the kernel of an earlier batch.
+    /// Completes when the copy may begin, which is when the kernel of an earlier batch is done.
+    /// Null if the copy does not wait for a kernel.
     event may_begin = nullptr;
   };
 
-  /// Times of the thread's last round, measured after it handed the batch over.
+  /// Times of the thread's last round: when it handed the batch over, and two later times.
   struct round_times {
     std::int64_t handed_over_ns = 0;
     std::int64_t began_ns = 0;  // when the copy of that batch could begin
@@ -129,21 +131,23 @@ class slot_filler {
 
   // Used by the thread.
   std::array<raw_block, slot_store::raw_blocks> raw_;
-  flight last_;     // of the last batch but one, after the last was sent
-  flight current_;  // of the batch that is being sent
+  flight last_;     // the previous batch, once the current one is sent
+  flight current_;  // the batch that is being sent
 
-  named_thread thread_;  // last, so that it is joined before anything it uses is destroyed
+  // the last member, so that the thread is joined before the members it uses are destroyed
+  named_thread thread_;
 };
 
 // ---------------------------------------------------------------------------------------------
 
 inline void slot_filler::run() noexcept {
-  std::int64_t next = 0;  // the first ticket that is not filled
+  std::int64_t next = 0;  // the first ticket whose slot is not filled
   std::exception_ptr failure;
   std::optional<outside_captures> unforbidden;
   try {
     if (on_device()) {
-      check(api(), api().use_device(options_.device), "cudaSetDevice");  // the thread is ours
+      // permanent, because the pipe owns this thread
+      check(api(), api().use_device(options_.device), "cudaSetDevice");
       unforbidden.emplace(api());
       for (std::size_t i = 0; i < raw_.size(); ++i) raw_[i] = state_->store.raw(i);
       name_for_profiler();
@@ -167,7 +171,7 @@ inline void slot_filler::serve(std::int64_t& next) {
     const auto claim = ring.acquire_free();
     if (claim.slot == nullptr) return;
     const std::int64_t began_ns = tell_begin(claim.ticket, last);
-    // The source may have to wait for this slot.
+    // Releases the slot of a finished copy now, because the source may be waiting for that slot.
     if (last_.copied != nullptr && is_done(api(), last_.copied)) last_ = {};
     const profiler_range range(marks(), "fill batch", claim.ticket);
     const std::optional<staged_batch> staged = source_.next();
@@ -193,10 +197,10 @@ inline void slot_filler::name_for_profiler() const {
   marks()->name_stream(state_->store.kernels(), "millrace kernels");
 }
 
-// Records what delayed the start of a micro-batch, after its slot became free. Usually this is the
-// wait for earlier copies. But if a copy spent more time waiting for a kernel than copying, because
-// the kernel waited for the consumer's stream, the delay counts as a wait for a slot that the
-// consumer holds.
+// Records what delayed the start of a micro-batch after its slot became free. Usually the delay is
+// the wait for earlier copies. But a copy may have waited for a kernel longer than it copied,
+// because that kernel waited for the consumer's stream. The delay then counts as a wait for a slot
+// that the consumer holds.
 inline std::int64_t slot_filler::tell_begin(std::int64_t micro_batch, const round_times& last) {
   const std::int64_t now = now_ns();
   producer_log& log = meter_->producer();
@@ -208,11 +212,11 @@ inline std::int64_t slot_filler::tell_begin(std::int64_t micro_batch, const roun
   return now;
 }
 
-// Waits until at most one copy, the one just sent, is unfinished. Usually it need not wait at all.
+// Waits until no copy is running except the one just sent. Usually this takes no time.
 //
-// If the copy just sent must wait for a kernel, this waits for that kernel first. The wait costs
-// nothing: either the kernel is done before the earlier copy, or the consumer's stream is late and
-// there is nothing to hurry for. So the two reasons to wait are measured separately.
+// If the copy just sent must wait for a kernel, this function waits for that kernel first, so that
+// the two waits are measured separately. The first wait costs nothing. Either the kernel is done
+// before the earlier copy, or the consumer's stream is late and there is no hurry.
 inline slot_filler::round_times slot_filler::wait_for_copies() {
   round_times times;
   if (current_.may_begin != nullptr) wait_on_host(api(), current_.may_begin);
@@ -227,9 +231,9 @@ inline void slot_filler::wait_for_last_copy() {
   if (last_.copied != nullptr) wait_on_host(api(), last_.copied);
 }
 
-// After a failure, copies may still be running, and the source's slots are about to be released. If
-// the thread cannot wait for the copies, it never releases the slots: they would be filled again
-// under a copy, and a batch that was already handed over would be wrong.
+// After a failure, copies may still be running, and the thread is about to release the source's
+// slots. If it cannot wait for the copies, it never releases these slots. Otherwise the source
+// would refill them during a copy and spoil a batch that was already handed over.
 inline void slot_filler::end_copies() noexcept {
   if (last_.copied == nullptr && current_.copied == nullptr) return;
   try {

@@ -21,19 +21,20 @@
 
 namespace millrace::loader::cuda {
 
-/// One micro-batch whose fields are filled, or are being filled. A view into its `slot_store`.
+/// One micro-batch whose fields are filled or are being filled. The slot is a view into its
+/// `slot_store`.
 struct device_slot {
   std::byte* memory = nullptr;  ///< device memory, or host memory if there is no device
   event ready = nullptr;        ///< completes when the fields are filled; null on the host
   event released = nullptr;     ///< completes when the consumer is done; null on the host
 
-  batch_work work;  ///< the last batch made: its shapes and the addresses of its fields
+  batch_work work;  ///< shapes and field addresses of the last batch made here
   std::int32_t max_seqlen = 0;
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // on the host, [rows]
   std::vector<std::int64_t> sources;    // on the host, [rows]
 
-  /// A stream besides the consumer's own that uses the batch.
+  /// A stream that uses the batch in addition to the consumer's own stream.
   struct other_user {
     stream on = nullptr;
     event released = nullptr;  ///< completes when that stream is done
@@ -41,33 +42,33 @@ struct device_slot {
   std::vector<other_user> others;  ///< guarded by the mutex of `pipe_state` while the slot is held
 };
 
-/// A device buffer that host slots are copied to, and the events of the last copy into it.
+/// A device buffer that host slots are copied to, and the events of the last such copy.
 struct raw_block {
   std::byte* memory = nullptr;
   event copied = nullptr;  ///< completes when the host slot may be refilled
-  /// Completes when the kernel has read the buffer: `ready` of the slot that the kernel filled.
-  /// Null before the first copy.
+  /// Completes when the kernel has read the buffer. This is the event `ready` of the slot that the
+  /// kernel filled. Null before the first copy.
   event read = nullptr;
 };
 
-/// The memory of a pipe's slots and, with a device, its streams and events. Everything is allocated
-/// once, by the constructor, except for events of streams other than the consumer's.
+/// The memory of a pipe's slots and, with a device, the pipe's streams and events. The constructor
+/// allocates everything once, except for the events of streams other than the consumer's.
 ///
-/// The destructor waits until nothing on the device uses what it frees. If a wait fails, it frees
-/// no memory.
+/// The destructor waits until nothing on the device uses the resources that it frees. If a wait
+/// fails, it frees no memory.
 ///
-/// Copies and kernels have a stream each. On one stream, a copy would run after the kernel of the
-/// batch before, and that kernel may wait for the consumer: the copy would be late when it is
-/// needed, and its host slot would be held meanwhile. Large copies also run at the same time as
-/// kernels. If all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), operations run
-/// in the order of their submission, as on one stream. Nothing waits for an operation that is
-/// submitted later, so this cannot deadlock.
+/// Copies and kernels have one stream each. On a common stream, a copy would run after the previous
+/// batch's kernel, and that kernel may wait for the consumer. The copy would then finish too late,
+/// and would hold its host slot until then. With two streams, large copies also overlap with
+/// kernels. If all streams share one hardware queue (`CUDA_DEVICE_MAX_CONNECTIONS=1`), operations
+/// run in the order of their submission, as on one stream. No operation waits for a later one, so
+/// this cannot deadlock.
 ///
-/// Both streams have the highest priority: a kernel takes microseconds and must not wait until the
-/// consumer's large kernels are done.
+/// Both streams have the highest priority. A kernel takes microseconds and must not wait for the
+/// consumer's large kernels.
 class slot_store {
  public:
-  /// @param api  null: no device; slots are in host memory
+  /// @param api  null if there is no device; the slots are then in host memory
   /// @throws cuda_error  the device is out of memory or broken
   slot_store(const cuda_api* api, int device, const slot_layout& largest,
              const wanted_fields& fields, std::size_t slots)
@@ -95,8 +96,8 @@ class slot_store {
   slot_store(const slot_store&) = delete;
   slot_store& operator=(const slot_store&) = delete;
 
-  // Frees everything in the destructor's body, while the right device is current. On a thread
-  // without a current device, freeing would create a context on the first device.
+  // Frees everything in the destructor's body, while the right device is current. On a thread that
+  // has no current device, a call that frees memory would create a context on the first device.
   ~slot_store() {
     if (api_ == nullptr) return;
     std::optional<device_scope> scope;
@@ -130,8 +131,8 @@ class slot_store {
     raw_memory_.reset();
   }
 
-  /// The memory is not freed, because operations that use it may run at any time. May be called on
-  /// any thread.
+  /// Prevents the destructor from freeing the memory, because operations that use it may run at any
+  /// time. May be called on any thread.
   void keep_memory() noexcept { kept_ = true; }
 
   bool on_device() const noexcept { return api_ != nullptr; }
@@ -141,8 +142,8 @@ class slot_store {
   stream copies() const noexcept { return copies_.get().value; }
   stream kernels() const noexcept { return kernels_.get().value; }
 
-  /// Two: one is copied to while the kernel of the batch before reads the other, or while its copy
-  /// still runs.
+  /// Two blocks: while one is being filled by a copy, the previous batch's kernel may read the
+  /// other, or the previous batch's copy may still fill it.
   static constexpr std::size_t raw_blocks = 2;
   /// @pre on_device(), i < raw_blocks
   raw_block raw(std::size_t i) const {
@@ -150,9 +151,9 @@ class slot_store {
             copied_[i].get().value};
   }
 
-  /// An event for a stream that uses a batch besides the consumer's own. Pass it to `end_other`
-  /// when its recording is waited for.
-  /// @pre one thread at a time calls this or `end_other`
+  /// Returns an event for a stream that uses a batch in addition to the consumer's own stream. Pass
+  /// the event to `end_other` once another stream has been told to wait for it.
+  /// @pre only one thread at a time calls `begin_other` or `end_other`
   /// @throws cuda_error  the runtime call failed
   event begin_other() {
     if (spare_others_.empty()) {
@@ -165,7 +166,8 @@ class slot_store {
     spare_others_.pop_back();
     return spare;
   }
-  void end_other(event ended) noexcept { spare_others_.push_back(ended); }  // room is reserved
+  // `begin_other` has reserved the room
+  void end_other(event ended) noexcept { spare_others_.push_back(ended); }
 
   const output_layout& outputs() const noexcept { return outputs_; }
 
@@ -207,7 +209,7 @@ class slot_store {
   std::vector<owned_event> ready_;
   std::vector<owned_event> released_;
   std::vector<owned_event> others_;
-  std::vector<event> spare_others_;  // those of others_ that no stream uses
+  std::vector<event> spare_others_;  // the events of `others_` that no stream uses
 };
 
 }  // namespace millrace::loader::cuda

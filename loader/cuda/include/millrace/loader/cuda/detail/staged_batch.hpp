@@ -16,35 +16,38 @@ namespace millrace::loader::cuda {
 
 /// A filled slot of the host's ring.
 struct staged_batch {
-  const std::byte* slot = nullptr;  ///< laid out as `layout`, 64-byte aligned, ideally page-locked
+  /// laid out as `layout`, aligned to 64 bytes, page-locked if possible
+  const std::byte* slot = nullptr;
   slot_layout layout;
   std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 if they were not requested
   std::int64_t slices = 0;      ///< slice_begin[rows]; 0 without context parallelism
   dataset::batch_number number = {};
-  std::span<const std::int64_t> positions = {};  ///< [rows], as `batch::positions`, while held
-  std::span<const std::int64_t> sources = {};    ///< [rows]
-  /// What delayed the source itself, if anything; for the pipe's telemetry.
+  /// [rows], as `batch::positions`; valid while `hold` exists
+  std::span<const std::int64_t> positions = {};
+  std::span<const std::int64_t> sources = {};  ///< [rows]
+  /// What delayed the source, if anything, for the pipe's telemetry.
   std::optional<stall_cause> kept_by = {};
-  /// Keeps the slot. Released after the bytes are copied; the slot may then be refilled.
+  /// Keeps the slot. The pipe resets it after the copy; the source may then refill the slot.
   std::shared_ptr<const void> hold = {};
 };
 
-/// The source of a pipe's batches. `next` is called on the pipe's own thread. The pipe may hold a
-/// batch during the call, and then holds two.
+/// The source of a pipe's batches. The pipe calls `next` on its own thread. During the call, the
+/// pipe may hold one earlier batch. After the call, it may hold two.
 ///
-/// If the pipe cannot end in time, its thread stays behind and keeps these functions. So they must
-/// own what they use.
+/// If the pipe cannot end in time, its thread remains and still uses these functions. So the
+/// functions must own what they use.
 struct batch_source {
-  /// Returns the next batch, or nothing after the last one. The pipe passes its exceptions on to
-  /// the consumer.
+  /// Returns the next batch, or nothing after the last one. The pipe passes exceptions of this
+  /// function to the consumer.
   std::function<std::optional<staged_batch>()> next;
 
   /// Called when the pipe is destroyed, on any thread, so that `next` returns soon. May be empty.
   /// Must not throw.
   std::function<void()> stop = {};
 
-  /// Number of batches, if known. If so, a caller that holds every slot after the last batch gets
-  /// the end of the run instead of an error that asks it to release a slot.
+  /// Number of batches, if known. It matters to a caller that holds every slot after the last
+  /// batch: if the number is known, the next request returns the end of the run. Otherwise it is an
+  /// error that asks the caller to release a slot.
   std::optional<std::int64_t> count = {};
 };
 

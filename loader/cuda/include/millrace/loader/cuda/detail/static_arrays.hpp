@@ -17,10 +17,10 @@
 
 namespace millrace::loader::cuda {
 
-/// The consumer's own arrays, which keep their addresses, as a CUDA graph needs them. Arrays that
-/// are null are not written.
+/// The consumer's own arrays. Their addresses stay the same, as a CUDA graph requires. A null array
+/// is not written.
 struct static_arrays {
-  std::int64_t rows = 0;  ///< of each array
+  std::int64_t rows = 0;  ///< rows of each array
   std::int64_t seq_len = 0;
   id_width ids = id_width::i64;  ///< type of tokens, labels and position ids
 
@@ -32,14 +32,16 @@ struct static_arrays {
   std::int32_t* segment_ids = nullptr;
 
   std::int32_t* cu_seqlens = nullptr;
-  std::int64_t cu_seqlens_size = 0;  ///< entries; equal to `wanted_fields::cu_seqlens_size`
+  /// number of entries; equal to `wanted_fields::cu_seqlens_size`
+  std::int64_t cu_seqlens_size = 0;
 
   friend bool operator==(const static_arrays&, const static_arrays&) = default;
 };
 
-/// One micro-batch that was written into static arrays: all that `device_batch` knows of it.
+/// One micro-batch that was written into static arrays, with all the facts that `device_batch` has
+/// about a batch.
 struct static_batch {
-  std::int64_t rows = 0;  ///< rows written, from the first on
+  std::int64_t rows = 0;  ///< number of rows written, starting at the first row
   std::int64_t cu_seqlens_used = 0;
   std::int32_t max_seqlen = 0;
   dataset::batch_number number;
@@ -52,8 +54,8 @@ namespace detail {
 struct named_array {
   const char* name;
   const void* address;
-  bool made;            // by the pipe
-  std::size_t element;  // bytes of one element
+  bool made;            // the pipe makes this array
+  std::size_t element;  // size of one element in bytes
 };
 
 inline std::array<named_array, array_copies::most> named(const static_arrays& to,

@@ -4,12 +4,12 @@
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-/// The five operations that order CUDA operations. No other code in the loader orders them, so a
-/// test can leave out each of their uses in turn.
+/// The five functions that order CUDA operations. The loader orders them nowhere else, so a test
+/// can leave out each call of these functions in turn.
 namespace millrace::loader::cuda {
 
-/// Records the event `which` on `behind`: it completes when all operations submitted to `behind` so
-/// far are done.
+/// Records the event `which` on the stream `behind`. The event completes when all operations
+/// submitted to `behind` so far are done.
 /// @throws cuda_error  the runtime call failed; the same for all functions here
 inline void record(const cuda_api& api, event which, stream behind) {
   check(api, api.record_event(which, behind), "cudaEventRecord");
@@ -21,13 +21,13 @@ inline void wait(const cuda_api& api, stream waits, event which) {
   check(api, api.wait_event(waits, which), "cudaStreamWaitEvent");
 }
 
-/// The calling thread sleeps until the last recording of `which` has completed.
+/// Puts the calling thread to sleep until the last recording of `which` has completed.
 inline void wait_on_host(const cuda_api& api, event which) {
   check(api, api.synchronize_event(which), "cudaEventSynchronize");
 }
 
-/// Whether the last recording of `which` has completed. The same guarantees follow as from
-/// `wait_on_host`.
+/// True if the last recording of `which` has completed. The caller may then rely on the same as
+/// after `wait_on_host`.
 inline bool is_done(const cuda_api& api, event which) {
   constexpr int not_ready = 600;  // cudaErrorNotReady
   const int code = api.query_event(which);
@@ -39,7 +39,8 @@ inline bool is_done(const cuda_api& api, event which) {
   return true;
 }
 
-/// The calling thread waits until all operations on the stream `which` are done. CUDA may spin.
+/// Waits until all operations on the stream `which` are done. The calling thread may spin, as CUDA
+/// chooses.
 inline void drain(const cuda_api& api, stream which) {
   check(api, api.synchronize_stream(which), "cudaStreamSynchronize");
 }
