@@ -47,8 +47,9 @@ MILLRACE_INLINE std::shared_ptr<const dataset::run> stored_run_of(
 
 namespace detail {
 
-// With context parallelism, attention kernels take cu_seqlens only of documents that all ranks can
-// divide. So packed rows must be padded for it, and other rows cannot have cu_seqlens.
+// With context parallelism, attention kernels accept cu_seqlens only if all ranks can divide each
+// document evenly. So packed rows must be padded for this, and rows that are not packed cannot have
+// cu_seqlens.
 MILLRACE_INLINE void check_context(const loader_options& options, const dataset::run& run) {
   const std::int64_t cp = options.context_parallel;
   if (cp == 1) return;
@@ -63,7 +64,8 @@ MILLRACE_INLINE void check_context(const loader_options& options, const dataset:
 MILLRACE_INLINE const loader_options& checked(const loader_options& options,
                                               const dataset::run& run) {
   check(options);
-  // Only for the single sampler: the others use positions in another order, or have no steps.
+  // Only the single sampler is checked: the other samplers use positions in another order, or have
+  // no steps.
   if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
   for (const dataset::run_source& each : run.sources()) {
     if (each.type != formats::dtype::float32 && each.type != formats::dtype::float64) continue;
@@ -105,7 +107,8 @@ struct batch_loader::contents {
     served = 0;
     waiting.reset();
     next_weights = 0;
-    pipeline->start();  // no throw before this: next() would wait for a pipeline that never started
+    // nothing before may throw: next() would wait for a pipeline that never started
+    pipeline->start();
   }
 
   /// Reports the sources of a batch to telemetry. Weights change only between steps.
@@ -118,21 +121,22 @@ struct batch_loader::contents {
         next_weights = next_change(now, slot.number.step);
       }
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-      // The batch has been taken already and must not be lost because counting failed. The next
-      // batch tries again.
+      // The batch has already been taken, and must not be lost because counting failed. The next
+      // batch tries to update the weights again.
     }
     for (const std::int64_t source : slot.sources) {
       meter.served(static_cast<std::size_t>(source), 1);
     }
   }
 
-  /// What is known about a wait for a batch at its begin.
+  /// What is known when a wait for a batch begins.
   struct wait_begin {
     std::int64_t asked_ns = 0;
     std::int64_t ready = 0;  // batches that were ready
   };
 
-  /// Begins a wait for the next batch, unless one goes on. False after the last batch.
+  /// Begins a wait for the next batch, or continues the wait that is in progress. Returns false
+  /// after the last batch.
   /// @throws as batch_loader::next
   bool begin_wait();
   /// Ends the wait with the batch.
@@ -140,7 +144,7 @@ struct batch_loader::contents {
   std::optional<batch> take();
 
   home_process home;
-  std::string name;  // for the report on an end that takes too long
+  std::string name;  // for the report if destroying the loader takes too long
   loader_options options;
   std::shared_ptr<const dataset::run> run;
   std::shared_ptr<const dataset::edited_stream> stream;
@@ -149,9 +153,10 @@ struct batch_loader::contents {
   bool has_mixture;
   std::int64_t served = 0;
   std::optional<stall_cause> last_stall;
-  std::optional<wait_begin> waiting;  // next() is at work, or next_for() gave up meanwhile
-  std::int64_t next_weights = 0;      // next step at which the mixture's weights change; -1: never
-  std::unique_ptr<detail::pipeline> pipeline;  // last: its threads use the run
+  // set while a wait is unfinished, even after next_for() gave up
+  std::optional<wait_begin> waiting;
+  std::int64_t next_weights = 0;  // next step at which the mixture's weights change; -1 if never
+  std::unique_ptr<detail::pipeline> pipeline;  // last member: its threads use the run
 };
 
 struct batch_loader::resumption {
@@ -196,8 +201,8 @@ MILLRACE_INLINE bool batch_loader::contents::begin_wait() {
   if (served == sampler.count()) return false;
   description.throw_failure();
   const auto& ring = pipeline->slots();
-  // Only this thread takes slots. So if all_held() is false now, it stays false, and take() will
-  // not deadlock.
+  // Only this thread takes slots. So if `all_held()` is false now, it stays false, and `take()`
+  // will not deadlock.
   if (ring->all_held()) {
     throw config_error("all " + std::to_string(ring->size()) + " slots are still held (held is " +
                        std::to_string(options.held) + ", look_ahead is " +
@@ -263,8 +268,8 @@ MILLRACE_INLINE std::optional<stall_cause> batch_loader::last_stall() const noex
 
 namespace detail {
 
-/// Edits of the kind `block` refer to a dataset by its prefix, and the dataset may have moved.
-/// Replaces the prefixes in the edits of `saved` by those that the run uses now.
+/// Edits of the kind `block` refer to a dataset by its prefix, but the dataset may have moved. This
+/// function replaces the prefixes in the edits of `saved` with the prefixes that the run uses now.
 MILLRACE_INLINE void rename_sources(dataset::run_state& saved, const dataset::run_state& now) {
   const std::size_t common = std::min(saved.data.size(), now.data.size());
   for (dataset::edit& e : saved.edits) {
@@ -291,15 +296,15 @@ MILLRACE_INLINE void batch_loader::load_state(const dataset::run_state& saved,
 MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumption_from(
     const dataset::run_state& saved, dataset::resume_terms terms) const {
   const contents& all = *contents_;
-  // The position of this loader does not matter, and next() may be changing it.
+  // Uses the saved position, not this loader's own, because next() may be changing that one.
   const dataset::run_state now = state_at(saved.consumed_samples);
   dataset::run_state then = saved;
   detail::rename_sources(then, now);
   const bool same_edits = then.edits == all.options.edits;
   const dataset::edited_stream none;
   std::shared_ptr<const dataset::edited_stream> saved_stream;
-  // If other edits are allowed, the saved edits may refer to data that no longer exists. Then it is
-  // not known which samples were served.
+  // If the edits may differ, the saved edits may refer to data that no longer exists. In that case,
+  // nobody knows which samples were served.
   const bool known =
       same_edits || then.edits.empty() || std::ranges::count(terms.allow, "edits") == 0;
   if (known) {
@@ -322,7 +327,7 @@ MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumpti
 
 MILLRACE_INLINE void batch_loader::go_on(const std::shared_ptr<resumption>& from) {
   contents& all = *contents_;
-  all.pipeline.reset();  // first: its threads use the run
+  all.pipeline.reset();  // before the rest, because its threads use the run
   all.options = std::move(from->options);
   all.sampler = std::move(from->sampler);
   all.start(std::move(from->pipeline));

@@ -20,7 +20,7 @@ MILLRACE_INLINE const loader_options& check(const loader_options& options) {
                          range);
     }
   };
-  // With values below 2^31, the product of any two fits in 63 bits.
+  // With values below 2^31, the product of any two values fits in 63 bits.
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   expect(options.batch_size >= 1 && options.batch_size <= most, "batch_size", options.batch_size,
          "1 to 2147483647");

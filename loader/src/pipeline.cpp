@@ -44,7 +44,7 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
   const std::vector<data_file> files = files_of(sources);
   const std::vector<formats::dtype> types = types_of(sources);
   io_options io = options.io;
-  if (io.request_bytes == 0) {  // the usual request size, which decides which back end is best
+  if (io.request_bytes == 0) {  // the usual request size: the choice of the back end depends on it
     const auto row = static_cast<std::uint64_t>(run.seq_len() + (run.extra_token() ? 1 : 0));
     const auto chunks = static_cast<std::uint64_t>(
         options.context_parallel == 1 ? 1 : 2 * options.context_parallel);
@@ -99,7 +99,7 @@ MILLRACE_INLINE std::unique_ptr<data_verifier> pipeline::make_verifier(
   return std::make_unique<data_verifier>(files, verify, options.io.reader.files);
 }
 
-// Omits the mixture if there is only one source, or if there are no weights to compare with.
+// Omits the mixture if there is only one source or if no weights exist to compare with.
 MILLRACE_INLINE telemetry_options pipeline::meter_options(const dataset::run& run,
                                                           const loader_options& options,
                                                           std::size_t slots) {
@@ -129,7 +129,7 @@ MILLRACE_INLINE void pipeline::start() try {
   throw;
 }
 
-/// The memory of the slots of a ring. That of the first slots is allocated together.
+/// The memory of a ring's slots. One allocation serves all of the first slots.
 struct slot_blocks {
   slot_blocks(const slot_layout& shape, const host_fields& wanted, slot_memory memory,
               std::size_t at_first)
@@ -153,10 +153,11 @@ struct slot_blocks {
   std::vector<memory_block> first_on_host;
 };
 
-// There are look_ahead slots, those that the caller holds, and one per thread. There are at most as
-// many slots as micro-batches, so that no option allocates more memory than the run needs. The
-// slots that a caller holds in addition to one are made when it holds them, except if the memory
-// comes from `options.memory`, which is asked once.
+// The ring has `look_ahead` slots, `held` slots for the caller, and one slot per thread. It never
+// has more slots than there are micro-batches, so no option allocates more memory than the run
+// needs. Slots for the caller, except the first, are made only when the caller holds that many
+// batches. But if the memory comes from `options.memory`, which is called only once, all slots are
+// made at the start.
 MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const dataset::run& run,
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
@@ -189,8 +190,8 @@ MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
     } catch (...) {
       failure = std::current_exception();
     }
-    // This is after the exception handler, which shares ownership of the exception. So the consumer
-    // is its only owner.
+    // This comes after the exception handler, which shares ownership of the exception. So the
+    // consumer becomes its only owner.
     if (failure) return ring_->finish(turn.claim.ticket, std::move(failure));
     ring_->publish(turn.claim);
   }

@@ -15,7 +15,7 @@
 
 namespace millrace::loader::detail {
 
-/// Appends the slices of a row: its chunks, divided at boundaries.
+/// Appends the slices of a row. These are the row's chunks, divided at boundaries.
 MILLRACE_INLINE void context_cut::find_slices(const dataset::sample_text& row) {
   for_each_chunk(rules_, row, [&](row_chunk chunk) {
     if (chunk.length == 0) return;
@@ -52,7 +52,8 @@ MILLRACE_INLINE void context_cut::fill(std::span<const dataset::sample_text> row
     first_slice_.push_back(slices_.size());
   }
   slot.boundaries = whole.boundaries;
-  slot.slices = static_cast<std::int64_t>(slices_.size() + rows.size());  // each row begins with 0
+  // the entries of each row begin with a 0
+  slot.slices = static_cast<std::int64_t>(slices_.size() + rows.size());
   std::ranges::copy(whole.boundary_begin(), slot.boundary_begin().begin());
   std::ranges::copy(whole.all_boundaries(), slot.all_boundaries().begin());
   std::ranges::copy(whole.document_ends(), slot.document_ends().begin());
@@ -68,7 +69,7 @@ MILLRACE_INLINE void context_cut::fill(std::span<const dataset::sample_text> row
   }
 }
 
-/// Writes the text of a row and its slices.
+/// Writes a row's text and slices.
 template <class Token>
 void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset::sample_text& row,
                           batch_slot& slot) const {
@@ -85,7 +86,8 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
     const row_chunk& each = slices_[s];
     std::memcpy(slot.row(r) + static_cast<std::size_t>(at) * sizeof(Token),
                 text.data() + each.first, static_cast<std::size_t>(each.length) * sizeof(Token));
-    // One more than the length if the token after the slice is not padding: it is a label.
+    // Counts the tokens from the slice's first one on that are not padding. The count includes the
+    // token after the slice, which is the last label.
     const std::int64_t last = std::min(each.real, whole.layout.text_len());
     const std::int64_t known = std::clamp<std::int64_t>(last - each.first, 0, each.length + 1);
     ++entry;
@@ -102,7 +104,7 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
   slot.real()[number] = static_cast<std::int32_t>(real);
 }
 
-/// The token of the whole row that has position id 0, for the first token of a slice.
+/// Returns the index in the whole row from which the slice's first token counts its position id.
 template <class Token>
 std::int64_t context_cut::start_of_positions(std::span<const Token> text,
                                              const dataset::sample_text& row,

@@ -30,7 +30,8 @@ MILLRACE_INLINE bool fill_turns::take(std::size_t worker, fill_turn& out) {
       planned_.wait(lock);
       continue;
     }
-    // Unlock: the wait for a slot may be long, and other workers can take their turns meanwhile.
+    // Unlocks the mutex, because the wait for a slot may be long and other workers can take their
+    // turns in the meantime.
     is_planning_ = true;
     lock.unlock();
     const ring::claim claim = slots_->acquire_free();
@@ -46,7 +47,8 @@ MILLRACE_INLINE void fill_turns::plan_one(const ring::claim& claim) {
     is_over_ = true;
     return;
   }
-  std::exception_ptr failure;  // passed on after the exception handler, which shares it
+  // passed on only after the exception handler, which shares its ownership
+  std::exception_ptr failure;
   try {
     fill_turn turn;
     if (!spare_.empty()) {

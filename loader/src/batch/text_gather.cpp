@@ -62,8 +62,8 @@ MILLRACE_INLINE void text_gather::plan(std::span<const dataset::sample_text> row
   }
 }
 
-// Checks the size of a planned row, because the plan can come from a user's class, and it
-// determines where bytes are written.
+// Checks the size of a planned row. A user's class may have made the plan, and the size determines
+// where bytes are written.
 MILLRACE_INLINE void text_gather::check_room(const dataset::sample_text& row,
                                              const slot_layout& layout) const {
   const auto of = [&] { return "sample " + std::to_string(row.position) + " is planned "; };
@@ -105,7 +105,7 @@ MILLRACE_INLINE void text_gather::convert(const detour& d) const {
   }
 }
 
-/// Writes zeros where there is no token.
+/// Writes zeros to all places of the rows that have no token.
 MILLRACE_INLINE void text_gather::pad(std::span<const dataset::sample_text> rows,
                                       std::span<const formats::dtype> types, batch_slot& slot) {
   const auto width = static_cast<std::size_t>(slot.layout.width());

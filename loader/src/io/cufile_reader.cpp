@@ -67,8 +67,8 @@ MILLRACE_INLINE const cufile_reader::registered* cufile_reader::find(std::int64_
               path + "cuFileHandleRegister returned error " + std::to_string(e.code));
     return nullptr;
   }
-  // Create the owner first, so that cuFile deregisters the file before it is closed if anything
-  // below throws.
+  // Creates the owner first. If anything below throws, cuFile then deregisters the file before it
+  // is closed.
   const std::shared_ptr<void> owned(
       handle, [library = library_](void* h) { library->functions().remove(h); });
   log_.note("files registered with cuFile", true, "each file is registered once, not at each read");
@@ -79,7 +79,8 @@ MILLRACE_INLINE const cufile_reader::registered* cufile_reader::find(std::int64_
   return &registered_.front();
 }
 
-// Returns false if cuFile cannot read the request. pread then tries, and reports the error.
+// Returns false if cuFile cannot read the request. In that case, pread reads it and reports any
+// error.
 MILLRACE_INLINE bool cufile_reader::read(const read_request& request) try {
   const registered* const file = find(request.from.file);
   if (file == nullptr) return false;

@@ -23,7 +23,8 @@ namespace millrace::loader {
 MILLRACE_INLINE std::pair<direct_alignment, std::string> direct_alignment_of(int fd) {
 #if defined(STATX_DIOALIGN)
   struct ::statx status {};
-  // Makes the system call directly: the struct of older C libraries has no field for the answer.
+  // Makes the system call directly, because the struct of older C libraries has no field for the
+  // alignment.
   if (::syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
       (status.stx_mask & STATX_DIOALIGN) != 0) {
     const direct_alignment said{status.stx_dio_mem_align, status.stx_dio_offset_align};
@@ -36,7 +37,7 @@ MILLRACE_INLINE std::pair<direct_alignment, std::string> direct_alignment_of(int
 MILLRACE_INLINE direct_file open_direct(const io::unique_fd& fd) {
   direct_file file;
   auto [alignment, why] = direct_alignment_of(fd.get());
-  // The alignment of our buffers. No disk, and no file system that we know, requires more.
+  // The alignment of our buffers. No known disk or file system requires more.
   constexpr std::uint32_t most = 4096;
   if (alignment.offset == 0) {
     file.why = "the file system does not support direct reads";
@@ -48,9 +49,9 @@ MILLRACE_INLINE direct_file open_direct(const io::unique_fd& fd) {
                std::to_string(alignment.offset) + " bytes, expected at most 4096";
     return file;
   }
-  // If a FUSE program returns too few bytes for a direct read of io_uring, the kernel restarts the
-  // read at its beginning instead of resuming it. It reports all bytes as read, but the last ones
-  // are wrong (Linux 6.18).
+  // If a FUSE program returns too few bytes for a direct read by io_uring, the kernel restarts the
+  // read from its beginning instead of resuming it. The kernel then reports that all bytes were
+  // read, but the last bytes are wrong (Linux 6.18).
   if (magic_of(fd) == fuse_magic) {
     file.why = "on a FUSE file system, a short direct read can return wrong bytes";
     return file;

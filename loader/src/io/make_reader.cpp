@@ -33,8 +33,8 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// Share of the files in the page cache, weighted by size. Samples at most 256 files, evenly
-/// spread.
+/// Returns the share of the files' bytes that is in the page cache. Samples at most 256 files,
+/// evenly spread.
 MILLRACE_INLINE std::optional<io::residency> residency_of(const std::vector<data_file>& files) {
   constexpr std::size_t most = 256;
   const std::size_t step = (files.size() + most - 1) / most;

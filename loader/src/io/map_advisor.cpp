@@ -78,7 +78,7 @@ MILLRACE_INLINE void map_advisor::advise(std::int64_t file,
 MILLRACE_INLINE void map_advisor::populate::operator()() noexcept try {
   if (*stop) return;
   const auto held = map.lock();
-  if (!held) return;  // unmapped to make room for others
+  if (!held) return;  // the map was removed to make room for other maps
   const std::size_t bytes = std::min(piece, held->bytes.bytes() - done);
   const char* const what = "MADV_POPULATE_READ, in the background";
   if (::madvise(held->bytes.data() + done, bytes, MADV_POPULATE_READ) != 0) {
@@ -96,7 +96,7 @@ MILLRACE_INLINE void map_advisor::populate::operator()() noexcept try {
     return;
   }
   log->note(what, true, "so that resident files are in memory before they are needed");
-  // The file is known to be loaded as a whole only if a single map covers it.
+  // Marks the file as in memory only if this map covers all of it.
   if (whole) in_memory->flags[file].store(true, std::memory_order_relaxed);
 } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the file is read when needed
 }

@@ -94,7 +94,7 @@ MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests)
   }
   const auto most = static_cast<std::size_t>(std::clamp(options_.gather_threads, 1, 64));
   const std::size_t shares = bytes < shared_from ? 1 : std::min(most, order_.size());
-  // Divides the requests into tasks by bytes: each task ends where its share of the bytes ends.
+  // Divides the requests into tasks of about the same number of bytes.
   begins_.assign(1, 0);
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < order_.size() && begins_.size() < shares; ++i) {
@@ -114,7 +114,7 @@ MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests)
   advisor_.log().add_gather(requests.size(), bytes);
 }
 
-// Copies map by map, so that the thread holds only one map at a time.
+// Copies from one map after the other, so that the thread holds only one map at a time.
 MILLRACE_INLINE void mmap_reader::copy(std::span<const read_request> requests,
                                        std::span<const std::uint32_t> order, worker& with) {
   with.unread.clear();
@@ -137,7 +137,7 @@ MILLRACE_INLINE void mmap_reader::copy(std::span<const read_request> requests,
         try {
           map = map_for(file, from.offset).got;
         } catch (const io_error& e) {
-          map = nullptr;  // pread retries transient errors and reports others
+          map = nullptr;  // pread retries transient errors and reports all others
           if (retry_policy::may_pass(e.code(), kind_of(e.path()))) advisor_.log().add_retry();
         }
       }

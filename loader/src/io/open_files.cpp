@@ -53,7 +53,8 @@ MILLRACE_INLINE std::shared_ptr<open_files::file> open_files::attach(const data_
     if (known) first = known->first_;
   }
   if (known) {
-    // The file was opened before and may have been replaced since. A new reader gets the new file.
+    // The file was opened before, and may have been replaced since then. If so, a new reader gets
+    // the new file.
     struct ::stat status {};
     const bool same =
         !first || (::stat(what.path.c_str(), &status) == 0 && file_stamp(status) == *first);
@@ -74,7 +75,7 @@ MILLRACE_INLINE std::shared_ptr<open_files::file> open_files::attach(const data_
 }
 
 MILLRACE_INLINE void open_files::detach(file& f) noexcept {
-  held_descriptor closed;  // both are released after the lock
+  held_descriptor closed;  // this and `unmapped` are released after the lock
   std::vector<file_part> unmapped;
   const std::lock_guard lock(mutex_);
   if (f.is_attached_) --attached_;
@@ -88,7 +89,7 @@ MILLRACE_INLINE void open_files::detach(file& f) noexcept {
   unmapped = std::move(f.parts_);
 }
 
-// Removes the map from the list only. The caller releases the map after the lock.
+// Removes the map only from the list. The caller releases the map after it has released the lock.
 MILLRACE_INLINE void open_files::forget_map(file_part& part) noexcept {
   mapped_bytes_ -= part.map->bytes.bytes();
   used_maps_.erase(part.at);
@@ -102,7 +103,8 @@ MILLRACE_INLINE open_files::held_descriptor open_files::open(file& f) {
       return f.fd_;
     }
   }
-  const std::lock_guard opening(f.opening_);  // two threads that need it open it only once
+  // so that two threads that need the file open it only once
+  const std::lock_guard opening(f.opening_);
   return opened(f);
 }
 
@@ -126,10 +128,10 @@ MILLRACE_INLINE open_files::held_descriptor open_files::opened(file& f) {
   return made;
 }
 
-// Opens a file, closing as many others as necessary.
+// Opens a file. Closes as many other files as necessary.
 MILLRACE_INLINE io::unique_fd open_files::open_evicting(const file& f) {
   for (;;) {
-    // O_NONBLOCK: a FIFO must not block here; it is refused later.
+    // O_NONBLOCK prevents a FIFO from blocking here; `checked` refuses it later.
     io::unique_fd fd(io::uninterrupted(
         [&] { return ::open(f.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
     if (fd) return fd;
@@ -147,8 +149,8 @@ MILLRACE_INLINE io::unique_fd open_files::open_evicting(const file& f) {
   }
 }
 
-// Closes unused files, least recently used first, until `most` are left. Maps also hold
-// descriptors; they are released only if nothing else can be closed.
+// Closes unused files until only `most` files are left, beginning with the least recently used
+// file. Maps also hold descriptors. They are released only if nothing else can be closed.
 MILLRACE_INLINE bool open_files::close_least_used(std::int64_t most) {
   std::vector<held_descriptor> closed;
   std::vector<held_map> unmapped;
@@ -176,8 +178,8 @@ MILLRACE_INLINE bool open_files::unmap_least_used(std::vector<held_map>& unmappe
     --at;
     file& f = *at->first;
     file_part& part = f.parts_[at->second];
-    if (part.map.use_count() > 1) continue;  // being copied from
-    // Also closes the descriptor of the map, unless another part of the file uses it.
+    if (part.map.use_count() > 1) continue;  // a thread is copying from it
+    // Also closes the map's descriptor, unless another part of the file uses that descriptor.
     const bool closes = f.fd_ && f.fd_.use_count() <= 2;
     unmapped.push_back(part.map);  // first, because these calls may throw
     if (closes) closed.push_back(f.fd_);
@@ -192,7 +194,7 @@ MILLRACE_INLINE bool open_files::unmap_least_used(std::vector<held_map>& unmappe
   return false;
 }
 
-// Returns the file's current stamp after checking that it is the same file as before.
+// Checks that this is the same file as before. Returns its current stamp.
 MILLRACE_INLINE file_stamp open_files::checked(const file& f, const io::unique_fd& fd) {
   const std::uint64_t size = io::regular_file_size(fd, f.path());
   struct ::stat status {};
@@ -226,7 +228,8 @@ MILLRACE_INLINE open_files::lent open_files::lend() {
   return one;
 }
 
-// Returns what is known without a system call: an existing map, or that none may be created now.
+// Returns a result if it is known without a system call: an existing map, or no map because none
+// may be created now.
 MILLRACE_INLINE std::optional<open_files::map_result> open_files::known_map(file& f,
                                                                             std::size_t place) {
   const std::lock_guard lock(mutex_);
@@ -275,8 +278,8 @@ MILLRACE_INLINE open_files::map_result open_files::map_at(file& f, std::uint64_t
   return {made, true, {}};
 }
 
-// Drops maps that have been idle for a long time, to make room. Maps that are used in rotation are
-// kept: mapping in rotation costs more than reading.
+// Makes room by dropping maps that have been idle for a long time. Keeps maps that are used in
+// rotation, because creating maps in rotation costs more than reading.
 MILLRACE_INLINE std::string open_files::no_room_for_map(file& f, std::size_t bytes) {
   std::vector<held_map> unmapped;
   std::vector<held_descriptor> closed;
@@ -304,7 +307,8 @@ MILLRACE_INLINE bool open_files::make_room_for_map() {
   std::vector<held_descriptor> closed;
   const std::lock_guard lock(mutex_);
   ++usage_.refusals;
-  most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);  // the kernel grants no more
+  // the kernel grants no more than these
+  most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);
   return unmap_least_used(unmapped, closed);
 }
 

@@ -79,8 +79,8 @@ MILLRACE_INLINE void pread_reader::gather(std::span<const read_request> requests
   log_.add_gather(requests.size(), bytes);
 }
 
-// Divides reads by bytes into about four tasks per thread, so that one slow read does not delay all
-// others.
+// Divides the reads into about four tasks per thread, of similar size in bytes. So one slow read
+// does not delay all other reads.
 MILLRACE_INLINE void pread_reader::read_all(std::span<planned_read> reads) {
   if (reads.empty()) return;
   std::uint64_t bytes = 0;
@@ -123,15 +123,15 @@ MILLRACE_INLINE const open_files::held_descriptor& pread_reader::hold(current_fi
       current = {&f, table_->open(f)};
       return current.held;
     } catch (const io_error& e) {
-      if (std::string_view(e.call()) != "open") throw;  // the wrong file: permanent
+      if (std::string_view(e.call()) != "open") throw;  // it is the wrong file, which is permanent
       if (!attempts.again(e.code(), kind_of(f.path()))) throw;
       log_.add_retry();
     }
   }
 }
 
-// Reads everything. Returns false, with the remainder in `rest`, if `only_cached` is set and the
-// remainder would have to wait for storage.
+// Reads all of `rest`. If `only_cached` is set, reads only what is in memory. Returns false if
+// bytes are left to read, which `rest` then describes.
 MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> parts,
                                         bool only_cached, current_file& current) {
   open_files::file& f = file_of(rest.file);
@@ -149,8 +149,8 @@ MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> p
     }
     const int code = n < 0 ? errno : 0;
     if (only_cached) {
-      // RWF_NOWAIT is not tried again if it is unsupported. All other results, including the end of
-      // the file, are left to a read that may wait.
+      // If RWF_NOWAIT is not supported, it is not tried again. For every other result, including
+      // the end of the file, a read that may wait follows.
       if (code == EOPNOTSUPP || code == EINVAL) {
         only_cached_works_.store(false, std::memory_order_relaxed);
         log_.note("RWF_NOWAIT", false,

@@ -17,14 +17,14 @@
 #include <millrace/dataset/detail/lost_pages.hpp>
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // NOLINT: since Linux 5.14; C libraries may be older
+#define MADV_POPULATE_READ 22  // NOLINT: exists since Linux 5.14, but C libraries may be older
 #endif
 
 namespace millrace::loader {
 
 namespace detail {
 
-/// Prefetches the next piece while this one is copied: a copy of a few KiB ends before the
+/// Prefetches a piece while the piece before it is copied. A copy of a few KiB ends before the
 /// processor's own prefetcher starts.
 MILLRACE_INLINE void fetch_ahead(const copy_piece& piece) noexcept {
   constexpr std::size_t line = 64;
@@ -46,8 +46,8 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const copy_piece& piece = pieces[i];
     const auto skew = reinterpret_cast<std::uintptr_t>(piece.from) % page;
-    // madvise does not write to the memory. The caller uses read(2) for pieces that madvise refuses
-    // (older kernels refuse all).
+    // `madvise` does not write to the memory. The caller uses read(2) for pieces that `madvise`
+    // refuses; older kernels refuse all of them.
     auto* const begin = const_cast<std::byte*>(piece.from - skew);  // NOLINT: madvise is not const
     if (::madvise(begin, piece.bytes + skew, MADV_POPULATE_READ) != 0) return i;
     std::memcpy(piece.to, piece.from, piece.bytes);
@@ -57,31 +57,31 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
 
 #else
 
-/// The place at which a thread resumes if it touches a lost page between `begin` and `end`.
+/// Where a thread resumes if it touches a lost page between `begin` and `end`.
 struct sigbus_arm {
   ::sigjmp_buf back;
   const std::byte* begin;
   const std::byte* end;
-  volatile bool raised = false;  ///< the signal was raised, and nothing has shown why yet
+  volatile bool raised = false;  ///< the signal was raised, but its reason is not known yet
 };
 
-/// A thread that has copied from maps. It is found by pthread_self, not as a thread-local variable,
-/// for the reason in lost_pages.cpp. Entries of the list are reused but never freed, because a
-/// handler may be iterating over them.
+/// A thread that has copied from maps. The handler finds it by its `pthread_self` instead of in a
+/// thread-local variable, for the reason given in lost_pages.cpp. Entries of the list are reused
+/// but never freed, because a handler may be iterating over the list.
 struct copying_thread {
   std::atomic<bool> in_use{true};
   std::atomic< ::pthread_t> id{::pthread_self()};
-  std::atomic<sigbus_arm*> arm{nullptr};  ///< null: it is not copying
+  std::atomic<sigbus_arm*> arm{nullptr};  ///< null if the thread is not copying
   copying_thread* next = nullptr;
 };
 
-/// The newest entry.
+/// Returns the newest entry of the list.
 MILLRACE_INLINE std::atomic<copying_thread*>& copying_threads() noexcept {
   static constinit std::atomic<copying_thread*> first{nullptr};
   return first;
 }
 
-/// An entry for this thread, or null if there is no memory.
+/// Returns an entry for this thread, or null if there is no memory.
 MILLRACE_INLINE copying_thread* add_copying_thread() noexcept {
   for (copying_thread* t = copying_threads().load(); t != nullptr; t = t->next) {
     bool in_use = false;
@@ -97,7 +97,7 @@ MILLRACE_INLINE copying_thread* add_copying_thread() noexcept {
   return added;
 }
 
-/// The entry of this thread, or null. Not for the handler.
+/// Returns this thread's entry, or null if there is no memory. The signal handler must not call it.
 MILLRACE_INLINE copying_thread* this_copying_thread() noexcept {
   struct entry {
     copying_thread* thread = add_copying_thread();
@@ -113,7 +113,7 @@ MILLRACE_INLINE copying_thread* this_copying_thread() noexcept {
   return mine.thread;
 }
 
-/// The entry of this thread if it is copying, otherwise null. For the handler.
+/// Returns this thread's entry if the thread is copying, otherwise null. For the signal handler.
 MILLRACE_INLINE copying_thread* interrupted_thread() noexcept {
   const ::pthread_t self = ::pthread_self();
   for (copying_thread* t = copying_threads().load(); t != nullptr; t = t->next) {
@@ -122,7 +122,8 @@ MILLRACE_INLINE copying_thread* interrupted_thread() noexcept {
   return nullptr;
 }
 
-/// In a forked child: the threads that were copying are not there, and new ones may get their ids.
+/// Called in a forked child. The parent's copying threads do not exist there, and new threads may
+/// get their ids.
 MILLRACE_INLINE void forget_threads_of_parent() noexcept {
   for (copying_thread* t = copying_threads().load(); t != nullptr; t = t->next) {
     if (t->id.load() == ::pthread_self()) continue;
@@ -139,8 +140,8 @@ MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
 MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
   copying_thread* const thread = interrupted_thread();
   sigbus_arm* const arm = thread == nullptr ? nullptr : thread->arm.load();
-  // si_code > 0: the kernel raised the signal for an access. If kill(2) sent it, si_addr has no
-  // meaning.
+  // If si_code > 0, the kernel raised the signal because of an access. If kill(2) sent the signal,
+  // si_addr has no meaning.
   if (arm != nullptr && info->si_code > 0) {
     const auto* const at = static_cast<const std::byte*>(info->si_addr);
     if (at >= arm->begin && at < arm->end) {
@@ -149,7 +150,8 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
     }
   }
   if (arm != nullptr && dataset::detail::is_raised_again(info)) {
-    arm->raised = true;  // the access is repeated, and then handled above
+    // the thread repeats the access, and the code above handles the next signal
+    arm->raised = true;
     return;
   }
   dataset::detail::pass_on(previous_sigbus(), signal, info, context);
@@ -157,10 +159,12 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
 
 MILLRACE_INLINE bool install_sigbus_guard() noexcept {
   static const bool installed = [] {
-    dataset::detail::install_lost_page_handler();  // first, else it would displace ours later
+    // first, because it would otherwise displace our handler later
+    dataset::detail::install_lost_page_handler();
     struct ::sigaction ours {};
     ours.sa_sigaction = on_sigbus;
-    // SA_NODEFER: the handler exits by a jump, after which the signal must not remain blocked.
+    // SA_NODEFER, because the handler exits by a jump and the signal must not stay blocked after
+    // that.
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     (void)::pthread_atfork(nullptr, nullptr, forget_threads_of_parent);
     (void)::sigaction(SIGBUS, nullptr, &previous_sigbus());
@@ -194,7 +198,7 @@ MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   thread.arm.store(nullptr, std::memory_order_relaxed);
-  if (arm.raised) (void)::raise(SIGBUS);  // no access had failed: the signal was for someone else
+  if (arm.raised) (void)::raise(SIGBUS);  // no access failed, so the signal was for another handler
   return count;
 }
 

@@ -21,15 +21,16 @@
 
 namespace millrace::loader {
 
-/// The files of one reader. A ring reads a file directly (bypassing the page cache, from a place in
-/// the ring's table); if that is impossible, pread reads it. Used by one thread, except
-/// `all_plain`.
+/// The files of one reader. The ring reads a file directly if possible: it bypasses the page cache,
+/// and the file has a place in the ring's table. Otherwise pread reads the file. Only one thread
+/// may use this class, but any thread may call `all_plain`.
 class MILLRACE_EXPORT uring_files {
  public:
   static constexpr std::size_t none = direct_files::none;
 
-  /// @param most  files open for direct reads at a time
-  /// @param log   records which files can be read directly, and why not; must outlive this
+  /// @param most  the most files that may be open for direct reads at a time
+  /// @param log   records which files can be read directly, and why others cannot; must outlive
+  ///              this object
   uring_files(const std::vector<data_file>& files, std::shared_ptr<open_files> table,
               std::size_t most, reader_log& log)
       : table_(std::move(table)),
@@ -51,8 +52,8 @@ class MILLRACE_EXPORT uring_files {
   /// Makes pread read the file from now on.
   void demote(std::int64_t file, const std::string& why);
 
-  /// The place of a directly read file in the ring's table. Reopens the file if it was closed to
-  /// make room for another one. Returns `none` if that fails.
+  /// Returns the place of a directly read file in the ring's table. Reopens the file if it was
+  /// closed to make room for another file. Returns `none` if that fails.
   std::size_t place_of(std::int64_t file, uring_ring& ring);
   int fd_at(std::size_t place) const noexcept { return open_.fd_at(place); }
 

@@ -69,15 +69,15 @@ MILLRACE_INLINE uring_reader::uring_reader(const std::vector<data_file>& files,
       ahead_plan_(limits_.slot_bytes),
       plan_(limits_.slot_bytes) {}
 
-// Ensures that there is a ring that this thread may use. Returns false if none can be created.
+// Ensures that there is a ring that this thread may use. Returns false if no ring can be created.
 MILLRACE_INLINE bool uring_reader::has_ring() {
   if (ring_ && ring_->is_mine()) return true;
   if (no_ring_.load(std::memory_order_relaxed)) return false;
   const bool first = ring_ == nullptr;
   const auto slots = static_cast<std::size_t>(limits_.slots);
   const auto depth = static_cast<std::size_t>(limits_.depth);
-  // Allocate first, so that nothing has changed if an allocation throws: waiting for a ring without
-  // operations would never end.
+  // Allocates first, so that nothing has changed if an allocation throws. Waiting for a ring
+  // without operations would never end.
   std::vector<operation> operations(slots + depth);
   std::vector<std::size_t> free_slots;
   std::vector<std::size_t> free_straight;
@@ -91,7 +91,8 @@ MILLRACE_INLINE bool uring_reader::has_ring() {
                                    static_cast<unsigned>(limits_.most_files), first);
   if (!made->valid()) log_.note("io_uring", false, why_no_ring(made->error()));
 
-  // Results of the current ring reach only the thread that created it, which may have ended.
+  // Results of the current ring reach only the thread that created the ring, and that thread may
+  // have ended.
   retire_ring();
   if (!made->valid()) {
     no_ring_ = true;
@@ -128,7 +129,8 @@ MILLRACE_INLINE void uring_reader::note_ring() {
   note("registered files", granted.files, "a file is looked up once, not at each read");
 }
 
-// Queues the rest of an operation for the next submit. Returns false if its file cannot be opened.
+// Queues the unread rest of an operation for the next submit. Returns false if its file cannot be
+// opened or the queue cannot be submitted.
 MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
   operation& op = operations_[token];
   const std::size_t place = files_.place_of(op.file, *ring_);
@@ -142,7 +144,7 @@ MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
   return true;
 }
 
-// The progress of a read that has not begun.
+// Returns the progress of a read that has not begun.
 MILLRACE_INLINE read_progress uring_reader::progress_of(std::uint64_t bytes, std::uint64_t need,
                                                         const direct_alignment& unit) noexcept {
   return {.bytes = bytes, .need = need, .alignment = unit.offset, .memory_alignment = unit.memory};
@@ -172,7 +174,7 @@ MILLRACE_INLINE void uring_reader::pump() {
           progress_of((need + unit.offset - 1) / unit.offset * unit.offset, need, unit),
           next,
           none};
-    if (!ahead_.start(next, slot)) break;  // no memory: it remains queued
+    if (!ahead_.start(next, slot)) break;  // no memory: the read remains queued
     if (!start(slot)) {
       ahead_.erase(next);  // gather will report the error
       continue;
@@ -192,7 +194,8 @@ MILLRACE_INLINE int uring_reader::wait() {
     take(static_cast<std::size_t>(token), result);
   });
   if (code == 0 || taken > 0) vain_waits_ = 0;
-  // Transient: the kernel lacks memory, or room for results, some of which was just freed.
+  // These errors are transient: the kernel lacks memory, or it lacks room for results. Some of that
+  // room was just freed.
   const bool may_pass = code == EAGAIN || code == EBUSY || code == ENOMEM;
   if (!may_pass || vain_waits_ >= most_vain_waits) return code;
   if (taken > 0) return 0;
@@ -272,7 +275,8 @@ MILLRACE_INLINE void uring_reader::prefetch(std::span<const file_range> ranges) 
   ahead_plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
   for (const extent& e : ahead_plan_.extents()) {
     if (ahead_.queued() >= most_queued) break;
-    // Announces whole blocks, up to the end of the file. Another range may begin in the last block.
+    // Announces whole blocks, up to the end of the file, because another range may begin in the
+    // last block.
     ahead_.add({e.file, e.begin}, std::min(e.end, files_[e.file].bytes()),
                static_cast<std::int64_t>(e.pieces), gathers_);
   }
@@ -320,8 +324,8 @@ MILLRACE_INLINE void uring_reader::gather(std::span<const read_request> requests
   log_.add_gather(requests.size(), bytes);
 }
 
-// Divides requests into those already read ahead, those to read now, and those that the ring does
-// not read.
+// Divides the requests into three groups: data that is already read ahead or being read, data to
+// read now, and data that the ring does not read.
 MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests) {
   wanted_.clear();
   by_plain_.clear();
@@ -348,11 +352,11 @@ MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests)
         [&](std::uint64_t begin, std::uint64_t end) { wanted_.push_back(part(begin, end)); });
   }
   plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
-  // Reserves memory, so that taking results cannot fail.
+  // Reserves memory now, so that taking results cannot fail later.
   handed_over_.reserve(plan_.pieces() + claims_.size());
 }
 
-// Starts as many extents as there are free slots for.
+// Starts reading extents while there are free slots and the ring has room.
 MILLRACE_INLINE void uring_reader::start_demand() {
   const std::span<const extent> extents = plan_.extents();
   for (; next_extent_ < extents.size(); ++next_extent_) {
@@ -395,8 +399,8 @@ MILLRACE_INLINE void uring_reader::take_claims() {
     ahead_reads::entry& entry = from->second;
     while (entry.now == ahead_reads::state::reading) {
       if (const int code = wait(); code != 0) throw lost_ring{code};
-      // Reads complete in any order, and this one may be the last. Refill the slots of others
-      // meanwhile.
+      // Reads complete in any order, and this read may be the last one. The slots of finished reads
+      // are refilled in the meantime.
       if (entry.now == ahead_reads::state::reading) pump();
     }
     if (entry.now == ahead_reads::state::ready) {
@@ -411,7 +415,8 @@ MILLRACE_INLINE void uring_reader::take_claims() {
   }
 }
 
-// Cleans up after an error. Afterwards nothing reads into request memory and nothing is pinned.
+// Cleans up after an error. After that, no read writes into request memory and no read-ahead data
+// is pinned.
 MILLRACE_INLINE void uring_reader::abandon() noexcept try {
   next_extent_ = plan_.extents().size();
   while (demand_in_flight_ > 0) {
@@ -425,9 +430,9 @@ MILLRACE_INLINE void uring_reader::abandon() noexcept try {
 } catch (...) {  // NOLINT(bugprone-empty-catch): an error is being thrown already
 }
 
-// Abandons the ring; from then on pread reads everything. The kernel will not run reads that it has
-// not accepted. This function waits as long as necessary for accepted reads into request memory:
-// only their results show when that memory belongs to the caller again.
+// Abandons the ring. From then on, pread reads everything. The kernel will not run reads that it
+// has not accepted. For accepted reads into request memory, this function waits as long as
+// necessary: only their results show that the memory belongs to the caller again.
 MILLRACE_INLINE void uring_reader::give_up_ring(int code) {
   const auto slots = static_cast<std::size_t>(limits_.slots);
   std::size_t under_way = in_flight_ - std::min<std::size_t>(in_flight_, ring_->unsubmitted());

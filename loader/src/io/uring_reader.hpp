@@ -28,21 +28,21 @@
 
 namespace millrace::loader {
 
-/// Reads with io_uring, bypassing the page cache (O_DIRECT). Ranges named by `prefetch` are read at
-/// once while slots (buffers) are free, and stay in their slots until `gather` copies them.
-/// `gather` reads all other ranges itself, concurrently.
+/// Reads with io_uring, bypassing the page cache (O_DIRECT). A slot is a buffer for one read. The
+/// reader reads the ranges named by `prefetch` at once while slots are free, and keeps them in
+/// their slots until `gather` copies them. `gather` reads all other ranges itself, concurrently.
 ///
-/// Intended for files far larger than memory on a disk of this machine. Nothing is cached: two
-/// epochs read the data twice, and so do two processes.
+/// Intended for files on a disk of this machine that are far larger than memory. Nothing is cached:
+/// two epochs read the data twice, and so do two processes.
 ///
-/// `pread_reader` reads what the ring cannot (a file without O_DIRECT, a read that fails or ends
-/// early), so retries and error messages are the same as in other readers. If no ring can be
-/// created, pread reads everything and the report says so.
+/// `pread_reader` reads what the ring cannot read: a file without O_DIRECT, or the rest after a
+/// read that failed or ended early. So retries and error messages are the same as in other readers.
+/// If no ring can be created, pread reads everything and the report says so.
 ///
-/// Announce ranges in the order in which they will be gathered, each once. A slot is held until its
-/// range is gathered, or until as many gathers as there are slots have passed. One thread makes all
-/// calls. The first call from another thread creates a new ring, and data that was read ahead is
-/// lost.
+/// Announce each range once, in the order in which the ranges will be gathered. A slot is held
+/// until its range is gathered, or until as many gathers as there are slots have passed. One thread
+/// makes all calls. The first call from another thread creates a new ring, and data that was read
+/// ahead is lost.
 class MILLRACE_EXPORT uring_reader final : public range_reader {
  public:
   /// Opens no file and creates no ring yet.
@@ -58,14 +58,14 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
   static constexpr std::size_t most_queued = 4096;
   static constexpr std::size_t kept_for_gather = 16;  // slots that are not used for reading ahead
 
-  /// A read, from its request until its bytes are gathered. In `operations_`, the operations of
-  /// slots come first.
+  /// A read, from its request until its bytes are gathered. In `operations_`, the reads into slots
+  /// come first; the reads straight into request memory follow.
   struct operation {
     std::int64_t file = 0;
     std::uint64_t begin = 0;
     std::byte* to = nullptr;
     read_progress progress;
-    ahead_reads::place ahead;  ///< if `extent` is `none`
+    ahead_reads::place ahead;  ///< set if `extent` is `none`
     std::size_t extent = none;
   };
   struct claim {
@@ -73,8 +73,8 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
     read_request piece;
   };
   static constexpr std::size_t none = ~std::size_t{0};
-  static constexpr int most_vain_waits = 1000;  // of one millisecond each
-  /// The kernel accepts no more reads, or returns no more results.
+  static constexpr int most_vain_waits = 1000;  // each takes one millisecond
+  /// Thrown if the kernel accepts no more reads or returns no more results.
   struct lost_ring {
     int code;
   };
@@ -106,8 +106,8 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
   uring_files files_;
 
   std::unique_ptr<uring_ring> ring_;
-  // Rings that were replaced: the kernel may still write to their memory. There is always spare
-  // capacity for `ring_`.
+  // Rings that were replaced or abandoned. The kernel may still write to their memory. The vector
+  // always has spare capacity for `ring_`.
   std::vector<std::unique_ptr<uring_ring>> retired_;
   std::vector<operation> operations_;
   std::vector<std::size_t> free_slots_;

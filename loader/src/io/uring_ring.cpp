@@ -71,7 +71,7 @@ MILLRACE_INLINE int uring_ring::submit(unsigned wait_for) noexcept {
     if (n == -EINTR) continue;
     if (n < 0) return -n;
     if (unsubmitted() == 0) return 0;
-    if (n == 0) return EAGAIN;  // the kernel accepts no more for now
+    if (n == 0) return EAGAIN;  // the kernel accepts no more reads for now
   }
 }
 

@@ -19,21 +19,21 @@ namespace millrace::loader {
 
 /// One io_uring ring, the memory that its reads go to, and its file table.
 ///
-/// One thread uses it at a time. If `single` was requested and the kernel supports it (Linux 6.1 or
-/// later), only the thread that created the ring may use it. The flags IORING_SETUP_SINGLE_ISSUER
-/// and IORING_SETUP_DEFER_TASKRUN are then set, so the kernel processes completions only when that
-/// thread asks for results. Any thread may destroy the ring: the kernel finishes reads in flight
-/// and keeps their memory until then.
+/// Only one thread may use the ring at a time. If `single` was requested and the kernel supports it
+/// (Linux 6.1 or later), only the thread that created the ring may use it. The flags
+/// IORING_SETUP_SINGLE_ISSUER and IORING_SETUP_DEFER_TASKRUN are then set, so the kernel processes
+/// completions only when that thread asks for results. Any thread may destroy the ring. The kernel
+/// then finishes the reads in flight, and keeps their memory until they are done.
 class MILLRACE_EXPORT uring_ring {
  public:
-  /// Results of requests to the kernel: 0, or the errno of the refusal.
+  /// The kernel's answers to three requests. Each is 0, or the errno of the refusal.
   struct grants {
     int single_issuer = 0;
     int buffers = 0;
     int files = 0;
   };
 
-  /// If the kernel refuses, the ring is not valid and `error()` is the errno.
+  /// If the kernel refuses to create a ring, `valid()` is false and `error()` returns the errno.
   /// @param single  true if one thread uses the ring for its whole life
   uring_ring(unsigned entries, std::size_t memory_bytes, unsigned files, bool single);
 
@@ -43,11 +43,12 @@ class MILLRACE_EXPORT uring_ring {
   /// True if the calling thread may use the ring.
   bool is_mine() const noexcept { return !single_ || owner_ == std::this_thread::get_id(); }
 
-  /// The memory of the ring: page-aligned, and registered with the kernel if that was granted.
+  /// The memory of the ring. It is page-aligned, and registered with the kernel if the kernel
+  /// granted that.
   std::byte* memory() const noexcept { return static_cast<std::byte*>(memory_.get().address); }
 
-  /// Puts a descriptor into the file table. If the kernel refuses, the table keeps the previous
-  /// file, and reads of this place use the descriptor instead.
+  /// Puts a descriptor into the file table. If the kernel refuses, reads of this place use the
+  /// descriptor itself.
   void put_file(unsigned place, int fd) noexcept {
     if (granted_.files != 0) return;
     in_table_[place] = ::io_uring_register_files_update(ring_.get(), place, &fd, 1) == 1;
@@ -55,25 +56,26 @@ class MILLRACE_EXPORT uring_ring {
 
   /// Queues a read for the next `submit`. Returns false if the queue is full: submit first.
   ///
-  /// @param fd     used only if the file is not in the file table
-  /// @param place  place of the file; used if the file is in the file table
+  /// @param fd     descriptor of the file; used only if the file is not in the file table
+  /// @param place  place of the file in the file table; used only if the file is there
   bool read(int fd, unsigned place, std::byte* to, std::uint32_t bytes, std::uint64_t offset,
             std::uint64_t token) noexcept;
 
   /// Submits all queued reads and waits for `wait_for` results.
-  /// @return 0 or an errno; after an error some reads may still be queued, and name files by place
-  ///         or descriptor
+  /// @return 0 or an errno. After an error, some reads may still be queued; they still refer to
+  /// their files by place or descriptor.
   int submit(unsigned wait_for) noexcept;
-  /// Reads that are queued but not submitted.
+  /// Number of reads that are queued but not submitted.
   unsigned unsubmitted() const noexcept { return ::io_uring_sq_ready(ring_.get()); }
-  /// Waits for a result of a submitted read, without submitting more. Returns 0 or an errno.
+  /// Waits for the result of a submitted read, without submitting further reads. Returns 0 or an
+  /// errno.
   int wait() noexcept {
     ::io_uring_cqe* first = nullptr;
     return -::io_uring_wait_cqe(ring_.get(), &first);
   }
 
-  /// Calls done(token, result) for each read that has completed; the result is as for read(2), or
-  /// -errno.
+  /// Calls `done(token, result)` for each read that has completed. The result is that of read(2),
+  /// or -errno.
   /// @return the number of results
   template <class Done>
   unsigned take_results(const Done& done);
@@ -88,7 +90,7 @@ class MILLRACE_EXPORT uring_ring {
 
   int make(unsigned entries, unsigned flags);
 
-  io::detail::unique_region memory_;  // declared first: freed after the ring
+  io::detail::unique_region memory_;  // declared first, so that it is freed after the ring
   std::unique_ptr<::io_uring, exit> ring_;
   std::thread::id owner_ = std::this_thread::get_id();
   bool single_ = false;
@@ -101,7 +103,8 @@ class MILLRACE_EXPORT uring_ring {
 
 template <class Done>
 unsigned uring_ring::take_results(const Done& done) {
-  // Results are removed from the queue first because `done` may queue new reads, and may throw.
+  // Removes the results from the queue before it calls `done`, because `done` may queue new reads
+  // and may throw.
   constexpr unsigned most = 64;
   ::io_uring_cqe* ended[most];  // NOLINT: the type that the library takes
   struct result {

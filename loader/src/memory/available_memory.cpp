@@ -25,7 +25,7 @@ MILLRACE_INLINE std::optional<std::string> read_system_file(const std::filesyste
 
 namespace detail {
 
-/// The number after `key` at the start of a line; empty if there is none.
+/// Returns the number on the first line that starts with `key`. Empty if there is no such number.
 MILLRACE_INLINE std::optional<std::uint64_t> number_behind(std::string_view text,
                                                            std::string_view key) {
   for (std::size_t at = 0; at < text.size();) {
@@ -42,17 +42,17 @@ MILLRACE_INLINE std::optional<std::uint64_t> number_behind(std::string_view text
   return std::nullopt;
 }
 
-/// Bytes that a control group may still use; empty if it sets no limit.
+/// Returns how many bytes a control group may still use. Empty if the group sets no limit.
 MILLRACE_INLINE std::optional<std::uint64_t> room_of_group(const std::filesystem::path& group) {
   const auto limit = read_system_file(group / "memory.max");
   const auto current = read_system_file(group / "memory.current");
   if (!limit || !current) return std::nullopt;
   const auto most = number_behind(*limit, "");
   const auto used = number_behind(*current, "");
-  if (!most || !used) return std::nullopt;  // "max"
+  if (!most || !used) return std::nullopt;  // the limit is "max"
   const std::string stat = read_system_file(group / "memory.stat").value_or("");
-  // These pages can be reclaimed when necessary. That includes active file pages: the pages of a
-  // dataset that is read repeatedly are all active.
+  // The kernel can reclaim these pages when necessary. They include active file pages, because all
+  // pages of a dataset that is read repeatedly are active.
   std::uint64_t clean = 0;
   for (const char* key : {"inactive_file ", "active_file ", "slab_reclaimable "}) {
     clean += std::min(*used - clean, number_behind(stat, key).value_or(0));
@@ -71,7 +71,8 @@ MILLRACE_INLINE std::optional<memory_room> available_memory(const system_files& 
   if (const auto kib = detail::number_behind(meminfo, "MemAvailable:")) {
     take(*kib * 1024, "MemAvailable");
   }
-  // "0::/a/b": the version 2 group, whose parents limit it too.
+  // A line "0::/a/b" names the process's control group of version 2. The limits of the parents of
+  // this group apply, too.
   const std::string groups = read_system_file(files.proc / "self/cgroup").value_or("");
   const std::size_t at = groups.starts_with("0::") ? 3 : groups.find("\n0::");
   if (at != std::string::npos && !groups.empty()) {

@@ -19,7 +19,8 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// One end. The destructor that waits for it and the thread share it.
+/// One end of an object on a thread of its own. That thread and the destructor that waits for it
+/// share this struct.
 struct running_end {
   std::string line;  // for the report; guarded by the lock of `late_ends`
   std::mutex mutex;
@@ -27,7 +28,8 @@ struct running_end {
   bool done = false;
 };
 
-/// The ends that were late. Never destroyed, because threads may still use it at exit.
+/// The ends that took longer than their time limit. Never destroyed, because threads may still use
+/// this struct when the process exits.
 struct late_ends {
   std::mutex mutex;
   std::int64_t ever = 0;
@@ -63,7 +65,7 @@ MILLRACE_INLINE void end_within(std::chrono::milliseconds within, std::string wh
     thread = std::thread([running, end, object] {
       try {
         (void)set_up_this_thread({.name = "mr-end"});
-      } catch (...) {  // NOLINT(bugprone-empty-catch): without memory it has no name
+      } catch (...) {  // NOLINT(bugprone-empty-catch): without memory, the thread has no name
       }
       end(object);
       const std::lock_guard lock(running->mutex);
@@ -71,7 +73,7 @@ MILLRACE_INLINE void end_within(std::chrono::milliseconds within, std::string wh
       report_done(running);
       running->ended.notify_all();
     });
-  } catch (const std::exception&) {  // no memory, or no more threads
+  } catch (const std::exception&) {  // out of memory, or the limit of threads is reached
     end(object);
     return;
   }

@@ -19,7 +19,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-inline constexpr int most_cpus = 8192;  // the maximum that kernels are built for
+inline constexpr int most_cpus = 8192;  // the most CPUs that Linux kernels are built for
 
 struct free_cpu_set {
   void operator()(::cpu_set_t* set) const noexcept { CPU_FREE(set); }

@@ -20,7 +20,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// The address as sysfs spells it: lower case, with a domain of four digits.
+/// Returns the address as sysfs spells it: in lower case, with four digits for the domain.
 MILLRACE_INLINE std::string sysfs_pci_address(std::string_view address) {
   std::string text(address);
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -77,7 +77,8 @@ MILLRACE_INLINE numa_place place_near_device(std::string_view pci_address,
   if (pci_address.empty()) return unknown("NUMA node of a device", "there is no device");
   const std::string address = detail::sysfs_pci_address(pci_address);
   const std::string asked = "NUMA node of device " + address;
-  // External input becomes part of a path, so allow only hexadecimal digits, dots and colons.
+  // This external input becomes part of a path, so only hexadecimal digits, dots and colons are
+  // allowed.
   if (address.find_first_not_of("0123456789abcdef:.") != std::string::npos ||
       address.find("..") != std::string::npos) {
     return unknown(asked, "this is not a PCI address; expected e.g. 0000:3b:00.0");

@@ -39,7 +39,7 @@ MILLRACE_INLINE void pinned_pool::refuse_nonsense(const pool_options& options) c
     throw config_error("the alignment of a pinned pool is " + number(alignment) +
                        ", expected a power of two from 64 to 2097152");
   }
-  // Divides because the product may overflow.
+  // Divides instead of multiplying, because the product may overflow.
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
   const bool fits =
       options.slot_bytes <= most - alignment &&
@@ -67,7 +67,8 @@ MILLRACE_INLINE void pinned_pool::take(const pool_options& options) {
 
 MILLRACE_INLINE bool pinned_pool::take_cuda(const pool_options& options) {
   std::string why;
-  const preferred_node near(options.node);  // this thread touches CUDA's pages immediately
+  // on this thread, because it touches CUDA's pages at once
+  const preferred_node near(options.node);
   auto got = detail::cuda_slab(options.cuda, report_.total_bytes, options.alignment, why);
   add(memory_kind::cuda, got.has_value(), std::move(why));
   if (!got) return false;
@@ -91,10 +92,11 @@ MILLRACE_INLINE bool pinned_pool::take_hugetlb(const pool_options& options) {
   return true;
 }
 
-// Creates one mapping for the last three kinds. Only afterwards is it known whether its pages are
-// huge and locked.
+// Creates one mapping for the last three kinds. Whether its pages are huge and locked is known only
+// after that.
 MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
-  // Check first: the kernel would not refuse memory that is missing, but kill the process later.
+  // Checks the available memory first. The kernel would grant memory that does not exist, and would
+  // kill the process later.
   const auto room = available_memory(options.files);
   if (room && room->bytes < report_.total_bytes) {
     fail_for_memory(room->by + " leaves " + std::to_string(room->bytes) + " bytes", "memory",
@@ -145,7 +147,7 @@ MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
   }
 }
 
-// Best effort: without NUMA, or without such a node, any memory is acceptable.
+// This is best effort: without NUMA, or without this node, any memory is acceptable.
 MILLRACE_INLINE void pinned_pool::place(const pool_options& options) {
   if (options.node < 0) return;
   add_node(options.node, prefer_node(slab_.bytes, options.node), "mbind");

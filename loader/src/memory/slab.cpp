@@ -40,7 +40,7 @@ MILLRACE_INLINE std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
     why = "no CUDA: the loader was given no hook for it";
     return std::nullopt;
   }
-  // The runtime guarantees only its own alignment.
+  // Allocates room to align the slab, because the runtime guarantees only its own alignment.
   void* memory = hook.allocate(hook.context, size_bytes + alignment, why);
   if (memory == nullptr) {
     if (why.empty()) why = "the CUDA runtime returned no memory and no reason";
@@ -79,9 +79,10 @@ MILLRACE_INLINE std::optional<slab> hugetlb_slab(std::size_t size_bytes, int nod
   slab result;
   result.mapped = unique_block({address, whole});
   result.bytes = {static_cast<std::byte*>(address), whole};
-  if (node >= 0) (void)prefer_node(result.bytes, node);  // the caller reports it in its own row
-  // mmap only reserves. A control group, or a bad page, may still prevent the allocation, and then
-  // touching the page would raise SIGBUS.
+  // the caller reports the result in a row of its own
+  if (node >= 0) (void)prefer_node(result.bytes, node);
+  // `mmap` only reserves pages. A control group or a bad page may still prevent the allocation, and
+  // then touching the page would raise SIGBUS.
   if (const int code = populate(result.bytes); code != 0) {
     why = "the pool refused " + pages + " huge pages of 2 MiB when they were touched: " +
           (code == EINVAL ? "no MADV_POPULATE_WRITE before Linux 5.14" : message_of(code));
@@ -117,8 +118,8 @@ MILLRACE_INLINE std::uint64_t huge_bytes_at(const void* address, const system_fi
   std::ifstream smaps(files.proc / "self/smaps");
   bool inside = false;
   for (std::string line; std::getline(smaps, line);) {
-    // "7f0000000000-7f0000200000 rw-p ..." starts a mapping; "AnonHugePages:  2048 kB" belongs to
-    // it.
+    // A line "7f0000000000-7f0000200000 rw-p ..." starts a mapping. The lines after it, such as
+    // "AnonHugePages:  2048 kB", belong to that mapping.
     std::uintptr_t begin = 0;
     const char* end = line.data() + line.size();
     const auto [rest, error] = std::from_chars(line.data(), end, begin, 16);
@@ -145,8 +146,8 @@ MILLRACE_INLINE std::string why_no_thp(const system_files& files) {
 }
 
 MILLRACE_INLINE bool lock(std::span<std::byte> memory, std::string& why) {
-  // Makes the system call directly: sanitizers replace mlock by a function that does nothing and
-  // succeeds.
+  // Makes the system call directly, because sanitizers replace `mlock` by a function that does
+  // nothing and reports success.
   if (::syscall(SYS_mlock, memory.data(), memory.size()) == 0) {
     why = "mlock took " + std::to_string(memory.size()) + " bytes";
     return true;

@@ -13,7 +13,7 @@
 
 namespace millrace::loader::detail {
 
-/// Checks the boundaries of a packed row, because the plan can come from a user's class, and they
+/// Checks the boundaries of a packed row. A user's class may have made the plan, and the boundaries
 /// determine which memory is read.
 MILLRACE_INLINE void context_plan::check_documents(const dataset::sample_text& row) const {
   const auto& begins = row.boundaries;
@@ -47,7 +47,7 @@ MILLRACE_INLINE void context_plan::reduce(dataset::sample_text& row) {
   keep_ranges(row);
 }
 
-/// Reduces the parts of a row to those in `ranges_`. Both are in order.
+/// Reduces the parts of a row to the tokens in `ranges_`. Parts and ranges are both in order.
 MILLRACE_INLINE void context_plan::keep_ranges(dataset::sample_text& row) {
   parts_.swap(row.parts);
   row.parts.clear();

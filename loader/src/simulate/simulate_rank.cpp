@@ -18,7 +18,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-// A sleep ends tens of microseconds late, so the last 200 us are spent in a busy wait.
+// A sleep ends tens of microseconds late, so the last 200 us are a busy wait.
 MILLRACE_INLINE void wait_until_ns(std::int64_t when) {
   constexpr std::int64_t margin = 200'000;
   const std::int64_t left = when - now_ns();

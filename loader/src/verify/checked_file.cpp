@@ -32,8 +32,8 @@ MILLRACE_INLINE std::optional<checked_file::problem> checked_file::check_tokens(
                      std::to_string(vocab_size - 1) + " (vocab_size)"};
 }
 
-// Reads through the map. If the map has lost a page, falls back to a read, whose error names the
-// cause.
+// Reads through the map, if there is one. If the map has lost a page, falls back to a read from the
+// file, whose error names the cause.
 MILLRACE_INLINE void checked_file::read(const io::unique_fd& fd, const open_files::map* map,
                                         std::span<std::byte> piece, std::uint64_t at,
                                         io::page_cache pages) const {
@@ -63,7 +63,7 @@ MILLRACE_INLINE std::optional<checked_file::problem> checked_file::check(
     if (expected) crc = formats::crc32c(piece, crc);
     if (!token) token = check_tokens(piece, at, vocab_size);
   }
-  // Compare the checksum first: in corrupt bytes, an invalid token has no meaning.
+  // Compares the checksum first, because an invalid token has no meaning in corrupt bytes.
   if (expected && crc != *expected) {
     return problem{false, first_byte(block),
                    "block " + std::to_string(block) + ", the bytes " +

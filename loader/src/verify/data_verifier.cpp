@@ -47,7 +47,7 @@ MILLRACE_INLINE void data_verifier::touch(std::span<const file_range> ranges) no
       try {
         (void)look_at(file, b, -1);
       } catch (...) {
-        return;  // NOLINT(bugprone-empty-catch): check() meets it again, and can name the sample
+        return;  // NOLINT(bugprone-empty-catch): check() repeats the error and names the sample
       }
     }
   }
@@ -63,11 +63,11 @@ MILLRACE_INLINE void data_verifier::check_range(const file_range& range, const s
   for (std::uint64_t b = first; b <= last && !look_at_tokens; ++b) {
     if (in.states()[b] != block_state::good) look_at_tokens = true;
   }
-  if (!look_at_tokens) return;  // nearly always, after the first epoch
+  if (!look_at_tokens) return;  // the usual case after the first epoch
   for (std::uint64_t b = first; b <= last && core_->options().mode != verify_mode::off; ++b) {
     if (look_at(file, b, sample) != block_state::bad) continue;
     const finding found = core_->of_block(file, b);
-    // If the finding is only an invalid token, samples of the block without that token may still be
+    // If the finding is only an invalid token, the block's samples without that token may still be
     // served.
     const bool ends = found.kind == finding_kind::checksum &&
                       core_->options().bad_blocks == bad_block_policy::fail;
@@ -76,7 +76,7 @@ MILLRACE_INLINE void data_verifier::check_range(const file_range& range, const s
   check_tokens(in, range, bytes, sample);
 }
 
-/// Checks a block now, or leaves it to the scrubber. The states good and bad are final.
+/// Checks a block now, or leaves it to the scrubber. The states `good` and `bad` are final.
 MILLRACE_INLINE block_state data_verifier::look_at(std::size_t file, std::uint64_t block,
                                                    std::int64_t sample) {
   auto& source = (*core_)[file];
@@ -84,7 +84,7 @@ MILLRACE_INLINE block_state data_verifier::look_at(std::size_t file, std::uint64
   core_->open(source);
   if (core_->is_unknown(source)) return block_state::unseen;
   const bool now = core_->options().mode == verify_mode::first_touch;
-  // Without a scrubber, a block that was left is tried again whenever it is needed.
+  // Without a scrubber, a block in state `left` is tried again whenever it is needed.
   while (now && states.claim(block, scrubber_ == nullptr)) {
     open_files::held_descriptor held;
     bool here = false;

@@ -25,7 +25,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// An edit of the kind `block` for the documents that have a token in the faulty block.
+/// Returns an edit of the kind `block` for the documents that have a token in the faulty block.
 MILLRACE_INLINE dataset::edit block_documents(const dataset::source_documents& documents,
                                               const finding& found, std::int64_t since) {
   const auto item = static_cast<std::uint64_t>(formats::size_bytes(documents.type()));
@@ -88,7 +88,7 @@ MILLRACE_INLINE void write_quarantine(const std::filesystem::path& path,
                                       std::span<const dataset::edit> edits) {
   dataset::run_state state;
   state.edits.assign(edits.begin(), edits.end());
-  // Writes only the edits: the rest of the state is not known here.
+  // Writes only the edits, because the rest of the state is not known here.
   const formats::json_value whole = formats::parse_json(dataset::write_state(state));
   const std::string text =
       formats::write_json(formats::json_object{{"millrace_state", std::int64_t{1}},

@@ -21,7 +21,7 @@
 
 namespace millrace::loader {
 
-/// The smallest limit of all verifiers.
+/// Returns the smallest limit on the read rate among all verifiers.
 /// @pre the mutex is held
 MILLRACE_INLINE std::uint64_t scrubber::rate() const {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
@@ -30,7 +30,7 @@ MILLRACE_INLINE std::uint64_t scrubber::rate() const {
 }
 
 MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
-  // These calls may fail. Then only the limit on the read rate protects other processes.
+  // These calls may fail. In that case, only the limit on the read rate protects other processes.
   constexpr int io_class_idle = 3 << 13;
   (void)::syscall(SYS_ioprio_set, 1, 0, io_class_idle);
   (void)::setpriority(PRIO_PROCESS, static_cast<::id_t>(::syscall(SYS_gettid)), 19);
@@ -38,7 +38,7 @@ MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
   auto due = clock::now();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    // A copy, because the step runs without the lock and the list may change in the meantime.
+    // This is a copy, because `step` runs without the lock and the list may change in the meantime.
     std::optional<job> mine;
     for (std::size_t i = 0; i < jobs_.size() && !mine; ++i) {
       const job& j = jobs_[next_++ % jobs_.size()];
@@ -60,17 +60,18 @@ MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
     for (job& j : jobs_) {
       if (j.core == mine->core) j = *mine;
     }
-    mine.reset();  // before the wait below, so that it does not keep the files open
+    mine.reset();  // reset before the wait below, so that the copy does not keep files open
     if (bytes == 0) continue;
     const std::chrono::duration<double> cost(static_cast<double>(bytes) /
                                              static_cast<double>(pace));
-    // Time that was lost is not made up for by faster reads.
+    // After a delay, the thread does not read faster to catch up.
     due = std::max(due, clock::now()) + std::chrono::duration_cast<clock::duration>(cost);
     wake_.wait_until(lock, stop, due, [] { return false; });
   }
 }
 
-/// Checks one block. Returns the bytes read, or the cost of an error; 0 if there is nothing to do.
+/// Checks one block. Returns the number of bytes read, or the cost of an error in bytes. Returns 0
+/// if there is nothing to do.
 MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
   detail::verify_core& core = *j.core;
   if (const auto w = core.next_wish()) {
@@ -102,7 +103,7 @@ MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
       const std::uint64_t place = j.block++;
       checked_file& in = place < of_idx ? *source.idx : source.bin;
       const std::uint64_t block = place < of_idx ? place : place - of_idx;
-      // Blocks that this process served are checked here, even if they are in another part.
+      // Checks blocks that this process served, even if they are in another process's part.
       if ((j.file + place) % parts != part && !in.states().served(block)) continue;
       const outcome o = scrub(core, j.file, in, block, -1);
       j.failed = j.failed || o.failed;
@@ -115,7 +116,8 @@ MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
   return 0;
 }
 
-/// Checks a block, if it can be claimed; else returns 0 bytes. Settles every block that it claims.
+/// Checks a block if it can claim it; otherwise returns 0 bytes. Settles every block that it
+/// claims.
 MILLRACE_INLINE scrubber::outcome scrubber::scrub(detail::verify_core& core, std::size_t file,
                                                   checked_file& in, std::uint64_t block,
                                                   std::int64_t sample) {

@@ -44,8 +44,8 @@ MILLRACE_INLINE void read_meta(const std::filesystem::path& path, std::string_vi
   identity.vocab_size = *vocab_size;
   const formats::json_value* told = meta.find("sum_root");
   const auto* root = told ? told->as<std::string>() : nullptr;
-  // The .sum may be created later or removed. If both roots exist and differ, the files belong to
-  // different datasets.
+  // The `.sum` may be missing: it may have been removed, or may be created later. If both roots
+  // exist and differ, the files belong to different datasets.
   if (root != nullptr && !identity.root.empty() && *root != identity.root) {
     refuse("\"sum_root\" is " + *root + ", but the .sum has " + identity.root);
   }

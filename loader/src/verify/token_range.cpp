@@ -15,7 +15,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// Uses memcpy, because tokens may be unaligned; this costs nothing.
+/// Uses memcpy because tokens may be unaligned. The memcpy costs nothing.
 template <class Id>
 Id load_id(const std::byte* at) noexcept {
   Id id;
@@ -23,11 +23,11 @@ Id load_id(const std::byte* at) noexcept {
   return id;
 }
 
-/// As unsigned numbers, negative ids are larger than all others, so one comparison finds both
-/// negative ids and ids that are too large.
+/// Returns the largest id, as an unsigned number. Negative ids then are larger than all others, so
+/// one comparison finds both negative ids and ids that are too large.
 template <class Id>
 [[gnu::always_inline]] inline Id largest_of(const std::byte* tokens, std::size_t count) noexcept {
-  // Steps of a fixed length, which compilers vectorize even at lower optimization levels.
+  // Uses steps of a fixed length, which compilers vectorize even at lower optimization levels.
   constexpr std::size_t step = 128;
   Id largest = 0;
   std::size_t i = 0;
@@ -41,7 +41,7 @@ template <class Id>
 }
 
 #if defined(__x86_64__)
-/// Baseline x86-64 has no vector maximum of unsigned 16-bit or 32-bit integers.
+/// Uses AVX2, because baseline x86-64 has no vector maximum of unsigned 16-bit or 32-bit integers.
 template <class Id>
 [[gnu::target("avx2")]] inline Id largest_of_avx2(const std::byte* tokens,
                                                   std::size_t count) noexcept {
@@ -62,7 +62,7 @@ template <class Id>
 std::size_t find_outside(std::span<const std::byte> bytes, std::int64_t vocab_size) noexcept {
   const std::size_t count = bytes.size() / sizeof(Id);
   const auto limit = static_cast<std::uint64_t>(vocab_size);
-  // For signed types, an id above their maximum is a negative one.
+  // `Id` is unsigned: a negative id of the file's type appears as an id above the limit.
   constexpr std::size_t block = 4096;
   for (std::size_t first = 0; first < count; first += block) {
     const std::size_t some = std::min(block, count - first);

@@ -87,7 +87,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
   const std::uint64_t begin = thread_cpu_ns();
   std::optional<checked_file::problem> problem;
   try {
-    // Use a map only for a block in memory: through a map, other pages are read one by one.
+    // Uses a map only for a block in memory. Through a map, pages that are not in memory are read
+    // one by one.
     const auto map = by_scrubber ? nullptr : in.mapped(block);
     problem = in.check(fd, map.get(), block, expected, options_.vocab_size,
                        thread_buffer(by_scrubber ? formats::sum_block_bytes : piece_bytes),
@@ -103,7 +104,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
     return;
   }
   finding found;
-  finding copy;  // made in advance, so that a bad served block is reported even without memory
+  // made in advance, so that a bad block that was served is reported even without memory
+  finding copy;
   try {
     found = {.kind = problem->is_token ? finding_kind::token : finding_kind::checksum,
              .file = static_cast<std::int64_t>(file),
@@ -118,7 +120,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
              .served = in.states().served(block),
              .by_scrubber = by_scrubber};
     copy = found;
-    // Recorded before the state becomes bad, so that a thread that sees the state finds the reason.
+    // Records the finding before the state becomes `bad`, so that a thread that sees this state
+    // finds the reason.
     const std::lock_guard lock(mutex_);
     if (of_bin) bad_blocks_.insert_or_assign({file, block}, found);
   } catch (...) {  // out of memory: settle the block, so that no thread waits for it forever
@@ -127,8 +130,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
   }
   ++bad_;
   found.served = in.states().settle(block, block_state::bad);
-  // An invalid token need not end the run here: all tokens of a sample are checked when it is
-  // served.
+  // An invalid token need not end the run here, because all tokens of a sample are checked when it
+  // is served.
   if (found.served && found.kind == finding_kind::checksum &&
       options_.bad_blocks == bad_block_policy::fail) {
     const std::lock_guard lock(mutex_);
@@ -143,7 +146,7 @@ MILLRACE_INLINE void verify_core::leave(const wish& w) {
   ++left_;
   const std::lock_guard lock(mutex_);
   if (wishes_.size() == most_wishes) {
-    wishes_.pop_front();  // the scrubber's next pass finds it
+    wishes_.pop_front();  // the scrubber's next pass finds that block
     forgotten_ = true;
   }
   wishes_.push_back(w);
