@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how fast batches reach a GPU if nothing is computed there.
+// Measures how fast batches reach a GPU if nothing is computed on the GPU.
 //
 //   batch_rate PREFIX [--rows N] [--seq-len N] [--threads N] [--rounds N] [--seconds N]
 //
-// PREFIX is a dataset. Rounds of three kinds take turns, for about N seconds (8) in all:
-//   copies   one cudaMemcpyAsync after another of as many bytes as a batch has: the limit
-//   pipe     device_pipe, with a source whose batches are ready in page-locked memory
-//   loader   device_loader, which reads the dataset with N threads
+// PREFIX is a dataset. Rounds of three kinds take turns for about N seconds in all (default: 8):
+//   copies   one `cudaMemcpyAsync` after another, each of as many bytes as a batch has; this is the
+//            upper limit of the rate
+//   pipe     a `device_pipe` whose source has its batches ready in page-locked memory
+//   loader   a `device_loader`, which reads the dataset with N threads
 // Prints figures as lines of JSON: medians and spreads over the rounds.
 //
-// Exit status: 77 there is no GPU, 78 the driver is too old.
+// Exit status: 77 if there is no GPU, 78 if the driver is too old.
 
 #include <cuda_runtime_api.h>
 
@@ -47,13 +48,14 @@ struct settings {
   double seconds = 8;
 };
 
-/// A rate over a round.
+/// The rate of one round.
 struct rate {
   double batches_per_s = 0;
-  double processor_us = 0;  // per batch, of all threads
+  double processor_us = 0;  // per batch, summed over all threads
 };
 
-/// Calls `take_one`, which enqueues one batch, for about `seconds`, and waits for the stream.
+/// Calls `take_one`, which enqueues one batch, again and again for about `seconds`. Then waits for
+/// the stream.
 template <class Take>
 rate measure(double seconds, bench::device_clock& clock, cudaStream_t on, const Take& take_one) {
   const bench::host_clock host;
@@ -64,7 +66,7 @@ rate measure(double seconds, bench::device_clock& clock, cudaStream_t on, const 
   return {1e6 * count / host.wall_us(), host.processor_us() / count};
 }
 
-/// A source whose batches are all the same bytes, ready in page-locked memory.
+/// A source that serves the same bytes as every batch, from page-locked memory.
 class ready_source {
  public:
   explicit ready_source(const loader::slot_layout& layout)
@@ -95,8 +97,8 @@ class ready_source {
   loader::cuda::pinned_block memory_;
 };
 
-/// Copies that follow each other without a gap. The host runs ahead by a few of them: if it queued
-/// all that it could, the copies of large batches would take minutes.
+/// Copies without gaps between them. The host runs ahead by at most 64 copies. If it queued as many
+/// as the stream accepts, the copies of large batches would take minutes.
 class copy_queue {
  public:
   copy_queue(const ready_source& from, cudaStream_t on)
@@ -108,7 +110,8 @@ class copy_queue {
 
   void copy() {
     const cudaEvent_t done = done_[at_++ % done_.size()].get().value;
-    bench::must(cudaEventSynchronize(done), "cudaEventSynchronize");  // of an earlier copy, if any
+    // the event of an earlier copy, if it was recorded
+    bench::must(cudaEventSynchronize(done), "cudaEventSynchronize");
     bench::must(cudaMemcpyAsync(to_.get().value, from_->memory(), from_->bytes(),
                                 cudaMemcpyHostToDevice, on_),
                 "cudaMemcpyAsync");

@@ -7,9 +7,9 @@ namespace millrace::bench {
 
 inline constexpr std::int64_t longest_spin_ns = 1'000'000'000;
 
-/// A time limit on the device, in nanoseconds since its construction. It also ends after a number of
-/// looks at the clock, each of which takes several nanoseconds: a clock that stands still, or that is
-/// set back, must not hang the device.
+/// A time limit on the device, in nanoseconds since the construction of this object. The number of
+/// times that the object may read the clock is limited, too. Each read takes several nanoseconds.
+/// So a clock that stands still or is set back cannot hang the device.
 class device_deadline {
  public:
   __device__ explicit device_deadline(std::int64_t nanoseconds)
@@ -25,7 +25,7 @@ class device_deadline {
     return time;
   }
 
-  std::int64_t left_;  // looks at the clock
+  std::int64_t left_;  // number of clock reads left
   unsigned long long end_;
 };
 

@@ -46,7 +46,8 @@ inline std::string line_of(const step_result& result) {
 class bundle_report {
  public:
   /// @param device    the device, in words
-  /// @param manifest  a text file that says what the programs were built from; it may be missing
+  /// @param manifest  path of a text file that says what the programs were built from; the file may
+  ///                  be missing
   bundle_report(std::string device, const std::string& manifest) : device_(std::move(device)) {
     std::ifstream in(manifest);
     std::ostringstream text;
@@ -75,7 +76,7 @@ class bundle_report {
   }
 
  private:
-  // The lines of JSON that a step printed.
+  // Returns the lines of JSON that a step printed.
   static std::vector<formats::json_value> lines_of(const step_result& result) {
     std::vector<formats::json_value> found;
     std::istringstream lines(result.end.output);

@@ -17,11 +17,11 @@ struct bundle_step {
   std::vector<std::string> command;
   std::vector<std::string> settings = {};  ///< environment variables, NAME=VALUE
   double limit_s = 60;
-  double least_s = 5;     ///< with less time left, the step is left out
-  bool may_fail = false;  ///< of a tool that may be forbidden on this machine
+  double least_s = 5;     ///< the step is skipped if less time is left
+  bool may_fail = false;  ///< for a tool that may be forbidden on this machine
 };
 
-/// Whether a program exists: a path, or a name that $PATH finds.
+/// True if a program exists. `program` is a path, or a name to look up in $PATH.
 inline bool is_there(const std::string& program) {
   if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
   const char* path = std::getenv("PATH");
@@ -36,7 +36,7 @@ inline bool is_there(const std::string& program) {
 
 namespace detail {
 
-/// Where NVIDIA's tool is, or its name.
+/// Returns the path of an NVIDIA tool, or its name if $PATH has it or it is not found.
 inline std::string cuda_tool(const std::string& name) {
   const std::string usual = "/usr/local/cuda/bin/" + name;
   return !is_there(name) && is_there(usual) ? usual : name;
@@ -47,10 +47,10 @@ inline std::string cuda_tool(const std::string& name) {
 /// Makes the steps of a bundle.
 class bundle_plan {
  public:
-  /// @param folder  the programs of the bundle
-  /// @param data    for the datasets
-  /// @param share   of the usual time for each measurement; below 1, large batches have 4 MiB
-  ///                instead of 64
+  /// @param folder  folder of the bundle's programs
+  /// @param data    folder for the datasets
+  /// @param share   time for each measurement, as a multiple of its usual time; if below 1, large
+  ///                batches have 4 MiB instead of 64 MiB
   bundle_plan(std::string folder, const std::string& data, double share)
       : folder_(std::move(folder)), narrow_(data + "/u16"), wide_(data + "/i32"), share_(share) {}
 

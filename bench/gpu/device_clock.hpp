@@ -17,7 +17,8 @@ inline void must(int code, const char* call) {
   loader::cuda::check(*loader::cuda::runtime_api(), code, call);
 }
 
-/// Events with times. They can be used again after read() or clear().
+/// Measures times between marks on a stream. Marks are CUDA events, which are reused after read()
+/// or clear().
 class device_clock {
  public:
   explicit device_clock(std::size_t most_marks) : events_(most_marks, nullptr) {
@@ -35,8 +36,8 @@ class device_clock {
   void clear() { marks_ = 0; }
   void mark(cudaStream_t on) { must(cudaEventRecord(events_.at(marks_++), on), "cudaEventRecord"); }
 
-  /// Waits for the stream without using a processor. Returns the microseconds between successive
-  /// marks.
+  /// Waits for the stream without using a CPU. Returns the times between successive marks, in
+  /// microseconds.
   std::vector<double> read(cudaStream_t on) {
     wait(on);
     std::vector<double> times;
@@ -49,7 +50,7 @@ class device_clock {
     return times;
   }
 
-  /// Waits for the stream without using a processor.
+  /// Waits for the stream without using a CPU.
   void wait(cudaStream_t on) {
     must(cudaEventRecord(end_, on), "cudaEventRecord");
     must(cudaEventSynchronize(end_), "cudaEventSynchronize");
@@ -61,7 +62,8 @@ class device_clock {
   std::size_t marks_ = 0;
 };
 
-/// Wall time and the processor time of all threads of this process since the construction.
+/// Measures the wall time since the construction of this object, and the CPU time that all threads
+/// of this process have used since then.
 class host_clock {
  public:
   double wall_us() const {

@@ -9,7 +9,7 @@
 
 #include <millrace/loader/cuda/detail/find_device.hpp>
 
-/// What the programs of `bench/gpu` and `tests/gpu` do before they use a device.
+/// The start of the programs of `bench/gpu` and `tests/gpu`: they check that a device can be used.
 namespace millrace::bench {
 
 /// Exit statuses of these programs. No program exits with `passed` unless it used a device.
@@ -24,15 +24,16 @@ enum exit_status : int {
 
 namespace detail {
 
-// Whether the kernel's driver has a device that the process cannot see for another reason than
-// $CUDA_VISIBLE_DEVICES.
+// True if the machine has a device that the process cannot see, and $CUDA_VISIBLE_DEVICES is not
+// the reason.
 inline bool device_is_hidden() {
   return std::getenv("CUDA_VISIBLE_DEVICES") == nullptr && ::access("/dev/nvidia0", F_OK) == 0;
 }
 
 }  // namespace detail
 
-/// Returns `passed` if the first device can be used; otherwise says why not.
+/// Returns `passed` if the first device can be used. Otherwise prints the reason and returns
+/// another status.
 inline exit_status device_status(const char* program) {
   constexpr int driver_is_old = 35;
   try {
@@ -54,9 +55,9 @@ inline exit_status device_status(const char* program) {
   }
 }
 
-/// Runs the rest of a program if there is a device.
+/// Runs the rest of a program if there is a usable device.
 ///
-/// @param body  () -> int, the exit status
+/// @param body  a function without parameters that returns the exit status
 template <class Body>
 int run_on_device(const char* program, const Body& body) {
   if (const exit_status status = device_status(program); status != passed) return status;

@@ -9,7 +9,7 @@
 
 namespace millrace::bench {
 
-/// A shuffled run over one dataset that never ends.
+/// Returns a shuffled run over one dataset. The run never ends.
 inline dataset::instant_run endless_run(const std::string& prefix, std::int64_t seq_len) {
   std::vector<dataset::instant_source> sources(1);
   sources[0].prefix = prefix;

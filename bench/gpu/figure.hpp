@@ -13,7 +13,8 @@
 
 namespace millrace::bench {
 
-/// What a figure should be: not worse than `must`, ideally not worse than `aim`.
+/// The target of a figure. The figure must not be worse than `must`, and should not be worse than
+/// `aim`.
 struct target {
   double must;
   double aim;
@@ -45,7 +46,7 @@ inline const char* verdict_of(double value, const target& wanted) {
   return reaches(wanted.aim) ? "aim reached" : reaches(wanted.must) ? "must reached" : "missed";
 }
 
-/// Prints a figure as one line of JSON: median and spread over its rounds, and the target.
+/// Prints a figure as one line of JSON: the median and spread of its rounds, and its target.
 inline void print(const figure& figure) {
   const auto [low, high] = std::ranges::minmax(figure.rounds);
   const double middle = median(figure.rounds);

@@ -16,7 +16,7 @@
 
 namespace millrace::bench {
 
-/// A batch on the device, for which the loader's kernel can be launched again and again.
+/// Times the loader's kernel by launching it many times for one batch on the device.
 class kernel_clock {
  public:
   static constexpr int launches = 1000;  // fewer than a stream's queue holds
@@ -45,8 +45,8 @@ class kernel_clock {
   void launch() { must(api_.launch_batch(work_, on()), "kernel launch"); }
   void wait() { clock_.wait(on()); }
 
-  /// Returns how much longer the loader's kernel takes than one that does nothing, in microseconds:
-  /// the mean over `launches` of each, back to back.
+  /// Returns how many microseconds longer the loader's kernel takes than an empty kernel. Both
+  /// times are means over `launches` launches, back to back.
   double round() {
     const double with = mean_us([&] { launch(); });
     const double without = mean_us([&] { must(run_nothing(on()), "kernel launch"); });
@@ -56,8 +56,8 @@ class kernel_clock {
  private:
   cudaStream_t on() const { return stream_.get().value; }
 
-  // A kernel that takes 10 ms goes first, so that the launches are queued before the first of them
-  // runs: the host's time to launch a kernel must not be measured.
+  // A kernel that takes 10 ms runs first, so that all launches are queued before the first of them
+  // runs. Otherwise the host's time to launch kernels would be measured, too.
   template <class Launch>
   double mean_us(const Launch& launch_one) {
     constexpr std::int64_t hold_ns = 10'000'000;

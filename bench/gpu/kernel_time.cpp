@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the loader's kernel for a micro-batch: 1,000 launches back to back, minus as many of an
-// empty kernel. Prints one line of JSON per kind of batch.
+// Measures the time of the loader's kernel for a micro-batch. This is the time of 1,000 launches
+// back to back, minus the time of as many launches of an empty kernel. Prints one line of JSON per
+// kind of batch.
 //
 //   kernel_time [--rounds N] [--rows N] [--seq-len N]
 //   kernel_time --launches N    launches each kind N times, for profilers
 //
-// Exit status: 77 there is no GPU, 78 the driver is too old.
+// Exit status: 77 if there is no GPU, 78 if the driver is too old.
 
 #include <cstdint>
 #include <iostream>
@@ -69,7 +70,7 @@ int run(const settings& given) {
       clock.wait();
       continue;
     }
-    (void)clock.round();  // until the clocks of the device have risen
+    (void)clock.round();  // warms up the device, until its clock frequency has risen
     bench::figure figure{each.name, "us", {}, each.target};
     for (std::int64_t i = 0; i < given.rounds; ++i) figure.rounds.push_back(clock.round());
     print(figure);

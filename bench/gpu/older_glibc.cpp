@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs of scripts/gpu_bundle run with glibc 2.35. The static libstdc++ of newer systems calls
-// arc4random, which glibc has had since 2.36, in std::random_device. This is the same function, by
-// the system call.
+// Programs of scripts/gpu_bundle must run with glibc 2.35. But in the static libstdc++ of newer
+// systems, std::random_device calls arc4random, which glibc has only since 2.36. This file defines
+// the same function with a system call.
 
 #include <sys/random.h>
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests and measures millrace on a GPU. It needs only the other programs of its folder.
+// Tests and measures millrace on a GPU. Needs only the other programs in its folder.
 //
 //   run_all [--minutes N] [--share S] [--results FOLDER] [--data FOLDER]
 //
-// Runs the steps in the order of their value, each for a limited time, for N minutes (9) in all.
-// Each measurement takes S (1) times its usual time. Less is for a quick look: large batches are
-// then smaller, too. Writes results.json and results.md into FOLDER (results) after each step. The
-// dataset is made in the other FOLDER (/dev/shm or /tmp), and deleted at the end.
+// Runs the steps, the most valuable first, each with a time limit, for N minutes in all (default:
+// 9). Each measurement takes S times its usual time (default: 1). For a quick look, choose S below
+// 1; this also makes large batches smaller. After each step, writes results.json and results.md
+// into the folder of --results (default: results). Makes the dataset in the folder of --data
+// (default: /dev/shm or /tmp), and deletes it at the end.
 //
-// Exit status: 0 every step passed or its tool is not here, 1 a step failed, 2 wrong arguments, 3
-// there was no time for some steps, 77 there is no GPU, 78 the driver is too old. A figure that
-// misses its target fails no step: see the tables.
+// Exit status: 0 if every step passed or its tool is not on this machine, 1 if a step failed, 2 if
+// the arguments are wrong, 3 if there was no time for some steps, 77 if there is no GPU, 78 if the
+// driver is too old. A figure that misses its target does not make its step fail; the tables show
+// it.
 
 #include <cuda_runtime_api.h>
 #include <unistd.h>
@@ -68,7 +70,7 @@ class data_folder {
   std::filesystem::path path_;
 };
 
-// The device that everything runs on: figures mean nothing without it.
+// Describes the device that everything runs on. Figures mean nothing without it.
 std::string device_text() {
   cudaDeviceProp device{};
   int driver = 0;
@@ -102,7 +104,7 @@ bench::step_result run_step(const bench::bundle_step& step, double seconds_left)
   return result;
 }
 
-// A step that may fail says something about the machine, not about millrace.
+// A failure of a step with `may_fail` says something about the machine, not about millrace.
 bool counts_as_failure(const bench::step_result& result) {
   using bench::step_verdict;
   return !result.step.may_fail &&

@@ -23,9 +23,10 @@ namespace millrace::bench {
 /// How a program ended.
 struct program_end {
   int status = 0;        ///< exit status, or 128 + the signal that ended it
-  bool cut_off = false;  ///< it was ended because its time was over
+  bool cut_off = false;  ///< whether it was killed at its time limit
   double seconds = 0;
-  std::string output;  ///< standard output and standard error, in order
+  /// standard output and standard error, in the order in which they were written
+  std::string output;
 };
 
 namespace detail {
@@ -49,7 +50,7 @@ inline bool has_output(int from, int milliseconds) {
   return ::poll(&wanted, 1, milliseconds) > 0;
 }
 
-// Reads what arrives within `milliseconds`. Returns false at the end of the output.
+// Reads the output that arrives within `milliseconds`. Returns false at the end of the output.
 inline bool read_some(int from, int milliseconds, std::string& output) {
   if (!has_output(from, milliseconds)) return true;
   std::array<char, 4096> bytes{};
@@ -61,10 +62,11 @@ inline bool read_some(int from, int milliseconds, std::string& output) {
 
 }  // namespace detail
 
-/// Runs a program and those that it starts for at most `seconds`, then ends all of them.
+/// Runs a program for at most `seconds`. After that, kills the program if it still runs, and all
+/// programs that it started.
 ///
 /// @param settings  environment variables, NAME=VALUE
-/// @throws io_error  it cannot be started
+/// @throws io_error  the program cannot be started
 inline program_end run_program(const std::vector<std::string>& command,
                                const std::vector<std::string>& settings, double seconds) {
   using clock = std::chrono::steady_clock;
@@ -79,7 +81,7 @@ inline program_end run_program(const std::vector<std::string>& command,
   const pid_t child = ::fork();
   if (child < 0) throw io_error(command[0], "fork", errno);
   if (child == 0) detail::become(command, settings, ends[1]);
-  (void)::setpgid(child, child);  // here as well: whoever comes first
+  (void)::setpgid(child, child);  // also called in the child, because either process may run first
   input.reset();
 
   program_end end;
@@ -101,7 +103,8 @@ inline program_end run_program(const std::vector<std::string>& command,
     }
   }
   end.seconds = spent();
-  (void)::kill(-child, SIGKILL);  // what it left running, while its id is still its own
+  // kills programs that it left running, before its id can be reused
+  (void)::kill(-child, SIGKILL);
   int status = 0;
   if (::waitpid(child, &status, 0) != child) throw io_error(command[0], "waitpid", errno);
   while (reading && detail::has_output(output.get(), 0)) {
@@ -111,7 +114,7 @@ inline program_end run_program(const std::vector<std::string>& command,
   return end;
 }
 
-/// The folder of the running program.
+/// Returns the folder of this program's executable file.
 inline std::string folder_of_program() {
   std::array<char, 4096> path{};
   const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());

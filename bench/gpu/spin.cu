@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(spin_threads) spin_kernel(const std::int64_t* 
   }
 }
 
-// Copies the first half of the buffer to the second, again and again until the time is over.
+// Copies the first half of the buffer to the second half, repeatedly until the time is over.
 __global__ void __launch_bounds__(copy_threads) copy_kernel(float4* buffer, std::size_t half,
                                                           const std::int64_t* tokens, std::int64_t rows,
                                                           std::int64_t seq_len, std::int64_t* sum,

@@ -6,7 +6,7 @@
 
 struct CUstream_st;
 
-/// Kernels that stand for a training step. All functions return a cudaError_t.
+/// Kernels that simulate a training step. All functions return a `cudaError_t`.
 namespace millrace::bench {
 
 /// What a simulated training step keeps busy.
@@ -16,22 +16,23 @@ enum class load : std::uint8_t {
   memory,   ///< the bandwidth of the device's memory, and half of each multiprocessor
 };
 
-/// A simulated training step: how its kernel is launched.
+/// How to launch the kernel of a simulated training step.
 struct step_kernel {
   bench::load load = load::one_sm;
   unsigned blocks = 1;
-  std::size_t shared_bytes = 0;  ///< per block, so that no other block fits beside it
-  std::size_t buffer_bytes = 0;  ///< for `memory`: the size of the buffer that it needs
+  /// bytes per block; so many that no other block fits on the same multiprocessor
+  std::size_t shared_bytes = 0;
+  std::size_t buffer_bytes = 0;  ///< size of the buffer that the load `memory` needs
 };
 
 /// Plans the kernel of a step for the current device.
 int plan_step(load load, step_kernel* plan);
 
-/// Runs a step on the stream `on`: it reads one token per row and takes `nanoseconds`, at most 1 s.
-/// A clock that stands still ends it, too.
+/// Runs a step on the stream `on`. The step reads one token per row and takes `nanoseconds`, at
+/// most 1 s. It also ends if the device's clock stands still.
 ///
-/// @param buffer  plan.buffer_bytes of device memory
-/// @param sum     an int64 on the device
+/// @param buffer  `plan.buffer_bytes` bytes of device memory
+/// @param sum     an int64 on the device, which receives the sum of the tokens read
 int run_step(const step_kernel& plan, void* buffer, const std::int64_t* tokens, std::int64_t rows,
              std::int64_t seq_len, std::int64_t* sum, std::int64_t nanoseconds, CUstream_st* on);
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of the loader in a training step on a GPU: how much longer a step is that takes
-// its batch from the loader ("served") than one whose batch is on the device already ("resident").
+// Measures how much time the loader adds to a training step on a GPU. A "served" step takes its
+// batch from the loader. A "resident" step uses a batch that is already on the device. The result
+// is the difference between the two.
 //
 //   step_ratio PREFIX [--load one_sm|all_sms|memory] [--milliseconds T] [--rounds N] [--seconds N]
 //                     [--rows N] [--seq-len N]
 //
-// PREFIX is a dataset. A step is a kernel that takes T ms (5) and keeps one multiprocessor, all of
-// them, or the bandwidth of the memory busy. Rounds of both kinds of steps take turns, with the
-// same events around each step, for about N seconds (10) in all. Prints figures as lines of JSON:
-// medians and spreads over the rounds.
+// PREFIX is a dataset. A step is a kernel that takes T ms (default: 5). It keeps one multiprocessor
+// busy (`one_sm`), all multiprocessors (`all_sms`), or the bandwidth of the memory (`memory`).
+// Rounds of served and resident steps take turns for about N seconds in all (default: 10). The same
+// events are recorded around every step. Prints figures as lines of JSON: medians and spreads over
+// the rounds.
 //
-// Exit status: 77 there is no GPU, 78 the driver is too old.
+// Exit status: 77 if there is no GPU, 78 if the driver is too old.
 
 #include <cuda_runtime_api.h>
 
@@ -91,10 +93,10 @@ class trainer {
 struct round_times {
   std::vector<double> steps_us;
   double wall_us = 0;       // per step
-  double processor_us = 0;  // per step, of all threads
+  double processor_us = 0;  // per step, summed over all threads
 };
 
-/// Measures `steps` steps. `take_step` enqueues one.
+/// Measures `steps` steps. `take_step` enqueues one step.
 template <class Step>
 round_times measure(std::int64_t steps, bench::device_clock& clock, cudaStream_t on,
                     const Step& take_step) {
@@ -137,7 +139,7 @@ struct figures {
   }
 };
 
-// The microseconds of the loader's kernel alone, for a batch of the same shape.
+// Returns the time of the loader's kernel alone, in microseconds, for a batch of the same shape.
 double kernel_us(const settings& given) {
   std::mt19937_64 random(1);
   bench::kernel_clock clock(
@@ -196,7 +198,8 @@ int bench_steps(const settings& given) {
   const auto run = bench::endless_run(given.prefix, given.seq_len);
   const loader::loader_options options{.batch_size = given.rows, .seq_len = given.seq_len};
   loader::cuda::device_loader loader(run, options);
-  loader::cuda::device_loader idle(run, options);  // its batch takes no slot of the other's
+  // a second loader, so that the resident batch takes no slot of the first
+  loader::cuda::device_loader idle(run, options);
   const auto resident = idle.next(on);
   const auto take_resident = [&] { trainer.step(resident.value()); };
   const auto take_served = [&] { trainer.step(loader.next(on).value()); };
