@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs tests that must fail, because the runtime under them does not do what it should.
+# Runs tests with a runtime that ignores waits. Each test must fail because it finds a wrong batch.
 #
 # usage: all_fail.sh GPU_TESTS NAME...
 set -u

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Configures the parts for a GPU where CMake finds no package but the threads and CUDA, and builds them
-# if asked to. No object may then depend on a header of another project.
+# Configures the GPU parts while CMake finds no packages except Threads and CUDA. With --build, also builds
+# them. No object may then depend on a header of another project.
 #
 # usage: bare_build.sh CMAKE SOURCE_DIR BUILD_DIR [--build]
 set -eu
@@ -23,4 +23,4 @@ if ninja -C "$build" -t deps | grep -E "$headers"; then
   echo 'bare_build: the headers above belong to other projects'
   exit 1
 fi
-ninja -C "$build" -t deps | grep -q -F indexed_dataset.hpp  # so the command above looked at something
+ninja -C "$build" -t deps | grep -q -F indexed_dataset.hpp  # proves that the command above saw dependencies

@@ -22,7 +22,7 @@ inline loader::cuda::owned_stream gpu_stream() {
   return loader::cuda::make_stream(gpu_api());
 }
 
-/// The checksum that the device should find.
+/// Returns the checksum that the device should find.
 inline std::uint64_t sum_of(const expected_fields& fields) {
   std::uint64_t sum = 0;
   const auto add = [&sum](const auto& array, std::uint64_t number) {
@@ -39,7 +39,7 @@ inline std::uint64_t sum_of(const expected_fields& fields) {
   return sum;
 }
 
-/// The checksums of batches, made on the device by a consumer whose host does not wait for it.
+/// The checksums of batches. The device computes them, and the host does not wait for it.
 class device_sums {
  public:
   explicit device_sums(std::size_t batches)
@@ -54,7 +54,7 @@ class device_sums {
     loader::cuda::drain(gpu_api(), stream.get().value);
   }
 
-  /// Puts the checksum of the next batch on the stream, after a delay.
+  /// Enqueues the checksum of the next batch on the stream, after a delay.
   void add(const loader::cuda::device_batch& batch, std::int64_t delay_ns,
            loader::cuda::stream on) {
     expect(batch.on_device(), "a batch is not on the device");
@@ -71,7 +71,7 @@ class device_sums {
          "kernel launch");
   }
 
-  /// Waits for the stream, and compares the first `wanted.size()` checksums.
+  /// Waits for the stream. Fails the test unless exactly the checksums in `wanted` were found.
   void expect_sums(const std::vector<std::uint64_t>& wanted, loader::cuda::stream on) {
     expect_equal(at_, wanted.size(), "number of batches");
     must(gpu_api().copy_to_host(found_.get().value, sums_.get().value, bytes(), on),
@@ -92,7 +92,7 @@ class device_sums {
   loader::cuda::device_memory sums_;
 };
 
-/// The checksums that the device should find.
+/// Returns the checksums that the device should find.
 inline std::vector<std::uint64_t> sums_of(const std::vector<random_batch>& batches) {
   std::vector<std::uint64_t> sums;
   sums.reserve(batches.size());
@@ -100,7 +100,7 @@ inline std::vector<std::uint64_t> sums_of(const std::vector<random_batch>& batch
   return sums;
 }
 
-/// Batches of one shape, each different.
+/// Makes different batches of one shape.
 inline std::vector<random_batch> random_batches(std::mt19937_64& random, std::size_t count,
                                                 const random_shape& shape,
                                                 const loader::cuda::batch_rules& rules) {

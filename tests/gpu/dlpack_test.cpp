@@ -45,8 +45,8 @@ void a_tensor_outlives_the_pipe() {
          "the tokens are wrong");
 }
 
-// Half of the work is done on a second stream, which is joined to the first before the last tensor
-// of a batch is deleted.
+// A second stream does half of the work. The first stream waits for the second before the last
+// tensor of a batch is deleted.
 void a_tensor_may_be_used_on_two_streams() {
   constexpr std::size_t count = 200;
   std::mt19937_64 random(seed(2));

@@ -5,8 +5,8 @@
 
 namespace millrace::test {
 
-/// The driver's function of this name, or null. Programs do not link the driver's library, so that
-/// they start without it.
+/// Returns the driver's function of this name, or null. Programs do not link to the driver's
+/// library, so that they start on machines without it.
 template <class Function>
 Function driver_function(const char* name) {
   void* found = nullptr;

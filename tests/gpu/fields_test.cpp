@@ -24,8 +24,8 @@ using loader::token_width;
 using loader::cuda::batch_rules;
 using loader::cuda::device_batch;
 
-/// Page-locked memory for the arrays of a few batches. CUDA takes long to lock pages, so one block
-/// is used again and again.
+/// Page-locked memory for the arrays of a few batches. Locking pages takes CUDA a long time, so one
+/// block is reused.
 class host_arena {
  public:
   explicit host_arena(std::size_t bytes)
@@ -48,7 +48,7 @@ class host_arena {
   std::size_t at_ = 0;
 };
 
-/// The arrays of a batch on the host, once the stream is done.
+/// Copies of a batch's arrays on the host. They are complete once the stream is done.
 struct brought_back {
   brought_back(const device_batch& batch, host_arena& arena, loader::cuda::stream on)
       : entries(batch.cu_seqlens_size()) {
@@ -97,8 +97,9 @@ std::string text_of(const batch_rules& rules) {
 
 }  // namespace
 
-// All rules for the fields, both token widths, rows from one token to many tiles (a thread block of
-// the kernel makes one tile of a row), and more batches than slots for them on the device.
+// Tries all rules for the fields and both token widths. Rows have from one token to many tiles (a
+// thread block of the kernel makes one tile of a row). There are more batches than slots on the
+// device.
 void makes_what_dataset_makes_on_the_host() {
   std::mt19937_64 random(seed(20261122));
   const auto stream = gpu_stream();
@@ -120,7 +121,7 @@ void makes_what_dataset_makes_on_the_host() {
   }
 }
 
-// Documents from one token to more than a tile, with and without padding after each.
+// Tries documents from one token to more than a tile, with and without padding after each document.
 void makes_packed_rows() {
   std::mt19937_64 random(seed(4));
   const auto stream = gpu_stream();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pipe behind functions of C, so that torch_tensors.py can load it with ctypes. No exception
-// leaves these functions.
+// A device pipe with an interface of C functions, so that torch_tensors.py can load it with ctypes.
+// No exception leaves these functions.
 
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +64,8 @@ __attribute__((visibility("default"))) gpu_tensors* gpu_tensors_open(std::int64_
   }
 }
 
-/// Makes DLManagedTensors of the next batch. Returns 1; 0 after the last batch; -1 after a failure.
+/// Makes DLManagedTensors of the next batch. Returns 1 on success, 0 after the last batch, and -1
+/// after a failure.
 __attribute__((visibility("default"))) int gpu_tensors_next(
     gpu_tensors* from, loader::cuda::stream on, loader::cuda::dlpack::managed_tensor** tokens,
     loader::cuda::dlpack::managed_tensor** labels) {
@@ -82,7 +83,7 @@ __attribute__((visibility("default"))) int gpu_tensors_next(
   }
 }
 
-/// The tokens (field 0) or labels (1) of a batch, in host memory, as they should be.
+/// Returns the expected tokens (field 0) or labels (field 1) of a batch, in host memory.
 __attribute__((visibility("default"))) const std::int64_t* gpu_tensors_expected(
     const gpu_tensors* from, std::int64_t batch, int field) {
   const auto& expected = from->source.batches()[static_cast<std::size_t>(batch)].expected;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests what only a device can show. Each test runs in a process of its own, within a time limit.
+// Tests what only a device can show. Each test runs in a process of its own, with a time limit.
 //
 //   gpu_tests [NAME...]      runs these tests, or all of them; prints one line of JSON per test
 //   gpu_tests --list         prints the names of the tests
 //   gpu_tests --here NAME    runs one test in this process, for debuggers and compute-sanitizer
 //
-// Exit status: 0 all passed or were skipped, 1 one failed, 77 there is no GPU, 78 the driver is too
-// old.
+// Exit status: 0 if all tests passed or were skipped, 1 if a test failed, 77 if there is no GPU, 78
+// if the driver is too old.
 
 #include <algorithm>
 #include <exception>

@@ -8,10 +8,10 @@
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-/// A test framework of a few lines. A machine that has a GPU may have nothing else to test with.
+/// A test framework of a few lines, because a machine with a GPU may have no other test framework.
 namespace millrace::test {
 
-/// What a test throws.
+/// Thrown by a test that fails.
 struct gpu_failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -19,7 +19,7 @@ struct gpu_skip : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Ends the test if `holds` is false.
+/// Fails the test if `holds` is false.
 inline void expect(bool holds, const std::string& what) {
   if (!holds) throw gpu_failure(what);
 }
@@ -31,7 +31,7 @@ void expect_equal(Found found, Wanted wanted, const std::string& what) {
                     std::to_string(found));
 }
 
-/// Ends the test unless `body` throws an Error whose text contains `part`.
+/// Fails the test unless `body` throws an `Error` whose text contains `part`.
 template <class Error, class Body>
 void expect_error(const Body& body, const std::string& part) {
   try {
@@ -49,12 +49,13 @@ inline const loader::cuda::cuda_api& gpu_api() {
   return *loader::cuda::runtime_api();
 }
 
-/// Ends the test unless a CUDA call succeeded.
+/// Fails the test if `code`, the result of a CUDA call, is an error.
 inline void must(int code, const char* call) {
   loader::cuda::check(gpu_api(), code, call);
 }
 
-/// A test, run in a process of its own, so that a device that breaks in one fails no other.
+/// A test. Each test runs in a process of its own, so that a device that breaks in one test makes
+/// no other test fail.
 struct gpu_test {
   const char* name;
   void (*run)();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CUDA runtime made of host threads: as much of it as the programs of tests/gpu and bench/gpu
-// use. Linked in place of the real one, it runs these programs where there is no GPU, so that a
-// change that breaks them is found. It says nothing about CUDA: its streams run in order and at
-// once, its captures refuse nothing, and its times are those of threads.
+// A CUDA runtime made of host threads. It has as much of the API as the programs of tests/gpu and
+// bench/gpu use. Linked in place of the real runtime, it runs these programs on machines without a
+// GPU, so that changes that break them are found. It proves nothing about CUDA: its streams run
+// their work in order and at once, its captures refuse nothing, and its times are those of threads.
 //
-// If $MILLRACE_HOST_RUNTIME is no_waits, streams do not wait for events. The tests must then fail.
+// If $MILLRACE_HOST_RUNTIME is `no_waits`, streams do not wait for events. The tests must then
+// fail.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -131,7 +132,7 @@ struct CUstream_st {
       lock.unlock();
       next();
       lock.lock();
-      queue_.pop_front();  // only now, so that synchronize() waits for running work
+      queue_.pop_front();  // removed only now, so that synchronize() waits for running work
       changed_.notify_all();
     }
   }
@@ -159,7 +160,7 @@ void* new_block(std::size_t bytes) {
   return block;
 }
 
-/// The memory of the devices, which is memory of the host.
+/// The memory of the devices, which really is host memory.
 class device_blocks {
  public:
   static device_blocks& of_process() {
@@ -175,7 +176,7 @@ class device_blocks {
     const std::scoped_lock lock(mutex_);
     blocks_.erase(static_cast<const std::byte*>(memory));
   }
-  /// -1 if it is not memory of a device.
+  /// Returns the device of an address, or -1 if the address is not in a device's memory.
   int device_of(const void* memory) {
     const std::scoped_lock lock(mutex_);
     const auto* const at = static_cast<const std::byte*>(memory);

@@ -59,7 +59,8 @@ std::vector<T> copy_of(const T* array, std::int64_t count) {
   return {array, array + count};
 }
 
-// What the loader without a device serves: loops of `dataset` make it.
+// Returns the checksums of the batches that a loader without a device serves. Functions of
+// `dataset` make these batches.
 std::vector<std::uint64_t> sums_on_host(const dataset::indexed_dataset& data) {
   device_loader loader(data, usual_options(), {.no_device = loader::cuda::no_device_rule::host},
                        nullptr);
@@ -132,8 +133,8 @@ void two_loaders_share_a_device() {
   sums_of_two.expect_sums(wanted, two.get().value);
 }
 
-// Every rank of a machine sees all devices. Hundreds of megabytes of each would be lost to contexts
-// of ranks that do not use it.
+// Every rank of a machine sees all devices. If a rank created contexts on devices that it does not
+// use, each device would lose hundreds of megabytes.
 void a_loader_leaves_other_devices_alone() {
   int devices = 0;
   must(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");

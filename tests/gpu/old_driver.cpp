@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks to the CUDA runtime like a driver of 2021. Its library is named libcuda.so.1; tests put its
-// folder into LD_LIBRARY_PATH.
+// Imitates a CUDA driver of 2021. The library is named libcuda.so.1, and tests put its folder into
+// LD_LIBRARY_PATH, so that the CUDA runtime loads it.
 
 // NOLINTBEGIN(readability-identifier-naming): the driver's own names
 extern "C" {

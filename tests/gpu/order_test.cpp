@@ -29,8 +29,8 @@ using loader::cuda::device_pipe;
 constexpr loader::cuda::batch_rules usual_rules = {
     .eod = 7, .eod_mask_loss = true, .positions = loader::cuda::position_rule::after_eod};
 
-// The host only enqueues: it runs ahead of its stream by as much as the pipe lets it. Delays of
-// very different lengths let every side wait for the other one at some time.
+// The host only enqueues work, so it runs ahead of its stream as far as the pipe lets it. Delays of
+// very different lengths make each side wait for the other at some time.
 void serve_slowly(const random_shape& shape, std::size_t count, std::int64_t most_delay_ns) {
   std::mt19937_64 random(seed(17));
   const auto stream = gpu_stream();
@@ -64,9 +64,9 @@ void a_slow_consumer_finds_every_large_batch() {
   serve_slowly({8, 4096}, 200, 20'000'000);
 }
 
-// Each batch is destroyed on a thread that has never used CUDA, while another device, if there is
-// one, is current on the consumer's thread. Neither must change a thread's device, nor give a
-// thread a device that had none.
+// Each batch is destroyed on a thread that has never used CUDA. On the consumer's thread, another
+// device is current if the machine has one. Serving and destroying batches must change neither
+// thread's current device: the second thread must still have none.
 void batches_may_be_destroyed_on_foreign_threads() {
   std::mt19937_64 random(seed(3));
   const auto stream = gpu_stream();
@@ -99,7 +99,7 @@ void batches_may_be_destroyed_on_foreign_threads() {
   sums.expect_sums(wanted, stream.get().value);
 }
 
-// Ends with work in flight, before and after the batches in use.
+// Ends the pipe with work in flight. The last batch is destroyed either before or after the pipe.
 void a_pipe_may_end_at_any_time() {
   std::mt19937_64 random(seed(5));
   const auto stream = gpu_stream();

@@ -20,8 +20,8 @@ struct packed_shape {
   std::int64_t rows = 3;
   std::int64_t seq_len = 40;  ///< a multiple of pad_to
   loader::token_width width = loader::token_width::u16;
-  std::int64_t pad_to = 1;          ///< documents are padded to a multiple of it
-  std::int64_t most_tokens = 1000;  ///< in a document
+  std::int64_t pad_to = 1;          ///< documents are padded to a multiple of this
+  std::int64_t most_tokens = 1000;  ///< most tokens in a document
   double eod_share = 0.1;
 };
 
@@ -101,7 +101,7 @@ void fill_packed(std::mt19937_64& random, const packed_shape& shape,
 
 }  // namespace detail
 
-/// Makes a batch of packed rows, and what `dataset` makes of it.
+/// Makes a batch of packed rows, and the fields that `dataset` makes of it.
 inline random_batch make_packed_batch(std::mt19937_64& random, const packed_shape& shape,
                                       const loader::cuda::batch_rules& rules) {
   random_batch batch{

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs that need a GPU must say why they cannot use one, with an exit status of their own, and
-# must never look as if they had passed.
+# Runs programs that need a GPU where they cannot use one. They must say why, exit with a special
+# status, and never look as if they had passed.
 #
 # usage: refusals.sh STATUS TEXT PROGRAM...
 #
@@ -24,7 +24,7 @@ for program; do
     faults=1
   fi
 done
-# run_all writes results only of what it ran.
+# run_all must write no results if it ran nothing.
 if [ -e results ]; then
   echo "there is a folder 'results', although nothing was run"
   faults=1

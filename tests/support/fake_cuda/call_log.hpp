@@ -10,19 +10,20 @@
 
 namespace millrace::test {
 
-/// One call of the runtime, and what it returned.
+/// One call of the runtime, and the code that it returned.
 struct runtime_call {
   std::string name;
   std::thread::id thread;
   int code = 0;
 };
 
-/// The calls made so far, the failures to inject into later ones, and the errors and faults found.
+/// The calls made so far, the failures to inject into later calls, and the errors and faults found.
 class call_log {
  public:
-  /// Makes the k-th call from now on, counted from 1, fail without any effect.
-  /// @param name     counts only calls of this function; empty: all
-  /// @param further  the same for all later calls, and `name` need only be part of the name
+  /// Makes the k-th call from now on fail without any effect. `k` counts from 1.
+  /// @param name     counts only calls of this function; if empty, counts all calls
+  /// @param further  makes all later calls fail, too; `name` then need only be part of the
+  ///                 function's name
   void fail(std::string name, std::int64_t k, int code, bool further) {
     fail_name_ = std::move(name);
     fail_at_ = k;
@@ -36,20 +37,20 @@ class call_log {
     calls_.push_back({name, std::this_thread::get_id(), code});
     return refuse(code);
   }
-  /// The last call that was added returns this code.
+  /// Changes the code of the last call that was added. Returns that code.
   int correct(int code) {
     calls_.back().code = code;
     return refuse(code);
   }
 
-  /// Each thread has its own last error.
+  /// Sets the calling thread's last error if `code` is not 0. Returns `code`.
   int refuse(int code) {
     if (code != 0) errors_[std::this_thread::get_id()] = code;
     return code;
   }
-  /// cudaGetLastError. An error of a broken device comes again.
+  /// Implements `cudaGetLastError`. If the device is broken, its error remains the last error.
   int take_error(int broken) { return std::exchange(errors_[std::this_thread::get_id()], broken); }
-  /// An error that its thread has not taken; 0: none.
+  /// Returns an error that its thread has not taken, or 0 if there is none.
   int error_left() const {
     for (const auto& [thread, code] : errors_) {
       if (code != 0) return code;

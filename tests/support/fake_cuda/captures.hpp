@@ -12,8 +12,8 @@
 
 namespace millrace::test {
 
-/// The modes of cudaStreamBeginCapture and of threads, and the errors that concern captures, as
-/// numbered by CUDA.
+/// The capture modes of streams and threads, and the errors that concern captures. The numbers are
+/// those of CUDA.
 struct capture_terms {
   enum capture_mode : int { global, thread_local_only, relaxed };
 
@@ -28,11 +28,11 @@ struct capture_terms {
   static constexpr int capture_wrong_thread = 908;
 };
 
-/// The captures of streams into graphs, which are never launched, and what CUDA forbids meanwhile.
-/// The rules are those of the documentation of cudaStreamBeginCapture, cudaStreamEndCapture and
-/// cudaThreadExchangeStreamCaptureMode.
+/// The captures of streams into graphs, and the calls that CUDA forbids during a capture. The
+/// graphs are never launched. The rules are those of the documentation of `cudaStreamBeginCapture`,
+/// `cudaStreamEndCapture` and `cudaThreadExchangeStreamCaptureMode`.
 ///
-/// A function that returns a code returns 0 if the call may go on. What is forbidden also makes the
+/// Functions that return a code return 0 if the call is allowed. A forbidden call also makes the
 /// capture invalid, so that its end fails.
 class captures : public capture_terms {
  public:
@@ -75,8 +75,8 @@ class captures : public capture_terms {
     return found == streams_.end() ? 0 : found->second.of->spoiled ? 2 : 1;
   }
 
-  /// Whether the calling thread, in this mode, may make a call that is unsafe during captures: one
-  /// that waits, allocates or frees.
+  /// Checks whether the calling thread, in this mode, may make a call that is unsafe during
+  /// captures: a call that waits, allocates or frees. Returns a code.
   int refuse_unsafe(capture_mode mode_of_thread) {
     if (mode_of_thread == relaxed) return 0;
     int code = 0;
@@ -89,8 +89,8 @@ class captures : public capture_terms {
     }
     return code;
   }
-  /// Whether the host may wait for a stream, or for an event. In no mode may it wait for what is
-  /// only part of a graph.
+  /// Checks whether the host may wait for a stream or event. In no mode may it wait for one that
+  /// belongs to a graph. Returns a code.
   int refuse_wait_for(stream which) {
     const auto found = streams_.find(which);
     return found == streams_.end() ? 0 : spoil(found->second, capture_unsupported);
@@ -107,7 +107,7 @@ class captures : public capture_terms {
     at.behind.insert(at.of->nodes++);
     return 0;
   }
-  /// Records an event on a stream. It belongs to the graph if the stream is being captured.
+  /// Records an event on a stream. The event belongs to the graph if the stream is being captured.
   int record(event which, stream behind) {
     events_.erase(which);
     const auto found = streams_.find(behind);
@@ -118,9 +118,9 @@ class captures : public capture_terms {
   }
   void forget(event which) { events_.erase(which); }
 
-  /// A stream waits for an event, and at least one of them belongs to a graph. A stream that waits
-  /// for an event of a graph is then captured, too.
-  /// @param recorded  false: the event was never recorded, so there is nothing to wait for
+  /// Makes a stream wait for an event; at least one of the two belongs to a graph. If the event
+  /// belongs to a graph, the stream is then captured, too.
+  /// @param recorded  false if the event was never recorded; the stream then does not wait
   int wait(stream waits, event which, bool recorded) {
     const auto stream_found = streams_.find(waits);
     const auto event_found = events_.find(which);
@@ -143,7 +143,7 @@ class captures : public capture_terms {
     return streams_.contains(waits) || events_.contains(which);
   }
 
-  /// Makes the capture of a stream invalid, because of what another stream did.
+  /// Makes the capture of a stream invalid because of an operation on another stream.
   int spoil(stream which, int code) { return spoil(streams_.at(which), code); }
 
  private:
@@ -158,7 +158,8 @@ class captures : public capture_terms {
     bool spoiled = false;
     bool over = false;
   };
-  /// A stream or event of a capture, and the operations of the graph that it comes behind.
+  /// The place of a stream or event in a capture: its capture, and the operations of the graph that
+  /// come before it.
   struct member {
     std::shared_ptr<sequence> of;
     node_set behind;

@@ -17,7 +17,7 @@
 
 namespace millrace::test {
 
-/// The arrays of a batch, as the kernel's description of them.
+/// Describes the arrays of a batch in the form that the kernel uses.
 inline loader::cuda::batch_work arrays_of(const loader::cuda::device_batch& batch) {
   loader::cuda::batch_work found;
   found.rows = batch.rows();
@@ -37,10 +37,11 @@ inline loader::cuda::batch_work arrays_of(const loader::cuda::device_batch& batc
   return found;
 }
 
-/// Compares those arrays of a batch that are not null with the expected ones. Returns the name of
-/// the first that differs, or "".
+/// Compares the arrays of a batch that are not null with the expected arrays. Returns the name of
+/// the first array that differs, or "".
 ///
-/// @param cu_seqlens_used  entries of cu_seqlens, without those that repeat the last one
+/// @param cu_seqlens_used  number of entries of cu_seqlens, without the entries that repeat the
+///                         last one
 inline std::string difference(const loader::cuda::batch_work& found, std::int64_t cu_seqlens_used,
                               const expected_fields& expected) {
   const auto ids_differ = [&](const void* array, const std::vector<std::int64_t>& wanted) {
@@ -71,8 +72,8 @@ inline std::string difference(const loader::cuda::batch_work& found, std::int64_
   return "";
 }
 
-/// Acts as a trainer. For each batch, it puts a comparison with the expected arrays on its stream.
-/// The stream runs the comparison later, in its order.
+/// Acts as a trainer. For each batch, it enqueues a comparison with the expected arrays on its
+/// stream. The stream runs the comparison later, in order with its other work.
 class checking_consumer {
  public:
   explicit checking_consumer(fake_cuda& cuda) : cuda_(&cuda) {}
@@ -82,7 +83,7 @@ class checking_consumer {
     use(arrays_of(batch), batch.cu_seqlens_used(), batch.micro_batch(), wanted, on);
   }
 
-  /// The same for arrays that a batch was written to.
+  /// Enqueues the same comparison for arrays that a batch was written to.
   void use(const loader::cuda::batch_work& found, std::int64_t cu_seqlens_used, std::int64_t number,
            const random_batch& wanted, loader::cuda::stream on) {
     cuda_->put(on, fields_of(found), [this, found, cu_seqlens_used, &wanted, number] {

@@ -8,34 +8,35 @@
 #include <thread>
 #include <vector>
 
-/// Computes when work would run on a device: in virtual time, which does not depend on how fast
-/// this machine is. The streams of `fake_stream.hpp` really run the work, at other times.
+/// Computes when work would run on a device, in virtual time. Virtual time does not depend on how
+/// fast this machine is. The streams of `fake_stream.hpp` really run the work, but at other times.
 namespace millrace::test {
 
-/// Time since the runtime was created, by a clock that only the functions here advance.
+/// Time since the runtime was created, on clocks that only the functions of this file advance.
 using virtual_time = std::chrono::nanoseconds;
 
 enum class work_kind : std::uint8_t { copy, kernel, mark, other };
 
-/// What the device and the calls of the runtime take in virtual time. A test sets these.
+/// The virtual time that the device and the calls of the runtime take. A test sets these.
 struct device_costs {
-  virtual_time call{0};    ///< of the host thread that makes a call
-  virtual_time copy{0};    ///< of the stream that runs a copy
-  virtual_time kernel{0};  ///< of the stream that runs a kernel of the loader
-  virtual_time wait{0};    ///< from an event until a stream that waits for it continues
+  virtual_time call{0};    ///< time that a call takes on its host thread
+  virtual_time copy{0};    ///< time that a copy takes on its stream
+  virtual_time kernel{0};  ///< time that a kernel of the loader takes on its stream
+  virtual_time wait{0};  ///< time between an event and the next work of a stream that waits for it
 };
 
-/// When a piece of work ran. A stream idles between the end of one piece and the begin of the next.
+/// The times of a piece of work. A stream idles between the end of one piece and the begin of the
+/// next.
 struct work_time {
   work_kind kind = work_kind::other;
   virtual_time submitted{0};
-  virtual_time runnable{0};  ///< when all that it waited for, on other streams, was done
+  virtual_time runnable{0};  ///< when the work of other streams that it waited for was done
   virtual_time begin{0};     ///< later than `runnable` if the stream, or its queue, was busy
   virtual_time end{0};
 };
 
-/// The clock of each host thread. A thread's clock is never earlier than what the thread knows to
-/// have happened: an event that it waited for, or a call of another thread that it builds upon.
+/// The clocks of the host threads. A thread's clock is never earlier than what the thread knows to
+/// have happened: an event that it waited for, or another thread's call that it relies on.
 class host_clocks {
  public:
   virtual_time now() { return clocks_[std::this_thread::get_id()]; }
@@ -55,8 +56,9 @@ struct recording_time {
   virtual_time reached{0};
 };
 
-/// The times of the work of one stream. A stream runs its work in order. The head of its hardware
-/// queue, which other streams may share, must begin before what is behind it can.
+/// The times of the work of one stream. A stream runs its work in order. Other streams may share
+/// its hardware queue. Work in that queue can begin only after the work at the head of the queue
+/// has begun.
 class stream_schedule {
  public:
   void add(work_kind kind, virtual_time submitted, virtual_time lasts, virtual_time& head) {
@@ -69,15 +71,15 @@ class stream_schedule {
   recording_time record(virtual_time submitted) const {
     return {submitted, std::max(submitted, end())};
   }
-  /// Work added later begins after this recording. An event that has happened before the stream
-  /// gets there costs nothing.
+  /// Makes work that is added later begin after this recording. If the event has already happened
+  /// when the stream gets there, the wait costs no time.
   void wait(virtual_time submitted, const recording_time& event, virtual_time cost,
             virtual_time& head) {
     const virtual_time here = std::max({submitted, end(), head});
     if (event.reached > here) waited_ = event.reached + cost;
     head = std::max(here, waited_);
   }
-  /// When everything on the stream is done.
+  /// When all work on the stream is done.
   virtual_time end() const { return std::max(end_, waited_); }
   const std::vector<work_time>& works() const { return works_; }
 

@@ -10,7 +10,7 @@
 
 namespace millrace::test {
 
-/// Each entry makes a call of the runtime that exists now.
+/// Each function of the table calls the fake runtime that exists at the time of the call.
 inline const loader::cuda::cuda_api& fake_runtime::api() {
   using self = fake_runtime;
   using held = lock_type;

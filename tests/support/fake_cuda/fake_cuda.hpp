@@ -17,8 +17,8 @@
 
 namespace millrace::test {
 
-/// A simulated CUDA runtime, for tests without a device. Here is what tests control and observe;
-/// the simulation itself is in
+/// A simulated CUDA runtime, for tests without a device. This class has the functions with which
+/// tests control and observe the simulation. The simulation itself is in these files:
 ///
 ///   fake_stream.hpp    streams and events: threads that run copies and kernels late, in order
 ///   device_clock.hpp   when that work would run on a device, in virtual time
@@ -28,16 +28,16 @@ namespace millrace::test {
 ///   runtime_state.hpp, fake_runtime.hpp, fake_api.hpp   the calls, built from these
 ///
 /// A kernel runs the same code as on a device (`make_tile`), so its output can be compared bit by
-/// bit. The runtime records a `fault` for each misuse: a program frees memory that work still uses,
-/// uses memory that is not allocated, or uses a handle that has been destroyed.
+/// bit. The runtime records a `fault` for each misuse: if a program frees memory that work still
+/// uses, uses memory that is not allocated, or uses a handle that has been destroyed.
 ///
-/// There may be several devices. Each has a default stream, and a null handle means the default
-/// stream of the thread's current device. The first call that needs a device creates its context.
-/// If the environment has CUDA_DEVICE_MAX_CONNECTIONS=1, all streams of a device share one queue,
-/// as on a real one: work runs in the order of its submission, and work that waits holds up the
-/// rest.
+/// There may be several devices. Each device has a default stream, and a null handle means the
+/// default stream of the thread's current device. The first call that needs a device creates its
+/// context. If the environment has CUDA_DEVICE_MAX_CONNECTIONS=1, all streams of a device share one
+/// queue, as on a real device. Work then runs in the order of its submission, and work that waits
+/// delays all later work.
 ///
-/// As in CUDA, a copy from pageable memory reads it when the copy is put on the stream. Unlike in
+/// As in CUDA, a copy from pageable memory reads that memory when the copy is submitted. Unlike in
 /// CUDA, no call that frees memory waits for work first, because programs must not rely on that.
 ///
 /// Only one object of this class may exist at a time. `MILLRACE_SEED` has no effect: the seed is an
@@ -55,62 +55,65 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     world_.late[static_cast<std::size_t>(kind)] = time;
   }
-  /// The longest random delay of work, and of calls.
+  /// Sets the longest random delay of work and of calls.
   void jitter(std::chrono::microseconds work, std::chrono::microseconds calls = {}) {
     const std::scoped_lock lock(world_.mutex);
     world_.jitter = work;
     world_.host_jitter = calls;
   }
-  /// What work and calls take in virtual time.
+  /// Sets how much virtual time work and calls take.
   void set_costs(const device_costs& costs) {
     const std::scoped_lock lock(world_.mutex);
     world_.costs = costs;
   }
-  /// Makes the k-th call from now on, counted from 1, return the code without any effect.
+  /// Makes the k-th call from now on, counted from 1, return `code` without any effect.
   void fail_call(std::int64_t k, int code) { fail_call("", k, code); }
-  /// The same for the k-th call of the function `name`; an empty name means any function.
+  /// Does the same for the k-th call of the function `name`. An empty name means any function.
   void fail_call(const std::string& name, std::int64_t k, int code) {
     const std::scoped_lock lock(world_.mutex);
     log_.fail(name, k, code, false);
   }
-  /// The same for the k-th call and all later ones of which the name contains `name`.
+  /// Does the same for the k-th call and all later calls, counting only functions whose name
+  /// contains `name`.
   void fail_calls_from(const std::string& name, std::int64_t k, int code) {
     const std::scoped_lock lock(world_.mutex);
     log_.fail(name, k, code, true);
   }
   /// Makes the k-th copy or kernel from now on break the device. After that, no work runs, and
-  /// every call returns the code.
+  /// every call returns `code`.
   void break_work(std::int64_t k, int code) {
     const std::scoped_lock lock(world_.mutex);
     world_.break_at = world_.works + k;
     world_.break_code = code;
   }
-  /// The version of the driver, as cudaDriverGetVersion reports it; 0: there is none. All other
-  /// calls fail if it is for an older major version than the runtime.
+  /// Sets the driver version that `cudaDriverGetVersion` reports; 0 means that there is no driver.
+  /// If the driver's major version is older than the runtime's, all other calls fail.
   void set_driver(int version) {
     const std::scoped_lock lock(world_.mutex);
     driver_ = version;
   }
-  /// The kernels cannot be loaded, e.g. because there are none for this device.
+  /// Makes loading the kernels fail with `code`, as if there were none for this device.
   void refuse_kernels(int code) {
     const std::scoped_lock lock(world_.mutex);
     kernels_refused_ = code;
   }
-  /// The process is about to end: every call fails, as in destructors of static objects.
+  /// Simulates the end of the process: every call fails, as in destructors of static objects.
   void unload() {
     const std::scoped_lock lock(world_.mutex);
     unloading_ = true;
   }
 
-  /// Puts work of the consumer on a stream, which runs it later, in its order.
-  /// @param lasts  in virtual time
+  /// Enqueues work of the consumer on a stream. The stream runs it later, in order with its other
+  /// work.
+  /// @param lasts  the virtual time that the work takes
   void put(stream on, std::vector<used_memory> uses, std::function<void()> run,
            virtual_time lasts = {}) {
     const std::scoped_lock lock(world_.mutex);
     check_uses(uses, "a kernel of the consumer");
     (void)submit(*of(on), on, {work_kind::other, std::move(run), std::move(uses), lasts});
   }
-  /// The host writes to this memory now.
+  /// Tells the runtime that the host writes to this memory now. Records a fault if unfinished work
+  /// uses the memory.
   void host_writes(const void* memory, std::size_t bytes) {
     const std::scoped_lock lock(world_.mutex);
     if (busy(memory, bytes)) {
@@ -150,14 +153,15 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     return bytes_to_device_;
   }
-  /// Devices that have a context. On a real device, a context takes memory.
+  /// Returns the devices that have a context. On a real device, a context takes memory.
   std::set<int> contexts() const {
     const std::scoped_lock lock(world_.mutex);
     return contexts_;
   }
   /// The current device of the calling thread.
   static int current_device() { return device_of_thread(); }
-  /// An error that a thread left, so that its next call of cudaGetLastError would return it.
+  /// Returns an error that a thread left behind, or 0. The thread's next call of `cudaGetLastError`
+  /// would return it.
   int error_left() const {
     const std::scoped_lock lock(world_.mutex);
     return log_.error_left();
@@ -167,12 +171,12 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     return memory_.size() + streams_.size() + events_.size();
   }
-  /// The work that was put on a stream so far, in order, with its virtual times.
+  /// Returns the work that was put on a stream so far, in order, with its virtual times.
   std::vector<work_time> times_of(stream which) {
     const std::scoped_lock lock(world_.mutex);
     return of(which)->schedule().works();
   }
-  /// The same for all work of one kind on all streams, in the order in which it began.
+  /// Returns all work of one kind on all streams, in the order in which it began.
   std::vector<work_time> times_of(work_kind kind) {
     const std::scoped_lock lock(world_.mutex);
     std::vector<work_time> found;
@@ -190,7 +194,8 @@ class fake_cuda : public fake_runtime {
     for (const auto& each : streams_) all.push_back(each.first);
     return all;
   }
-  /// The priority of a stream, also after it was destroyed. The same for its flags.
+  /// Returns the priority of a stream. Also works after the stream was destroyed, as does
+  /// `flags_of`.
   int priority_of(stream which) const {
     const std::scoped_lock lock(world_.mutex);
     return properties_.at(which).priority;
@@ -199,7 +204,8 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     return properties_.at(which).flags;
   }
-  /// The flags of all events, and of all blocks of page-locked memory, that were created so far.
+  /// Returns the flags of all events created so far; `pinned_flags` returns those of all blocks of
+  /// page-locked memory.
   std::vector<unsigned> event_flags() const {
     const std::scoped_lock lock(world_.mutex);
     return event_flags_;
@@ -208,12 +214,12 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     return pinned_flags_;
   }
-  /// The calls that loaded the kernels, in order; one per device.
+  /// Returns the names of the calls that loaded the kernels, in order: one call per device.
   std::vector<std::string> loads() const {
     const std::scoped_lock lock(world_.mutex);
     return loaded_by_;
   }
-  /// Whether all streams of a device share one queue.
+  /// True if all streams of a device share one queue.
   bool has_one_queue() const { return one_queue_; }
 };
 

@@ -34,12 +34,12 @@ class fake_memory {
     blocks_[made] = {made, bytes, pinned, device};
     return made;
   }
-  /// The block that begins here, or null.
+  /// Returns the block that begins at this address, or null.
   const block* at(const void* memory) const {
     const auto found = blocks_.find(static_cast<const std::byte*>(memory));
     return found == blocks_.end() ? nullptr : &found->second;
   }
-  /// The block that contains all of these bytes, or null.
+  /// Returns the block that contains all of these bytes, or null.
   const block* find(const void* memory, std::size_t bytes) const {
     const auto* first = static_cast<const std::byte*>(memory);
     auto after = blocks_.upper_bound(first);
@@ -47,7 +47,8 @@ class fake_memory {
     const block& found = std::prev(after)->second;
     return first + bytes <= found.memory + found.bytes ? &found : nullptr;
   }
-  /// @param in_use  the memory stays readable, so that a test can continue and report the misuse
+  /// @param in_use  if true, the memory stays readable, so that a test can continue and report the
+  ///                misuse
   void release(const block& which, bool in_use) {
     std::byte* const memory = which.memory;
     blocks_.erase(memory);

@@ -25,8 +25,8 @@
 
 namespace millrace::test {
 
-/// The calls of a simulated CUDA runtime. The caller of each function must hold the lock; functions
-/// that wait get it as an argument.
+/// The calls of a simulated CUDA runtime. The caller of each function must hold the lock. Functions
+/// that wait get the lock as an argument.
 class fake_runtime : public runtime_state {
  public:
   fake_runtime(const fake_runtime&) = delete;
@@ -44,12 +44,14 @@ class fake_runtime : public runtime_state {
     return current;
   }
 
-  /// Makes a call of the runtime that exists now.
-  /// @param call  returns the call's code; it is given the runtime, and the lock that it holds
+  /// Makes a call of the runtime that exists at this time.
+  /// @param call  a function that takes the runtime and the held lock, and returns the code of the
+  ///              call
   template <class Call>
   static int make(Call call) {
     fake_runtime& self = *current();
-    // The child of a fork has no other threads, and one of them may have held the lock.
+    // In a forked child, the parent's other threads do not exist, and one of them may have held the
+    // lock.
     if (self.process_ != ::getpid()) return initialization_error;
     std::unique_lock lock(self.world_.mutex);
     const auto late = self.world_.random_up_to(self.world_.host_jitter);
@@ -139,8 +141,8 @@ class fake_runtime : public runtime_state {
     *device = found == nullptr || found->pinned ? -1 : found->device;
     return 0;
   }
-  /// Kernels are loaded when a device first needs them. As the documentation of lazy loading says,
-  /// this may wait for all work on the device, so it does.
+  /// Loads the kernels when a device first needs them. The documentation of lazy loading says that
+  /// this may wait for all work on the device, so this function does.
   int load_kernels(const char* who, lock_type& lock) {
     if (kernels_refused_ != 0) return kernels_refused_;
     const int device = device_of_thread();
@@ -165,7 +167,7 @@ class fake_runtime : public runtime_state {
     auto fresh = std::make_unique<fake_stream>(world_, queue_of(device), device,
                                                flags != loader::cuda::stream_non_blocking);
     *made = reinterpret_cast<stream>(fresh.get());
-    // CUDA also takes the nearest priority that there is.
+    // As in CUDA, a priority out of range becomes the nearest valid priority.
     properties_[*made] = {flags, std::clamp(priority, highest_priority, lowest_priority)};
     streams_[*made] = std::move(fresh);
     return 0;
@@ -174,7 +176,7 @@ class fake_runtime : public runtime_state {
     if (const int code = enter("cudaStreamDestroy"); code != 0) return code;
     const auto found = streams_.find(which);
     if (found == streams_.end()) return log_.fault("a stream that has ended ends", invalid_handle);
-    ended_.push_back(std::move(found->second));  // its work still runs
+    ended_.push_back(std::move(found->second));  // kept, because its work still runs
     streams_.erase(found);
     return 0;
   }
@@ -301,7 +303,7 @@ class fake_runtime : public runtime_state {
     return 0;
   }
   int driver_version(int* version) {
-    *version = driver_;  // also where the driver is too old for every other call
+    *version = driver_;  // works even if the driver is too old for every other call
     return log_.add("cudaDriverGetVersion", unloading_ ? unloading : 0);
   }
   int compute_capability(int* capability) {
@@ -317,7 +319,8 @@ class fake_runtime : public runtime_state {
     return 0;
   }
   int pop_device() {
-    // What a failed call leaves behind must not reach the next test.
+    // Pops the device even if the call fails, so that the device does not stay current in the next
+    // test.
     std::vector<int>& devices = this_thread().devices;
     if (devices.size() > 1) devices.pop_back();
     return enter("cuCtxPopCurrent", true);
@@ -326,7 +329,7 @@ class fake_runtime : public runtime_state {
     if (const int code = enter("cudaSetDevice", true); code != 0) return code;
     if (device < 0 || device >= devices_) return log_.refuse(invalid_device);
     this_thread().devices.back() = device;
-    contexts_.insert(device);  // as since CUDA 12
+    contexts_.insert(device);  // as cudaSetDevice does since CUDA 12
     return 0;
   }
 };

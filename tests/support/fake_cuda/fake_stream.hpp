@@ -39,12 +39,13 @@ struct stream_world {
   std::mutex mutex;
   std::condition_variable changed;
   std::mt19937_64 random{1};
-  std::chrono::microseconds jitter{100};     ///< longest random delay of any work
-  std::chrono::microseconds host_jitter{0};  ///< longest random delay of any call
+  std::chrono::microseconds jitter{100};     ///< longest random delay of a piece of work
+  std::chrono::microseconds host_jitter{0};  ///< longest random delay of a call
   std::chrono::microseconds late[4] = {};    ///< additional delay, indexed by the kind of work
   int broken = 0;                            ///< error code if the device is broken; else 0
   std::int64_t works = 0;                    ///< number of copies and kernels begun so far
-  std::int64_t break_at = -1;                ///< index of the work that breaks the device, from 1
+  /// number of the copy or kernel that breaks the device, counted from 1
+  std::int64_t break_at = -1;
   int break_code = 0;
   device_costs costs;
   host_clocks clocks;
@@ -54,21 +55,21 @@ struct stream_world {
   }
 };
 
-/// One recording of an event. Work that waits for it keeps the object alive, even if the event is
-/// recorded again.
+/// One recording of an event. Work that waits for this recording keeps the object alive, even if
+/// the event is recorded again.
 struct event_mark {
   bool happened = false;  // protected by stream_world::mutex
   recording_time time;
 };
 
-/// A thread that runs the work it was given, later, in order. As on a device, a queue belongs to
-/// one stream, or to all (CUDA_DEVICE_MAX_CONNECTIONS=1).
+/// A thread that runs work later, in the order in which the work was added. As on a device, a queue
+/// belongs to one stream, or to all streams (CUDA_DEVICE_MAX_CONNECTIONS=1).
 class hardware_queue {
  public:
   explicit hardware_queue(stream_world& world) : world_(world), thread_([this] { loop(); }) {}
   hardware_queue(const hardware_queue&) = delete;
   hardware_queue& operator=(const hardware_queue&) = delete;
-  /// Runs the remaining work first.
+  /// Runs the remaining work before it ends.
   ~hardware_queue() {
     {
       const std::scoped_lock lock(world_.mutex);
@@ -90,7 +91,7 @@ class hardware_queue {
     }
     return false;
   }
-  /// Whether unfinished work uses a byte of this memory.
+  /// True if unfinished work uses a byte of this memory.
   bool uses(const void* memory, std::size_t bytes) const noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     for (const entry& each : queue_) {
@@ -101,7 +102,7 @@ class hardware_queue {
     }
     return false;
   }
-  /// When the work at the head began: nothing behind it can have begun earlier.
+  /// When the work at the head of the queue began. Later work in the queue cannot begin earlier.
   virtual_time& head() noexcept { return head_; }
 
  private:
@@ -128,7 +129,7 @@ class hardware_queue {
       lock.unlock();
       if (!broken || work.kind == work_kind::mark) work.run();
       lock.lock();
-      queue_.pop_front();  // only now, so that uses() includes running work
+      queue_.pop_front();  // removed only now, so that uses() includes running work
       world_.changed.notify_all();
     }
   }
@@ -145,7 +146,7 @@ class hardware_queue {
 class fake_stream {
  public:
   /// @param device    index of the device that the stream belongs to
-  /// @param blocking  it waits for the default stream of its device, and that one for it
+  /// @param blocking  if true, this stream and the default stream of its device wait for each other
   fake_stream(stream_world& world, std::shared_ptr<hardware_queue> queue, int device, bool blocking)
       : world_(world), queue_(std::move(queue)), device_(device), blocking_(blocking) {}
 
@@ -161,7 +162,7 @@ class fake_stream {
     schedule_.add(work.kind, world_.clocks.now(), work.lasts, queue_->head());
     queue_->put(this, std::move(work));
   }
-  /// Records an event behind all work submitted so far.
+  /// Records an event after all work submitted to this stream so far.
   std::shared_ptr<event_mark> record() {
     auto mark = std::make_shared<event_mark>();
     mark->time = schedule_.record(world_.clocks.now());
@@ -174,7 +175,7 @@ class fake_stream {
                        {}});
     return mark;
   }
-  /// Work submitted later runs after this recording.
+  /// Makes work that is submitted later run after this recording.
   void wait(std::shared_ptr<event_mark> mark) {
     schedule_.wait(world_.clocks.now(), mark->time, world_.costs.wait, queue_->head());
     queue_->put(this, {work_kind::mark,

@@ -22,7 +22,7 @@ inline void add_use(std::vector<used_memory>& uses, const void* array, std::int6
 
 }  // namespace detail
 
-/// The memory of a batch's fields: what its consumer reads.
+/// Returns the memory of a batch's fields, which the consumer reads.
 inline std::vector<used_memory> fields_of(const loader::cuda::batch_work& work) {
   const std::int64_t elements = work.rows * work.seq_len;
   std::vector<used_memory> uses;
@@ -35,7 +35,7 @@ inline std::vector<used_memory> fields_of(const loader::cuda::batch_work& work) 
   return uses;
 }
 
-/// All memory that the kernels of a batch read or write.
+/// Returns all memory that the kernels of a batch read or write.
 inline std::vector<used_memory> memory_of(const loader::cuda::batch_work& work) {
   std::vector<used_memory> uses = fields_of(work);
   detail::add_use(uses, work.text, work.rows * work.text_len, work.narrow ? 2 : 4);
@@ -51,7 +51,7 @@ inline std::vector<used_memory> memory_of(const loader::cuda::batch_work& work) 
   return uses;
 }
 
-/// The same for the kernel that copies arrays.
+/// Returns all memory that the kernel for copies of arrays reads or writes.
 inline std::vector<used_memory> memory_of(const loader::cuda::array_copies& copies) {
   std::vector<used_memory> uses;
   for (int i = 0; i < copies.count; ++i) {

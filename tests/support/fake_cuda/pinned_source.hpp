@@ -21,8 +21,9 @@
 
 namespace millrace::test {
 
-/// Replaces the host side of a loader: it serves prepared batches from a few page-locked slots. A
-/// released slot is overwritten at once, so that a copy which reads it too late copies wrong bytes.
+/// Replaces the host side of a loader. It serves prepared batches from a few page-locked slots. It
+/// overwrites a released slot at once, so that a copy that reads the slot too late copies wrong
+/// bytes.
 class pinned_source {
  public:
   pinned_source(const loader::cuda::cuda_api* api, std::vector<random_batch> batches,

@@ -28,27 +28,29 @@ struct expected_fields {
   std::vector<std::int32_t> segment_ids = {};
 };
 
-/// A slot as the host side of the loader fills it, and the arrays expected on the device.
+/// A slot as the host side of the loader fills it, and the arrays that the device should make from
+/// it.
 struct random_batch {
   loader::slot_layout layout;
   std::vector<std::byte> slot;  ///< the used bytes of the slot
   std::int64_t boundaries = 0;
   loader::cuda::batch_rules rules;
   expected_fields expected;
-  std::int64_t slices = 0;  ///< of a context-parallel rank (`cut_batch`)
+  std::int64_t slices = 0;  ///< number of slices; only for a context-parallel rank (`cut_batch`)
 };
 
 /// Parameters of random batches.
 struct random_shape {
   std::int64_t rows = 3;
   std::int64_t seq_len = 40;
-  bool extra_token = true;  ///< not in packed rows
+  bool extra_token = true;  ///< ignored for packed rows
   loader::token_width width = loader::token_width::u16;
   double eod_share = 0.1;    ///< share of eod tokens among all tokens
   bool short_rows = true;    ///< some rows end early; some documents are empty
-  bool packed = false;       ///< each document is a text of its own, with padding after it
-  std::int64_t longest = 0;  ///< tokens of the longest document; 0: any number
-  std::int64_t padding = 0;  ///< packed documents are padded to a multiple of it; 0: any number
+  bool packed = false;       ///< each document is a separate text, followed by padding
+  std::int64_t longest = 0;  ///< most tokens of a document; 0 for any number
+  /// packed documents are padded to a multiple of this; 0 for a random multiple
+  std::int64_t padding = 0;
 };
 
 namespace detail {
@@ -95,7 +97,7 @@ class random_rows {
   }
 
   void fill(std::size_t row) {
-    // Padding has random tokens, too, because nobody may read it.
+    // Padding has random tokens, too, because no code may read it.
     for (Token& token : part(text_, row, text_len_)) {
       const bool eod = static_cast<double>(below(100000)) < 100000 * shape_.eod_share;
       token = static_cast<Token>(eod ? 7 : below(sizeof(Token) == 2 ? 65536 : 2000000000));
@@ -129,7 +131,7 @@ class random_rows {
     return std::min<std::size_t>(left, 1 + below(longest > 0 ? longest : seq_len_));
   }
 
-  // A row of documents that follow one another.
+  // Makes a row of documents without padding between them.
   dataset::cu_seqlens_size cut(std::size_t row, std::span<std::int32_t> joined,
                                const dataset::sample_fields<std::int64_t>& fields) {
     const bool short_row = shape_.short_rows && below(3) == 0;
@@ -148,7 +150,7 @@ class random_rows {
     return dataset::fill_cu_seqlens(pieces, seq_len, options_.extra_token, joined);
   }
 
-  // A packed row: each document is padded.
+  // Makes a packed row, in which each document is padded.
   dataset::cu_seqlens_size pack(std::size_t row, std::span<std::int32_t> joined,
                                 const dataset::sample_fields<std::int64_t>& fields) {
     constexpr std::size_t paddings[] = {1, 4, 16};
@@ -197,7 +199,8 @@ class random_rows {
   std::vector<std::int32_t> begin_;
   std::vector<std::int32_t> joined_;
   std::vector<std::int32_t> boundaries_;
-  std::vector<std::int32_t> ends_;  // where the padding of the document that ends there begins
+  // [i]: where the padding begins in the document that ends at boundaries_[i]
+  std::vector<std::int32_t> ends_;
   dataset::field_options options_;
 };
 

@@ -26,8 +26,8 @@
 
 namespace millrace::test {
 
-/// What the calls of a simulated CUDA runtime share: its state, and the steps that many of them
-/// take. The caller of each function must hold the lock.
+/// The part of a simulated CUDA runtime that its calls share: its state, and the steps that many
+/// calls take. The caller of each function must hold the lock.
 class runtime_state : public capture_terms {
  public:
   using stream = loader::cuda::stream;
@@ -58,7 +58,8 @@ class runtime_state : public capture_terms {
 
  protected:
   struct fake_event {
-    std::shared_ptr<event_mark> mark;  // of its last recording; null: never recorded
+    // the event's last recording, or null if it was never recorded
+    std::shared_ptr<event_mark> mark;
     int device = 0;
     unsigned flags = 0;
   };
@@ -68,12 +69,12 @@ class runtime_state : public capture_terms {
     int priority = 0;
   };
 
-  // What CUDA keeps for each thread.
+  // The state that CUDA keeps for each thread.
   struct thread_state {
-    // The devices that the thread made current; the last one is. The first is that of
-    // cudaSetDevice.
+    // A stack of devices. The last device is current. `cudaSetDevice` sets the device on top, and
+    // `push_device` adds one.
     std::vector<int> devices = {0};
-    int mode = global;  // of captures
+    int mode = global;  // mode for captures
   };
   static thread_state& this_thread() {
     thread_local thread_state state;
@@ -99,18 +100,18 @@ class runtime_state : public capture_terms {
   }
 
   /// Every call starts with this function. Returns 0, or the code that the call must return.
-  /// Creates a context of the device unless the call is only a query (`asks`).
+  /// Creates the context of the current device, unless the call is only a query (`asks`).
   int enter(const char* name, bool asks = false) {
     if (!asks) contexts_.insert(device_of_thread());
     return log_.add(name, state());
   }
-  /// The same for calls that are unsafe while a stream is captured.
+  /// Does the same for calls that are unsafe while a stream is captured.
   int enter_unsafe(const char* name) {
     if (const int code = enter(name); code != 0) return code;
     const int code = captures_.refuse_unsafe(static_cast<capture_mode>(this_thread().mode));
     return code == 0 ? 0 : log_.correct(code);
   }
-  /// The code that every call returns in the present state of process, driver and device.
+  /// Returns the code that every call returns in the present state of process, driver and device.
   int state() const {
     if (unloading_) return unloading;
     // A driver serves all runtimes of its major version.
@@ -134,8 +135,8 @@ class runtime_state : public capture_terms {
                       : std::make_shared<hardware_queue>(world_);
   }
 
-  /// Calls `act` for each stream of the device that waits for this one, and that this one waits
-  /// for: the default stream and all blocking streams wait for one another.
+  /// Calls `act` for each stream of the device with which this stream is synchronized. The default
+  /// stream and each blocking stream wait for each other.
   template <class Act>
   void for_each_synchronized(const fake_stream& line, Act act) {
     if (!line.blocking()) return;
@@ -147,8 +148,9 @@ class runtime_state : public capture_terms {
       if (other->device() == line.device() && other->blocking()) act(handle, *other);
     }
   }
-  /// The default stream cannot be used while a blocking stream of its device is captured.
-  /// @param spoil  whether the attempt makes that capture invalid
+  /// Returns a code if `line` is a default stream that cannot be used now, because a blocking
+  /// stream of its device is being captured. Otherwise returns 0.
+  /// @param spoil  if true, the attempt makes that capture invalid
   int refuse_default(const fake_stream& line, bool spoil) {
     int code = 0;
     if (!is_default(line)) return 0;
@@ -176,7 +178,7 @@ class runtime_state : public capture_terms {
     }
     return true;
   }
-  /// Also those that have been destroyed, whose work still runs.
+  /// Includes streams that have been destroyed, because their work still runs.
   template <class Act>
   void for_each_stream(Act act) const {
     for (const auto& line : defaults_) act(*line);
@@ -206,8 +208,9 @@ class runtime_state : public capture_terms {
   std::map<stream, stream_properties> properties_;
   std::vector<unsigned> event_flags_, pinned_flags_;
   std::map<event, std::unique_ptr<fake_event>> events_;
-  std::vector<std::shared_ptr<hardware_queue>> queues_;  // indexed by device; if streams share them
-  std::vector<std::unique_ptr<fake_stream>> defaults_;   // indexed by device
+  // indexed by device; empty if each stream has its own queue
+  std::vector<std::shared_ptr<hardware_queue>> queues_;
+  std::vector<std::unique_ptr<fake_stream>> defaults_;  // indexed by device
   std::map<stream, std::unique_ptr<fake_stream>> streams_;
   std::vector<std::unique_ptr<fake_stream>> ended_;
 };

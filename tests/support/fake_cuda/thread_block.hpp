@@ -15,7 +15,7 @@
 
 namespace millrace::test {
 
-/// What the threads of a block share.
+/// State that the threads of a block share.
 struct block_state {
   explicit block_state(std::int32_t threads)
       : meet(threads),
@@ -34,7 +34,7 @@ class thread_block {
   std::int32_t size() const { return static_cast<std::int32_t>(shared_->values[0].size()); }
   std::int32_t rank() const { return rank_; }
   void sync() { shared_->meet.arrive_and_wait(); }
-  // As on a device, with one barrier and two arrays.
+  // Uses one barrier and two arrays, as on a device.
   std::int32_t largest(std::int32_t value) {
     std::vector<std::int32_t>& values = shared_->values[turn_];
     turn_ = 1 - turn_;
@@ -53,7 +53,7 @@ class thread_block {
   std::size_t turn_ = 0;
 };
 
-/// Makes the whole batch with a block of `threads` threads, which makes one tile after another.
+/// Makes the whole batch with one block of `threads` threads, one tile after another.
 inline void make_by_threads(const loader::cuda::batch_work& work, std::int32_t threads) {
   block_state shared(threads);
   std::vector<std::jthread> all;

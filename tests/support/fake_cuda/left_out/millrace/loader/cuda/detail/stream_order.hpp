@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Replaces the header of this name in one test program. It has the same functions, but leaves out
-// the call at one place of the code, MILLRACE_LEFT_OUT=FILE:LINE. It appends each place that is
-// reached to the file MILLRACE_REACHED. tests/property/removed_waits.py sets both variables.
+// Replaces the header of the same name in one test program. It has the same functions, but a
+// function does nothing if it is called from the place MILLRACE_LEFT_OUT=FILE:LINE. Each place that
+// calls one of the functions is appended to the file MILLRACE_REACHED.
+// tests/property/removed_waits.py sets both variables.
 #pragma GCC system_header  // for #include_next
 
 #include <cstdlib>
@@ -60,7 +61,7 @@ inline void drain(const cuda_api& api, stream which, const char* file = __builti
   if (!test::is_left_out(file, line)) true_drain(api, which);
 }
 
-// A question that is left out is answered with yes, as if nothing had to be waited for.
+// If this query is left out, it returns true, as if nothing had to be waited for.
 inline bool is_done(const cuda_api& api, event which, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
   return test::is_left_out(file, line) || true_is_done(api, which);
