@@ -36,7 +36,7 @@ class device_clock {
   void clear() { marks_ = 0; }
   void mark(cudaStream_t on) { must(cudaEventRecord(events_.at(marks_++), on), "cudaEventRecord"); }
 
-  /// Waits for the stream without using a CPU. Returns the times between successive marks, in
+  /// Waits for the stream without using CPU time. Returns the times between successive marks, in
   /// microseconds.
   std::vector<double> read(cudaStream_t on) {
     wait(on);
@@ -50,7 +50,7 @@ class device_clock {
     return times;
   }
 
-  /// Waits for the stream without using a CPU.
+  /// Waits for the stream without using CPU time.
   void wait(cudaStream_t on) {
     must(cudaEventRecord(end_, on), "cudaEventRecord");
     must(cudaEventSynchronize(end_), "cudaEventSynchronize");

@@ -9,7 +9,8 @@
 
 #include <millrace/loader/cuda/detail/find_device.hpp>
 
-/// The start of the programs of `bench/gpu` and `tests/gpu`: they check that a device can be used.
+/// The programs of `bench/gpu` and `tests/gpu` use these functions to check that a device is
+/// usable.
 namespace millrace::bench {
 
 /// Exit statuses of these programs. No program exits with `passed` unless it used a device.

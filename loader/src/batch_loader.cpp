@@ -107,7 +107,7 @@ struct batch_loader::contents {
     served = 0;
     waiting.reset();
     next_weights = 0;
-    // nothing before may throw: next() would wait for a pipeline that never started
+    // no call before this one may throw: next() would wait for a pipeline that never started
     pipeline->start();
   }
 

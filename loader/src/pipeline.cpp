@@ -129,7 +129,8 @@ MILLRACE_INLINE void pipeline::start() try {
   throw;
 }
 
-/// The memory of a ring's slots. One allocation serves all of the first slots.
+/// The memory of a ring's slots. The slots made at the start share one allocation; each later slot
+/// has its own.
 struct slot_blocks {
   slot_blocks(const slot_layout& shape, const host_fields& wanted, slot_memory memory,
               std::size_t at_first)

@@ -111,8 +111,8 @@ int launch_copies(const array_copies& copies, stream on) {
   std::int64_t largest = 0;
   for (int i = 0; i < copies.count; ++i) largest = std::max(largest, copies.arrays[i].bytes);
   if (largest == 0) return cudaSuccess;
-  // Each thread makes one 16-byte access. A larger array reuses the threads of `most_blocks`
-  // blocks, which already fill the device.
+  // Takes enough blocks for one 16-byte access per thread, but at most `most_blocks`, which already
+  // fill the device.
   constexpr std::int64_t block_bytes = 16 * block_threads;
   constexpr std::int64_t most_blocks = 1024;
   const std::int64_t blocks = std::min((largest + block_bytes - 1) / block_bytes, most_blocks);

@@ -86,8 +86,8 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
     const row_chunk& each = slices_[s];
     std::memcpy(slot.row(r) + static_cast<std::size_t>(at) * sizeof(Token),
                 text.data() + each.first, static_cast<std::size_t>(each.length) * sizeof(Token));
-    // Counts the tokens from the slice's first one on that are not padding. The count includes the
-    // token after the slice, which is the last label.
+    // Counts the slice's tokens that are not padding. The count includes the token after the slice,
+    // unless that token is padding: it is the last label.
     const std::int64_t last = std::min(each.real, whole.layout.text_len());
     const std::int64_t known = std::clamp<std::int64_t>(last - each.first, 0, each.length + 1);
     ++entry;

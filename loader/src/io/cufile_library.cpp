@@ -83,7 +83,7 @@ MILLRACE_INLINE cufile::cufile(const cufile_names& names) {
   usable_ = true;
   try {
     find_mode();
-  } catch (...) {  // the destructor does not run
+  } catch (...) {  // the destructor does not run if the constructor throws
     (void)functions_.close();
     throw;
   }

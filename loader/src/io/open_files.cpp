@@ -150,7 +150,7 @@ MILLRACE_INLINE io::unique_fd open_files::open_evicting(const file& f) {
 }
 
 // Closes unused files until only `most` files are left, beginning with the least recently used
-// file. Maps also hold descriptors. They are released only if nothing else can be closed.
+// file. Maps also hold descriptors. A map is released only if no other file can be closed.
 MILLRACE_INLINE bool open_files::close_least_used(std::int64_t most) {
   std::vector<held_descriptor> closed;
   std::vector<held_map> unmapped;

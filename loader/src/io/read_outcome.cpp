@@ -34,7 +34,7 @@ MILLRACE_INLINE read_outcome take_result(read_progress& progress, std::int64_t r
     case EOPNOTSUPP:
     case ENOSYS:
       return read_outcome::demote;
-    default:  // 0: no more bytes
+    default:  // includes 0, which means that there are no more bytes
       return read_outcome::hand_over;
   }
 }

@@ -19,8 +19,8 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// One end of an object on a thread of its own. That thread and the destructor that waits for it
-/// share this struct.
+/// The destruction of an object on a thread of its own. That thread and the destructor that waits
+/// for it share this struct.
 struct running_end {
   std::string line;  // for the report; guarded by the lock of `late_ends`
   std::mutex mutex;
@@ -28,8 +28,8 @@ struct running_end {
   bool done = false;
 };
 
-/// The ends that took longer than their time limit. Never destroyed, because threads may still use
-/// this struct when the process exits.
+/// The destructions that took longer than their time limit. This struct is never destroyed, because
+/// threads may still use it when the process exits.
 struct late_ends {
   std::mutex mutex;
   std::int64_t ever = 0;

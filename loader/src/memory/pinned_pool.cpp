@@ -67,7 +67,7 @@ MILLRACE_INLINE void pinned_pool::take(const pool_options& options) {
 
 MILLRACE_INLINE bool pinned_pool::take_cuda(const pool_options& options) {
   std::string why;
-  // on this thread, because it touches CUDA's pages at once
+  // for this thread, because it touches the pages of CUDA's memory at once
   const preferred_node near(options.node);
   auto got = detail::cuda_slab(options.cuda, report_.total_bytes, options.alignment, why);
   add(memory_kind::cuda, got.has_value(), std::move(why));

@@ -71,7 +71,7 @@ MILLRACE_INLINE std::string trace_json(std::span<const trace_event> events, std:
     add(json.close('}').close('}'));
   }
 
-  // One event per line.
+  // Writes one event per line.
   formats::json_writer json;
   json.open('{').key("displayTimeUnit").value("ns");
   json.key("traceEvents").raw("[\n" + lines + "\n]").close('}');

@@ -76,7 +76,7 @@ class captures : public capture_terms {
   }
 
   /// Checks whether the calling thread, in this mode, may make a call that is unsafe during
-  /// captures: a call that waits, allocates or frees. Returns a code.
+  /// captures: a call that waits, allocates or frees. Returns 0 or the error code.
   int refuse_unsafe(capture_mode mode_of_thread) {
     if (mode_of_thread == relaxed) return 0;
     int code = 0;
@@ -90,7 +90,7 @@ class captures : public capture_terms {
     return code;
   }
   /// Checks whether the host may wait for a stream or event. In no mode may it wait for one that
-  /// belongs to a graph. Returns a code.
+  /// belongs to a graph. Returns 0 or the error code.
   int refuse_wait_for(stream which) {
     const auto found = streams_.find(which);
     return found == streams_.end() ? 0 : spoil(found->second, capture_unsupported);
@@ -118,7 +118,7 @@ class captures : public capture_terms {
   }
   void forget(event which) { events_.erase(which); }
 
-  /// Makes a stream wait for an event; at least one of the two belongs to a graph. If the event
+  /// Makes a stream wait for an event. At least one of the two must belong to a graph. If the event
   /// belongs to a graph, the stream is then captured, too.
   /// @param recorded  false if the event was never recorded; the stream then does not wait
   int wait(stream waits, event which, bool recorded) {

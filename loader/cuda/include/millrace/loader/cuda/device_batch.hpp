@@ -33,11 +33,11 @@ namespace millrace::loader::cuda {
 ///     }
 ///
 /// Operations submitted to the consumer's stream after `next()` see filled arrays. The arrays stay
-/// valid until the batch and all tensors made from it are destroyed. The last destructor records an
-/// event on the consumer's stream, and the pipe refills the slot after that event. The host does
-/// not wait. The stream must therefore outlive the batch. To use the batch on another stream as
-/// well, call `wait_on` and `also_used_on` for that stream. Or make the consumer's stream wait for
-/// the other stream before the batch is destroyed.
+/// valid until the batch and all tensors made from it are destroyed. Destroying the last of them
+/// records an event on the consumer's stream, and the pipe refills the slot after that event. The
+/// host does not wait. The stream must therefore outlive the batch. To use the batch on another
+/// stream as well, call `wait_on` and `also_used_on` for that stream. Or make the consumer's stream
+/// wait for the other stream before the batch is destroyed.
 ///
 /// A batch may outlive the pipe. It may be destroyed on any thread, but not in a stream callback. A
 /// moved-from batch may only be destroyed or assigned to.
@@ -77,8 +77,8 @@ class device_batch {
 
   /// The document boundaries of all rows, concatenated. There are `cu_seqlens_used()` of them: the
   /// first is 0 and the last is `rows * seq_len`. If `wanted_fields::cu_seqlens_size` is set, the
-  /// array has that size, and the further entries repeat the last boundary. Null if the source has
-  /// no boundaries or the batch has no rows.
+  /// array has that size, and the further entries repeat the last boundary. The pointer is null if
+  /// the source has no boundaries or the batch has no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
   std::int64_t cu_seqlens_size() const noexcept { return work().cu_seqlens_size; }
   std::int64_t cu_seqlens_used() const noexcept {

@@ -210,7 +210,7 @@ inline loader_options device_loader::host_options(loader_options options) const 
       device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
   options.positions_at_boundaries |= device_.positions_at_boundaries;
   // With context parallelism, position ids that restart at eods make the host read more of each
-  // row. So it does that only if position ids are requested.
+  // row. So the rule is dropped if position ids are not requested.
   options.field_rules.reset_position_ids &= device_.fields.position_ids;
   if (options.memory) return options;
   pool_options pool = device_.pool;

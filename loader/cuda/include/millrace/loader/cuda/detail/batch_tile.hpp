@@ -58,7 +58,7 @@ static_assert(tile_tokens / 32 < 32);
 /// Memory that all threads of a block share.
 struct tile_memory {
   std::int32_t text[tile_tokens + 1];  ///< the tile's tokens, and the token after them
-  tile_bits starts;                    ///< where documents begin, and the first token of the tile
+  tile_bits starts;                    ///< marks where documents begin, and at the first token
   tile_bits eods;
   element::document documents[tile_tokens];  ///< [k] is set only if `starts` has bit k
 };
@@ -156,7 +156,7 @@ MILLRACE_HOST_DEVICE inline void load_tile(Block& block, const batch_work& work,
   }
 }
 
-/// True if tokens need to know their documents.
+/// True if the fields of a token depend on the token's document.
 MILLRACE_HOST_DEVICE inline bool has_documents(const batch_work& work) {
   return work.document_ends != nullptr || work.cut() || work.segment_ids != nullptr ||
          (work.position_ids != nullptr && work.rules.positions == position_rule::boundaries);

@@ -18,7 +18,7 @@ namespace millrace::loader::cuda {
 enum class position_rule : std::uint8_t {
   row,         ///< the first token of the row; in a packed row, of each document
   after_eod,   ///< as `row`, and also the token after each eod, as Megatron's `reset_position_ids`
-  boundaries,  ///< each boundary of the index, as in `dataset::fill_position_ids`
+  boundaries,  ///< each document boundary, as in `dataset::fill_position_ids`
 };
 
 /// How to make fields from a text: `dataset::field_options` in the form used on the device.
@@ -31,8 +31,7 @@ struct batch_rules {
 
 /// Returns the rules for `options`.
 ///
-/// @param at_boundaries  restart position ids at the boundaries of the index, whatever `options`
-///                       says
+/// @param at_boundaries  restart position ids at document boundaries, whatever `options` says
 inline batch_rules rules_of(const dataset::field_options& options, bool at_boundaries = false) {
   batch_rules rules;
   rules.eod = options.eod;
@@ -85,8 +84,8 @@ struct batch_work {
   void* position_ids = nullptr;
   float* loss_mask = nullptr;
   std::int32_t* segment_ids = nullptr;
-  /// As `dataset::join_cu_seqlens` makes them, or null. Entries from index `cu_seqlens_used()` on
-  /// repeat the last one before.
+  /// As `dataset::join_cu_seqlens` makes them, or null. The entries from index `cu_seqlens_used()`
+  /// on repeat the entry before them.
   std::int32_t* cu_seqlens = nullptr;
   std::int64_t cu_seqlens_size = 0;  ///< entries of `cu_seqlens`, at least `cu_seqlens_used`
   /// Work memory of the kernels, for rows longer than `look_back_tokens`. May be null without such
@@ -101,7 +100,7 @@ struct batch_work {
   }
 };
 
-/// Functions for one element. The kernels and the host path share them.
+/// Functions for one element of the arrays. The kernels and the host path share them.
 namespace element {
 
 /// The document that a token belongs to, or the whole row. With context parallelism, this is a
@@ -159,8 +158,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const 
   return by_document && restart < of.begin ? of.begin : restart;
 }
 
-/// Writes boundary `b` as a position in the concatenated rows. `b` is an index into `boundaries`.
-/// It is the index of a boundary of this row, but not of its first one.
+/// Writes boundary `b` as a position in the concatenated rows. `b` is the index in `boundaries` of
+/// a boundary of this row, but not of the row's first boundary.
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
   const std::int64_t whole = work.seq_len * work.context_parallel;

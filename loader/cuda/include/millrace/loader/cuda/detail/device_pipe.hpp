@@ -51,7 +51,7 @@ namespace millrace::loader::cuda {
 class device_pipe {
  public:
   /// @param api      `runtime_api()`, or a test's replacement
-  /// @param largest  no batch of the source has more rows, tokens or bytes
+  /// @param largest  the upper limit: no batch of the source has more rows, tokens or bytes
   /// @throws config_error  an option is out of range, or there is no device and `no_device` is
   ///                       `no_device_rule::error`
   /// @throws cuda_error    the device is out of memory or broken, or this build has no kernels for
@@ -62,10 +62,10 @@ class device_pipe {
   device_pipe(const device_pipe&) = delete;
   device_pipe& operator=(const device_pipe&) = delete;
 
-  /// Stops the thread. Waits for the thread, and then for the operations that use the memory of the
-  /// slots, each at most `device_options::end_within`. The consumer's stream may wait for another
-  /// rank and so take longer. In that case the destructor leaves the thread or the memory behind,
-  /// and `ends_of_process` reports it.
+  /// Stops the thread. Waits at most `device_options::end_within` for the thread, and at most as
+  /// long again for the operations that use the memory of the slots. The consumer's stream may wait
+  /// for another rank and so take longer. In that case the destructor leaves the thread or the
+  /// memory behind, and `ends_of_process` reports it.
   ~device_pipe();
 
   /// Stops the thread and waits, without a time limit, until the pipe no longer uses the source.
@@ -91,11 +91,11 @@ class device_pipe {
   /// Writes the next batch into the caller's arrays, for consumers that need the same addresses at
   /// every step, such as a CUDA graph. Returns nothing after the last batch.
   ///
-  /// A kernel on the stream `on` copies the arrays, after all operations submitted to that stream
-  /// before. The pipe's slot is released after this kernel. The kernel that makes the fields cannot
-  /// write to the caller's arrays itself. It would have to wait until the previous step has read
-  /// them, so it could not run in advance. The copy is one launch. It moves 56 bytes per token with
-  /// 64-bit ids, position ids and a loss mask.
+  /// A kernel on the stream `on` copies the arrays after all earlier operations of that stream. The
+  /// pipe's slot is released after this kernel. The kernel that makes the fields cannot write to
+  /// the caller's arrays itself. It would have to wait until the previous step has read them, so it
+  /// could not run in advance. The copy is one launch. It moves 56 bytes per token with 64-bit ids,
+  /// position ids and a loss mask.
   ///
   /// If the batch has fewer rows than the arrays, the other rows stay unchanged. If it has no rows,
   /// cu_seqlens stays unchanged, too. A call of this function cannot be captured into a CUDA graph.
@@ -116,11 +116,11 @@ class device_pipe {
   /// May be called on any thread.
   pipe_report report() const;
 
-  /// Shows where the pipe's time went: the consumer's waits in `next()`, the number of batches that
-  /// were ready at the time, and what delayed them. `storage` and `gather` are the pipe's waits for
-  /// the source. `copy` is the time of the copy and of the operations queued after it. The meter
-  /// does not count the time that the device waits for a batch that `next()` has already returned.
-  /// Never null; reports may be read from any thread.
+  /// Shows where the pipe's time went: the consumer's waits in `next()`, their causes, and the
+  /// number of batches that were ready when a wait began. `storage` and `gather` are the pipe's
+  /// waits for the source. `copy` is the time of the copy and of the operations queued after it.
+  /// The meter does not count the time that the device waits for a batch that `next()` has already
+  /// returned. Never null; reports may be read from any thread.
   std::shared_ptr<const telemetry> meter() const noexcept { return meter_; }
 
  private:

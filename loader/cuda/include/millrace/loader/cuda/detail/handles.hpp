@@ -77,9 +77,9 @@ inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
 }
 
 /// Makes `device` the calling thread's current device. The destructor restores the previous current
-/// device, or the state without one. This class creates a CUDA context on `device` only. If it used
-/// `cudaSetDevice`, restoring the previous device would create a context there: on the first
-/// device, if the thread never chose one.
+/// device, or none if the thread had none. This class creates a CUDA context on `device` only. If
+/// it used `cudaSetDevice`, restoring the previous device would create a context there: on the
+/// first device, if the thread never chose one.
 class device_scope {
  public:
   device_scope(const cuda_api& api, int device) : api_(&api) {
@@ -96,9 +96,9 @@ class device_scope {
 };
 
 /// Lets the calling thread allocate, free and wait while another thread captures a CUDA graph
-/// (`cudaStreamBeginCapture` in its default mode). Otherwise CUDA forbids these calls: they would
-/// fail, and would invalidate the other thread's capture. The destructor restores the thread's
-/// previous mode.
+/// (`cudaStreamBeginCapture` in its default mode). Without this object, CUDA forbids these calls:
+/// they would fail, and would invalidate the other thread's capture. The destructor restores the
+/// thread's previous mode.
 ///
 /// @pre the process already uses the thread's current device, because CUDA may create a context
 /// there

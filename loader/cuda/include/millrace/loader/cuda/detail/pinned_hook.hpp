@@ -65,7 +65,7 @@ inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
               const device_scope scope(*place.api, place.device);
               const outside_captures unforbidden(*place.api);
               ended.reset();
-            } catch (const error&) {  // the destructor still frees it
+            } catch (const error&) {  // the destructor of `ended` frees the memory
             }
           }};
 }

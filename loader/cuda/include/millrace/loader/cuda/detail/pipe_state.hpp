@@ -129,7 +129,7 @@ inline void refuse_per_thread(stream on) {
 /// A slot in use. The destructor releases it.
 class held_slot {
  public:
-  /// Holds nothing yet.
+  /// Makes an object that holds no slot yet.
   /// @param on  the consumer's stream
   held_slot(std::shared_ptr<pipe_state> state, stream on) noexcept
       : state_(std::move(state)), on_(on) {}

@@ -49,7 +49,7 @@ inline void keep_for_good(std::shared_ptr<const void> hold) noexcept {
 /// when it finds that the copy is done. It waits for a copy only if two are running.
 class slot_filler {
  public:
-  /// @param largest  no batch of the source has more rows, tokens or bytes
+  /// @param largest  the upper limit: no batch of the source has more rows, tokens or bytes
   /// @throws std::system_error, std::bad_alloc  the thread cannot be started
   slot_filler(std::shared_ptr<pipe_state> state, const slot_layout& largest,
               const device_options& options, batch_source source, std::shared_ptr<telemetry> meter)

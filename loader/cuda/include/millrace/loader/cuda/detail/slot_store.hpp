@@ -131,8 +131,8 @@ class slot_store {
     raw_memory_.reset();
   }
 
-  /// Prevents the destructor from freeing the memory, because operations that use it may run at any
-  /// time. May be called on any thread.
+  /// Prevents the destructor from freeing the memory. Called if operations may still use the memory
+  /// at any time. May be called on any thread.
   void keep_memory() noexcept { kept_ = true; }
 
   bool on_device() const noexcept { return api_ != nullptr; }

@@ -73,8 +73,8 @@ inline std::string text_of(id_width ids) {
   return ids == id_width::i32 ? "int32" : "int64";
 }
 
-/// Checks the types and sizes of static arrays.
-/// @throws config_error
+/// Checks the types, sizes and alignment of static arrays.
+/// @throws config_error  an array does not fit, or the pipe does not make it
 inline void refuse_misfit(const static_arrays& to, const slot_layout& largest,
                           const wanted_fields& fields) {
   const auto shape = [](std::int64_t rows, std::int64_t seq_len) {
@@ -111,7 +111,8 @@ inline void refuse_misfit(const static_arrays& to, const slot_layout& largest,
 }
 
 /// Checks that static arrays are on a device. The device must be current.
-/// @throws config_error; cuda_error  the runtime call failed
+/// @throws config_error  an array is not on `device`
+/// @throws cuda_error    the runtime call failed
 inline void refuse_elsewhere(const cuda_api& api, const static_arrays& to,
                              const wanted_fields& fields, int device) {
   for (const named_array& each : named(to, fields)) {

@@ -26,8 +26,8 @@ inline void wait_on_host(const cuda_api& api, event which) {
   check(api, api.synchronize_event(which), "cudaEventSynchronize");
 }
 
-/// True if the last recording of `which` has completed. The caller may then rely on the same as
-/// after `wait_on_host`.
+/// True if the last recording of `which` has completed. The result true guarantees the same as a
+/// return from `wait_on_host`.
 inline bool is_done(const cuda_api& api, event which) {
   constexpr int not_ready = 600;  // cudaErrorNotReady
   const int code = api.query_event(which);
@@ -39,8 +39,8 @@ inline bool is_done(const cuda_api& api, event which) {
   return true;
 }
 
-/// Waits until all operations on the stream `which` are done. The calling thread may spin, as CUDA
-/// chooses.
+/// Waits until all operations on the stream `which` are done. CUDA decides whether the calling
+/// thread sleeps or spins.
 inline void drain(const cuda_api& api, stream which) {
   check(api, api.synchronize_stream(which), "cudaStreamSynchronize");
 }
