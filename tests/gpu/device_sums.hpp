@@ -39,7 +39,7 @@ inline std::uint64_t sum_of(const expected_fields& fields) {
   return sum;
 }
 
-/// The checksums of batches. The device computes them, and the host does not wait for it.
+/// The checksums of batches. The device computes them, and the host does not wait for the results.
 class device_sums {
  public:
   explicit device_sums(std::size_t batches)

@@ -78,8 +78,8 @@ struct cuda_api {
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
   /// cudaMemcpyAsync, from the device to the host.
   int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
-  /// The device that holds the memory at an address, by cudaPointerGetAttributes; -1 if no device
-  /// does.
+  /// cudaPointerGetAttributes: gives the device whose memory the address is in, or -1 if there is
+  /// none.
   int (*memory_device)(const void* memory, int* device);
   /// Launches the kernels that make all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);

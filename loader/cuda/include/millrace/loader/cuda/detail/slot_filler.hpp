@@ -41,12 +41,13 @@ inline void keep_for_good(std::shared_ptr<const void> hold) noexcept {
   }
 }
 
-/// The thread of a pipe, which fills the slots of the pipe's ring, and everything that this thread
-/// uses. The filler outlives the pipe if the pipe cannot wait for the thread.
+/// A pipe's thread, together with everything that the thread uses. The thread fills the slots of
+/// the pipe's ring. The filler outlives the pipe if the pipe cannot wait for the thread.
 ///
 /// For each batch, the thread submits a copy to one stream and a kernel to another, and hands the
-/// slot over at once. It submits the next copy while this one runs. It releases the source's slot
-/// when it finds that the copy is done. It waits for a copy only if two are running.
+/// slot over at once. It submits the next copy while the current copy runs. It releases the
+/// source's slot when it finds that the slot's copy is done. It waits for a copy only if two copies
+/// are running.
 class slot_filler {
  public:
   /// @param largest  the upper limit: no batch of the source has more rows, tokens or bytes

@@ -142,8 +142,8 @@ class slot_store {
   stream copies() const noexcept { return copies_.get().value; }
   stream kernels() const noexcept { return kernels_.get().value; }
 
-  /// Two blocks: while one is being filled by a copy, the previous batch's kernel may read the
-  /// other, or the previous batch's copy may still fill it.
+  /// Two blocks: while a copy fills one of them, the previous batch's copy or kernel may still use
+  /// the other.
   static constexpr std::size_t raw_blocks = 2;
   /// @pre on_device(), i < raw_blocks
   raw_block raw(std::size_t i) const {
