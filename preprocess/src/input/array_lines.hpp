@@ -28,7 +28,7 @@ namespace millrace::preprocess {
 /// closing bracket.
 class array_lines final : public byte_source {
  public:
-  /// is_array() skips at most this much white space to find a '['.
+  /// is_array() skips at most this many bytes of white space to find a '['.
   static constexpr std::size_t most_space_bytes = std::size_t{1} << 20;
 
   /// @param name  name of the file, for errors

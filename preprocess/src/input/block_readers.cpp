@@ -22,8 +22,8 @@ sequential_reader::sequential_reader(std::filesystem::path path,
       offset_(offset),
       rest_(std::move(begun)) {}
 
-// Appends to a block of `used` bytes until it has `target` bytes, or the input ends or fails.
-// Returns the new number of bytes.
+// Appends to a block that already has `used` bytes. Stops when the block has `target` bytes, or
+// when the input ends or fails. Returns the new number of bytes in the block.
 std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::size_t target) {
   block.buffer.reserve(target + text_padding_bytes, used);
   try {
@@ -39,7 +39,7 @@ std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::
   return used;
 }
 
-// Reads until there is a line end at which to cut, or the input ends.
+// Reads until the block has a line end, at which it can be cut, or until the input ends.
 bool sequential_reader::next(byte_block& block) {
   if (failure_) std::rethrow_exception(failure_);
   block.unread.reset();
@@ -93,7 +93,7 @@ namespace {
 // The last line of a span usually ends less than this many bytes after the span's end.
 constexpr std::size_t tail_guess = std::size_t{8} << 10;
 
-/// The text from the start of the span. It is read as far as extend() requested.
+/// The text of an input from the start of a span. extend() reads more of it.
 class growing_text {
  public:
   growing_text(byte_buffer& buffer, byte_source& source) : buffer_(buffer), source_(source) {}
@@ -120,7 +120,7 @@ class growing_text {
   bool ended_ = false;
 };
 
-/// Checks that the input still has its planned size, as far as it was read.
+/// Checks that the bytes read so far are consistent with the planned size of the input.
 ///
 /// @param read   offset in the input at which the bytes read so far end
 /// @param ended  true if the input ended there
@@ -130,7 +130,8 @@ void expect_size(const seekable_input& input, std::uint64_t read, bool ended) {
   if (read > expected) throw became_longer(input.file().path, expected);
 }
 
-// Sets the text of the block to the lines in [first, cut), or to no text if the two are equal.
+// Sets the text of the block to the bytes [first, cut) of its buffer. If `first` equals `cut`, the
+// block has no text.
 void set_text(byte_block& block, const unread_span& span, std::size_t first, std::size_t cut) {
   block.begin_bytes = span.begin + first;
   block.end_bytes = span.begin + cut;

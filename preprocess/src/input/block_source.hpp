@@ -31,7 +31,7 @@ struct read_range {
   /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
   /// `begin` belongs to the range before this one.
   bool at_line = true;
-  std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of its input before `begin`
+  std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of the input's text before `begin`
 };
 
 /// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span (a byte

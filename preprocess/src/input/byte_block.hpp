@@ -21,8 +21,8 @@ namespace millrace::preprocess {
 struct giant_line {
   std::shared_ptr<const io::unique_fd> file;
   std::filesystem::path path;      ///< path of the file, for messages
-  std::uint64_t begin = 0;         ///< offset in `file` of the line, after a byte order mark
-  std::uint64_t end = 0;           ///< offset in `file` at which its text ends, before the line end
+  std::uint64_t begin = 0;         ///< offset of the line in `file`, after any byte order mark
+  std::uint64_t end = 0;           ///< offset in `file` at which the text ends, before the line end
   std::uint64_t offset_bytes = 0;  ///< offset of the line in the decompressed input
   std::uint64_t size_bytes = 0;    ///< size of the line, with its line end and byte order mark
   std::uint64_t mark_bytes = 0;    ///< size of the byte order mark, which is not in [begin, end)

@@ -16,18 +16,19 @@ class byte_source {
  public:
   virtual ~byte_source() = default;
 
-  /// Reads the next bytes into `out`. Returns how many: at least one, or 0 at the end of the input.
+  /// Reads the next bytes into `out`. Returns the number of bytes read: at least one, or 0 at the
+  /// end of the input.
   ///
   /// @pre `out` is not empty; no earlier call threw.
   /// @throws io_error      the file cannot be read.
   /// @throws format_error  compressed data is damaged or truncated, or a JSON array is malformed.
   ///                       Earlier calls returned all bytes before the damage. The offset counts
   ///                       decompressed bytes from the start of the file.
-  /// @throws config_error  a pipe carries data that this build has no library for; a zstd frame
+  /// @throws config_error  the data in a pipe needs a library that this build lacks; a zstd frame
   ///                       needs more memory than input_file::most_window_bytes.
   virtual std::size_t read(std::span<std::byte> out) = 0;
 
-  /// Approximate position in the file on disk of the bytes returned so far, for progress bars.
+  /// Approximate offset in the file on disk up to which the data was returned, for progress bars.
   virtual std::uint64_t position_bytes() const noexcept = 0;
 
   /// If read() is waiting for a pipe, makes it stop waiting. Any thread may call this. After this

@@ -93,8 +93,8 @@ class zstd_decoder final : public decoder {
     void operator()(::ZSTD_DCtx* stream) const noexcept { ::ZSTD_freeDCtx(stream); }
   };
 
-  // Checks the size of the frame's window before libzstd receives the whole frame header, because
-  // libzstd then allocates the window.
+  // Checks the size of the frame's window before libzstd receives the whole frame header: as soon
+  // as libzstd has the header, it allocates the window.
   std::string look_at_head(std::span<const std::byte> in) {
     if (window_ || head_bytes_ == head_.size()) return {};
     const auto more = in.first(std::min(in.size(), head_.size() - head_bytes_));

@@ -47,8 +47,8 @@ std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::st
 
 std::unique_ptr<decoder> make_gzip_decoder();
 /// @param most_window_bytes  a frame is refused if its window (the text that the decoder must keep)
-///                           needs more memory. A window takes up memory only for the part that
-///                           text has filled so far.
+///                           needs more memory than this. A window takes up memory only for the
+///                           part that text has filled so far.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
 /// In a build without the library, the next two functions return null, and the two version

@@ -45,9 +45,9 @@ class decompressed_source final : public byte_source {
   bool inside_ = false;            // the decoder is in the middle of a unit
   bool was_full_ = false;          // the decoder may hold text that did not fit
   bool ended_ = false;             // compressed_ has reached its end
-  std::string problem_;            // read() throws it after it returned all text before the problem
-  bool refused_ = false;           // problem_ is a refusal, not damage
-  std::uint64_t text_ = 0;         // text offset of the next byte to return
+  std::string problem_;     // thrown by read() after all text before the problem was returned
+  bool refused_ = false;    // problem_ is a refusal, not damage
+  std::uint64_t text_ = 0;  // text offset of the next byte to return
   std::span<const restart_point> later_;
 };
 

@@ -12,7 +12,7 @@ namespace millrace::preprocess {
 /// How an input is compressed. This is detected from its first bytes, not from the file name.
 enum class compression : std::uint8_t { none, gzip, zstd, bzip2, xz };
 
-/// Number of bytes at the start of a file that compression_of() needs.
+/// Number of bytes that compression_of() needs from the start of a file.
 inline constexpr std::size_t compression_head_bytes = 10;
 
 /// Detects the compression of a file.
@@ -37,7 +37,7 @@ void expect_library_for(compression compressed_with, std::string_view name);
 /// liblzma".
 std::string optional_input_parts();
 
-/// Number of bytes at the start of a text that expect_text() needs.
+/// Number of bytes that expect_text() needs from the start of a text.
 inline constexpr std::size_t foreign_head_bytes = 262;
 
 /// Returns whether a file that begins with `head` is the .idx file of a dataset.

@@ -27,7 +27,7 @@ struct line_place {
 struct followed_line {
   giant_line line;
   std::vector<std::byte> rest;
-  bool ended = false;  ///< the input ends with the line
+  bool ended = false;  ///< the input ends after the line
 };
 
 /// Reads the rest of a giant line from `source`.

@@ -15,8 +15,8 @@
 namespace millrace::preprocess {
 
 /// Finds the sizes of gzip members (RFC 1952). The header of a BGZF (blocked gzip) member declares
-/// the size. For other members, this class searches for the next member: a valid header, with a
-/// plausible size field before it and data after it that can be decompressed.
+/// the size of the member. For other members, this class searches for the next member: a valid
+/// header, with a plausible size field before it and data after it that can be decompressed.
 class gzip_members {
  public:
   /// Limits of the search for the next member. The first is the largest distance from one member to

@@ -55,7 +55,8 @@ inline constexpr std::array<char, 256> short_escapes = [] {
   return values;
 }();
 
-/// The value of four hexadecimal digits, or a negative number if they are not all digits.
+/// Returns the value of the four hexadecimal digits at `at`, or a negative number if any of the
+/// four characters is not such a digit.
 inline int hex4(const char* at) {
   const int a = hex_values[byte(at[0])];
   const int b = hex_values[byte(at[1])];

@@ -45,8 +45,7 @@ inline std::size_t last_line(std::string_view text, bool complete) {
   return back == text.npos ? behind : behind + back + 1;
 }
 
-/// `last` was the last byte of a text, and `next` now follows it. Returns whether a line still ends
-/// between the two.
+/// Returns whether a line ends between two adjacent bytes, `last` and `next`.
 inline bool ends_line(char last, char next) {
   return last == '\n' || (last == '\r' && next != '\n');
 }
@@ -82,7 +81,7 @@ class line_splitter {
   }
 
  private:
-  // Position of the next `c` at or after at_; the size of the text if there is none.
+  // Returns the position of the first `c` at or after at_, or the size of the text.
   std::size_t find(char c) const {
     const std::size_t found = text_.find(c, at_);
     return found == text_.npos ? text_.size() : found;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t least_text_bytes = std::uint64_t{1} << 20;
 
 // Walks over the units (gzip members or zstd frames) of a file. `size_of(offset)` returns the sizes
-// of the unit at `offset`. If it returns nothing, the walk fails and its result is empty.
+// of the unit at `offset`. If `size_of` returns nothing, the walk fails and returns no points.
 template <class SizeOf>
 std::vector<restart_point> walk(std::uint64_t file_size, SizeOf size_of) {
   std::vector<restart_point> points = {{0, 0}};

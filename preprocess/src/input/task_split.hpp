@@ -14,7 +14,8 @@
 
 namespace millrace::preprocess {
 
-/// Identifies a task: one of `of` runs that share the inputs.
+/// Identifies a task by its number and the total number of tasks. Tasks are runs that share the
+/// inputs.
 struct task_id {
   std::int64_t index = 0;  ///< starts at 0
   std::int64_t of = 1;

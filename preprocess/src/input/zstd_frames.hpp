@@ -83,8 +83,8 @@ std::optional<zstd_window> zstd_window_of(std::span<const std::byte> head);
 /// @param most_bytes  the most memory that a window may take
 std::string zstd_window_refusal(const zstd_window& window, std::uint64_t most_bytes);
 
-/// The message for a window above most_zstd_window_bytes. The zstd programs never create one, so
-/// the data must be damaged.
+/// The message for a window above most_zstd_window_bytes. The zstd programs never create such a
+/// window, so the data must be damaged.
 std::string zstd_window_damage(const zstd_window& window);
 
 /// The message that refuses a frame whose window is within the limit, but cannot be allocated.
@@ -96,7 +96,7 @@ std::string zstd_memory_refusal(const zstd_window& window);
 /// @throws config_error  the message is zstd_window_refusal().
 void expect_zstd_window(const zstd_window& window, std::uint64_t most_bytes, std::string_view name);
 
-/// Decodes a number of at most eight bytes, the least significant first.
+/// Decodes a number of at most eight bytes, with the least significant byte first.
 constexpr std::uint64_t little_endian(std::span<const std::byte> bytes) noexcept {
   std::uint64_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) {

@@ -10,7 +10,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// The step at which this process sends itself a signal, as an environment variable requests.
+/// Sends this process a signal at the step that an environment variable requests.
 class signal_order {
  public:
   signal_order(const char* variable, int signal) : signal_(signal) {

@@ -15,7 +15,7 @@ namespace millrace::preprocess {
 /// and its own workers.
 struct stage_times {
   double read = 0;        ///< the reader: reading, decompressing, cutting into blocks
-  double read_spans = 0;  ///< the same work, done by workers; summed over the workers
+  double read_spans = 0;  ///< the work of `read` that is done by workers; summed over them
   double encode = 0;      ///< parsing and tokenizing, summed over the workers
   double write = 0;       ///< writing encoded blocks and, in a job, merging its parts
   double sync = 0;        ///< completing the outputs and making them durable

@@ -25,7 +25,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t most_decompressed = 4;  // take_all() reads at most this * whole_bytes
+constexpr std::uint64_t most_decompressed = 4;  // limit of take_all(), in units of `whole_bytes`
 constexpr std::size_t most_places = 256;
 constexpr std::size_t compressed_files = 64;
 constexpr std::size_t bytes_per_place = std::size_t{128} << 10;
@@ -65,7 +65,8 @@ struct sampled_piece {
   }
 };
 
-// The pieces are a sample of `bytes` bytes of decompressed input.
+// A part of the input, and the pieces that were sampled from it. `bytes` is the decompressed size
+// of the part.
 struct stratum {
   std::vector<sampled_piece> pieces;
   estimate bytes;
@@ -195,7 +196,7 @@ class input_sampler {
     }
   }
 
-  // Used for few compressed files. Each file is a stratum of its own.
+  // Used if there are few compressed files. Each file is a stratum of its own.
   void take_compressed_file(std::size_t file, std::size_t files) {
     stratum part;
     const compressed_sample read =
@@ -208,8 +209,8 @@ class input_sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  // Used for many compressed files. Some files represent all of them, and each is one piece. A file
-  // that is selected twice counts twice.
+  // Used if there are many compressed files. A sample of the files represents all of them, and each
+  // sampled file is one piece. A file that is selected twice counts twice.
   void take_some_compressed(const std::vector<std::uint64_t>& compressed) {
     stratum part;
     double on_disk = 0;

@@ -30,7 +30,7 @@ struct sampled_counts {
 /// lines must be readable.
 using sample_encoder = std::function<sampled_counts(std::string_view lines)>;
 
-/// Makes an encoder for samples. It skips bad records, whatever the policy in `options`.
+/// Makes an encoder for samples. It always skips bad records and ignores the policy in `options`.
 ///
 /// @param tokenizer  must outlive the encoder
 sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encoder_options options);
@@ -38,12 +38,12 @@ sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encode
 /// The run to estimate.
 struct dry_run_options {
   std::span<const input_file> inputs = {};
-  std::size_t keys = 1;         ///< number of keys, and so of outputs
+  std::size_t keys = 1;         ///< number of keys; each key has its own output
   std::size_t token_bytes = 2;  ///< size of the dataset's dtype
   int workers = 1;
   std::size_t block_bytes = std::size_t{512} << 10;
   std::size_t blocks_in_flight = 4;
-  double sidecar_bytes_per_document = 0;  ///< total of all files except .bin and .idx
+  double sidecar_bytes_per_document = 0;  ///< over all files except .bin and .idx
   double most_seconds = 4;                ///< time limit per sampling method
   /// Inputs with a total of up to this many bytes on disk are encoded completely, if time allows.
   std::uint64_t whole_bytes = std::uint64_t{32} << 20;
@@ -69,9 +69,9 @@ struct dry_run_report {
   double sidecar_bytes = 0;
 
   int workers = 0;
-  double seconds = 0;              ///< duration of the run, unless the disks are too slow
+  double seconds = 0;              ///< duration of the run if the disks are fast enough
   double encode_rate = 0;          ///< decompressed bytes per second per worker
-  double memory_bytes = 0;         ///< maximum, except for lines longer than a block
+  double memory_bytes = 0;         ///< maximum, if no line is longer than a block
   std::vector<std::string> notes;  ///< one sentence each
 };
 

@@ -31,8 +31,8 @@ struct sampled_amount {
 ///
 /// The error is computed from the differences between neighboring pieces. Evenly spread pieces
 /// cover every part of the input, so differences between distant parts cause no error. The error is
-/// 0 if the pieces are the whole input. With a single piece, the error is unknown and set to the
-/// value.
+/// 0 if the pieces are the whole input. With a single piece, the error is unknown; it is set to the
+/// estimated amount.
 inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate& total_bytes) {
   double bytes = 0;
   double amount = 0;
@@ -61,7 +61,7 @@ inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate
   return out;
 }
 
-/// Returns the mean of `values`. Its error assumes that they are a sample of a much larger
+/// Returns the mean of `values`. The error assumes that the values are a sample of a much larger
 /// population.
 inline estimate mean_of(std::span<const double> values) {
   if (values.empty()) return {};

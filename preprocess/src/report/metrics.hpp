@@ -47,8 +47,8 @@ metrics_format metrics_format_of(std::string_view name);
 /// Writes the progress of a run to a file for other programs: every second, and once at the end. It
 /// uses its own thread. So if the run hangs, samples with unchanged numbers are still written.
 ///
-/// Metrics never end a run. Samples that cannot be written are lost, and the user gets one note
-/// about that. Files are not synced.
+/// A failed write never ends a run. Samples that cannot be written are lost, and the user gets one
+/// note about the first of them. Files are not synced.
 class run_metrics {
  public:
   static constexpr std::chrono::milliseconds usual_period{1000};
@@ -67,8 +67,8 @@ class run_metrics {
   /// Writes the last sample of a successful run. After this, update() has no effect.
   void finish(const progress_state& state);
 
-  /// After a sample could not be written, returns a line for the user that says why. Returns that
-  /// line only once, and nothing otherwise. Any thread may call this.
+  /// If a sample could not be written, returns a line that tells the user why. Each such line is
+  /// returned only once. Otherwise, returns nothing. Any thread may call this.
   std::optional<std::string> take_note();
 
  private:

@@ -99,7 +99,7 @@ namespace {
 
 constexpr std::size_t least_bar = 8;
 constexpr std::size_t longest_bar = 30;
-constexpr double hours_shown = 10'000;  // longer durations are shown as this
+constexpr double hours_shown = 10'000;  // longer durations are shown as 10,000 hours
 
 // Returns the text of the line, without its `dropped` least important parts.
 std::string words(const bar_view& view, int dropped) {

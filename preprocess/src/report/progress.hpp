@@ -42,8 +42,8 @@ std::string short_duration(double seconds);
 class smoothed_rate {
  public:
   /// @param total    total amount so far; never less than in the last call
-  /// @param seconds  time since the start. If it is not later than in the last call, nothing
-  ///                 changes.
+  /// @param seconds  time since the start. If it has not increased since the last call, the call
+  ///                 has no effect.
   void update(double total, double seconds) {
     const double passed = seconds - seconds_;
     if (!(passed > 0)) return;

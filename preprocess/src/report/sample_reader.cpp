@@ -93,8 +93,11 @@ std::string_view without_mark(std::string_view text) {
   return text.substr(mark_bytes_of(text));
 }
 
-// Returns the first line start at or after `from` (at least 1), or npos. `\n`, `\r\n` and `\r` end
-// a line. The end of `text` is never returned, because after a final `\r` a `\n` may follow.
+// Returns the offset of the first line start in `text` that is at least `from`, or npos. `from`
+// must be at least 1. Lines end with `
+// `, `\r
+// ` or `\r`. The end of `text` is never returned: if `text` ends with `\r`, a `
+// ` may still follow.
 std::size_t line_start(std::string_view text, std::size_t from) {
   for (std::size_t at = from; at < text.size(); ++at) {
     const char before = text[at - 1];
@@ -123,7 +126,7 @@ bool sample_reader::read(const input_file& file, const sample_range& range,
     const std::string_view text(buffer_.data(), size);
     const bool at_end = size < wanted;
     const std::size_t first = range.begin == 0 ? 0 : line_start(text, 1);
-    if (first >= behind) return true;  // also if no line starts here
+    if (first >= behind) return true;  // no line starts in the range
     const std::size_t last = line_start(text, std::max<std::size_t>(behind, 1));
     if (last != text.npos || at_end) {
       const std::string_view lines = text.substr(first, std::min(last, size) - first);
@@ -156,8 +159,8 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
   while (true) {
     const std::uint64_t position = source->position_bytes();
     const std::size_t got = source->read(bytes_of(buffer, held, buffer.size() - padding));
-    // The file may be read in steps. When a step begins, all data before it has been decompressed.
-    // Only then do `produced` and `position` belong to the same data.
+    // The source may read the file in steps. Its position changes only after all data before the
+    // old position was decompressed. Only then do `produced` and `position` describe the same data.
     if (source->position_bytes() != position && position != 0) {
       sample.compression_ratio = static_cast<double>(produced) / static_cast<double>(position);
       ++jumps;
@@ -173,8 +176,8 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
       return sample;
     }
     if (held + padding < buffer.size()) continue;
-    // Split at the last line start that is certain. If one line fills the buffer, enlarge the
-    // buffer.
+    // Split at the last position that is certainly a line start. If one line fills the buffer,
+    // enlarge the buffer.
     const std::string_view text(buffer.data(), held);
     const std::size_t feed = text.find_last_of("\r\n", held - 2);
     const bool pair = feed != text.npos && text[feed] == '\r' && text[feed + 1] == '\n';

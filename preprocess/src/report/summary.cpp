@@ -34,7 +34,7 @@ std::uint64_t peak_resident_bytes() {
   return 0;
 }
 
-// Quotes a word for a shell. The result is one line, whatever characters the word has.
+// Quotes a word for a shell. The result is one line, even if the word contains line ends.
 std::string shell_word(std::string_view word) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";

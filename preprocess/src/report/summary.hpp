@@ -80,8 +80,8 @@ std::vector<std::string> data_path(const run_summary& summary);
 /// Returns a line such as "wrote out/web_text_document.bin (1,234 bytes), .idx, .meta and .src".
 std::string wrote_line(const output_summary& output);
 
-/// Returns the line `--data-path` with these arguments, quoted for a shell. If there are none,
-/// returns a line that says that there is nothing to train on.
+/// Returns the line `--data-path` with these arguments, quoted for a shell. If `arguments` is
+/// empty, the line says that there is nothing to train on.
 std::string data_path_line(const std::vector<std::string>& arguments);
 
 /// Returns the summary as text. Its last line is the result of data_path_line().
