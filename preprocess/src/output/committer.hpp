@@ -42,7 +42,7 @@ struct commit_options {
   dataset_options dataset = {};
   std::size_t partitions = 1;  ///< as in dataset_outputs
   bad_record_policy on_bad_record = bad_record_policy::fail;
-  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends if it meets more
+  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends if there are more
   /// Largest raw record that is stored in P.bad, in bytes. The limit applies to the size of the
   /// record, not of its block, so the result does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
@@ -82,7 +82,7 @@ class committer {
   std::vector<std::string> commit(std::size_t input, const giant_line& line,
                                   const giant_encoder& encode);
 
-  /// State of the outputs after the last commit() that returned.
+  /// State of the run after the last successful commit().
   const run_progress& state() const noexcept { return state_; }
   /// True for a new run that has committed nothing yet.
   bool is_untouched() const noexcept { return untouched_; }
@@ -105,7 +105,8 @@ class committer {
   dataset_outputs& outputs() noexcept { return outputs_; }
 
   /// Joins the partitions: see dataset_outputs::join(). Call this after everything was committed.
-  /// Whenever it calls `go_on`, state() can be saved, and a later run can resume from it.
+  /// During each call of `go_on`, the caller may save state(); a later run can resume from that
+  /// state.
   bool join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
                        const std::function<bool()>& go_on);
 
@@ -131,8 +132,9 @@ class committer {
   bool begun_;             // the place of the first line is known
   std::size_t notes_ = 0;  // number of notes given so far, at most most_notes
   bool told_of_more_ = false;
-  bool counted_ = false;                       // `lines_before_` was computed
-  std::optional<std::int64_t> lines_before_;   // lines of the first input before its `begin_bytes`
+  bool counted_ = false;  // `lines_before_` was computed
+  std::optional<std::int64_t>
+      lines_before_;  // number of lines of the first input before `begin_bytes`
   std::vector<formats::source_place> places_;  // a member only to reuse its memory
 };
 

@@ -51,7 +51,7 @@ class dataset_outputs {
   std::vector<dataset_writer*> writers_of_line(std::int64_t line);
   /// Removes the sequences that were appended to the writers of this line after the state `to`.
   ///
-  /// @pre no document of these writers has ended since then
+  /// @pre no document of these writers has ended since that state
   void go_back_line(std::int64_t line, const output_states& to);
 
   /// Appends the partitions to the whole datasets. Resumes where an earlier call stopped. Does

@@ -51,7 +51,8 @@ struct dataset_state {
   /// Returns this state with every count of bytes, sequences and documents multiplied by (1 +
   /// growth).
   dataset_state grown(double growth) const noexcept;
-  /// Adds the counts of `more`. Does not change the states of the checksums and the encoder.
+  /// Adds the counts of `more`. Does not change the rest of the states of `checksums` and
+  /// `provenance`.
   dataset_state& operator+=(const dataset_state& more) noexcept;
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
@@ -61,7 +62,7 @@ using sidecar_set = std::array<bool, all_sidecars.size()>;
 
 /// Writes a `.bin`, its `.idx` and its sidecars sequentially, in constant memory.
 ///
-/// Lengths are written to their place in the `.idx`, after the header. Document ends go to a
+/// Lengths are written to their final place in the `.idx`, after the header. Document ends go to a
 /// temporary file, because their place is known only after all sequences were written. Pointers are
 /// computed from the lengths at the end. No file has its final name before publish_dataset(). The
 /// destructor removes all files, unless keep() was called. Not thread-safe, except sync().
@@ -103,7 +104,7 @@ class dataset_writer {
 
   /// Removes the sequences that were appended after the state `to`.
   ///
-  /// @pre no document, source place or bad record was appended since then
+  /// @pre no document, source place or bad record was appended after that state
   void go_back(const dataset_state& to);
 
   /// The purpose for which a dataset is written.
@@ -181,9 +182,9 @@ class dataset_writer {
 };
 
 /// Gives the finished files of a dataset their final names. It removes the old `.idx` first and
-/// renames the new one last. So after a kill, there is either the old dataset, the new dataset, or
-/// none. Then another call completes the work. Old sidecars that the new dataset does not have are
-/// removed.
+/// renames the new one last. So if the process is killed in between, either the old dataset, the
+/// new dataset or no dataset exists. Another call then completes the work. Old sidecars that the
+/// new dataset does not have are removed.
 ///
 /// @throws io_error  a rename or fsync failed.
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars);

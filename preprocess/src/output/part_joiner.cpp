@@ -42,7 +42,7 @@ part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const>
       chunk_bytes_(std::min(chunk_bytes, read_back_bytes)) {}
 
 // A part's document ends are relative to the start of the part, but append() takes them relative to
-// the current end of the whole. Both are the same place only until lengths of the part are
+// the current end of the whole. These two places are equal only until the lengths of the part are
 // appended. So the document ends are copied before the lengths.
 bool part_joiner::next() {
   for (; part_ < parts_.size(); ++part_) {

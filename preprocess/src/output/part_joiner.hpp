@@ -15,7 +15,7 @@
 
 namespace millrace::preprocess {
 
-/// Concatenates the parts (partitions) of a dataset to the whole dataset, one chunk at a time.
+/// Appends the parts (partitions) of a dataset to the whole dataset, one chunk at a time.
 ///
 /// The state of the whole dataset is the only record of progress. After a stop between two calls of
 /// next(), another joiner can resume, even in another process. Not thread-safe.
@@ -63,7 +63,8 @@ std::filesystem::path part_prefix(std::filesystem::path prefix, std::size_t part
 /// @throws io_error  the files cannot be removed.
 void remove_part_files(const std::filesystem::path& prefix);
 
-/// Makes sure that the partitions of all keys can be written at the same time.
+/// Raises the limit on open files, if necessary, so that the partitions of all keys can be written
+/// at the same time.
 ///
 /// @throws config_error  the limit on open files is too low and cannot be raised.
 void expect_room_for_partitions(std::size_t keys, std::size_t partitions);

@@ -60,8 +60,8 @@ struct encoder_options {
   /// Size in bytes of the encoder's cache of pretokens (word-like pieces of text) and their ids.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< maximum per sequence; smaller only in tests
-  /// If `*stop` becomes nonzero while encode() works on a text that takes long, encode() abandons
-  /// the block and soon throws line_abandoned. `stop` may be null.
+  /// If `*stop` becomes nonzero while encode() works on a text that takes long, encode() soon
+  /// abandons the block and throws line_abandoned. `stop` may be null.
   const std::atomic<int>* stop = nullptr;
 };
 

@@ -13,8 +13,7 @@
 
 namespace millrace::preprocess {
 
-/// Counts of the contents of a part of the input. The counts of all parts add up to those of the
-/// whole input.
+/// Counts for a part of the input. The counts of all parts add up to those of the whole input.
 struct record_counts {
   std::int64_t lines = 0;            ///< number of lines, including a last line without a line end
   std::int64_t blank_lines = 0;      ///< lines of only white space; they are skipped
@@ -68,7 +67,7 @@ struct encoded_column {
 struct encoded_block {
   std::size_t input = 0;          ///< index of the input in the plan
   std::uint64_t begin_bytes = 0;  ///< start of the block in the decompressed input
-  std::uint64_t end_bytes = 0;    ///< its end; a giant line may follow
+  std::uint64_t end_bytes = 0;    ///< end of the block; a giant line may follow
   std::uint64_t text_offset = 0;  ///< as byte_block::text_offset
   std::uint32_t crc32c = 0;       ///< checksum of the bytes from `begin_bytes` to `end_bytes`
   std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes

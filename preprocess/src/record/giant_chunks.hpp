@@ -25,7 +25,7 @@ struct giant_chunk {
     std::uint64_t offset_bytes = 0;  ///< offset of the part in its text
   };
 
-  text_bytes text;  ///< also has the text between sentences
+  text_bytes text;  ///< includes the text between sentences
   std::vector<part> parts;
 
   // encode() fills the following members.
@@ -45,8 +45,8 @@ struct giant_chunk {
 
 /// Cuts the texts of one key's value into chunks of about `chunk_bytes`, at places where a cut does
 /// not change the ids. If the tokenizer finds no such place in the text, the chunk becomes longer.
-/// With a splitter, each sentence is a part that is both first and last, and chunks are cut between
-/// sentences. Not thread-safe.
+/// With a splitter, each sentence is one part, for which `is_first` and `is_last` are true, and
+/// chunks are cut between sentences. Not thread-safe.
 class giant_chunk_reader {
  public:
   /// @param tokenizer  must outlive this object

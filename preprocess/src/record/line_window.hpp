@@ -59,7 +59,7 @@ class line_window {
   std::size_t size_;
   std::unique_ptr<char[]> buffer_;
   std::size_t filled_ = 0;  // bytes in the buffer; those after `end` are an incomplete character
-  std::uint64_t base_;      // offset in the line of the buffer's first byte
+  std::uint64_t base_;      // offset of the buffer's first byte in the line
   std::optional<std::uint64_t> invalid_;
 };
 

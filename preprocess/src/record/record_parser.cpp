@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t longest_for_simdjson = std::size_t{1} << 20;
 constexpr std::size_t least_capacity = std::size_t{1} << 14;
 
-// simdjson does not count an empty list or object as a nesting level. Its limit is one below ours,
-// so lines near the limit go to exact_json.
+// simdjson does not count an empty list or object as a nesting level. This limit is one below
+// max_nesting, so lines near max_nesting go to exact_json.
 constexpr std::size_t simdjson_nesting = max_nesting - 1;
 
 static_assert(record_parser::padding_bytes >= simdjson::SIMDJSON_PADDING);

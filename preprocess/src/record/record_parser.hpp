@@ -42,8 +42,8 @@ struct record_fault {
 };
 
 /// Extracts the texts of some keys from one line of JSON, with the meaning of Python's
-/// `json.loads(line)[key]`, or `[key][key]...` for a path. It accepts and rejects exactly the same
-/// lines: the whole line is validated, the last of duplicate keys wins, and escaped keys match.
+/// `json.loads(line)[key]`, or `[key][key]...` for a path. It accepts exactly the lines that Python
+/// accepts: the whole line is validated, the last of duplicate keys wins, and escaped keys match.
 ///
 /// simdjson handles nearly every line. Lines that simdjson rejects, or on which it might disagree
 /// with Python (see preprocess/README.md), go to `exact_json`. `exact_json` also writes the message

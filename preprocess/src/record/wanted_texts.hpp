@@ -71,7 +71,7 @@ class wanted_texts {
   std::optional<record_fault> fault(std::size_t end_of_record) const;
 
   std::span<const std::string_view> texts(std::size_t key) const { return slots_[key].texts; }
-  /// Offset in the line of the value of a key.
+  /// Returns the offset of a key's value in the line.
   ///
   /// @pre fault() returned nothing
   std::size_t value_bytes(std::size_t key) const { return slots_[key].value_bytes; }
