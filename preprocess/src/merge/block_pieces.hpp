@@ -32,8 +32,9 @@ class range_checksums {
   /// @param begin  offset of the range in the file
   explicit range_checksums(std::uint64_t begin) noexcept : at_(begin) {}
 
-  /// Adds the next bytes. For each block that they complete, appends its checksum to `blocks`. If
-  /// another writer began the block, appends this writer's piece of the block to `pieces` instead.
+  /// Adds the next bytes. For each block that these bytes complete, appends the checksum of the
+  /// block to `blocks`. If another writer began the block, appends this writer's piece of the block
+  /// to `pieces` instead.
   void add(std::span<const std::byte> bytes, std::vector<block_checksum>& blocks,
            std::vector<block_piece>& pieces);
 

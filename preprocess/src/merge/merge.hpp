@@ -33,7 +33,7 @@ struct merge_summary {
   std::int64_t tokens = 0;
   formats::dtype type{};
   std::optional<formats::task_range> tasks;  ///< set if the output lacks tasks of the run
-  std::vector<dropped_sidecar> dropped;      ///< sidecars that some inputs have, but not the output
+  std::vector<dropped_sidecar> dropped;      ///< sidecars that inputs have, but the output lacks
 };
 
 /// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory.

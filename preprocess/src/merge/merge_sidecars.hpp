@@ -56,7 +56,7 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
 
 /// Checks that `meta`, the P.meta of `input`, describes that dataset.
 ///
-/// @throws format_error  it describes another dataset.
+/// @throws format_error  `meta` describes another dataset.
 void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta);
 
 /// Checks that `src` and `meta` describe the same dataset.

@@ -43,7 +43,7 @@ class merge_target {
   /// array of document ends. Exactly one writer calls this.
   void write_frame();
 
-  /// Writes checksums of blocks of one file to P.sum.
+  /// Writes block checksums of one file to P.sum.
   ///
   /// @pre has_checksums()
   void put(const target_file& of, std::span<const block_checksum> blocks);
@@ -82,7 +82,7 @@ class placed_writer {
   /// possible.
   ///
   /// @param bytes  the same bytes in memory; needed if there are checksums
-  /// @param pages  how the other file uses the page cache
+  /// @param pages  how to use the page cache when reading the other file
   /// @throws format_error  the other file ends before `from_offset + size`.
   void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
                    std::uint64_t from_offset, std::uint64_t size, std::span<const std::byte> bytes,

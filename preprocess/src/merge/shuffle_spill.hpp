@@ -85,7 +85,7 @@ class shuffle_spill {
   struct part {
     std::uint64_t begin = 0;  // offset of the part in the file
     std::uint64_t end = 0;    // offset of the end of the written data
-    std::uint64_t left = 0;   // bytes that add() has yet to add
+    std::uint64_t left = 0;   // bytes that are still to be added
     std::vector<std::byte> pending;
   };
   struct entry {

@@ -25,8 +25,8 @@ namespace millrace::preprocess {
 ///
 /// Rank 0 keeps PREFIX.journal. The journal records that a job was begun, its identity and its
 /// number of tasks. Before the first whole dataset gets its final name, the journal also records
-/// that all of them are complete. So a job that is killed at any time leaves either parts to resume
-/// from, or complete datasets that only need their final names.
+/// that all whole datasets are complete. So a job that is killed at any time leaves either parts to
+/// resume from, or complete datasets that only need their final names.
 ///
 /// @param options   equal on all ranks, except for `workers` and `stop`; a signal to this rank sets
 ///                  `*options.stop`

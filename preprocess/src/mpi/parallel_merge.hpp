@@ -14,9 +14,9 @@
 namespace millrace::preprocess {
 
 /// Merges parts to one dataset (the whole) on all ranks. Each rank takes an equal share of
-/// consecutive parts, computes their offsets in the whole from prefix sums, and writes their tokens
-/// and index there. Rank 0 also writes P.meta, P.src and P.bad, which together are about a
-/// thousandth of the total size.
+/// consecutive parts, and computes the offsets of these parts in the whole from prefix sums. It
+/// then writes the tokens and the index of its parts at these offsets. Rank 0 also writes P.meta,
+/// P.src and P.bad, which together are about a thousandth of the total size.
 ///
 /// Every rank creates one object and calls run(). No file has its final name before
 /// publish_dataset(). The destructor removes all files, unless keep() was called.
@@ -24,7 +24,7 @@ class parallel_merge {
  public:
   /// @param prefix  prefix of the whole
   /// @param parts   prefixes of the parts, in order; all ranks must be able to read them
-  /// @param signal  once it is not zero, the merge stops soon
+  /// @param signal  when it becomes nonzero, the merge stops soon
   parallel_merge(rank_group& ranks, std::filesystem::path prefix,
                  std::vector<std::filesystem::path> parts, const std::atomic<int>& signal)
       : ranks_(ranks),

@@ -29,7 +29,8 @@ class job_ended : public std::exception {
   int status_;
 };
 
-/// The processes (ranks) of one MPI job, as one of them sees it. Use it only on the main thread.
+/// One MPI job with its processes (ranks), as seen by one rank. Use this class only on the main
+/// thread.
 ///
 /// A rank that waits for others polls and sleeps. This leaves the processor to the ranks that work.
 class rank_group {

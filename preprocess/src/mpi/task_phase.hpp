@@ -19,7 +19,7 @@ class task_progress;
 struct task_phase_options {
   std::int64_t tasks = 1;
   /// Does a task. Called on a separate thread, for one task at a time on each rank. When `stop`
-  /// becomes nonzero, it must soon throw `stopped`.
+  /// becomes nonzero, the function must soon throw `stopped`.
   std::function<run_summary(std::int64_t task, task_progress& progress,
                             const std::atomic<int>& stop)>
       work;
@@ -34,8 +34,8 @@ struct task_phase_options {
 /// thread of rank 0 assigns tasks, while a second thread of rank 0 does tasks. When a task fails,
 /// or a rank gets a stop signal, the other ranks stop soon and keep their finished work.
 ///
-/// Collective: all ranks must call it, and it ends on all of them. If this rank's task threw,
-/// throws the same exception.
+/// Collective: all ranks must call this function, and it returns or throws on all of them. If a
+/// task threw on this rank, the function throws the same exception.
 ///
 /// @throws stopped  this rank stopped because of another rank.
 void do_tasks(rank_group& ranks, const task_phase_options& options);

@@ -132,9 +132,8 @@ class committer {
   bool begun_;             // the place of the first line is known
   std::size_t notes_ = 0;  // number of notes given so far, at most most_notes
   bool told_of_more_ = false;
-  bool counted_ = false;  // `lines_before_` was computed
-  std::optional<std::int64_t>
-      lines_before_;  // number of lines of the first input before `begin_bytes`
+  bool counted_ = false;                       // `lines_before_` was computed
+  std::optional<std::int64_t> lines_before_;   // lines before the first input's `begin_bytes`
   std::vector<formats::source_place> places_;  // a member only to reuse its memory
 };
 

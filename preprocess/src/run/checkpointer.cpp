@@ -25,8 +25,9 @@ void checkpointer::update() {
   if (clock::now() - last_ < period_ || is_running()) return;
   collect();
   last_ = clock::now();
-  // Copies the state, because it changes while its files are synced. Bytes in the files after the
-  // copied state do no harm, because resuming drops them.
+  // Copies the state, because later commits change it while the outputs are synced. The outputs may
+  // then have bytes that the copied state does not count. That does no harm, because resuming drops
+  // them.
   running_ = std::async(std::launch::async, [this, state = committer_.state()] {
     return preprocess::make_safe(committer_, journal_, state);
   });

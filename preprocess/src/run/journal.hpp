@@ -36,8 +36,8 @@ struct input_stamp {
 /// value in `is`. Returns nothing if the identities are equal.
 std::optional<std::string> difference(const run_identity& was, const run_identity& is);
 
-/// PREFIX.journal: the durable progress of a run. Only one process at a time can hold the journal;
-/// its lock ends with the process.
+/// PREFIX.journal: the durable progress of a run. Only one process at a time can hold the journal.
+/// It locks the file, and the lock ends with the process.
 ///
 ///   record   u32 bytes of the payload, u32 CRC-32C of the payload, payload
 ///   payload  one letter: i identity, t stamps of the inputs, s state, f finished; then its fields
@@ -62,30 +62,30 @@ class journal {
   /// file cannot be read.
   static std::optional<run_identity> identity_in(const std::filesystem::path& path);
 
-  /// The identity of the run in the journal; nothing if there is none.
+  /// The identity of the run in the journal; nothing if the journal has no run.
   const std::optional<run_identity>& identity() const noexcept { return identity_; }
-  /// The stamps of that run's inputs when it began, or when a later run last compared the inputs.
+  /// The stamps of that run's inputs. They were taken when the run began, or when a later run last
+  /// compared the inputs.
   const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
-  /// The last durable state of that run; nothing if there is none.
+  /// The last durable state of that run; nothing if no state was written.
   const std::optional<run_progress>& state() const noexcept { return state_; }
   /// The sidecars of each dataset of that run. Set if all files of the run are complete, even if
   /// they do not have their final names yet.
   const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
 
-  /// Removes the contents durably. Call this before the files that the contents describe are
-  /// emptied.
+  /// Removes the contents durably. Call this before emptying the files that the contents describe.
   void clear();
-  /// Begins a run in an empty journal. When it returns, the names of the run's existing files are
-  /// durable.
+  /// Begins a run in an empty journal. When this function returns, the names of the run's existing
+  /// files are durable.
   void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
-  /// Replaces the stamps, after changed inputs were compared. Durable when it returns.
+  /// Replaces the stamps durably. Call this after changed inputs were compared.
   ///
   /// @pre state() is set
   void renew_stamps(const std::vector<input_stamp>& stamps);
   /// Makes durable the names of files that were created after begin(). Call this before the first
   /// write().
   void sync_names() { file_.sync_names(); }
-  /// Writes a state. Call this when the outputs are durable up to `state`. Durable when it returns.
+  /// Writes a state durably. Call this only when the outputs are durable up to `state`.
   void write(const run_progress& state);
   /// Replaces the last state by the state at the start of its current input, so that the run reads
   /// that input again. This is durable when the function returns, with one exception. If the

@@ -195,7 +195,7 @@ std::vector<sidecar_set> open_run::complete() {
     journal_.write_finished(sidecars);
   } catch (...) {
     // finish_files() only appends data after the last saved state, or writes data that the next run
-    // writes again. So that state is still valid.
+    // writes again. So the last saved state is still valid.
     give_up();
     throw;
   }

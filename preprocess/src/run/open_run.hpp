@@ -21,7 +21,7 @@
 
 namespace millrace::preprocess {
 
-/// Facts about a run that do not change while it runs, except for its clock.
+/// Facts about a run. Only `clock` changes during the run.
 struct run_context {
   const millrace::tokenizer::tokenizer& tokenizer;
   const run_options& options;

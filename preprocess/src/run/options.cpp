@@ -169,7 +169,8 @@ bool take(const po::variables_map& given, const char* name, To& to) {
   return true;
 }
 
-// Returns `read()`. If that throws a config_error, reports it as a usage error.
+// Returns the result of `read()`. If `read()` throws a config_error, throws a usage_error with the
+// same message.
 template <class Read>
 auto or_misuse(Read&& read) {
   try {

@@ -165,8 +165,8 @@ run_summary run_in_progress::write() {
   }
   if (from == nullptr) refuse_datasets_of_others(run_.options, run_.prefixes);
   // Clear the journal before the files are opened. Otherwise a kill could leave a state without its
-  // files. Under --overwrite, also begin the journal at once, so that a later --resume knows what
-  // this run was to replace.
+  // files. Under --overwrite, also begin the journal at once, so that a later --resume knows that
+  // this run replaces the old output.
   if (from == nullptr && !run_.options.overwrite) journal_.clear();
   if (from == nullptr && run_.options.overwrite) {
     clear_abandoned(journal_, run_.options.output_prefix, run_.prefixes);

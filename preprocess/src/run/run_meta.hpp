@@ -47,8 +47,8 @@ struct input_part {
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
 
-/// Returns P.meta of each output, if all outputs exist and were written with the same settings and
-/// input names. Otherwise returns nothing.
+/// Returns P.meta of each output, if all outputs exist and were written with the settings and input
+/// names of this run. Otherwise returns nothing.
 ///
 /// @throws io_error      a P.meta cannot be read.
 /// @throws config_error  settings and names match, but a task with a different share of the inputs

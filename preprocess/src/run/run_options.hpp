@@ -71,8 +71,8 @@ struct run_options {
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }
 };
 
-/// Returns a number from the environment, or `usual` if the variable is not set. Tests set such
-/// variables to run the code for large inputs on a small corpus.
+/// Returns the number in the environment variable `name`, or `usual` if it is not set. Tests set
+/// such variables to run the code for large inputs on a small corpus.
 inline std::size_t test_number(const char* name, std::size_t usual) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;

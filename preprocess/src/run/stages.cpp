@@ -31,7 +31,7 @@ struct work_item {
   std::exception_ptr failure;  // exception of reading or encoding; the last stage rethrows it
 };
 
-/// The items of one run. Items are reused, so there are never more of them than may be in flight.
+/// The items of one run. Items are reused, so there are never more items than may be in flight.
 /// Thread-safe.
 class item_pool {
  public:
@@ -64,8 +64,8 @@ bool is_stopped(const run_options& options) {
   return options.stop != nullptr && options.stop->load() != 0;
 }
 
-/// Cancels the source when the run must stop. A separate thread checks periodically whether it
-/// must, because a reader that waits for a pipe cannot check.
+/// Cancels the source when the run must stop. A separate thread polls for the stop, because a
+/// reader that waits for a pipe cannot.
 class stop_watch {
  public:
   stop_watch(const run_options& options, block_source& source)
@@ -135,8 +135,8 @@ class stages {
   // Used by the reader only.
   bool failed_ = false;
   bool stopped_ = false;
-  // Used by the committer only. True if it abandoned a line: nothing after that line may be
-  // committed.
+  // Used by the committer only. True if the committer abandoned a line: nothing after that line may
+  // be committed.
   bool abandoned_ = false;
 };
 

@@ -39,8 +39,8 @@ limit least_upwards(const fs::path& mount, std::string group,
   }
 }
 
-// Returns the limit of a line of /proc/self/cgroup, such as "4:cpu,cpuacct:/group" for version 1 or
-// "0::/group" for version 2.
+// Returns the limit of the control group in a line of /proc/self/cgroup, such as
+// "4:cpu,cpuacct:/group" for version 1 or "0::/group" for version 2.
 limit limit_of_line(const control_group_limit& which, const std::string& line,
                     const fs::path& mounts) {
   const std::size_t first = line.find(':');
