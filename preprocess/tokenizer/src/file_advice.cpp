@@ -56,8 +56,9 @@ bool is_rank_line(std::string_view line) {
   return is_word_of(line.substr(0, space), base64) && is_word_of(line.substr(space + 1), digits);
 }
 
-// True if the first line of the text is an object, and another object follows or nothing does.
-// Files that tokenizers read have one object, which takes many lines or has no texts as values.
+// True if the first line of the text is an object, and either another object follows, or nothing
+// follows and the text has a key `text`. A tokenizer's JSON file has one object, which takes many
+// lines or has no such key.
 bool is_json_lines(std::string_view text) {
   const std::size_t end = text.find('\n');
   const std::size_t last = text.find_last_not_of(" \t\r\n", end);

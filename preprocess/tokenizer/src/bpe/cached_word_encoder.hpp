@@ -30,8 +30,8 @@ class cached_word_encoder {
   ///
   /// @param encode_new  (std::string_view word, id_buffer&) -> std::optional<encode_fault>: appends
   ///                    the ids of a word. The ids must depend only on the word's bytes and range
-  ///                    from 0 to word_ids::max_id. If it returns a fault, with an offset relative
-  ///                    to the word, encode() stops.
+  ///                    from 0 to word_ids::max_id. If `encode_new` returns a fault, encode()
+  ///                    stops. The fault's offset must be relative to the word.
   template <class EncodeNew>
   std::optional<encode_fault> encode(std::string_view text, const word_splitter& splitter,
                                      id_buffer& ids, EncodeNew&& encode_new) {

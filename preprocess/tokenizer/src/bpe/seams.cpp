@@ -29,7 +29,7 @@ seam_finder::seam_finder(const token_table& tokens) : pairs_((std::size_t{1} << 
 }
 
 // Records the character that ends at offset `at` of `token` together with the character that begins
-// there. If `token` contains only a part of one of them, records that part.
+// there. If `token` contains only a part of one of these characters, records that part.
 void seam_finder::add(std::string_view token, std::size_t at) {
   std::size_t begin = at - 1;
   while (begin > 0 && is_continuation(token[begin])) --begin;

@@ -20,7 +20,7 @@ class two_level_table {
   using key = typename Table::key;
   using ids = typename Table::ids;
 
-  /// @param line_bits  number of lines in the front table as a power of two, as for pretoken_table
+  /// @param line_bits  the front table has 2^line_bits lines, as in pretoken_table
   /// @param behind     the shared table; must outlive this object
   two_level_table(unsigned line_bits, shared_pretoken_table<Table>& behind)
       : front_(line_bits), behind_(&behind) {}

@@ -27,8 +27,8 @@ struct added_token {
   bool stays_text = false;    ///< a match remains text, in which no other token is matched
 };
 
-/// Finds added tokens in a text. Finds the leftmost match first, and of several matches that begin
-/// there, the longest. Immutable; threads may share it.
+/// Finds added tokens in a text. Finds the leftmost match first. If several matches begin there,
+/// the longest counts. Immutable; threads may share it.
 ///
 /// A match that single_word or stays_text rules out is skipped as a whole. The search takes time
 /// linear in the size of the text. In addition, each place with the first two bytes of a token
