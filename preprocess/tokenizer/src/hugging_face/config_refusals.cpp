@@ -105,7 +105,7 @@ std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
   return contents;
 }
 
-// Checks the tokens `<extra_id_0>` and so on. If tokenizer.json lacks them, a T5 class adds them.
+// Checks that tokenizer.json adds `<extra_id_0>` and so on. If it does not, a T5 class adds them.
 void check_extra_ids(const json_node& config, const folder_class& opened_as,
                      const std::unordered_set<std::string>& added) {
   const auto value = config.find("extra_ids");

@@ -19,8 +19,8 @@ namespace millrace::tokenizer::detail {
 /// - options of such classes: src_lang, tgt_lang, language, task, predict_timestamps,
 ///   legacy_behaviour
 /// - auto_map, from_slow, split_special_tokens, fix_mistral_regex
-/// - extra_ids (default for T5: 100), and tokens with other names, such as image_token, if
-///   tokenizer.json does not add them
+/// - extra_ids (default for T5: 100), and tokens whose names are not in token_names, such as
+///   image_token, if tokenizer.json does not add these tokens
 ///
 /// Ignores flags that are false, entries that are null, and all other entries.
 ///

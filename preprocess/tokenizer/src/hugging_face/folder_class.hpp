@@ -19,10 +19,10 @@ struct folder_class {
   std::string_view stem() const noexcept;
 };
 
-/// Determines the class of a folder. It is the "tokenizer_class" of tokenizer_config.json,
-/// otherwise the "tokenizer_class" of config.json. If both are missing, it follows from the
-/// model_type of config.json: it is the class that releases 4.57 and 5.23 use for this model_type.
-/// They must use the same class, or two classes that differ only in name.
+/// Determines the class of a folder: the "tokenizer_class" of tokenizer_config.json, otherwise the
+/// "tokenizer_class" of config.json. If both are missing, it is the class that releases 4.57 and
+/// 5.23 use for the model_type of config.json. The two releases must use the same class, or classes
+/// that differ only in name.
 ///
 /// @param model  text of config.json, or empty if the folder has none
 /// @throws format_error  no class is known for config.json; the error's path is "config.json"

@@ -64,8 +64,8 @@ inline std::string identity_of(const hugging_face_options& options) {
 /// BERT's tokenizer for a `vocab.txt`, as in Megatron's BertWordPieceLowerCase and
 /// BertWordPieceCase. It puts `[CLS]` before each text and `[SEP]` after it. `[SEP]` is also the
 /// end-of-document token. The vocabulary is followed by `<extra_id_0>` to `<extra_id_99>`, then by
-/// the special tokens of the options. A text that contains one of these additional tokens gets its
-/// id.
+/// the special tokens of the options. If a text contains one of these additional tokens, the token
+/// becomes its id.
 ///
 /// @param vocab_file  one token per line, with ids from 0. Lines end as in Python's text files.
 /// @throws io_error      the file cannot be read.

@@ -128,8 +128,8 @@ void json_component::fail(const std::string& problem) const {
 
 namespace {
 
-// The offset of the entry at `path`, such as "pattern.Regex". If it does not exist, the offset of
-// the last value on the way that exists.
+// Returns the offset of the entry at `path`, such as "pattern.Regex". If the path does not exist in
+// full, returns the offset of the last value on the path that exists.
 std::size_t offset_of(const json_node& value, std::string_view path) {
   if (path.empty() || !value.element().is_object()) return value.offset();
   const std::string_view key = path.substr(0, path.find('.'));
@@ -269,7 +269,7 @@ double reference_number(std::string_view number) noexcept {
     exponent += full;
   }
   if (at < number.size() && number[at] == '.') {
-    full = false;  // counts a digit that fits, even after one that did not
+    full = false;  // use a fraction digit that fits, even if an integer digit did not
     for (++at; is_digit(number, at); ++at) {
       take(number[at]);
       exponent -= !full;

@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 /// A parsed JSON text. Its values are valid for the lifetime of this object.
 class json_document {
  public:
-  /// @throws format_error  `text` is not JSON; the offset is where it stops being valid.
+  /// @throws format_error  `text` is not JSON; the offset is where the text stops being valid.
   explicit json_document(std::string_view text);
 
   simdjson::dom::element root() const noexcept { return root_; }
@@ -82,8 +82,8 @@ class json_node {
   simdjson::dom::element element_;
 };
 
-/// Reads the fields of an object that describes a component of a tokenizer.json. This is a view:
-/// the document must outlive it.
+/// Reads the fields of an object that describes a component of a tokenizer.json. The document must
+/// outlive this object.
 ///
 /// Every member function throws format_error if the value in the file does not have the expected
 /// form. The message is "PATH: PROBLEM", where PATH is, for example,

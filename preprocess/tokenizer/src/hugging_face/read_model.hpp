@@ -25,7 +25,7 @@ struct model_file {
 
   std::string_view prefix;                  ///< "continuing_subword_prefix"
   std::optional<std::string_view> unknown;  ///< "unk_token"
-  std::optional<std::int32_t> unknown_id;   ///< id of `unknown`, if it has one; "unk_id"
+  std::optional<std::int32_t> unknown_id;   ///< id of `unknown`; Unigram: "unk_id"
   std::string_view suffix;                  ///< BPE: "end_of_word_suffix"
   std::vector<merge_rule> merges;           ///< BPE, in order of rank
   bool fuse_unknown = false;                ///< BPE

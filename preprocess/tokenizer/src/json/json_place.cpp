@@ -26,7 +26,8 @@ class walker {
   std::size_t stopped_at() const { return at_; }
 
   // Moves to the beginning of an entry of the container that begins at the current position.
-  // `entry` is its index. If there is no such entry, moves as far as possible and returns false.
+  // `entry` is the index of the entry. If there is no such entry, moves as far as possible and
+  // returns false.
   bool enter(std::size_t entry) {
     skip_space();
     const bool object = next_is('{');
@@ -152,7 +153,8 @@ bool is_of_float(char c) {
   return c == '.' || c == 'e' || c == 'E' || c == '+';
 }
 
-// Overwrites the digits with d.ddde<count - 1>. Drops the last digits to make room for the rest.
+// Overwrites the digits with d.ddde<count - 1>. Drops the last digits to make room for the point
+// and the exponent.
 void spell_as_float(char* digits, std::size_t count) {
   const std::string exponent = std::string(1, 'e').append(std::to_string(count - 1));
   std::copy_backward(digits + 1, digits + count - 1 - exponent.size(),

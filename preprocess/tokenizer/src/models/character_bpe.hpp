@@ -19,8 +19,8 @@ struct character_bpe_options {
   std::optional<std::int32_t> unknown;  ///< for characters without a token; absent: drop them
   bool unknown_is_fault = false;        ///< characters without a token are a fault
   bool fuse_unknown = false;            ///< adjacent unknown characters become one unknown token
-  bool byte_fallback = false;           ///< unknown characters become byte tokens if all exist
-  bool whole_words_first = false;       ///< a word that is a token becomes that token
+  bool byte_fallback = false;      ///< unknown characters become byte tokens if all of these exist
+  bool whole_words_first = false;  ///< a word that is a token becomes that token
 };
 
 /// Byte-pair encoding that starts from characters, like Hugging Face's `BPE`. First, the prefix and

@@ -48,7 +48,8 @@ class unigram final : public word_model {
   static constexpr std::size_t kept_places = std::size_t{1} << 20;
   static constexpr std::uint32_t nowhere = 0xFFFFFFFF;
 
-  // The end of the best path of pieces from the start of the word to an offset.
+  // The best path of pieces from the start of the word to an offset: its score, and its last piece
+  // with the offset where that piece begins.
   struct path {
     double score = 0;
     std::uint32_t from = nowhere;

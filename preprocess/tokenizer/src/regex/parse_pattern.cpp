@@ -56,7 +56,8 @@ class parser {
     });
   }
 
-  // Replaces the sets of all alternatives, which were the last to be added, with their union.
+  // Replaces the sets of all alternatives with their union. These sets are the ones from index
+  // `sets_before` on.
   pattern_node joined(const pattern_node& choice, std::size_t sets_before) {
     code_point_set set;
     for (const pattern_node& child : choice.children) set.add(sets_[child.children.front().set]);

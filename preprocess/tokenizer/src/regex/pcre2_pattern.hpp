@@ -35,7 +35,7 @@ class pcre2_pattern {
  public:
   enum class engine : std::uint8_t {
     fastest,
-    interpreter,  ///< also used if the process cannot generate machine code, or may not
+    interpreter,  ///< also used if the process cannot or may not generate machine code
   };
 
   /// @param source  output of symbol_pattern()
