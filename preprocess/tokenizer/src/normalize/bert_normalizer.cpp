@@ -39,8 +39,7 @@ class lowercase_normalizer final : public normalizer {
   }
 
  private:
-  static constexpr std::uint32_t dotted_i =
-      0x130;  // the only character whose lower case has two characters
+  static constexpr std::uint32_t dotted_i = 0x130;  // only its lower case has two characters
 
   std::uint32_t lower(std::uint32_t point) const noexcept {
     if (point < 0x80) return ascii_.of(static_cast<unsigned char>(point));

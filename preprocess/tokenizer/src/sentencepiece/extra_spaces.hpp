@@ -18,7 +18,7 @@ void mark_extra_spaces(std::string_view text, std::string& marked);
 
 /// Creates an engine that keeps the spaces that the model of `inner` drops. Megatron keeps them
 /// too, unless it ignores extra white space. The engine marks these spaces. Then it encodes each
-/// stretch of text through the next U+262F, and drops the last id of each stretch.
+/// stretch of text up to and including the next U+262F, and drops the last id of each stretch.
 std::unique_ptr<const section_engine> make_extra_space_engine(
     std::unique_ptr<const section_engine> inner);
 

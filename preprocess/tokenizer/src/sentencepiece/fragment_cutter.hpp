@@ -14,7 +14,7 @@ namespace millrace::tokenizer::detail {
 
 /// Cuts a raw text, before normalization, into fragments that encode independently.
 ///
-/// A cut meets two conditions. Both characters next to it are not odd (raw_characters), so the
+/// A cut meets two conditions. Neither character next to it is odd (raw_characters), so the
 /// normalization of one side does not depend on the other side. And no piece contains the two
 /// characters side by side, so nothing that an engine looks at spans the cut. Of the places that
 /// meet both conditions, the cutter chooses the ends of words: before spaces, between letters or

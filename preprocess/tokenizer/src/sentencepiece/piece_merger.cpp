@@ -170,8 +170,8 @@ void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
 }
 
 std::size_t piece_merger::merge(std::span<symbol> symbols) {
-  // How unused pieces are split again depends on the order of pair look-ups. Only the heap keeps
-  // that order.
+  // How unused pieces are split again depends on the order of pair look-ups. Only merge_long(),
+  // which uses a heap, has the order of SentencePiece.
   if (merges_->has_unused()) return merge_long(symbols);
   if (symbols.size() > part_symbols) return merge_in_parts(symbols);
   if (symbols.size() > short_word::max_bytes) return merge_long(symbols);

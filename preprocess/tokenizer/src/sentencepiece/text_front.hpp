@@ -64,7 +64,7 @@ class text_front {
   /// Returns the offset up to which fragments do not depend on how the end of the text is stripped.
   /// This is the beginning of the last character that neither is a space nor can become one, or 0
   /// if there is no such character. If that character ends the text, or if nothing is ever
-  /// stripped, it is the end of the text.
+  /// stripped, the result is the end of the text.
   std::size_t sure_end(std::string_view text) const noexcept;
 
   /// @pre takes_fragments(the text)

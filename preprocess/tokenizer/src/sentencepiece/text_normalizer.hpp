@@ -68,7 +68,7 @@ class text_normalizer final : public normalizer {
   bool whitespace_as_suffix_;
   bool folds_symbol_ = false;      // U+2581 becomes a space
   std::string space_ = " ";        // the replacement of a space
-  std::array<bool, 256> plain_{};  // ASCII characters that no rule changes before ASCII
+  std::array<bool, 256> plain_{};  // ASCII characters that never change if ASCII follows
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -12,8 +12,8 @@
 #include "split/windowed_splitter.hpp"
 
 // Each function names its own instruction sets. If compiler flags set them for the whole file, the
-// compiler could also use them in inline functions from headers. Other machines could not run
-// those.
+// compiler could also use them in inline functions from headers. Machines without these instruction
+// sets could not run such functions.
 namespace millrace::tokenizer::detail {
 namespace {
 

@@ -15,8 +15,8 @@ namespace millrace::tokenizer::detail {
 ///
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 ///
-/// @tparam NumbersApart  first isolate every number, one character at a time (StarCoder). For the
-///                       pattern, the text then ends before each number.
+/// @tparam NumbersApart  first isolate every number, one character at a time (StarCoder). The
+///                       pattern then treats the place before each number as the end of the text.
 /// @tparam DigitsStage   recognize the same numbers as the pre-tokenizer Digits, some of which are
 ///                       from a later version of Unicode
 template <bool NumbersApart, bool DigitsStage = false>

@@ -12,7 +12,7 @@
 /// character at a time. The faster splitters, which work on windows of 64 bytes, must give the same
 /// ends.
 ///
-/// Each matcher has a function `kinds(point)`. It returns eight bits per character,
+/// Each matcher has a function `kinds(point)`. The function returns eight bits per character,
 /// usually the low byte of the character's char_flags.
 namespace millrace::tokenizer::detail {
 

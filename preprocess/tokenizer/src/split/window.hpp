@@ -46,12 +46,12 @@ struct cuts {
   mask resume;    ///< a character in the last word where the next window may begin, or 0
 };
 
-/// The lowest bit of `bits` and all bits below it. If `bits` is 0, all bits.
+/// Returns the lowest bit of `bits` and all bits below it. If `bits` is 0, returns all bits.
 [[gnu::always_inline]] inline mask through_lowest(mask bits) noexcept {
   return bits ^ (bits - 1);
 }
 
-/// All bits below the lowest bit of `bits`. If `bits` is 0, all bits.
+/// Returns all bits below the lowest bit of `bits`. If `bits` is 0, returns all bits.
 [[gnu::always_inline]] inline mask below_lowest(mask bits) noexcept {
   return (bits - 1) & ~bits;
 }

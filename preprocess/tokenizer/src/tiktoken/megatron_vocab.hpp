@@ -33,9 +33,9 @@ struct megatron_layout {
 };
 
 /// Returns the layout that the options specify. The special tokens are those of the options, which
-/// must include the usual seven. By default, they are the usual seven. Then `<SPECIAL_7>`,
-/// `<SPECIAL_8>` and so on are added, up to the number of special tokens that the options give
-/// (default: 1000).
+/// must include the usual seven. If the options name none, they are the usual seven. Then tokens
+/// such as `<SPECIAL_7>`, in which the number is the id, are added until there are as many special
+/// tokens as the options require (default: 1000).
 ///
 /// @throws config_error  Megatron would refuse the options.
 megatron_layout megatron_layout_of(const tokenizer_options& options);

@@ -18,8 +18,8 @@ namespace millrace::tokenizer::detail {
 /// the pattern. The name may end in `_base`, as in tiktoken. Special tokens that the options give
 /// get the ids after the last rank. Suppose that the options give no special tokens, and the name
 /// is that of a public vocabulary (special_tables.hpp). Then the special tokens are those of that
-/// vocabulary, and the file must have as many ranks. Special tokens in texts are encoded like other
-/// characters (`encode_ordinary`), unless the options specify otherwise.
+/// vocabulary, and the file must have as many ranks as that vocabulary. Special tokens in texts are
+/// encoded like other characters (`encode_ordinary`), unless the options specify otherwise.
 ///
 /// A `.vocab.json` is the file of Megatron's TikTokenizer. The first `num_special_tokens` ids are
 /// special tokens, and the other ids are ranks. The vocabulary size is `vocab_size`, the pattern is
