@@ -20,7 +20,7 @@
 #include "bench/gpu/figure.hpp"
 #include "bench/gpu/flags.hpp"
 #include "bench/gpu/kernel_clock.hpp"
-#include "gpu/packed_batch.hpp"
+#include "support/fake_cuda/random_batch.hpp"
 
 namespace {
 
@@ -46,8 +46,10 @@ std::vector<kind> kinds_of(const settings& given) {
       .eod = 7, .eod_mask_loss = true, .positions = loader::cuda::position_rule::after_eod};
   const test::random_shape plain = {given.rows, given.seq_len, true, loader::token_width::u16,
                                     0.002,      false};
-  const test::packed_shape packed = {given.rows, given.seq_len, loader::token_width::u16,
-                                     1,          2000,          0.002};
+  test::random_shape packed = plain;
+  packed.packed = true;
+  packed.longest = 2000;
+  packed.padding = 1;
   return {{"kernel, plain",
            make_random_batch(random, plain, {}),
            {true, true, false, false, false},
@@ -57,7 +59,7 @@ std::vector<kind> kinds_of(const settings& given) {
            {},
            {}},
           {"kernel, packed with positions and mask",
-           make_packed_batch(random, packed, rules),
+           make_random_batch(random, packed, rules),
            {},
            bench::target{7, 4}}};
 }

@@ -11,7 +11,6 @@
 
 #include "gpu/device_sums.hpp"
 #include "gpu/harness.hpp"
-#include "gpu/packed_batch.hpp"
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 #include "support/fake_cuda/random_batch.hpp"
@@ -23,6 +22,7 @@ namespace {
 using loader::token_width;
 using loader::cuda::batch_rules;
 using loader::cuda::device_batch;
+using loader::cuda::id_width;
 
 /// Page-locked memory for the arrays of a few batches. Locking pages takes CUDA a long time, so one
 /// block is reused.
@@ -32,14 +32,17 @@ class host_arena {
       : memory_(loader::cuda::allocate_pinned(gpu_api(), bytes)), bytes_(bytes) {}
   void clear() { at_ = 0; }
 
+  /// Enqueues a copy of an array to this memory, and returns the address of the copy.
   template <class T>
   T* bring(const T* from, std::int64_t count, loader::cuda::stream on) {
-    const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
+    return static_cast<T*>(bring(from, static_cast<std::size_t>(count) * sizeof(T), on));
+  }
+  void* bring(const void* from, std::size_t bytes, loader::cuda::stream on) {
     auto* to = static_cast<std::byte*>(memory_.get().value) + at_;
     at_ += (bytes + 255) / 256 * 256;
     expect(at_ <= bytes_, "the test's memory on the host is too small");
     must(gpu_api().copy_to_host(to, from, bytes, on), "cudaMemcpyAsync");
-    return reinterpret_cast<T*>(to);
+    return to;
   }
 
  private:
@@ -51,26 +54,30 @@ class host_arena {
 /// Copies of a batch's arrays on the host. They are complete once the stream is done.
 struct brought_back {
   brought_back(const device_batch& batch, host_arena& arena, loader::cuda::stream on)
-      : entries(batch.cu_seqlens_size()) {
+      : entries(batch.cu_seqlens_size()), work(arrays_of(batch)) {
     const std::int64_t elements = batch.rows() * batch.seq_len();
-    work.tokens = arena.bring(batch.tokens(), elements, on);
-    work.labels = arena.bring(batch.labels(), elements, on);
-    work.position_ids = arena.bring(batch.position_ids(), elements, on);
-    work.loss_mask = arena.bring(batch.loss_mask(), elements, on);
-    work.cu_seqlens = arena.bring(batch.cu_seqlens(), entries, on);
+    const auto id_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(work.ids);
+    for (void** ids : {&work.tokens, &work.labels, &work.position_ids}) {
+      *ids = arena.bring(*ids, id_bytes, on);
+    }
+    work.loss_mask = arena.bring(work.loss_mask, elements, on);
+    work.segment_ids = arena.bring(work.segment_ids, elements, on);
+    work.cu_seqlens = arena.bring(work.cu_seqlens, entries, on);
   }
   std::int64_t entries;
   loader::cuda::batch_work work;
 };
 
-void compare(std::vector<random_batch> batches, const batch_rules& rules, host_arena& arena,
-             loader::cuda::stream on, const std::string& what) {
+void compare(std::vector<random_batch> batches, id_width ids, const batch_rules& rules,
+             host_arena& arena, loader::cuda::stream on, const std::string& what) {
   loader::slot_layout largest = batches[0].layout;
   for (const random_batch& batch : batches) {
     if (batch.layout.capacity_bytes() > largest.capacity_bytes()) largest = batch.layout;
   }
   pinned_source source(&gpu_api(), std::move(batches));
-  loader::cuda::device_pipe pipe(&gpu_api(), largest, {.rules = rules}, source.source());
+  loader::cuda::device_pipe pipe(&gpu_api(), largest,
+                                 {.fields = {.segment_ids = true, .ids = ids}, .rules = rules},
+                                 source.source());
   arena.clear();
   std::vector<brought_back> results;
   for (const device_batch& batch : pipe.on(on)) {
@@ -95,52 +102,60 @@ std::string text_of(const batch_rules& rules) {
          std::to_string(static_cast<int>(rules.positions));
 }
 
-}  // namespace
-
-// Tries all rules for the fields and both token widths. Rows have from one token to many tiles (a
-// thread block of the kernel makes one tile of a row). There are more batches than slots on the
-// device.
-void makes_what_dataset_makes_on_the_host() {
-  std::mt19937_64 random(seed(20261122));
+// Compares batches of random rows of several lengths, for all rules and both token widths. The ids
+// on the device have 32 bits for one half of the cases, and 64 bits for the other half.
+void compare_all(std::mt19937_64& random, const std::vector<std::int64_t>& lengths,
+                 const std::vector<random_shape>& shapes, const std::string& what) {
   const auto stream = gpu_stream();
   host_arena arena(std::size_t{32} << 20);
+  auto ids = id_width::i32;
   for (const batch_rules& rules : all_rules()) {
     for (const auto width : {token_width::u16, token_width::i32}) {
-      for (const std::int64_t seq_len : {1, 31, 4096, 20001}) {
+      for (const std::int64_t seq_len : lengths) {
         std::vector<random_batch> batches;
-        for (const double eods : {0.0, 0.0002, 0.1}) {
-          for (const bool extra_token : {false, true}) {
-            batches.push_back(
-                make_random_batch(random, {3, seq_len, extra_token, width, eods}, rules));
-          }
+        for (random_shape shape : shapes) {
+          shape.seq_len = seq_len;
+          shape.width = width;
+          batches.push_back(make_random_batch(random, shape, rules));
         }
-        compare(std::move(batches), rules, arena, stream.get().value,
-                "seq_len " + std::to_string(seq_len) + ", " + text_of(rules));
+        compare(std::move(batches), ids, rules, arena, stream.get().value,
+                what + ", seq_len " + std::to_string(seq_len) + ", " +
+                    (ids == id_width::i32 ? "int32 ids, " : "int64 ids, ") + text_of(rules));
+        ids = ids == id_width::i32 ? id_width::i64 : id_width::i32;
       }
     }
   }
 }
 
-// Tries documents from one token to more than a tile, with and without padding after each document.
-void makes_packed_rows() {
-  std::mt19937_64 random(seed(4));
-  const auto stream = gpu_stream();
-  host_arena arena(std::size_t{32} << 20);
-  for (const batch_rules& rules : all_rules()) {
-    for (const auto width : {token_width::u16, token_width::i32}) {
-      for (const std::int64_t seq_len : {8, 4096, 20000}) {
-        std::vector<random_batch> batches;
-        for (const std::int64_t pad_to : {1, 8}) {
-          for (const std::int64_t most : {3, 700, 15000}) {
-            batches.push_back(
-                make_packed_batch(random, {3, seq_len, width, pad_to, most, 0.05}, rules));
-          }
-        }
-        compare(std::move(batches), rules, arena, stream.get().value,
-                "packed, seq_len " + std::to_string(seq_len) + ", " + text_of(rules));
-      }
+}  // namespace
+
+// Rows have from one token to many tiles (a thread block of the kernel makes one tile of a row).
+// There are more batches than slots on the device.
+void makes_what_dataset_makes_on_the_host() {
+  std::mt19937_64 random(seed(20261122));
+  std::vector<random_shape> shapes;
+  for (const double eods : {0.0, 0.0002, 0.1}) {
+    for (const bool extra_token : {false, true}) {
+      shapes.push_back({.extra_token = extra_token, .eod_share = eods});
     }
   }
+  compare_all(random, {1, 31, 4096, 20001, 77}, shapes, "plain");
+}
+
+// Documents have from one token to more than a tile. Some are padded.
+void makes_packed_rows() {
+  std::mt19937_64 random(seed(4));
+  std::vector<random_shape> shapes;
+  for (const std::int64_t padding : {1, 8}) {
+    for (const std::int64_t longest : {3, 700, 15000}) {
+      random_shape shape{.eod_share = 0.05};
+      shape.packed = true;
+      shape.longest = longest;
+      shape.padding = padding;
+      shapes.push_back(shape);
+    }
+  }
+  compare_all(random, {8, 4096, 20000}, shapes, "packed");
 }
 
 }  // namespace millrace::test
