@@ -111,6 +111,11 @@ class slot_ring {
   bool may_claim() const noexcept {
     return tickets_ - next_ < ahead_ && (!free_.empty() || made_ < filled_.size());
   }
+  /// Wakes a producer if it can claim a slot. Called after each change that may allow one more
+  /// claim.
+  void offer() noexcept {
+    if (may_claim()) freed_.notify_one();
+  }
   void make_one(std::unique_lock<std::mutex>& lock);
 
   const home_process home_;
@@ -248,7 +253,7 @@ Slot* slot_ring<Slot>::take() {
   ++held_;
   Slot* const taken = std::exchange(place_of(next_), nullptr);
   ++next_;
-  freed_.notify_one();  // one slot less is ahead
+  offer();  // one slot less is ahead
   return taken;
 }
 
@@ -259,7 +264,7 @@ void slot_ring<Slot>::release(Slot* slot) noexcept {
   assert(held_ > 0);
   --held_;
   free_.push_back(slot);  // within the reserved capacity
-  freed_.notify_one();
+  offer();
 }
 
 template <class Slot>
