@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
 /// Objects that own threads, and fork(2). A forked child has a copy of such an object, but not its
@@ -15,11 +16,15 @@
 /// joined or destroyed in the child: the copy stays in its memory, unused.
 namespace millrace::loader {
 
+/// Returns a number that a forked process does not share with its parent: how many forks lead to it
+/// from the process that first called this function. Unlike getpid(2), it is not a system call.
+MILLRACE_EXPORT unsigned forks_so_far() noexcept;
+
 /// The process that made an object.
 class home_process {
  public:
   /// False in a process forked from it.
-  bool is_here() const noexcept { return ::getpid() == id_; }
+  bool is_here() const noexcept { return forks_so_far() == forks_; }
 
   /// @param what  the object, e.g. "batch_loader"
   /// @throws error  this is another process
@@ -32,7 +37,8 @@ class home_process {
   }
 
  private:
-  ::pid_t id_ = ::getpid();
+  ::pid_t id_ = ::getpid();  // for messages
+  unsigned forks_ = forks_so_far();
 };
 
 /// Deletes an object in the process that made it, and nowhere else.
