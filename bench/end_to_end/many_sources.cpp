@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-/// Measures what a rank with thousands of sources needs: open files, memory mappings, threads,
-/// seconds and memory. The loader serves a blend of all sources with equal weights, 8 rows of 4,096
-/// tokens per batch, with its default checks. A separate process produces each printed row. The
-/// program creates the datasets in FOLDER, each with 1 MiB of tokens and a `.sum` file, and removes
-/// them afterwards. So they are in the page cache.
+/// SPDX-License-Identifier: Apache-2.0 Measures what a rank with thousands of sources needs: open
+/// files, memory mappings, threads, seconds and memory. The loader serves a blend of all sources
+/// with equal weights, 8 rows of 4,096 tokens per batch, with its default checks. A separate
+/// process produces each printed row. The program creates the datasets in FOLDER, each with 1 MiB
+/// of tokens and a `.sum` file, and removes them afterwards. So the datasets are in the page cache.
 ///
 /// usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]
 #include <sys/wait.h>
@@ -128,7 +127,7 @@ void serve(const char* order, const Open& open, const prefixes& all, const std::
       static_cast<double>(bench::status_of("VmPTE") - tables_before) / 1024);
 }
 
-/// Runs `work` in a child process, so that each measurement has a fresh process.
+/// Calls `work` in a child process, so that each measurement has a new process.
 template <class Work>
 void in_child(const Work& work) {
   (void)std::fflush(stdout);

@@ -53,8 +53,8 @@ dataset::instant_run blend_of(const std::vector<std::string>& prefixes) {
   return dataset::instant_run(sources, options);
 }
 
-/// Serves batches until `end`. Returns their number. Reads every batch by adding some of its ids to
-/// `sum`.
+/// Serves batches until `end`. Returns the number of batches. Reads every batch by adding one token
+/// and one label to `sum`.
 std::int64_t serve(loader::batch_loader& loader, clock::time_point end, std::int64_t& sum) {
   std::int64_t batches = 0;
   while (clock::now() < end) {

@@ -37,7 +37,7 @@ std::vector<double> weights_of(std::int64_t datasets) {
   return normalize(weights);
 }
 
-/// Exits unless all blends with the same number of datasets and samples are equal.
+/// Ends the program if two ways gave different blends for the same numbers of datasets and samples.
 void check(const benchmark::State& state, const test::blend_columns& columns) {
   static std::map<std::pair<std::int64_t, std::int64_t>, test::blend_columns> firsts;
   const auto [first, is_new] = firsts.try_emplace({state.range(0), state.range(1)}, columns);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Measures the time to fill the fields of a sample (tokens, labels, loss mask and positions) from a
-// text of 4,096 tokens, in ns per token. `fill_roof` fills as many bytes with memset. This is a
-// lower bound of the time.
+// text of 4,096 tokens, in ns per token. `fill_roof` fills the same number of bytes with memset.
+// Its time is a lower bound.
 //
 //   fields_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //

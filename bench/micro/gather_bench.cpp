@@ -35,7 +35,7 @@ namespace {
 constexpr std::size_t file_bytes = std::size_t{1} << 30;  // larger than most caches
 constexpr std::size_t slots = 8;
 
-/// A file in the temporary folder that is in the page cache.
+/// A file in the folder for temporary files. Its bytes are in the page cache.
 const data_file& warm_file() {
   static const test::temp_folder folder;
   static const data_file file = [] {

@@ -11,7 +11,8 @@
 // Creates a sparse dataset in /dev/shm or $MILLRACE_BENCH_FOLDER. It has 10^7 documents (a 200 MB
 // index), or $MILLRACE_BENCH_DOCUMENTS documents, of 700 tokens on average. If
 // $MILLRACE_BENCH_PREFIX names an existing dataset, that dataset is used instead. Compare CPU time.
-// end_to_end/first_sample measures the first sample of 10^9 documents, in new processes.
+// For a dataset of 10^9 documents, end_to_end/first_sample measures the first sample in new
+// processes.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -33,7 +34,7 @@ namespace {
 
 constexpr std::int64_t seq_len = 4096;
 
-/// Returns random positions, so that they need not be drawn during timing.
+/// Returns random numbers below `limit`, drawn before timing starts.
 std::vector<std::int64_t> random_below(std::int64_t limit) {
   std::mt19937_64 random(1);
   std::vector<std::int64_t> out(1 << 14);
@@ -49,7 +50,7 @@ void position_to_window(benchmark::State& state) {
   std::size_t i = 0;
   std::int64_t sum = 0;
   for (auto _ : state) {
-    // Each look-up depends on the result of the one before it, so look-ups do not overlap.
+    // // Each look-up needs the result of the last look-up, so the CPU cannot overlap them.
     sum += order.at(positions[i++ & 0x3fff] + (sum & 1)).window;
   }
   benchmark::DoNotOptimize(sum);

@@ -55,7 +55,7 @@ const dataset::indexed_dataset& warm_dataset() {
   return data;
 }
 
-/// A run with an unlimited number of epochs, so that no benchmark reaches its end.
+/// A run without a limit on epochs, so that no benchmark reaches the end of the run.
 dataset::instant_run run_over(const dataset::indexed_dataset& data, std::int64_t seq_len) {
   dataset::instant_options options;
   options.seq_len = seq_len;
@@ -124,8 +124,8 @@ void text_roof(benchmark::State& state) {
   report(state, sizeof(T));
 }
 
-/// Copies from the file as many bytes as the tokens and labels of a batch have. Uses as many
-/// buffers as the ring has slots.
+/// For each batch, copies bytes of the file, as many as the batch's tokens and labels have. Uses as
+/// many buffers as the ring has slots.
 template <class T>
 void int64_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();

@@ -145,7 +145,7 @@ void cut(benchmark::State& state, pattern pattern, instruction_set set, const st
       static_cast<double>(text.size()) / static_cast<double>(number);
 }
 
-// Splits as millrace does for an unknown pattern of a tokenizer.json that has the behavior
+// Splits as millrace does for an unknown pattern in a tokenizer.json if the pattern's behavior is
 // Isolated.
 void cut_by_regex(benchmark::State& state, std::string_view pattern, const std::string& text) {
   const auto stage = make_regex_stage(pattern, split_behavior::isolated, false);

@@ -35,7 +35,8 @@ const test::summed_dataset<T>& warm_dataset() {
   return data;
 }
 
-/// All windows, together with the bytes that a reader would have gathered for each.
+/// Returns all windows in random order. `bytes` receives what a reader would have gathered for
+/// them.
 template <class T>
 std::vector<read_request> windows(std::vector<std::byte>& bytes) {
   const auto& tokens = warm_dataset<T>().tokens();
@@ -106,8 +107,8 @@ void crc_roof(benchmark::State& state) {
   count_tokens(state, bytes.size() / sizeof(T) / seq_len);
 }
 
-/// Checks the ids of a window that is in the L1 or L2 cache of the CPU. A sample costs this much if
-/// its block has not been checked.
+/// Checks the ids of a window that is in the L1 or L2 cache of the CPU. This is the cost of a
+/// sample whose block has not been checked.
 template <class T>
 void token_range(benchmark::State& state) {
   const auto tokens = std::span(warm_dataset<T>().tokens()).first(seq_len);

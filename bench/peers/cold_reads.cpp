@@ -76,7 +76,7 @@ std::uint64_t sum_of(const std::byte* bytes, std::size_t size) {
 }
 
 /// Drops the file from the page cache.
-/// @return the share of the file that stays in memory, or -1 if it is unknown
+/// @return the share of the file that is still in memory, or -1 if the share is unknown
 double evict(const std::filesystem::path& path) {
   const io::unique_fd fd = io::open_read_only(path);
   const std::uint64_t size = io::regular_file_size(fd, path);

@@ -7,8 +7,8 @@
 //
 // In the first pass, the encoders know only the vocabulary. Later passes repeat the same texts.
 // "md5" covers the ids of all texts as little-endian uint32. The program touches all memory before
-// timing starts, because on a virtual machine, a new page takes longer than encoding the text on
-// it.
+// timing starts, because on a virtual machine, the first touch of a page takes longer than encoding
+// the text on it.
 #include <time.h>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ std::vector<share> shares_of(const corpus& all, std::size_t threads,
 
 struct pass_time {
   double wall;
-  double cpu;  // of all threads; a busy machine distorts it less
+  double cpu;  // CPU time of all threads; a busy machine distorts it less than `wall`
 };
 
 double cpu_now() {

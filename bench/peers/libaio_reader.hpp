@@ -22,10 +22,10 @@
 namespace millrace::bench {
 
 /// Reads like DeepSpeed's DeepNVMe (csrc/aio/common, `do_aio_operation_overlap`). It uses libaio
-/// with O_DIRECT: fills the queue, waits for at least one result, and fills the queue again. This
-/// is a reimplementation that also checks results.
+/// with O_DIRECT: it fills the queue, waits for at least one result, and fills the queue again.
+/// This is a reimplementation that also checks results.
 ///
-/// It has one advantage over millrace's readers. It treats all windows as one stream, so the queue
+/// It has one advantage over millrace's readers: it treats all windows as one stream, so the queue
 /// never runs empty at the end of a batch.
 class libaio_reader {
  public:

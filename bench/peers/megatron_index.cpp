@@ -26,7 +26,7 @@ double now(::clockid_t clock) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// A value of /proc/self/status, in kilobytes.
+/// Returns a value of /proc/self/status, in kilobytes.
 long status_kb(const char* name) {
   long kb = 0;
   char line[256];

@@ -19,7 +19,7 @@ inline long status_of(const std::string& name) {
   return 0;
 }
 
-/// Resident memory in kilobytes, without pages of files.
+/// Resident memory in kilobytes. Pages of files do not count.
 inline long own_kilobytes() {
   return status_of("VmRSS") - status_of("RssFile");
 }

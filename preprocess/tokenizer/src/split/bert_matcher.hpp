@@ -43,7 +43,8 @@ enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese 
 /// - A character that clean_text drops is not a cut point, because dropping it joins its neighbors.
 ///
 /// Units that are cut only at white space are independent for more components: for all normal
-/// forms, because nothing composes with white space, and all pre-tokenizers that drop white space.
+/// forms, because nothing composes with white space, and for all pre-tokenizers that drop white
+/// space.
 ///
 /// @tparam Apart  the characters that end a unit; punctuation_and_chinese if handle_chinese_chars
 ///                is on

@@ -23,14 +23,15 @@ struct special_table {
 
 /// The table of a public vocabulary:
 ///
-///   r50k, p50k, p50k_edit, cl100k, o200k, o200k_harmony: as in the package tiktoken 0.14. llama3,
-///   llama4: as published by Meta. llama3 has the names of the first release. Later releases rename
-///   some of the reserved tokens, but ids and size are the same. qwen2: as in the
-///   `tokenization_qwen.py` next to `qwen.tiktoken`. Qwen2 and Qwen2.5 have the same ranks and the
-///   same first three special tokens. kimi: as in the `tokenizer_config.json` and
-///   `tokenization_kimi.py` of Kimi K2's first release. Later releases name some of the reserved
-///   tokens. The table is limited to the 163840 ids of the model: `tokenization_kimi.py` defines
-///   two more names, for which the model has no row.
+///   r50k, p50k, p50k_edit, cl100k, o200k, o200k_harmony: as in the package tiktoken 0.14.
+///   llama3, llama4: as published by Meta. llama3 has the names of the first release. Later
+///     releases rename some of the reserved tokens, but ids and size are the same.
+///   qwen2: as in the `tokenization_qwen.py` next to `qwen.tiktoken`. Qwen2 and Qwen2.5 have the
+///     same ranks and the same first three special tokens.
+///   kimi: as in the `tokenizer_config.json` and `tokenization_kimi.py` of Kimi K2's first release.
+///     Later releases name some of the reserved tokens. The table is limited to the
+///     163840 ids of the model: `tokenization_kimi.py` defines two more names, for which the model
+///     has no row.
 ///
 /// @return a table without tokens if `name` is none of these.
 special_table special_table_of(std::string_view name);
