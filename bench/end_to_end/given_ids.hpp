@@ -30,7 +30,7 @@ class given_ids final : public tokenizer::tokenizer {
  public:
   /// @param prefix  dataset that was made without `--append-eod`
   /// @param input   the JSON lines that the dataset was made from; each line has one string, with
-  /// the key `text`
+  ///                the key `text`
   /// @throws config_error  the file cannot be read, or its number of lines is not the number of
   ///                       documents in the dataset
   given_ids(const std::filesystem::path& prefix, const std::filesystem::path& input)

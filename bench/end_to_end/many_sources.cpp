@@ -1,8 +1,9 @@
-/// SPDX-License-Identifier: Apache-2.0 Measures what a rank with thousands of sources needs: open
-/// files, memory mappings, threads, seconds and memory. The loader serves a blend of all sources
-/// with equal weights, 8 rows of 4,096 tokens per batch, with its default checks. A separate
-/// process produces each printed row. The program creates the datasets in FOLDER, each with 1 MiB
-/// of tokens and a `.sum` file, and removes them afterwards. So the datasets are in the page cache.
+// SPDX-License-Identifier: Apache-2.0
+/// Measures what a rank with thousands of sources needs: open files, memory mappings, threads,
+/// seconds and memory. The loader serves a blend of all sources with equal weights, 8 rows of 4,096
+/// tokens per batch, with its default checks. A separate process produces each printed row. The
+/// program creates the datasets in FOLDER, each with 1 MiB of tokens and a `.sum` file, and removes
+/// them at the end. As they are new, the datasets are in the page cache.
 ///
 /// usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]
 #include <sys/wait.h>

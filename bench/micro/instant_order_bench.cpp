@@ -50,7 +50,7 @@ void position_to_window(benchmark::State& state) {
   std::size_t i = 0;
   std::int64_t sum = 0;
   for (auto _ : state) {
-    // // Each look-up needs the result of the last look-up, so the CPU cannot overlap them.
+    // Each look-up needs the result of the last look-up, so the CPU cannot overlap them.
     sum += order.at(positions[i++ & 0x3fff] + (sum & 1)).window;
   }
   benchmark::DoNotOptimize(sum);

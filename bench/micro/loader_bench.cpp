@@ -8,6 +8,7 @@
 //
 // Batches of `text` hold only ids of the source dtype, 2 bytes per uint16 token. Batches of `int64`
 // also hold int64 tokens and labels.
+//
 // `threads` is the number of filling threads. "Time" is the time of the caller, and "CPU" is the
 // CPU time of all threads of the process. On a busy machine, compare CPU.
 #include <algorithm>
