@@ -83,7 +83,7 @@ void serve(benchmark::State& state, const host_fields& fields, std::int64_t byte
   for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) /
                                   static_cast<std::size_t>(state.range(0) * state.range(1));
        ++i) {
-    (void)loader.next();  // serve two epochs, so that one-time checks are over
+    (void)loader.next();  // serve two epochs, which completes the one-time checks
   }
   for (auto _ : state) {
     const auto batch = loader.next();

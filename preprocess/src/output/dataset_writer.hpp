@@ -92,7 +92,7 @@ class dataset_writer {
   /// Appends the source places of the next documents. Does nothing without P.src.
   void append_places(std::span<const formats::source_place> places);
 
-  /// Appends a complete line to P.bad. Does nothing without P.bad.
+  /// Appends a complete line to P.bad. Has no effect if the dataset has no P.bad.
   void append_bad(std::string_view line);
 
   /// Makes the destructor keep the partial files, for a later writer.

@@ -12,12 +12,12 @@
 
 namespace millrace::preprocess {
 
-/// Forecasts the minimum by which the outputs will still grow. It extrapolates from a sample: the
-/// input processed so far. The first forecast comes after 1 MiB of text and is low. Higher
-/// forecasts follow after 8 MiB and 64 MiB.
+/// Forecasts a lower bound of the outputs' further growth. It extrapolates from a sample: the input
+/// processed so far. The first forecast comes after 1 MiB of text and is low. Higher forecasts
+/// follow after 8 MiB and 64 MiB.
 ///
-/// A disk that is large enough must not be refused because the rest of the input differs from the
-/// sample. So only a part of the extrapolated growth is reported, and a smaller part while the
+/// The rest of the input may differ from the sample, but a disk that is large enough must not be
+/// refused. So only a part of the extrapolated growth is reported, and a smaller part while the
 /// sample is small. If the inputs have different compressions, each byte on disk that is not yet
 /// read counts as one byte of text. Not thread-safe.
 class growth_forecast {

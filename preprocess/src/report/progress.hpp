@@ -91,10 +91,10 @@ struct progress_state {
   }
 };
 
-/// Shows the progress of a run on stderr: a bar on a terminal, and lines like Megatron's otherwise.
-/// A bar shows recent rates and the remaining time that follows from them; it is updated at most
-/// five times per second. Lines show average rates since the start, as Megatron's do; there is at
-/// most one per second. Not thread-safe.
+/// Shows the progress of a run on stderr: a bar if stderr is a terminal, otherwise lines like
+/// Megatron's. A bar shows recent rates and the remaining time that follows from them; it is
+/// updated at most five times per second. Lines show average rates since the start, as Megatron's
+/// do; there is at most one per second. Not thread-safe.
 class progress {
  public:
   enum class style : std::uint8_t { silent, lines, bar };

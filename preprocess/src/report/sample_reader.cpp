@@ -94,10 +94,8 @@ std::string_view without_mark(std::string_view text) {
 }
 
 // Returns the offset of the first line start in `text` that is at least `from`, or npos. `from`
-// must be at least 1. Lines end with `
-// `, `\r
-// ` or `\r`. The end of `text` is never returned: if `text` ends with `\r`, a `
-// ` may still follow.
+// must be at least 1. A line ends with `\n`, `\r\n` or `\r`. The end of `text` is never returned:
+// if `text` ends with `\r`, a `\n` may still follow.
 std::size_t line_start(std::string_view text, std::size_t from) {
   for (std::size_t at = from; at < text.size(); ++at) {
     const char before = text[at - 1];

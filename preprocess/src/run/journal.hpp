@@ -99,8 +99,8 @@ class journal {
   void write_finished(const std::vector<sidecar_set>& sidecars);
   /// Removes the journal. Call this if nothing of the run is worth keeping.
   void remove();
-  /// Removes the journal after another error. Ignores errors of the removal, because the other
-  /// error is the one to report. If the journal remains, the next run can use it.
+  /// Removes the journal of a run that fails. Ignores errors of the removal, because the error that
+  /// ended the run is the one to report. If the journal remains, the next run can use it.
   void discard() noexcept;
   /// Removes the journal of a run whose outputs have their final names.
   ///

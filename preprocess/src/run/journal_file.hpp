@@ -29,7 +29,7 @@ class journal_file {
 
   /// Returns the complete records, in order. The next append() drops the bytes that follow them.
   ///
-  /// @throws config_error  the file is neither a journal nor the start of one.
+  /// @throws config_error  the file is neither a journal nor the start of a journal.
   std::vector<std::vector<std::byte>> read();
 
   /// Adds a record. It is durable when this returns.

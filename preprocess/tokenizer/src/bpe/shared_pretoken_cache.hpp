@@ -17,10 +17,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A cache of words and their ids that the encoders of one engine share, so that they need not
-/// compute a word twice. Words are never removed. A word can be stored in either of two lines. If
-/// both lines are full, the word is not added. Any number of threads may use the cache, and no
-/// thread ever waits.
+/// A cache of words and their ids. The encoders of one engine share it, so that the ids of a word
+/// need not be computed twice. Words are never removed. A word can be stored in either of two
+/// lines. If both lines are full, the word is not added. Any number of threads may use the cache,
+/// and no thread ever waits.
 ///
 /// Holds only computed results, so its contents affect only speed.
 template <class Table>

@@ -82,7 +82,7 @@ class word_cache {
 
   struct slot {
     std::uint32_t tag = 0;   // 0: empty
-    std::uint32_t cell = 0;  // index of its entry: sizes, ids, bytes of the word
+    std::uint32_t cell = 0;  // index of the entry: sizes, ids, bytes of the word
   };
   static std::uint32_t tag_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint32_t>(hash >> 32) | 1;

@@ -41,7 +41,7 @@ class fragment_cache {
       : cache_(cache_bytes, shared, nullptr, set) {}
 
   /// The batch looks up many fragments at a time. A fragment that the batch does not find may still
-  /// be cached in a table that it does not read.
+  /// be cached in a table that the batch does not read.
   word_batch& batch() noexcept { return cache_.batch; }
 
   enum class answer : std::uint8_t {

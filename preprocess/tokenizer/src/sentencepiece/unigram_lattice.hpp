@@ -49,7 +49,7 @@ struct path_piece {
 
 /// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: float32 sums,
 /// each path added up from the left. Of several equally good paths, the first wins. Owns scratch
-/// memory; for one thread.
+/// memory, so each thread needs its own lattice.
 class unigram_lattice {
  public:
   /// If the |score| of the best path to a place in the text exceeds this value, that score is

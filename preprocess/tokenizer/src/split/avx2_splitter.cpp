@@ -114,8 +114,8 @@ struct avx2 {
   }
 
   // One step of a look-up in a table of 256 entries. Each step handles 16 entries with one shuffle.
-  // Returns the kinds of the bytes whose high nibble is `row`, and 0 for all other bytes. For
-  // these, the sum has its top bit set, so the shuffle gives 0.
+  // Returns the kinds of the bytes whose high nibble is `row`, and 0 for all other bytes. For these
+  // other bytes, the sum has its top bit set, so the shuffle gives 0.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i row_kinds(__m256i bytes,
                                                                          const kind_tables& tables,
                                                                          int row) noexcept {

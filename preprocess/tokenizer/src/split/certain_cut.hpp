@@ -15,9 +15,9 @@ namespace millrace::tokenizer::detail {
 /// Within a pretoken of any of these patterns, only letters, marks and a contraction can follow a
 /// letter, and only numbers can follow a number. So a pretoken with a letter or a number at its end
 /// is complete if the next character is of another class. Punctuation may be followed by newlines
-/// and letters, but not by a space. White space is accepted only on the right, because a cut within
-/// white space depends on the length of the run. This function need not find every certain cut. It
-/// must never be wrong, and must find many cuts in ordinary text.
+/// and letters, but not by a space. White space is accepted only to the right of a cut, because a
+/// cut within white space depends on the length of the run. This function need not find every
+/// certain cut. It must never be wrong, and must find many cuts in ordinary text.
 inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   const auto is_ascii = [](std::uint32_t c) { return c < 0x80; };
   const unsigned before = flags_of(left);

@@ -16,9 +16,9 @@ namespace millrace::tokenizer::detail {
 ///
 /// A `.tiktoken` file has the tokens and their ids, but not the pattern. So the options must name
 /// the pattern. The name may end in `_base`, as in tiktoken. Special tokens that the options give
-/// get the ids after the last rank. Suppose that the options give no special tokens, and the name
-/// is that of a public vocabulary (special_tables.hpp). Then the special tokens are those of that
-/// vocabulary, and the file must have as many ranks as that vocabulary. Special tokens in texts are
+/// get the ids after the last rank. If the options give no special tokens, and the name is that of
+/// a public vocabulary (special_tables.hpp), then that vocabulary's special tokens are used. In
+/// this case, the file must have as many ranks as the vocabulary. Special tokens in texts are
 /// encoded like other characters (`encode_ordinary`), unless the options specify otherwise.
 ///
 /// A `.vocab.json` is the file of Megatron's TikTokenizer. The first `num_special_tokens` ids are
