@@ -26,8 +26,8 @@ struct task_id {
 inline constexpr std::int64_t most_tasks = 99'999;
 
 /// The part of the inputs that one task reads: the lines that begin after `begin` and at or before
-/// `end`. If a task begins at the start of a file, the first line of that file belongs to it, not
-/// to the task before it.
+/// `end`. If a task begins at the start of a file, the first line of that file belongs to this
+/// task, not to the previous task.
 struct task_share {
   task_id id;
   text_place begin;

@@ -74,7 +74,7 @@ void reserve_for_joining(dataset_outputs& outputs, std::span<const std::string> 
                          std::uint64_t meta_bytes);
 
 /// Checks the space for an MPI job, which writes parts and then the merged datasets next to them.
-/// It only checks the free space and reserves nothing, because no process has the files of all
+/// Only checks the free space; reserves nothing, because no process has the files of all
 /// parts open.
 ///
 /// @param prefix        prefix of the job, for the message

@@ -228,8 +228,8 @@ void journal::begin(const run_identity& identity, const std::vector<input_stamp>
   }
   writer.put_all(std::span(stamps));
   file_.append(writer.bytes());
-  // Without this, a power loss could leave a state in the journal without the files that the state
-  // describes.
+  // Without this call, a power loss could leave a state in the journal without the files that the
+  // state describes.
   file_.sync_names();
   identity_ = identity;
   stamps_ = stamps;

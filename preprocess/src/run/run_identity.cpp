@@ -36,7 +36,7 @@ std::string policy_of(const run_options& options) {
 using tell_function = std::function<void(const std::string&)>;
 
 // Returns whether the file still has the lines that were read. If the file was read to its end,
-// also checks that it still ends there.
+// it must also still end there.
 bool has_text(const input_file& file, const input_total& total, bool to_its_end,
               const run_options& options, const stop_flag& stop) {
   const std::uint64_t largest_part_bytes = options.limits.largest_part_bytes();

@@ -41,8 +41,8 @@ constexpr std::uint32_t first_without_spaces = 0x2000;
 ascii_seams ascii_seams_of(const seam_table& seams, const raw_characters& characters) {
   // True if no piece contains `c` next to another character. For a digit, only other digits count.
   // Each such character is one id, so a fragment of several such characters would have too many
-  // ids. Therefore, these characters are cut off. In most models they are the control characters,
-  // in some also digits.
+  // ids. Therefore, these characters are cut off. In most models, they are the control
+  // characters; in some models, also the digits.
   const auto is_alone = [&](std::uint32_t c) {
     for (std::uint32_t other = 0; other < 128; ++other) {
       const bool counts = !is_digit(c) || is_digit(other);

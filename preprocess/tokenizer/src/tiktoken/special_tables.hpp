@@ -29,9 +29,8 @@ struct special_table {
 ///   qwen2: as in the `tokenization_qwen.py` next to `qwen.tiktoken`. Qwen2 and Qwen2.5 have the
 ///     same ranks and the same first three special tokens.
 ///   kimi: as in the `tokenizer_config.json` and `tokenization_kimi.py` of Kimi K2's first release.
-///     Later releases name some of the reserved tokens. The table is limited to the
-///     163840 ids of the model: `tokenization_kimi.py` defines two more names, for which the model
-///     has no row.
+///     Later releases name some of the reserved tokens. The table is limited to the 163840 ids of
+///     the model: `tokenization_kimi.py` defines two more names, for which the model has no row.
 ///
 /// @return a table without tokens if `name` is none of these.
 special_table special_table_of(std::string_view name);

@@ -175,11 +175,11 @@ struct tokenizer_options {
 ///                        or null_eod_id
 ///   GPT2BPETokenizer     vocab_file, merge_file; eod `<|endoftext|>`
 ///   SentencePieceTokenizer, GPTSentencePieceTokenizer, Llama2Tokenizer
-///                        model, a SentencePiece file; eod its end-of-sentence piece
-///   HuggingFaceTokenizer model, a tokenizer.json or the folder of one; eod the folder's eos token
+///                        model: a SentencePiece file; eod the file's end-of-sentence piece
+///   HuggingFaceTokenizer model: a tokenizer.json, or its folder; eod the folder's eos token
 ///   BertWordPieceLowerCase, BertWordPieceCase
-///                        vocab_file, a vocab.txt, followed by <extra_id_0> to <extra_id_99>; eod
-///                        `[SEP]`
+///                        vocab_file: a vocab.txt, followed by `<extra_id_0>` to `<extra_id_99>`;
+///                        eod `[SEP]`
 ///   TikTokenizer         model: a `.tiktoken` file of ranks, with tiktoken_pattern, or Megatron's
 ///                        `.vocab.json`
 ///
