@@ -25,9 +25,9 @@
 namespace millrace::loader {
 
 /// One micro-batch. Arrays are row-major, with one row per sample. There are `layout().rows()`
-/// rows: batch_size, or fewer (possibly 0) in a short last batch without `drop_last`. With context
-/// parallelism, a row is this rank's part of the sample, of `layout().seq_len()` tokens. Its fields
-/// are those of the whole row at the same places.
+/// rows. This is `batch_size`, except that without `drop_last`, the last batch may have fewer rows
+/// or none. With context parallelism, a row is this rank's part of the sample, and has
+/// `layout().seq_len()` tokens. Each field value is the same as for that token in the whole row.
 ///
 ///     std::optional<millrace::loader::batch> batch = loader.next();
 ///     if (batch) {
@@ -35,17 +35,17 @@ namespace millrace::loader {
 ///       std::span<const std::int64_t> labels = batch->labels();
 ///     }
 ///
-/// A batch holds one slot (the memory of one batch) of its loader's ring until it is destroyed or
-/// assigned to. Its spans are valid for that long, even after it is moved. It may outlive the
-/// loader and be destroyed on any thread. A batch that was moved from may only be destroyed or
-/// assigned to.
+/// A loader has a ring of slots; each slot is the memory of one batch. A batch holds its slot until
+/// it is destroyed or assigned to. Until then its spans are valid, even if the batch is moved. A
+/// batch may outlive the loader, and may be destroyed on any thread. A moved-from batch may only be
+/// destroyed or assigned to.
 class batch {
  public:
-  // Host arrays. Each exists only if it was requested in `loader_options::fields`. Their shape is
-  // [rows, seq_len], except for cu_seqlens.
+  // Host arrays. Each exists only if `loader_options::fields` requests it. The shape of each is
+  // [rows, seq_len], except for `cu_seqlens`.
 
   /// Input ids; 0 for padding.
-  /// @throws config_error  the field was not requested. This applies to all fields below.
+  /// @throws config_error  the field was not requested. The other host arrays throw this too.
   std::span<const std::int64_t> tokens() const {
     return asked<std::int64_t>(slot().tokens, "tokens");
   }
@@ -58,10 +58,10 @@ class batch {
   std::span<const std::int64_t> position_ids() const {
     return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
-  /// Document boundaries of all rows, concatenated, for attention kernels: ascending offsets from 0
-  /// to rows * seq_len, without duplicates; a single 0 if there are no rows. The longest document
-  /// has `max_seqlen()` tokens. With context parallelism, both are those of whole rows on every
-  /// rank, as Transformer Engine takes them.
+  /// Document boundaries for attention kernels, as offsets into the concatenated rows. They ascend
+  /// from 0 to rows * seq_len, without duplicates. Without rows, the only entry is 0. The longest
+  /// document has `max_seqlen()` tokens. With context parallelism, every rank gets the boundaries
+  /// and `max_seqlen()` of whole rows, as Transformer Engine expects.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }
@@ -74,44 +74,44 @@ class batch {
   std::int64_t step() const noexcept { return slot().number.step; }
   std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
   std::int64_t micro_batches() const noexcept { return slot().number.micro_batches; }
-  /// Index of row 0's sample among the samples served, counted over all ranks from the start of the
-  /// run. Row i holds sample first_sample() + i.
+  /// Number of the sample in row 0: samples are numbered from 0 in the order in which all ranks
+  /// together serve them, from the start of the run. Row i holds sample first_sample() + i.
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
-  /// For each row, the position of its sample in the run without edits, [rows].
+  /// For each row, the position that its sample has in the run without edits, [rows].
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
   /// Index of the source of each row, [rows].
   std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
 
-  // The batch's tokens in the token type of the slot, laid out as they are copied to a device.
+  // The arrays of the slot, in the layout that is copied to a device. Tokens have the slot's type.
 
   const slot_layout& layout() const noexcept { return slot().layout; }
-  /// The arrays text, real, boundary_begin, boundaries, document_ends and those of slices in one
-  /// block, as described in `slot_layout`, so that a single copy transfers them.
+  /// All arrays of the slot in one block, so that a single copy transfers them. `slot_layout`
+  /// describes the block.
   std::span<const std::byte> bytes() const noexcept {
     return {slot().block.get(), slot().layout.used_bytes(slot().boundaries, slot().slices)};
   }
   /// Tokens, [rows, layout().text_len()]; 0 for padding.
-  /// @throws config_error  Token is not the token type of the slots (uint16 or int32)
+  /// @throws config_error  `Token` is not the slot's token type (`std::uint16_t` or `std::int32_t`)
   template <class Token>
   std::span<const Token> text() const;
-  /// Number of tokens in each row that are not padding, [rows]; without its last label if context
-  /// parallelism divides the row.
+  /// For each row, the number of tokens that are not padding, [rows]. With context parallelism, a
+  /// token that is only a label does not count.
   std::span<const std::int32_t> real() const noexcept { return slot().real(); }
-  /// For each row, the index of its first boundary in `boundaries()`, and last the number of all
-  /// boundaries, [rows + 1].
+  /// For each row, the index of its first boundary in `boundaries()`; the last entry is the total
+  /// number of boundaries, [rows + 1].
   std::span<const std::int32_t> boundary_begin() const noexcept { return slot().boundary_begin(); }
-  /// The boundaries of all rows, row by row. The boundaries of a row are 0 and the ends of its
+  /// The boundaries of all rows, row by row. For each row, they are 0 and then the ends of its
   /// documents; the last end is seq_len. Empty if boundaries were not requested.
   std::span<const std::int32_t> boundaries() const noexcept { return slot().all_boundaries(); }
-  /// Packed rows only: for each boundary, the offset at which the tokens of the preceding document
-  /// end and its padding begins.
+  /// Packed rows only: for each boundary, the offset at which the padding of the document before
+  /// the boundary begins.
   std::span<const std::int32_t> document_ends() const noexcept { return slot().document_ends(); }
-  /// Context parallelism only: for each row 0 and the ends of its slices, as `slice_ends` in
-  /// `slot_layout`.
+  /// Context parallelism only: the array `slice_ends` of `slot_layout`. For each row, it has 0 and
+  /// then the ends of the row's slices.
   std::span<const std::int32_t> slices() const noexcept { return slot().slice_arrays().ends; }
 
-  /// An owner of the memory of all slots of the loader. While it exists, the arrays of a destroyed
-  /// batch can be read, but a later batch may be written to them.
+  /// A pointer that keeps the memory of all slots of the loader allocated. While it exists, the
+  /// arrays of a destroyed batch may still be read, but a later batch may have overwritten them.
   std::shared_ptr<const void> memory() const noexcept { return slot_.get_deleter().ring; }
 
  private:

@@ -39,32 +39,32 @@ namespace cuda {
 class device_loader;
 }
 
-/// Serves one rank the micro-batches of a run. It prepares them ahead on its own threads.
+/// Serves the micro-batches of a run to one rank. Its own threads prepare them in advance.
 ///
 /// The batches depend only on the run, the options and `consumed_samples`. So a run can be resumed
-/// from its state, even with another number of ranks. Use a loader from one thread.
+/// from its state, even with a different number of ranks. Use a loader from one thread.
 ///
-/// The destructor stops the loader's threads and waits for them, but not longer than
-/// `loader_options::end_within`. In a process forked from the one that created the loader, its
-/// functions throw an error, and the destructor does nothing.
+/// The destructor stops the loader's threads and waits for them, at most for
+/// `loader_options::end_within`. In a child process that was forked after the loader was created,
+/// the loader's functions throw an `error`, and its destructor does nothing.
 class MILLRACE_EXPORT batch_loader {
  public:
   /// Serves one dataset once, in stored order, in windows of `options.seq_len` tokens (see
   /// `dataset::token_windows`).
   ///
-  /// @param data  must outlive the loader; need not outlive the batches
-  /// @throws config_error  an option is out of range (the message names it and its range); or the
-  ///                       dataset is shorter than one window, or does not hold integers
+  /// @param data  must outlive the loader, but may be destroyed before the batches
+  /// @throws config_error  an option is out of range (the message names the option and its range),
+  ///                       the dataset is shorter than one window, or its tokens are not integers
   /// @throws io_error, format_error  a dataset cannot be opened
   /// @throws std::system_error  a thread cannot be started
   batch_loader(const dataset::indexed_dataset& data, const loader_options& options);
   batch_loader(const dataset::indexed_dataset&&, const loader_options&) = delete;
 
-  /// Serves a run, which defines the order of the samples of one dataset or a blend: a
-  /// `dataset::megatron_run`, `instant_run`, `packed_run`, or your own class. Several loaders may
-  /// share one run.
-  /// @throws as the constructor above; also config_error if the steps of the run's schedule do not
-  ///         match `options`
+  /// Serves a run. A run defines the order of the samples of one dataset or of a blend. Pass a
+  /// `dataset::megatron_run`, `dataset::instant_run` or `dataset::packed_run`, or an object of your
+  /// own class. Several loaders may share one run.
+  /// @throws config_error  the steps of the run's schedule do not match `options`
+  /// @throws as the constructor above
   batch_loader(std::shared_ptr<const dataset::run> run, const loader_options& options);
 
   /// Like the constructor above, but takes the run by value.
@@ -76,67 +76,69 @@ class MILLRACE_EXPORT batch_loader {
   batch_loader& operator=(const batch_loader&) = delete;
   ~batch_loader();
 
-  /// Returns the next micro-batch, or nothing after the last one. With `drop_last`, the last one is
-  /// complete on all ranks. Without it, the last one may have fewer rows on this rank, or none.
+  /// Returns the next micro-batch, or nothing after the last micro-batch. With `drop_last`, the
+  /// last micro-batch is complete on all ranks. Without `drop_last`, the last micro-batch may have
+  /// fewer rows on this rank, or no rows.
   ///
-  /// @throws config_error  the caller holds all slots, more batches than `loader_options::held`.
-  ///                       Destroy a batch and call next() again, or raise `held`.
-  /// @throws error  preparing this batch failed on another thread. Thrown once; afterwards the
-  ///                loader is finished. Also thrown once, usually by one of the first calls, if the
-  ///                run cannot be described (see `state`).
+  /// @throws config_error  the caller already holds every slot. Destroy a batch before calling
+  ///                       `next()` again, or raise `loader_options::held`.
+  /// @throws error  a thread of the loader failed to prepare this batch. Thrown once; no batches
+  ///                follow.
+  /// @throws error  the run cannot be described (see `state`). Thrown once, usually by one of the
+  ///                first calls.
   std::optional<batch> next();
 
-  /// Like next(), but waits no longer than `timeout`, so that a caller can check for signals.
-  /// Telemetry counts several calls for one batch as one wait.
-  /// @throws as next
+  /// Like `next()`, but waits no longer than `timeout`, so that a caller can check for signals. If
+  /// several calls wait for the same batch, telemetry counts them as one wait.
+  /// @throws as `next()`
   next_result<batch> next_for(std::chrono::nanoseconds timeout);
 
-  /// Samples served so far, over all ranks, counted from the start of the run. A batch counts when
-  /// next() returns it, not when it is destroyed. Assumes that all ranks are at the same
-  /// micro-batch.
+  /// Number of samples that all ranks together have served since the start of the run. A batch
+  /// counts when `next()` returns it, not when it is destroyed. Assumes that all ranks are at the
+  /// same micro-batch.
   std::int64_t consumed_samples() const noexcept;
 
-  /// Total number of micro-batches that this loader serves from its start; may be 0. 2^63 - 1 if
-  /// the run has no end.
+  /// Number of micro-batches from the start of this loader, or from the state that it last resumed
+  /// from, to the end of the run. May be 0. 2^63 - 1 if the run has no end.
   std::int64_t micro_batches() const noexcept;
 
   /// The state to save with a checkpoint. It is the same on every rank, and describes the run after
-  /// the batches that next() has returned. The loader reads facts about its datasets in the
-  /// background from its creation on; this function waits until it has read them.
+  /// the batches that `next()` has returned. When the loader is created, it starts to read facts
+  /// about its datasets in the background. This function waits until they have been read.
   ///
-  /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, its
-  ///                                               `.sum` or `.meta` contradicts it, or tokenizers
-  ///                                               differ
+  /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, a
+  ///                                               `.sum` or `.meta` file contradicts its dataset,
+  ///                                               or datasets have different tokenizers
   dataset::run_state state() const;
 
-  /// Layout of every batch. A short last batch has fewer rows.
+  /// Layout of every batch, except that a short last batch has fewer rows.
   slot_layout layout() const;
 
-  /// Resumes from a state, even if it was saved with another number of ranks. Batches that the
-  /// caller holds remain valid.
+  /// Resumes from a state, even if it was saved with a different number of ranks. Batches that the
+  /// caller holds remain valid. If the state is rejected, the loader is unchanged.
   ///
-  /// @param terms  allowed differences; this function sets `saved_stream` and `new_stream`, unless
-  ///               `terms` allows "edits"
-  /// @throws format_error, config_error  as `dataset::parse_state`; or the state belongs to another
-  ///                                     run, and the message gives the first difference
-  ///                                     (`dataset::require_same`). The loader is then unchanged.
+  /// @param terms  allowed differences. This function sets `saved_stream` and `new_stream`, but may
+  ///               leave them unchanged if `terms` allows "edits".
+  /// @throws format_error, config_error  as `dataset::parse_state`
+  /// @throws config_error  the state belongs to another run; the message gives the first difference
+  ///                       (`dataset::require_same`)
   void load_state(std::string_view json, dataset::resume_terms terms = {});
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
-  /// Reports where the time went since the loader started or resumed, how its readers and threads
-  /// run, and what checksums found (loader_report.hpp).
+  /// Reports how time was spent since the loader started or resumed, how its readers and threads
+  /// run, and what the checksums found (`loader_report.hpp`).
   loader_report observe() const;
 
-  /// The timings that `observe` reports, for use on any thread through `report()` and `trace()`
-  /// (telemetry/telemetry.hpp). Never null.
+  /// The timings that `observe` reports. Any thread may call their `report()` and `trace()`
+  /// (`telemetry/telemetry.hpp`). Never null.
   std::shared_ptr<const telemetry> meter() const;
 
-  /// The reason why the last next() had to wait; nothing if its batch was ready or was the first
-  /// one.
+  /// The reason why the last `next()` had to wait. Empty if the batch was ready, or was the first
+  /// batch.
   std::optional<stall_cause> last_stall() const noexcept;
 
-  // Supports `for (const auto& batch : loader)`. Each batch is released before the next one is
-  // requested.
+  // Supports `for (const auto& batch : loader)`. The loop releases each batch before it requests
+  // the next one.
   class iterator;
   iterator begin();
   static std::default_sentinel_t end() noexcept { return {}; }
@@ -147,24 +149,25 @@ class MILLRACE_EXPORT batch_loader {
 
   struct contents;
 
-  /// Makes a next() that runs on another thread return soon. There are then no more batches until
-  /// `go_on`.
+  /// Stops the preparation of batches. A `next()` that waits on another thread then returns soon.
+  /// When the batches that are ready have been served, `next()` returns nothing until `go_on`
+  /// resumes.
   void stop() const noexcept;
 
-  /// A state that belongs to this run, and the slots to resume with.
+  /// What `go_on` needs to resume: the options, the sampler and the pipeline.
   struct resumption;
 
   /// Like `state`, but for a given value of consumed_samples. Thread-safe.
   dataset::run_state state_at(std::int64_t consumed_samples) const;
 
-  /// First half of `load_state`: validates the state and changes nothing. Another thread may be in
-  /// next() at the same time.
-  /// @throws as load_state
+  /// First half of `load_state`: validates the state and changes nothing. Another thread may call
+  /// `next()` at the same time.
+  /// @throws as `load_state`
   std::shared_ptr<resumption> resumption_from(const dataset::run_state& saved,
                                               dataset::resume_terms terms) const;
-  /// Second half of `load_state`: resumes. Throws only what `std::thread` throws; the loader is
-  /// then finished until another state is loaded.
-  /// @pre no thread is in next()
+  /// Second half of `load_state`: resumes. Throws only if a thread cannot be started. The loader
+  /// then serves no batches until another state is loaded.
+  /// @pre no thread is in `next()`
   /// @param from  made by this loader
   void go_on(const std::shared_ptr<resumption>& from);
 

@@ -24,9 +24,9 @@ namespace millrace::loader {
 ///     std::cerr << text_of(report.times) << '\n';
 struct loader_report {
   telemetry_report times;              ///< since the loader started or resumed
-  std::vector<reader_report> readers;  ///< one per filling thread
-  std::vector<grant> threads;          ///< CPUs of the filling threads, and why they differ from
-                                       ///< `loader_options::cpus`
+  std::vector<reader_report> readers;  ///< one per thread that fills slots
+  std::vector<grant> threads;          ///< CPUs of the threads that fill slots; if they differ from
+                                       ///< the requested CPUs, why
   std::optional<verify_report> verification;  ///< empty if checksums are not checked
 };
 

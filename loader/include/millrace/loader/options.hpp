@@ -33,15 +33,16 @@
 
 namespace millrace::loader {
 
-/// How samples are put into micro-batches: Megatron's `--dataloader-type` and `--full-validation`.
+/// How samples are grouped into micro-batches. Corresponds to Megatron's `--dataloader-type` and
+/// `--full-validation`.
 using dataset::sampler_type;
 
-/// Makes a reader for the files. Called once per filling thread.
+/// A function that makes a reader for the files. It is called once per thread that fills slots.
 using make_reader_function =
     std::function<std::unique_ptr<range_reader>(const std::vector<data_file>& files)>;
 
-/// Options of a loader. All ranks must pass the same values, except for `rank` and `cp_rank`, and
-/// for what does not change the samples: threads, memory, fields.
+/// Options of a loader. Only `rank`, `cp_rank` and options that do not affect the samples (such as
+/// threads, memory and fields) may differ between ranks.
 ///
 ///     millrace::loader::loader_options options;
 ///     options.batch_size = 8;
@@ -54,59 +55,62 @@ struct loader_options {
   std::int64_t seq_len = 0;     ///< tokens per row; with a run, 0 or the run's value
   std::int64_t rank = 0;        ///< data-parallel rank, 0 .. world_size - 1
   std::int64_t world_size = 1;  ///< data-parallel ranks
-  /// Ranks that share each row, Megatron's context parallelism (CP). Each gets two of 2 * CP chunks
-  /// of a row or, in packed rows, of each document. Ranks of a context-parallel group have the same
-  /// `rank`.
+  /// Number of ranks that share each row: Megatron's context parallelism (CP). Each row is divided
+  /// into 2 * CP chunks, and each rank gets two of them. In packed rows, each document is divided
+  /// in this way. Ranks of a context-parallel group have the same `rank`.
   std::int64_t context_parallel = 1;
   std::int64_t cp_rank = 0;           ///< 0 .. context_parallel - 1
-  std::int64_t consumed_samples = 0;  ///< samples served before, over all ranks
+  std::int64_t consumed_samples = 0;  ///< samples that all ranks together served before
   std::int64_t look_ahead = 2;        ///< micro-batches prepared in advance
-  /// Micro-batches that the caller may hold at once without reducing the look-ahead. Memory is
-  /// allocated for as many as it really holds. 8 are enough for Megatron's 1F1B schedule with up to
-  /// 8 pipeline stages; `held_by_stage` gives the number for a stage.
+  /// Number of micro-batches that the caller may hold at once without reducing the look-ahead.
+  /// Memory for them is allocated only when the caller really holds that many, unless `memory` is
+  /// set. 8 is enough for Megatron's 1F1B schedule with up to 8 pipeline stages; `held_by_stage`
+  /// computes the number for a stage.
   std::int64_t held = 8;
 
   std::int64_t global_batch_size = 0;  ///< samples per step; 0: batch_size * world_size
   std::optional<dataset::rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
   sampler_type sampler = sampler_type::single;
   bool data_sharding = true;  ///< cyclic sampler only; false: --no-data-sharding
-  /// Single sampler only. If true, drop the samples at the end that do not fill batch_size *
-  /// world_size, as Megatron's trainer does. If false, serve them as one more micro-batch, for
-  /// complete validation: trailing ranks get fewer rows or none. Such a run may end inside a step,
-  /// so it allows no edits and cannot be resumed as a longer run.
+  /// Single sampler only: what happens to the last samples if they do not fill batch_size *
+  /// world_size. If true, they are dropped, as in Megatron's trainer. If false, they are served as
+  /// one more micro-batch, so that validation is complete; trailing ranks get fewer rows or none.
+  /// Without `drop_last`, a run may end inside a step, so it allows no edits and cannot be resumed
+  /// as a longer run.
   bool drop_last = true;
   std::vector<dataset::edit> edits = {};  ///< single sampler only; part of the state
-  /// Allow datasets with different tokenizers, according to their `.meta`. The same id then means
-  /// different text in different datasets.
+  /// If true, the `.meta` files of the datasets may name different tokenizers. The same token id
+  /// may then mean different text in different datasets.
   bool allow_several_tokenizers = false;
 
   host_fields fields = {};
-  /// How fields are made: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. `extra_token` is
+  /// How fields are computed: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. `extra_token` is
   /// ignored here; the run decides.
   dataset::field_options field_rules = {};
-  /// Restart position ids at document boundaries of the index, not by token value. Finding
-  /// boundaries reads the index.
+  /// If true, position ids restart at the document boundaries in the index. Token values then have
+  /// no effect on them. The index is read to find the boundaries.
   bool positions_at_boundaries = false;
-  /// If true, batches carry document boundaries for a device. Batches with `fields.cu_seqlens` or
-  /// packed rows always carry them. Finding boundaries reads the index.
+  /// If true, batches contain document boundaries for a device. Batches with `fields.cu_seqlens` or
+  /// packed rows always contain them. The index is read to find the boundaries.
   bool boundaries = false;
 
-  std::int64_t prefetch_samples = 64;  ///< samples announced in advance; at least 2 batches
+  std::int64_t prefetch_samples = 64;  ///< samples to prefetch, at least 2 batches; 0: none
   std::int64_t threads = 1;            ///< threads that fill slots
   std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: see near_cpus
-  /// If `cpus` is empty: CPUs that all threads may run on; empty: anywhere. A device loader sets
-  /// this to the CPUs of the device's NUMA node.
+  /// The CPUs that all threads may run on if `cpus` is empty. If `near_cpus` is empty too, threads
+  /// run anywhere. A device loader sets it to the CPUs of the device's NUMA node.
   std::vector<int> near_cpus = {};
-  verify_options verify = {};    ///< checks of checksums and ids
+  verify_options verify = {};    ///< whether checksums and token ids are checked
   std::size_t trace_events = 0;  ///< events kept for a trace, 40 bytes each; 0: none
-  /// How files are read: the back end and its options. The environment variable MILLRACE_IO sets
-  /// the back end if `io` does not.
+  /// How files are read: the back end and its options. If `io` names no back end, the environment
+  /// variable `MILLRACE_IO` does.
   io_options io = {};
-  make_reader_function reader = {};  ///< custom reader instead of `io`; empty: none
-  slot_memory memory = {};           ///< memory for batches; empty: plain memory
-  /// How long a destructor waits for reads that have begun, 0 to 2147483647. Afterwards the threads
-  /// stay behind and free everything when their reads return (`ends_of_process` lists them). Until
-  /// then they may use a dataset that was passed by reference.
+  make_reader_function reader = {};  ///< makes custom readers, which replace `io`; empty: use `io`
+  slot_memory memory = {};           ///< allocates memory for batches; empty: plain memory
+  /// How long the destructor waits for reads that have begun, 0 to 2147483647 ms. If they take
+  /// longer, the threads keep running after the destructor has returned, and `ends_of_process`
+  /// lists them. They free everything when their reads return. Until then, they may use a dataset
+  /// that was passed by reference.
   std::chrono::milliseconds end_within{10'000};
 
   std::int64_t samples_of_micro_batch() const noexcept { return batch_size * world_size; }

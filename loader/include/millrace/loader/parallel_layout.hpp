@@ -16,8 +16,8 @@
 
 namespace millrace::loader {
 
-/// The parallel layout of a job, in Megatron's terms. Data parallelism follows from the other
-/// sizes.
+/// The sizes of a job's parallel layout, in Megatron's terms. The data-parallel size follows from
+/// the others.
 struct parallel_options {
   std::int64_t world_size = 1;
   std::int64_t tensor_parallel = 1;
@@ -25,11 +25,12 @@ struct parallel_options {
   std::int64_t pipeline_parallel = 1;
   std::int64_t expert_parallel = 1;
   std::int64_t expert_tensor_parallel = 0;               ///< 0: the same as tensor_parallel
-  std::string order = std::string(megatron_rank_order);  ///< tp-cp-ep-pp-dp: Megatron's
-                                                         ///< --use-tp-pp-dp-mapping
+  std::string order = std::string(megatron_rank_order);  ///< "tp-cp-ep-pp-dp" corresponds to
+                                                         ///< Megatron's --use-tp-pp-dp-mapping
 };
 
-/// The indices of a rank along the axes of attention and of experts.
+/// The index of a rank along each axis. The axes `ep`, `expert_tp` and `expert_dp` belong to the
+/// grid of experts, the others to the grid of attention.
 struct parallel_place {
   std::int64_t tp = 0;
   std::int64_t cp = 0;
@@ -42,9 +43,13 @@ struct parallel_place {
   friend bool operator==(const parallel_place&, const parallel_place&) = default;
 };
 
-/// The ranks of a job. Each rank has a place in two grids: rank = tp + TP * (cp + CP * (dp + DP *
-/// pp)) for attention, and expert_tp + ETP * (ep + EP * (expert_dp + EDP * pp)) for experts, in the
-/// default order. Data parallelism uses the attention grid. Both are as in
+/// The ranks of a job. Each rank has a place in the grid of attention and in the grid of experts.
+/// In the default order, with the size of each axis in capital letters:
+///
+///     attention: rank = tp + TP * (cp + CP * (dp + DP * pp))
+///     experts:   rank = expert_tp + ETP * (ep + EP * (expert_dp + EDP * pp))
+///
+/// Data is distributed along the `dp` axis of the attention grid. Both grids match
 /// `initialize_model_parallel` of megatron-core 0.16.1.
 ///
 ///     const millrace::loader::parallel_layout layout(
@@ -52,15 +57,16 @@ struct parallel_place {
 ///     const std::int64_t dp = layout.place_of(17).dp;
 class parallel_layout {
  public:
-  /// @throws config_error  the sizes do not divide the number of ranks; the order is invalid; or
-  ///                       experts would be on other pipeline stages than attention.
+  /// @throws config_error  the product of the sizes does not divide the number of ranks, the order
+  ///                       is invalid, or a rank would have different pipeline stages for attention
+  ///                       and for experts
   explicit parallel_layout(const parallel_options& options)
       : attention_(attention_sizes(options), options.order),
         experts_(expert_sizes(options), options.order) {
     const std::int64_t dp = attention_.sizes().dp;
     const std::int64_t expert_dp = experts_.sizes().dp;
-    // Megatron makes both checks. The first is stricter than the second, which requires only that
-    // attention and experts have the same stages.
+    // Megatron makes both checks. The first is stricter: the second requires only that the pipeline
+    // stages of attention and experts are the same.
     if ((options.pipeline_parallel > 1 && dp != expert_dp && !attention_.ends_with_stages()) ||
         attention_.groups("pp") != experts_.groups("pp")) {
       throw config_error(

@@ -24,7 +24,7 @@
 
 namespace millrace::loader::detail {
 
-/// The `.bin` of each source of a run, indexed by source.
+/// The `.bin` file of each source of a run, indexed by source.
 inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& sources) {
   std::vector<data_file> files;
   files.reserve(sources.size());
@@ -42,7 +42,7 @@ inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_sourc
   return types;
 }
 
-/// The threads that fill the slots of a ring with the micro-batches of a run, in order.
+/// A ring of slots, and the threads that fill the slots with the micro-batches of a run, in order.
 ///
 /// `fill_turns` assigns batches to threads. Each thread then reads and fills its batches without a
 /// lock. The destructor closes the ring and joins the threads.
@@ -50,23 +50,23 @@ class MILLRACE_EXPORT pipeline {
  public:
   using ring = slot_ring<batch_slot>;
 
-  /// @param run  must outlive this
+  /// @param run  must outlive the pipeline
   /// @throws config_error  a batch does not fit in a slot, or the reader rejects its options
   pipeline(const dataset::run& run, const loader_options& options, const dataset::sampler& sampler);
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
   ~pipeline() { stop(); }
 
-  /// Stops requesting batches: next() returns those that are ready, then none. Called on any
-  /// thread.
+  /// Makes the threads stop before they begin another batch. The consumer still gets the batches
+  /// that are ready, then none. May be called on any thread.
   void stop() const noexcept { ring_->close(); }
 
   /// Starts the threads. Call it once.
-  /// @throws std::system_error, std::bad_alloc  a thread cannot be started. The ring ends with the
-  ///                                            same error, so no consumer waits for batches.
+  /// @throws std::system_error, std::bad_alloc  a thread cannot be started. The consumer of the
+  ///                                            ring gets the same error instead of a batch.
   void start();
 
-  /// The ring. The batches share ownership of it, so that they may outlive the pipeline.
+  /// The ring. Batches share ownership of the ring, so they may outlive the pipeline.
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
   /// The layout of every slot.
@@ -74,7 +74,7 @@ class MILLRACE_EXPORT pipeline {
     return layout_of(run, options, options.context_parallel);
   }
 
-  /// The CPUs of the threads, and why they differ from the requested ones.
+  /// The CPUs of the threads; if they differ from the requested CPUs, why.
   std::vector<grant> thread_grants() const {
     std::vector<grant> all;
     for (const named_thread& each : threads_) {
@@ -83,7 +83,7 @@ class MILLRACE_EXPORT pipeline {
     return all;
   }
 
-  /// For each thread's reader, the requested options and the options in use.
+  /// The report of each thread's reader.
   std::vector<reader_report> reader_reports() const {
     std::vector<reader_report> all;
     for (const fill_worker& each : workers_) all.push_back(each.reader().report());
@@ -102,8 +102,8 @@ class MILLRACE_EXPORT pipeline {
     return options.boundaries || options.fields.cu_seqlens || options.positions_at_boundaries;
   }
   static context_rules context_of(const dataset::run& run, const loader_options& options);
-  /// Number of batches to plan ahead. At most the number of batches in the run, because each
-  /// planned batch takes memory for everything except its tokens.
+  /// Number of batches to plan ahead, at most `batches`, the number of batches in the run. A larger
+  /// number would waste memory: each planned batch takes memory for everything except its tokens.
   static std::int64_t batches_ahead(const loader_options& options, std::int64_t batches) {
     if (options.prefetch_samples == 0) return 0;
     const std::int64_t asked =

@@ -13,7 +13,7 @@
 #include <millrace/loader/detail/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
 
-/// The run's order provides one part of a run's state. The functions here add the rest.
+/// The order of a run provides one part of the run's state. The functions here add the rest.
 namespace millrace::loader {
 
 namespace detail {
@@ -31,14 +31,14 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 ///
 /// @param state  the order's part of the state (`dataset::run::description`)
 /// @param end    end of the order
-/// @throws io_error, format_error  a dataset cannot be opened, or as identify_sources
-/// @throws config_error  datasets have several tokenizers, and the options do not allow that
+/// @throws io_error, format_error  a dataset cannot be opened, or as `identify_sources`
+/// @throws config_error  datasets have different tokenizers, and the options do not allow this
 MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64_t end,
                                             const loader_options& options);
 
-/// The state of a run at its start, computed on a separate thread. Computing it opens all datasets.
-/// With thousands of datasets, that takes long and must not delay the first batch. Nor may it wait
-/// until the first checkpoint, hours later: damage would be found late, and files may have been
+/// The state of a run at its start, computed on a separate thread. This opens all datasets. With
+/// thousands of datasets, it takes long, so it must not delay the first batch. It must also not
+/// wait until the first checkpoint hours later: damage would be found late, and files may have been
 /// replaced by then.
 ///
 /// Thread-safe, except for `throw_failure`.
@@ -53,8 +53,8 @@ class run_description {
           } catch (...) {
             failure = std::current_exception();
           }
-          // Set after the exception handler has ended, because the handler shares ownership of the
-          // exception. Now `made::failure` is its only owner.
+          // The exception handler shares ownership of the exception. It has ended, so now
+          // `made::failure` becomes the only owner.
           result->failure = std::move(failure);
           result->done.store(true, std::memory_order_release);
           result->done.notify_all();
@@ -71,7 +71,8 @@ class run_description {
     return made_->state;
   }
 
-  /// Throws the failure of the thread, if there is one; never waits. For one thread only.
+  /// Throws the exception of the thread if the thread has failed. Never waits. Always call it from
+  /// the same thread.
   /// @throws as `describe`, once
   void throw_failure() {
     if (told_ || !made_->done.load(std::memory_order_acquire)) return;
