@@ -29,8 +29,8 @@ struct parallel_options {
                                                          ///< Megatron's --use-tp-pp-dp-mapping
 };
 
-/// The index of a rank along each axis. The axes `ep`, `expert_tp` and `expert_dp` belong to the
-/// grid of experts, the others to the grid of attention.
+/// The index of a rank along each axis. The grid of attention has the axes `tp`, `cp`, `dp` and
+/// `pp`; the grid of experts has `expert_tp`, `ep`, `expert_dp` and `pp`.
 struct parallel_place {
   std::int64_t tp = 0;
   std::int64_t cp = 0;

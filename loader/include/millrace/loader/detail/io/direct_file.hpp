@@ -16,30 +16,29 @@
 
 namespace millrace::loader {
 
-/// Offsets, lengths and addresses of direct reads (O_DIRECT) must be multiples of these numbers of
-/// bytes.
+/// Alignment of direct reads (O_DIRECT), in bytes.
 struct direct_alignment {
-  std::uint32_t memory = 4096;
-  std::uint32_t offset = 4096;
+  std::uint32_t memory = 4096;  ///< memory addresses must be multiples of this
+  std::uint32_t offset = 4096;  ///< file offsets and lengths must be multiples of this
 };
 
-/// A file opened for direct reads, or the reason why it cannot be.
+/// A file opened for direct reads, or the reason why it cannot be opened for them.
 struct direct_file {
   io::unique_fd fd;
   direct_alignment alignment;
-  std::string why;        ///< source of the alignment; if `fd` is empty, why it is empty
+  std::string why;        ///< source of the alignment; if `fd` is empty, why the open failed
   bool may_pass = false;  ///< true if only a lack of resources prevented the open
 };
 
-/// The alignment that statx(2) reports (STATX_DIOALIGN, from Linux 6.1 on, for ext4, XFS, f2fs and
-/// block devices). If statx reports none, the alignment is 4,096 bytes, which suits every disk. The
-/// alignment is never probed with test reads: a read that succeeds today may be refused by another
-/// disk.
+/// The alignment that direct reads of a file need, and its source. statx(2) reports it
+/// (STATX_DIOALIGN) for ext4, XFS, f2fs and block devices since Linux 6.1. Without a report, the
+/// alignment is 4,096 bytes, which suits every disk. Test reads would not help: another disk may
+/// refuse a read that succeeds here.
 ///
-/// The alignment is {0, 0} if the file system reports that it does not support direct reads.
+/// If the file system reports that it does not support direct reads, the alignment is {0, 0}.
 MILLRACE_EXPORT std::pair<direct_alignment, std::string> direct_alignment_of(int fd);
 
-/// Reopens the file of `fd` for direct reads. The result is the same file, even if its path now
+/// Reopens the file of `fd` for direct reads. Opens the same file even if the path of `fd` now
 /// refers to another file.
 MILLRACE_EXPORT direct_file open_direct(const io::unique_fd& fd);
 

@@ -16,8 +16,8 @@
 
 namespace millrace::loader {
 
-/// An object of this class adds 1 to a counter for as long as it exists. The object may outlive the
-/// owner of the counter.
+/// Increments a counter on construction and decrements it on destruction. Shares ownership of the
+/// counter.
 class counted {
  public:
   using counter = std::shared_ptr<std::atomic<std::int64_t>>;
@@ -48,16 +48,16 @@ class file_map {
  public:
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-  /// Maps [offset, offset + bytes). If the kernel refuses, the map is not valid and `error()` is
-  /// the errno. The cause is then a limit or the file system, and the caller must read the file in
-  /// another way.
+  /// Maps bytes [offset, offset + bytes) of the file. If the kernel refuses because of a limit or
+  /// the file system, the map is not valid and `error()` returns the errno. The caller must then
+  /// read the file in another way.
   ///
   /// @pre offset is a multiple of 2 MiB, bytes > 0
   file_map(const io::unique_fd& fd, std::uint64_t offset, std::size_t bytes) : offset_(offset) {
     const std::size_t page = page_bytes();
     const std::size_t whole = (bytes + page - 1) / page * page;
-    // Reserves more addresses than necessary, so that they contain a multiple of 2 MiB; unmaps the
-    // rest.
+    // Reserves 2 MiB more address space than the map needs, so that the map can begin at a multiple
+    // of 2 MiB. The code below unmaps the rest.
     void* const got = ::mmap(nullptr, whole + huge_page, PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) {

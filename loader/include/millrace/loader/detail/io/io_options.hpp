@@ -9,7 +9,7 @@
 
 namespace millrace::loader {
 
-/// Names of the libraries to load, as for dlopen(3), and a path that must exist.
+/// Names of the libraries that cuFile needs, as dlopen(3) takes them, and a path that must exist.
 struct cufile_names {
   std::string cufile = "libcufile.so.0";
   std::string driver = "libcuda.so.1";
@@ -21,21 +21,22 @@ struct cufile_names {
 /// Options of the reader of large requests (cuFile).
 struct cufile_options {
   cufile_names names;
-  /// Smaller requests are read with pread: one cuFile call costs as much as many small reads.
+  /// Requests of fewer bytes are read with pread, because one cuFile call takes as long as many
+  /// small reads.
   std::uint64_t least_bytes = std::uint64_t{1} << 20;
-  /// If true, cuFile is used even if it only copies through host memory.
+  /// If true, cuFile is used even if it only reads into host memory and copies from there.
   bool compatibility_mode = false;
 };
 
-/// Options for reading; all may keep their defaults.
+/// Options for reading files.
 struct io_options {
   /// Name of the back end: auto, mmap, pread, io_uring or cufile. If empty, the environment
-  /// variable MILLRACE_IO names it; if that is not set, it is auto.
+  /// variable `MILLRACE_IO` names the back end; if the variable is not set, the back end is auto.
   std::string back_end;
   reader_options reader;
   int uring_depth = 64;             ///< reads that io_uring keeps in flight
   bool to_device = false;           ///< whether requests are read into GPU memory
-  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: that of a window of tokens
+  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: size of a window of tokens
   cufile_options cufile;
 };
 

@@ -15,28 +15,27 @@
 
 namespace millrace::loader {
 
-/// Ranges of one file that one call reads, and the destinations of their bytes.
+/// A range of a file that one system call reads. Its bytes go to one or more destinations (parts).
 struct planned_read {
   std::int64_t file = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::size_t first_part = 0;  ///< index into the plan's parts
-  std::size_t parts = 0;
+  std::size_t first_part = 0;  ///< index of the first part in the plan's list of parts
+  std::size_t parts = 0;       ///< number of parts
 };
 
-/// Sorts requests by file and offset, and merges close neighbors, which suits disks and servers
-/// best. Memory is reused between calls.
+/// Sorts requests by file and offset, and merges requests that are close together. Disks and
+/// servers read fastest in this way. A read also covers the gaps between its requests, of up to
+/// `most_gap` bytes each; these bytes are discarded. Memory is reused between calls.
 ///
 ///   requests, sorted   |--a--|  |---b---|            |--c--|
-///   reads              |==a==gap====b===|            |==c==|      gaps up to `most_gap` are read,
-///                                                                 too, and discarded
+///   reads              |==a==gap====b===|            |==c==|
 class read_plan {
  public:
   static constexpr std::uint64_t most_gap = 4096;
   static constexpr std::uint64_t most_read = std::uint64_t{4} << 20;
 
-  /// Fills `order` with the indices of `requests`, sorted by file and offset, without empty
-  /// requests.
+  /// Fills `order` with the indices of all requests that are not empty, sorted by file and offset.
   static void sort(std::span<const read_request> requests, std::vector<std::uint32_t>& order) {
     order.clear();
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -92,7 +91,8 @@ class read_plan {
     parts_.push_back({to, from.bytes});
   }
 
-  // Destination of gaps, shared by all threads: only the kernel writes it, and nobody reads it.
+  // Destination of the bytes in gaps. All threads share it, because only the kernel writes to it
+  // and nobody reads it.
   alignas(64) static inline std::byte waste_[most_gap];  // NOLINT: meant to be written
 
   std::vector<std::uint32_t> order_;
@@ -100,7 +100,8 @@ class read_plan {
   std::vector<::iovec> parts_;
 };
 
-/// Sorts announced ranges by file and offset, and merges those with gaps of up to `most_gap`.
+/// Sorts ranges by file and offset. Merges ranges that overlap or have a gap of at most `most_gap`
+/// bytes between them.
 MILLRACE_EXPORT void coalesce(std::span<const file_range> ranges, std::uint64_t most_gap,
                               std::vector<file_range>& out);
 
