@@ -14,13 +14,13 @@
 
 namespace millrace::loader {
 
-/// Keeps track of announced extents (whole blocks of a file that one call reads). Each is queued,
-/// being read, or read, until it is gathered (copied to its destination). The class does not use
-/// the io_uring ring; it treats slots as plain indices.
+/// Keeps track of extents that are read ahead. An extent is a number of whole blocks of a file that
+/// one call reads. It contains pieces, which are parts of announced requests. An extent is queued,
+/// then read into a slot (a buffer). A gather later copies the pieces from the slot to their
+/// destinations. This class makes no system calls, and knows slots only by their index.
 ///
-/// An extent is kept until as many of its pieces (parts of requests) were gathered as were
-/// announced. An extent that nobody gathers becomes `stale` after a number of gathers, and is
-/// dropped when its slot is needed.
+/// An extent is kept until all its announced pieces were gathered. If nobody gathers it, it becomes
+/// `stale` after a number of gathers, and is dropped when its slot is needed.
 class ahead_reads {
  public:
   enum class state : std::uint8_t { queued, reading, ready, failed };
@@ -31,12 +31,12 @@ class ahead_reads {
     auto operator<=>(const key&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   struct entry {
-    std::uint64_t end = 0;  ///< bytes from key.begin to here are present, or will be
+    std::uint64_t end = 0;  ///< the extent is bytes [key.begin, end) of the file
     state now = state::queued;
     std::size_t slot = 0;       ///< not set while queued
-    std::int64_t expected = 0;  ///< pieces announced and not yet gathered
-    std::int64_t pinned = 0;    ///< pieces that a gather is about to take
-    std::uint64_t since = 0;    ///< number of gathers before it was announced
+    std::int64_t expected = 0;  ///< number of pieces announced and not yet gathered
+    std::int64_t pinned = 0;    ///< number of pieces that a gather is about to copy
+    std::uint64_t since = 0;    ///< number of gathers before the extent was announced
   };
   using map = std::map<key, entry>;
   using place = map::iterator;
@@ -48,9 +48,9 @@ class ahead_reads {
   std::size_t size() const noexcept { return entries_.size(); }
   place none() noexcept { return entries_.end(); }
 
-  /// The extent that contains byte `at` of a file, or none().
+  /// An extent that contains byte `at` of a file, or `none()`.
   place covering(std::int64_t file, std::uint64_t at) {
-    // Extents can overlap: one can begin in the last block of its predecessor.
+    // Extents can overlap: an extent can begin in the last block of the extent before it.
     for (auto p = entries_.upper_bound({file, at}); p != entries_.begin();) {
       --p;
       if (p->first.file != file || p->first.begin + longest_ <= at) break;
@@ -59,8 +59,9 @@ class ahead_reads {
     return none();
   }
 
-  /// Walks a range: calls covered(place, begin, end) for each part that an extent contains, and
-  /// uncovered(begin, end) for the rest.
+  /// Divides a range at the borders of extents, and calls a function for each part, in order:
+  /// `covered(place, begin, end)` for a part that an extent contains, and `uncovered(begin, end)`
+  /// for a part that is in no extent.
   template <class Covered, class Uncovered>
   void walk(const file_range& range, const Covered& covered, const Uncovered& uncovered) {
     const std::uint64_t end = range.offset + range.bytes;
@@ -80,14 +81,20 @@ class ahead_reads {
     }
   }
 
-  /// Queues an extent. @pre no extent begins at this key
+  /// Queues an extent.
+  /// @pre no extent has this key
+  /// @param expected  number of pieces announced
+  /// @param gathers   number of gathers so far
   void add(const key& k, std::uint64_t end, std::int64_t expected, std::uint64_t gathers) {
-    queue_.push_back(k);  // first: a key without an entry is skipped, so a later throw is harmless
+    // This comes first: if the next line throws, the queue has a key without an entry, which
+    // `next_queued` skips.
+    queue_.push_back(k);
     entries_.insert_or_assign(k, entry{end, state::queued, 0, expected, 0, gathers});
   }
   std::size_t queued() const noexcept { return queue_.size(); }
 
-  /// The first queued extent, or none(). It stays queued until `start` or `erase`.
+  /// The first queued extent, or `none()`. The extent stays queued until `start` or `erase` is
+  /// called for it.
   place next_queued() {
     while (!queue_.empty()) {
       const auto p = entries_.find(queue_.front());
@@ -96,8 +103,9 @@ class ahead_reads {
     }
     return none();
   }
-  /// Marks an extent as being read, just before its read starts. If starting fails, `erase` it.
-  /// @return false, with nothing changed, if memory is exhausted
+  /// Marks an extent as being read. Call this just before the read starts. If the read cannot be
+  /// started, call `erase`.
+  /// @return false if memory is exhausted; nothing has then changed
   bool start(place p, std::size_t slot) noexcept {
     try {
       order_.push_back(p->first);
@@ -111,14 +119,17 @@ class ahead_reads {
 
   void erase(place p) { entries_.erase(p); }
 
-  /// The extent whose read was started first, if it is ready and was not gathered within `patience`
-  /// gathers; else none().
+  /// Returns the extent that is stale, or `none()`. Only the extent whose read was started first is
+  /// examined. It is stale if it is ready, was announced at least `patience` gathers ago, and no
+  /// gather is about to copy from it.
+  ///
+  /// @param gathers  number of gathers so far
   place stale(std::uint64_t gathers, std::uint64_t patience) {
     for (; !order_.empty(); order_.pop_front()) {
       const auto p = entries_.find(order_.front());
       if (p == entries_.end() || p->second.now != state::ready) {
         if (p != entries_.end() && p->second.now == state::reading) return none();
-        continue;  // gathered long ago
+        continue;  // no longer kept, or its read failed
       }
       const bool old = p->second.since + patience <= gathers && p->second.pinned == 0;
       return old ? p : none();
@@ -136,7 +147,7 @@ class ahead_reads {
   std::uint64_t longest_;
   map entries_;
   std::deque<key> queue_;
-  std::deque<key> order_;  // in the order of `start`; may contain erased extents
+  std::deque<key> order_;  // in the order of the calls of `start`; may contain erased extents
 };
 
 }  // namespace millrace::loader

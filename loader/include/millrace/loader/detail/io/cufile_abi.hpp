@@ -5,21 +5,22 @@
 
 #include <cstddef>
 
-/// The parts of NVIDIA's libcufile.so.0 and libcuda.so.1 that we call. The types match the memory
-/// layout of their C interfaces, which is the same in cuFile versions 1.0 to 1.20. These
-/// declarations were written independently (from the cuFile API reference, "cufile.h", and the CUDA
-/// driver API). So the build needs neither library's header, and programs run without the
-/// libraries.
+/// The functions of NVIDIA's libcufile.so.0 and libcuda.so.1 that we call, and their types. The
+/// memory layout of the types is that of the C interfaces, which is the same in cuFile 1.0 to 1.20.
+/// We wrote these declarations ourselves, from the cuFile API reference ("cufile.h") and the CUDA
+/// driver API. So the build does not need the headers of the libraries, and programs run without
+/// the libraries.
 namespace millrace::loader::cufile_abi {
 
-/// Result of a call. `code` is 0 or a cuFile code (5001 and up); the CUDA code is set if CUDA is
-/// the cause.
+/// Result of a call. `code` is 0, or a cuFile error code (5001 or more). If CUDA caused the error,
+/// `cuda` is the CUDA error code.
 struct error {
   int code;
   int cuda;
 };
 
-/// A file as passed to cuFile: by descriptor (type 1), without a user-space file system.
+/// How a file is passed to cuFile. We pass a file descriptor (type 1) and no user-space file
+/// system.
 struct descriptor {
   int type;
   union {
@@ -32,7 +33,7 @@ inline constexpr int is_descriptor = 1;
 
 struct driver_properties {
   struct {
-    unsigned major;  ///< both 0 if the kernel module nvidia-fs is absent
+    unsigned major;  ///< version; 0.0 if the kernel module nvidia-fs is absent
     unsigned minor;
     std::size_t poll_threshold;
     std::size_t most_direct_bytes;
@@ -46,9 +47,9 @@ struct driver_properties {
   unsigned most_batch;
   unsigned batch_timeout_ms;
 };
-/// Bit of `features`: direct transfers between disk and GPU without nvidia-fs (PCI P2PDMA).
+/// Bit of `features`: data can move directly between disk and GPU without nvidia-fs (PCI P2PDMA).
 inline constexpr unsigned has_p2p = 1U << 4U;
-/// Reserves space for fields that later versions add to the properties.
+/// Has space for fields that later cuFile versions may add to the properties.
 union properties_with_room {
   driver_properties properties;
   std::byte room[1024];
@@ -65,8 +66,8 @@ using driver_close = error (*)();             // cuFileDriverClose_v2, earlier c
 using get_properties = error (*)(driver_properties*);     // cuFileDriverGetProperties
 using register_handle = error (*)(handle*, descriptor*);  // cuFileHandleRegister
 using deregister_handle = void (*)(handle);               // cuFileHandleDeregister
-/// cuFileRead: returns the number of bytes read; -1, with errno set; or another negative number,
-/// which is a cuFile code.
+/// cuFileRead. Returns the number of bytes read, or a negative number on failure. After -1, errno
+/// is the cause; other negative numbers are cuFile codes.
 using read = ::ssize_t (*)(handle, void* base, std::size_t bytes, ::off_t file_offset,
                            ::off_t base_offset);
 

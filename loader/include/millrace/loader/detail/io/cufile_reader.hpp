@@ -22,13 +22,13 @@
 
 namespace millrace::loader {
 
-/// Reads requests of 1 MiB and more with NVIDIA's cuFile (GPUDirect Storage), smaller ones with
-/// pread.
+/// Reads large requests with NVIDIA's cuFile (GPUDirect Storage), and smaller requests with pread.
+/// Requests are large from `cufile_options::least_bytes` on, by default 1 MiB.
 ///
 /// Intended for weights and checkpoints, whose destination can be device memory. Windows of tokens
-/// (the texts of samples) are never that large. If cuFile cannot be used, or would only do what
-/// pread does, pread reads everything and the report says why; a request into device memory then
-/// fails with an io_error (EFAULT).
+/// (the texts of samples) are never that large. If cuFile cannot be used, or would only copy
+/// through host memory, pread reads everything and the report says why. A request with a
+/// destination in device memory then fails with an `io_error` (EFAULT).
 class MILLRACE_EXPORT cufile_reader final : public range_reader {
  public:
   explicit cufile_reader(const std::vector<data_file>& files, reader_options options = {},
@@ -43,7 +43,7 @@ class MILLRACE_EXPORT cufile_reader final : public range_reader {
     for (const data_file& file : files) files_.push_back(table_->attach(file));
   }
 
-  /// Prefetches only ranges that pread will read: cuFile has no prefetch call.
+  /// Prefetches only the ranges that pread will read, because cuFile has no prefetch call.
   void prefetch(std::span<const file_range> ranges) noexcept override;
   void gather(std::span<const read_request> requests) override;
   reader_report report() const override;
@@ -51,7 +51,7 @@ class MILLRACE_EXPORT cufile_reader final : public range_reader {
  private:
   static constexpr std::size_t most_handles = 64;
 
-  /// A file registered with cuFile. It is deregistered before it is closed.
+  /// A file that is registered with cuFile. The file is deregistered before it is closed.
   struct registered {
     std::int64_t file = 0;
     io::unique_fd fd;

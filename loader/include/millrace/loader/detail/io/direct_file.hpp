@@ -26,7 +26,7 @@ struct direct_alignment {
 struct direct_file {
   io::unique_fd fd;
   direct_alignment alignment;
-  std::string why;        ///< source of the alignment; if `fd` is empty, why the open failed
+  std::string why;        ///< source of the alignment; if `fd` is empty, why it is empty
   bool may_pass = false;  ///< true if only a lack of resources prevented the open
 };
 

@@ -12,7 +12,7 @@
 
 namespace millrace::loader {
 
-/// Identity and state of the file that a path referred to when the path was opened.
+/// Identity, size and modification time of a file when it was opened.
 struct file_stamp {
   ::dev_t device;
   ::ino_t inode;
@@ -31,10 +31,13 @@ struct file_stamp {
 
 /// Checks that an opened file is the expected one.
 ///
+/// @param what   the expected file
 /// @param size   size of the opened file, in bytes
-/// @param first  stamp of its first open; empty: this is the first open
-/// @throws io_error  the file is shorter than its index says (ENODATA), or is not the file that was
-///                   opened first, or not the one that the index was read with (ESTALE)
+/// @param first  stamp from when `what` was first opened; empty: it is opened for the first time
+/// @param found  stamp of the opened file
+/// @throws io_error  (ENODATA) the file is shorter than its index says
+/// @throws io_error  (ESTALE) the file is not the one that was opened first, or was replaced since
+///                   the index was read
 MILLRACE_EXPORT void check_same(const data_file& what, std::uint64_t size,
                                 const std::optional<file_stamp>& first, const file_stamp& found);
 

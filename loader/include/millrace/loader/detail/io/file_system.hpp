@@ -21,8 +21,8 @@ enum class file_system_kind : std::uint8_t {
 
 inline constexpr std::uint64_t fuse_magic = 0x65735546;
 
-/// Classifies the magic number of statfs(2). FUSE counts as network because in a cluster it fronts
-/// object stores and parallel file systems.
+/// Classifies the magic number that statfs(2) returns. FUSE counts as network, because clusters use
+/// it to access object stores and parallel file systems.
 MILLRACE_EXPORT file_system_kind kind_of_magic(std::uint64_t magic) noexcept;
 
 /// The magic number from statfs(2); 0 if the call fails.
@@ -32,7 +32,7 @@ inline std::uint64_t magic_of(const io::unique_fd& fd) noexcept {
   return static_cast<std::uint32_t>(status.f_type);
 }
 
-/// `local` if statfs(2) fails.
+/// The kind of the file system that a file is on; `local` if statfs(2) fails.
 inline file_system_kind kind_of(const io::unique_fd& fd) noexcept {
   return kind_of_magic(magic_of(fd));
 }

@@ -20,12 +20,12 @@
 
 namespace millrace::loader {
 
-/// Decides for each file which advice (madvise) the kernel gets for the file's memory mappings
-/// (maps), and gives this advice.
+/// Chooses the advice (madvise) for the memory mappings (maps) of each file, and gives the advice
+/// to the kernel.
 ///
 /// Huge pages do not suit random reads of a few KiB: each read would load 2 MiB. So only files that
-/// will be in memory as a whole get huge pages. They are read in the background, one piece at a
-/// time. In other files, only announced ranges are read.
+/// will be in memory completely get huge pages. These files are read in the background, one piece
+/// at a time. Of the other files, the kernel reads only ranges that were announced.
 class MILLRACE_EXPORT map_advisor {
  public:
   map_advisor(std::span<const data_file> files, const reader_options& options,
@@ -43,13 +43,14 @@ class MILLRACE_EXPORT map_advisor {
   reader_log& log() const noexcept { return *log_; }
   map_advice of(std::int64_t file) const { return advice_[static_cast<std::size_t>(file)]; }
 
-  /// True if the whole file was loaded once, so that announcing ranges is unnecessary.
+  /// True if the whole file was loaded into memory, so that its ranges need not be announced.
   bool is_in_memory(std::int64_t file) const {
     return in_memory_->flags[static_cast<std::size_t>(file)].load(std::memory_order_relaxed);
   }
 
-  /// Advises a new map whose bytes nobody has touched yet. The advice is only a hint: if memory
-  /// runs out, the report lacks a line, or the file is not read in the background.
+  /// Gives the kernel advice for a new map whose bytes nobody has touched yet. The advice is only a
+  /// hint. If memory runs out, the report may lack a line, or the file may not be read in the
+  /// background.
   void advise(std::int64_t file, const open_files::held_map& map) noexcept;
 
  private:
@@ -58,11 +59,11 @@ class MILLRACE_EXPORT map_advisor {
     std::vector<std::atomic<bool>> flags;
   };
 
-  /// Loads one piece, then queues itself for the next.
+  /// A task that loads one piece of a map, and then queues itself to load the next piece.
   struct populate {
     static constexpr std::size_t piece = std::size_t{32} << 20;
 
-    io_threads* threads;  // owns the thread that this runs on
+    io_threads* threads;  // the pool that runs this task
     std::weak_ptr<const open_files::map> map;
     std::shared_ptr<std::atomic<bool>> stop;
     std::shared_ptr<reader_log> log;
@@ -83,8 +84,8 @@ class MILLRACE_EXPORT map_advisor {
   std::shared_ptr<memory_flags> in_memory_;
   std::vector<map_advice> advice_;
   std::vector<std::uint64_t> bytes_;  // indexed by file
-  std::string why_;                   // reason for files that will be resident
-  std::string why_random_;            // reason for the others
+  std::string why_;                   // why files get the advice `resident`
+  std::string why_random_;            // why files get the advice `random`
   bool populate_;
 };
 

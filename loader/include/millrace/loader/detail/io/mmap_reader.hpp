@@ -21,20 +21,20 @@
 
 namespace millrace::loader {
 
-/// Copies from memory-mapped files in file order, and prefetches the next range while it copies
-/// one. This is the fastest way to read bytes that are in memory.
+/// Copies from memory-mapped files in file order. While it copies one range, the processor
+/// prefetches the next range. This is the fastest way to read bytes that are in memory.
 ///
-/// `map_advisor` decides the advice for each file; `prefetch` calls madvise(MADV_WILLNEED). Files
-/// that cannot be mapped are read with pread. A range whose copy raised SIGBUS is also read with
-/// pread: this either succeeds or reports the cause.
+/// `map_advisor` chooses the advice (madvise) for each file. `prefetch` calls
+/// madvise(MADV_WILLNEED). Files that cannot be mapped are read with pread. If copying a range
+/// raises SIGBUS, pread reads this range again, and either succeeds or reports the cause.
 ///
-/// If a file is truncated within a page, the rest of that page becomes zeros, without a signal. So
-/// if a range ends in a zero byte, the file's size is checked after the copy. A range that ends in
-/// another byte is intact. The check sees the truncation because the kernel changes the size before
-/// it zeroes the page.
+/// If a file is truncated within a page, the rest of that page becomes zeros without a signal. So
+/// if a copied range ends with a zero byte, the reader checks the file's size. The kernel changes
+/// the size before it zeroes the page, so the check detects the truncation. A range whose last byte
+/// is not zero is intact.
 class MILLRACE_EXPORT mmap_reader final : public range_reader {
  public:
-  /// Opens no file yet.
+  /// Does not open the files.
   explicit mmap_reader(std::vector<data_file> files, reader_options options = {});
 
   void prefetch(std::span<const file_range> ranges) noexcept override;
@@ -65,9 +65,9 @@ class MILLRACE_EXPORT mmap_reader final : public range_reader {
   std::shared_ptr<io_threads> threads_;
   std::vector<std::shared_ptr<open_files::file>> files_;
   map_advisor advisor_;
-  pread_reader unmapped_;  // reads what cannot be mapped
+  pread_reader unmapped_;  // reads files that cannot be mapped, and ranges after SIGBUS
   std::vector<std::uint32_t> order_;
-  std::vector<std::size_t> begins_;  // where each task begins in order_
+  std::vector<std::size_t> begins_;  // index in `order_` at which each task begins
   std::vector<worker> workers_;
   std::vector<file_range> ahead_;
   std::vector<file_range> ahead_unmapped_;

@@ -15,8 +15,9 @@
 
 namespace millrace::loader {
 
-/// Counters of a reader, and the outcome of its requests to the system. Each kind of request gets
-/// one line for all files: how often it was granted, and the first reason for a refusal.
+/// The counters of a reader, and the results of its requests to the system, such as advice for
+/// memory mappings. Each kind of request has one line for all files, which says how often the
+/// system granted it and why the system first refused it.
 class reader_log {
  public:
   void add_gather(std::size_t requests, std::uint64_t bytes) noexcept {
@@ -29,7 +30,10 @@ class reader_log {
   }
   void add_retry() noexcept { retries_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// @param why  why the request was made, or why it was refused
+  /// Records one request to the system.
+  ///
+  /// @param asked  the kind of request
+  /// @param why    if granted, why the request was made; otherwise why it was refused
   void note(const std::string& asked, bool granted, const std::string& why) {
     const std::lock_guard lock(mutex_);
     auto at = std::ranges::find(lines_, asked, &line::asked);
@@ -39,7 +43,7 @@ class reader_log {
     if (!granted && at->why_not.empty()) at->why_not = why;
   }
 
-  /// Adds counters and grants to a report.
+  /// Adds the counters, and one grant per kind of request, to a report.
   void fill(reader_report& report, const open_files& table) const {
     {
       const std::lock_guard lock(mutex_);
@@ -84,10 +88,10 @@ class reader_log {
 
 namespace detail {
 
-/// Starts a report with the requested and the granted back end.
+/// Creates a report with the requested back end, the one in use, and the reason.
 ///
-/// @param name     the back end to report as requested if the options name none
-/// @param granted  the back end that reads
+/// @param name     reported as the requested back end if the options name no back end
+/// @param granted  the back end in use
 inline reader_report begin_report(const reader_options& options, const char* name,
                                   const char* granted) {
   reader_report report;
@@ -97,7 +101,8 @@ inline reader_report begin_report(const reader_options& options, const char* nam
   return report;
 }
 
-/// Adds the counters of `plain`, the pread_reader that reads what this reader cannot.
+/// Adds counters and grants to the report of a reader. They come from `plain`, the report of the
+/// `pread_reader` that reads what the reader itself cannot.
 inline void add_fallback(reader_report& report, const reader_report& plain) {
   report.bytes_read += plain.bytes_read;
   report.retries += plain.retries;

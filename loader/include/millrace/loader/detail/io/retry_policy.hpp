@@ -12,22 +12,22 @@
 
 namespace millrace::loader {
 
-/// Determines when a failed open or read is retried, and after which wait.
+/// Determines whether a failed open or read is retried, and how long to wait before the retry.
 ///
-///   EINTR                                      retried at once, without limit, and not counted
+///   EINTR                                      always retried at once, and not counted
 ///   EAGAIN, EBUSY                              retried on every file system
-///   EIO, ESTALE, ETIMEDOUT, ECONNRESET,        retried if the file is on a network
-///   ECONNREFUSED, ECONNABORTED, ENOTCONN,      (`file_system_kind`): the server restarts or the
-///   EPIPE, ENETDOWN, ENETUNREACH, ENETRESET,   connection breaks. After ESTALE the file is
-///   EHOSTDOWN, EHOSTUNREACH, ENOLINK, ECOMM,   reopened, and must be the same file as before
-///   EREMOTEIO, ENOBUFS
+///   EIO, ESTALE, ETIMEDOUT, ECONNRESET,        retried on a network file system
+///   ECONNREFUSED, ECONNABORTED, ENOTCONN,      (`file_system_kind`), because the server may be
+///   EPIPE, ENETDOWN, ENETUNREACH, ENETRESET,   restarting or the connection broken. After ESTALE,
+///   EHOSTDOWN, EHOSTUNREACH, ENOLINK, ECOMM,   the file is reopened, and must be the same file as
+///   EREMOTEIO, ENOBUFS                         before
 ///   all others                                 never retried; EIO of a local disk is permanent
 ///
-/// The wait before the n-th retry is a random time between half and all of first_wait * 2^(n-1),
-/// capped at most_wait, so that ranks that failed together do not retry together. By default a read
-/// that keeps failing is abandoned after 0.8 to 1.6 s.
+/// Before the n-th retry, the longest wait is first_wait * 2^(n-1), but at most `most_wait`. The
+/// actual wait is a random time from half of this to all of it, so that ranks that failed together
+/// do not retry together. By default, a read that keeps failing is abandoned after 0.8 to 1.6 s.
 struct retry_policy {
-  int attempts = 6;  ///< in total, including the first one; 1: no retries
+  int attempts = 6;  ///< number of attempts in total, including the first one; 1: no retries
   std::chrono::milliseconds first_wait{50};
   std::chrono::milliseconds most_wait{2000};
 
@@ -71,13 +71,13 @@ struct retry_policy {
   }
 };
 
-/// Counts the attempts of one operation. The caller repeats the operation while it fails and
-/// `again(...)` returns true.
+/// Counts the retries of one operation. The caller repeats the operation while the operation fails
+/// and `again` returns true.
 class retries {
  public:
   explicit retries(const retry_policy& policy) noexcept : policy_(policy) {}
 
-  /// True if an operation that failed with `code` should be retried. Waits before it returns true.
+  /// Returns whether to retry an operation that failed with `code`. Waits before it returns true.
   bool again(int code, file_system_kind kind) {
     if (done_ + 1 >= policy_.attempts || !retry_policy::may_pass(code, kind)) return false;
     static thread_local std::minstd_rand random{std::random_device{}()};

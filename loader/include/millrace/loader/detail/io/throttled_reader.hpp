@@ -16,25 +16,25 @@
 
 namespace millrace::loader {
 
-/// Model of the storage to simulate.
+/// The properties of the storage to simulate.
 struct throttle {
-  std::chrono::microseconds latency{0};  ///< per request, even if many are in flight
-  std::chrono::microseconds jitter{0};   ///< added to `latency`, uniform from 0 to this
-  double bytes_per_second = 0;           ///< total over all requests; 0: no limit
+  std::chrono::microseconds latency{0};  ///< of each request, however many are in flight
+  std::chrono::microseconds jitter{0};   ///< each request also takes a random time from 0 to this
+  double bytes_per_second = 0;           ///< of all requests together; 0: no limit
   std::uint64_t seed = 1;                ///< seed of the jitter
-  /// If true, a prefetched range starts to transfer when `prefetch` is called. If false, each
-  /// gather takes its full time.
+  /// If true, the transfer of a range begins when `prefetch` announces the range. If false, it
+  /// begins when `gather` requests the range.
   bool sees_prefetch = true;
 };
 
-/// Wraps another reader and delays its results until the modeled storage would have delivered them.
-/// For simulations and tests on machines without slow storage, or without storage of known speed.
+/// Wraps another reader, and delays its results until the simulated storage would have delivered
+/// them. For simulations and tests on machines that have no storage of the wanted speed.
 ///
-/// The model: all requests share one link, which transfers them one after another. A request
-/// completes when its last byte has passed the link, plus latency and jitter. So n requests of b
-/// bytes issued at once take latency + n * b / bytes_per_second, not n times the latency: the queue
-/// is unbounded. Equal seeds and equal calls give equal waits. The time that the wrapped reader
-/// takes counts as part of the wait.
+/// The simulated storage has one link, which transfers all requests one after another. A request
+/// completes after its last byte has passed the link and then latency and jitter have passed. Any
+/// number of requests can be in flight. So n simultaneous requests of b bytes take latency + n * b
+/// / bytes_per_second in total, without jitter. Equal seeds and equal calls give equal delays. The
+/// time that the wrapped reader takes is part of the delay.
 class MILLRACE_EXPORT throttled_reader final : public range_reader {
  public:
   /// @throws config_error  a number is negative.
@@ -47,7 +47,8 @@ class MILLRACE_EXPORT throttled_reader final : public range_reader {
  private:
   using clock = std::chrono::steady_clock;
   using range_key = std::tuple<std::int64_t, std::uint64_t, std::uint64_t>;
-  static constexpr std::size_t most_announced = 1 << 16;  // bounds ranges that nobody gathers
+  // Upper bound on the size of `announced_`, which also contains ranges that nobody gathers.
+  static constexpr std::size_t most_announced = 1 << 16;
 
   static range_key key_of(const file_range& r) noexcept { return {r.file, r.offset, r.bytes}; }
   clock::time_point arrival_of(const file_range& range, clock::time_point now);

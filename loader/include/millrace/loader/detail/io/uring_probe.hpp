@@ -7,17 +7,17 @@
 
 namespace millrace::loader {
 
-/// Says whether io_uring can be used here, and why.
+/// Whether the process can use io_uring, and why.
 struct uring_probe {
   bool usable = false;
   std::string why;  ///< never empty
 };
 
-/// Creates a ring and destroys it again, which takes 0.1 ms. This test is necessary: neither the
-/// kernel's nor the library's version shows what a container's system call filter permits.
+/// Creates a ring and destroys it again, which takes 0.1 ms. This test is necessary because a
+/// container's system call filter may forbid io_uring, whatever the versions of kernel and library.
 MILLRACE_EXPORT uring_probe probe_uring();
 
-/// For `--version`: "liburing" or "without liburing".
+/// The text that `--version` prints: "liburing" or "without liburing".
 MILLRACE_EXPORT std::string optional_parts();
 
 /// Explains an errno of io_uring_setup to a user.
