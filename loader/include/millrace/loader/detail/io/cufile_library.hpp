@@ -13,8 +13,8 @@
 
 namespace millrace::loader {
 
-/// A library loaded at run time, or the reason why it was not. It stays loaded until the process
-/// ends, because both NVIDIA libraries leave threads running.
+/// A library that is loaded at run time, or the reason why it cannot be loaded. A library stays
+/// loaded until the process ends, because both NVIDIA libraries leave threads running.
 class loaded_library {
  public:
   explicit loaded_library(const std::string& name)
@@ -28,7 +28,7 @@ class loaded_library {
   bool loaded() const noexcept { return handle_ != nullptr; }
   const std::string& why() const noexcept { return why_; }
 
-  /// The function with this name; null if the library has none.
+  /// The library's function with this name; null if there is no such function.
   template <class Function>
   Function find(const char* name) const noexcept {
     return handle_ == nullptr ? nullptr
@@ -40,17 +40,17 @@ class loaded_library {
   std::string why_;
 };
 
-/// Says whether the process can use a GPU. The answer comes from the driver itself.
+/// Whether the process can use a GPU, according to the driver.
 struct gpu_probe {
   bool usable = false;
   std::string why;  ///< never empty
 };
 MILLRACE_EXPORT gpu_probe probe_gpu(const std::string& driver = "libcuda.so.1");
 
-/// The cuFile functions that we call, loaded but without starting the driver.
+/// The cuFile functions that we call. Loading them does not start cuFile.
 struct cufile_functions {
   bool complete = false;
-  std::string why;  ///< the version, or what is missing; never empty
+  std::string why;  ///< the library's version, or what is missing; never empty
   cufile_abi::driver_open open = nullptr;
   cufile_abi::driver_close close = nullptr;
   cufile_abi::get_properties properties = nullptr;
@@ -62,14 +62,14 @@ MILLRACE_EXPORT cufile_functions load_cufile(const std::string& library = "libcu
 
 /// A started cuFile instance, or the reason why cuFile cannot be used here.
 ///
-/// The checks run in a safe order: driver, device, library, /run/udev, and only then the start of
-/// cuFile. If cuFile 1.20 is started without a driver, it never returns and writes a log into the
-/// working directory. We change none of its settings; users set them through CUFILE_ENV_PATH_JSON.
-/// Must not be used in a child after fork().
+/// The constructor checks the driver, a device, the library and /run/udev, and only then starts
+/// cuFile. This order is necessary: without a driver, the start of cuFile 1.20 never returns, and
+/// writes a log into the working directory. We change no settings of cuFile; users set them through
+/// `CUFILE_ENV_PATH_JSON`. An instance must not be used in a child process after fork().
 class MILLRACE_EXPORT cufile {
  public:
-  /// The instance of the process. The first call starts it; the instance is closed when its last
-  /// user releases it.
+  /// The instance that the process shares. The first call starts the instance; it is closed when
+  /// its last user releases it.
   static std::shared_ptr<const cufile> of_process(const cufile_names& names = {});
 
   explicit cufile(const cufile_names& names);
@@ -81,7 +81,8 @@ class MILLRACE_EXPORT cufile {
 
   bool usable() const noexcept { return usable_; }
   /// True if data moves directly between disk and GPU. Otherwise cuFile is in its compatibility
-  /// mode: it reads into host memory and copies from there, which is possible without cuFile too.
+  /// mode: it reads into host memory and copies from there, which a program can also do without
+  /// cuFile.
   bool direct() const noexcept { return direct_; }
   /// Why cuFile cannot be used, or which mode it is in; never empty.
   const std::string& why() const noexcept { return why_; }

@@ -13,30 +13,30 @@
 
 namespace millrace::loader {
 
-/// The files of one reader that are open for direct reads. Their number is bounded. Each has a
-/// place, an index like those of an io_uring ring's file table. The least recently used file loses
-/// its place to a new one. Used by one thread.
+/// The files that one reader has open for direct reads. Their number is bounded. Each open file has
+/// a place, which is an index: 0, 1, 2, ... An io_uring ring uses the same indices in its file
+/// table. If there is no free place, a new file takes the place of the least recently used file.
+/// Not thread-safe.
 class direct_files {
  public:
   /// @param files  number of files of the reader
-  /// @param most   files open at a time, at least 1; fewer if `table` cannot lend that many
+  /// @param most   most files open at a time, at least 1; `table` may permit fewer
   direct_files(std::size_t files, std::size_t most, std::shared_ptr<open_files> table)
       : place_of_(files, none), most_(most), table_(std::move(table)) {}
 
   static constexpr std::size_t none = ~std::size_t{0};
 
-  /// The place of a file, or `none`. Marks the file as used now.
+  /// Returns the place of a file, or `none` if the file is not open. Marks the file as used now.
   std::size_t find(std::int64_t file) noexcept {
     const std::size_t place = place_of_[static_cast<std::size_t>(file)];
     if (place != none) open_[place].last_use = ++clock_;
     return place;
   }
 
-  /// The place for the next file, and the file that loses this place; `loser` is -1 if the place is
-  /// new.
+  /// The place for the next file to open.
   struct next_place {
     std::size_t place;
-    std::int64_t loser;
+    std::int64_t loser;  ///< the file that has the place now and will be closed; -1: none
   };
   next_place next() const {
     if (open_.empty() || (open_.size() < most_ && table_->may_lend())) return {open_.size(), -1};
@@ -44,8 +44,8 @@ class direct_files {
     return {static_cast<std::size_t>(least - open_.begin()), least->file};
   }
 
-  /// Gives a file a place.
-  /// @param at  result of `next()`, without another `put` in between
+  /// Stores an open file in a place. Closes the file that had this place.
+  /// @param at  result of `next()`; `put` must not have been called since then
   void put(std::int64_t file, io::unique_fd fd, const next_place& at) {
     entry one{file, std::move(fd), ++clock_, table_->lend()};
     if (at.loser < 0) {

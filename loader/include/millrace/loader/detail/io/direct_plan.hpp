@@ -13,28 +13,29 @@
 
 namespace millrace::loader {
 
-/// Whole blocks of a file that one call reads. They contain `pieces` parts of requests.
+/// Whole blocks of a file that one call reads. They contain pieces, which are parts of requests.
 struct extent {
   std::int64_t file = 0;
-  std::uint64_t begin = 0;     ///< a multiple of the alignment, like `end`
-  std::uint64_t end = 0;       ///< may exceed the size of the file
-  std::uint64_t need_end = 0;  ///< end of the last byte that is needed
-  std::size_t first_piece = 0;
-  std::size_t pieces = 0;
-  std::byte* straight = nullptr;  ///< destination, if no copy is needed
+  std::uint64_t begin = 0;        ///< first byte in the file; a multiple of the alignment
+  std::uint64_t end = 0;          ///< a multiple of the alignment; may exceed the file's size
+  std::uint64_t need_end = 0;     ///< end of the bytes that are needed; at most `end`
+  std::size_t first_piece = 0;    ///< index of the first piece in the plan's list of pieces
+  std::size_t pieces = 0;         ///< number of pieces
+  std::byte* straight = nullptr;  ///< memory of the request to read into; null: read into a slot
 };
 
-/// Turns requests into direct reads of whole blocks, sorted by file and offset. Neighboring
-/// requests are merged.
+/// Turns requests into direct reads (O_DIRECT) of whole blocks (extents), sorted by file and
+/// offset. Requests that are close together are merged.
 ///
 ///   blocks      |.....|.....|.....|.....|.....|.....|.....|.....|
 ///   requests       |--a--|   |b|                   |----c----|
 ///   extents     |===========a,b===|           |=======c=========|
 ///
-/// A read goes directly into the request's memory if offset, length and address are multiples of
-/// the alignment. In a long request, the whole blocks in the middle are also read directly if their
-/// addresses are aligned. Everything else goes into slots (buffers) of `slot_bytes`; longer
-/// requests are divided. Memory is reused between calls.
+/// If the offset, length and address of a request are multiples of the alignment, its bytes are
+/// read straight into its memory. If a request is longer than a slot, its whole blocks are read
+/// straight into its memory if their addresses are aligned. All other bytes are read into slots
+/// (buffers of `slot_bytes` bytes) and copied later; a request may need several slots. Memory is
+/// reused between calls.
 class direct_plan {
  public:
   static constexpr std::uint64_t most_gap = std::uint64_t{16} << 10;
@@ -43,8 +44,9 @@ class direct_plan {
   /// @param slot_bytes  a multiple of 4,096
   explicit direct_plan(std::uint64_t slot_bytes) : slot_bytes_(slot_bytes) {}
 
-  /// Requests that are only announced have null memory. Their data is read into slots.
-  /// @param alignment_of  (file) -> direct_alignment
+  /// Makes the plan for these requests. If a request is only announced, its memory is null, and its
+  /// bytes are read into slots.
+  /// @param alignment_of  a function from a file number to its `direct_alignment`
   template <class AlignmentOf>
   void make(std::span<const read_request> requests, const AlignmentOf& alignment_of) {
     order_.clear();

@@ -23,19 +23,18 @@
 
 namespace millrace::loader {
 
-/// One pool of threads for all readers of a process. The threads mostly wait for storage, so they
-/// may outnumber the spare cores; they use no CPU time when there is nothing to read. Threads start
-/// on demand. The destructor waits for running tasks and drops queued ones; in a forked process it
-/// does nothing. The threads are named mr-io-0, mr-io-1 ...
+/// A pool of threads that all readers of a process share. The threads mostly wait for storage, so
+/// there may be more of them than spare cores. They use no CPU time when there is nothing to read.
+/// Threads start on demand. The destructor waits for running tasks and drops queued tasks. In a
+/// forked process, it does nothing. The threads are named mr-io-0, mr-io-1, ...
 ///
-/// All members may be called from any thread, except that a task of the pool may only call
-/// `when_idle`.
+/// All members may be called from any thread, but tasks of the pool may only call `when_idle`.
 class io_threads {
  public:
   static constexpr int usual = 8;
 
-  /// @param most   number of threads; with 0, callers do all work themselves
-  /// @param setup  where the threads run; the pool sets their names
+  /// @param most   most threads; with 0, callers do all work themselves
+  /// @param setup  CPUs and NUMA node of the threads; the pool sets their names
   explicit io_threads(int most = usual, thread_setup setup = {})
       : most_(std::max(most, 0)), setup_(std::move(setup)) {}
   io_threads(const io_threads&) = delete;
@@ -50,7 +49,7 @@ class io_threads {
     for (std::thread& thread : *threads_) thread.join();
   }
 
-  /// The pool that readers share by default. It lives as long as it has users.
+  /// The pool that readers share by default. It is destroyed when its last user releases it.
   static std::shared_ptr<io_threads> of_process() { return one_per_process<io_threads>(); }
 
   int most() const noexcept { return most_; }
@@ -59,12 +58,12 @@ class io_threads {
     return static_cast<std::int64_t>(threads_->size());
   }
 
-  /// Calls task(i) for 0 <= i < count on the calling thread and on at most `threads - 1` threads of
-  /// the pool. Returns when all calls have returned. Each thread that becomes free takes the next
-  /// i.
+  /// Calls task(i) for each i from 0 to count - 1. The calls run on the calling thread and on at
+  /// most `threads - 1` threads of the pool; a thread that becomes free takes the next i. Returns
+  /// when all calls have returned.
   ///
-  /// @throws whatever a task threw; if several threw, the exception of the lowest i. The other
-  ///         tasks still run.
+  /// @throws the exception of a call of `task`; if several calls threw, that of the lowest i. The
+  ///         other calls are made nevertheless.
   template <class Task>
   void for_each(std::size_t count, int threads, const Task& task) {
     if (count == 0) return;
@@ -80,9 +79,9 @@ class io_threads {
     work->wait();
   }
 
-  /// Calls `task` on a thread of the pool at some time when no reader waits for a thread. Two such
-  /// tasks never run at once. A task must not throw. It is not called if the pool is destroyed
-  /// first.
+  /// Queues an idle task: `task` runs on a thread of the pool when no other work is queued. Only
+  /// one idle task runs at a time. The task must not throw. If the pool has no threads, or is
+  /// destroyed before the task starts, the task does not run.
   void when_idle(std::function<void()> task) {
     if (most_ == 0) return;
     {
@@ -94,8 +93,8 @@ class io_threads {
   }
 
  private:
-  /// The work of one call of for_each(). It may outlive that call, if a helper (a thread of the
-  /// pool) arrives after all work is taken.
+  /// The work of one call of `for_each`. If a helper (a thread of the pool) begins after the work
+  /// is done, the job outlives the call.
   class job {
    public:
     template <class Task>
@@ -129,8 +128,8 @@ class io_threads {
     void wait() {
       std::unique_lock lock(mutex_);
       all_ended_.wait(lock, [&] { return ended_ == count_; });
-      // Moved out of the job: a helper may be the last to release the job, and must not destroy the
-      // exception on its thread.
+      // The exception is moved out of the job. Otherwise, if a helper is the last to release the
+      // job, it would destroy the exception on its own thread.
       if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
@@ -146,9 +145,9 @@ class io_threads {
     std::exception_ptr error_;
   };
 
-  // Queues the job for up to `helpers` threads. If memory runs out, fewer threads help, or none.
-  // This function must not throw: `work` points to the caller's task, which an exception would
-  // destroy before a helper starts.
+  // Queues the job for up to `helpers` threads. If memory runs out, fewer threads or none help.
+  // This function must not throw: an exception would end `for_each`, but a queued job still points
+  // to its task.
   void ask(const std::shared_ptr<job>& work, std::size_t helpers) noexcept {
     std::size_t asked = 0;
     {
@@ -162,7 +161,8 @@ class io_threads {
     asked == 1 ? wake_->notify_one() : wake_->notify_all();
   }
 
-  // Starts enough threads for `tasks` more tasks, up to the maximum. @pre mutex_ is locked
+  // Starts threads for `tasks` new tasks, but no more than the queued work needs and `most_`
+  // allows. @pre mutex_ is locked
   void start(std::size_t tasks) noexcept {
     const std::size_t wanted =
         std::min(busy_ + urgent_.size() + std::min<std::size_t>(idle_.size(), 1),
@@ -179,7 +179,7 @@ class io_threads {
           serve();
         });
       } catch (const std::exception&) {
-        return;  // no more threads, or no memory: callers do the work themselves
+        return;  // no thread can be started, or there is no memory: callers do the work themselves
       }
     }
   }
@@ -209,7 +209,8 @@ class io_threads {
   const int most_;
   const thread_setup setup_;
   mutable std::mutex mutex_;
-  // The threads wait for it, and so would its destructor in a forked process, for ever.
+  // The threads wait on this. In a forked process, its destructor would wait for these threads
+  // forever, so it is destroyed only in the process that created it.
   owned_at_home<std::condition_variable> wake_ = make_at_home<std::condition_variable>();
   std::deque<std::function<void()>> urgent_;
   std::deque<std::function<void()>> idle_;

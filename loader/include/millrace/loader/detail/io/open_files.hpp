@@ -30,21 +30,22 @@
 
 namespace millrace::loader {
 
-/// One table of descriptors and memory mappings (maps), shared by all readers of a process. Files
-/// are opened when they are first read; the least recently used ones are closed to make room.
+/// A table of file descriptors and memory mappings (maps) that all readers of a process share.
+/// Files are opened when they are first read. To make room, the table closes the least recently
+/// used files.
 ///
 /// A file is identified by the device, inode, size and modification time that it had when it was
-/// first opened. A file that is replaced by a rename remains the old file while it is open. If
-/// reopening finds a different file, that is an error; the table never returns bytes of another
-/// file.
+/// first opened. If a file is replaced by a rename, readers get the old file as long as it is open.
+/// If the table reopens a path and finds a different file, it throws an error. So it never returns
+/// bytes of a different file.
 ///
-/// If a limit is hit (EMFILE, ENFILE, ENOMEM; EPERM and EAGAIN of mmap), the table closes the least
-/// recently used file and repeats the call. A map that is still refused is not an error: the file
-/// is read with pread instead.
+/// If a call fails because of a limit (EMFILE, ENFILE, ENOMEM; for mmap also EPERM and EAGAIN), the
+/// table closes the least recently used file and repeats the call. If a map is still refused, this
+/// is not an error: the file is read with pread instead.
 ///
 /// All members may be called from any thread. A returned descriptor or map stays open until its
-/// holder releases it, even if the table closes the file, and may outlive the table. Hold it no
-/// longer than one read takes.
+/// holder releases it, even if the table closes the file or is destroyed. Hold it no longer than
+/// one read takes.
 class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_files> {
  public:
   class file;
@@ -57,7 +58,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   };
   using held_descriptor = std::shared_ptr<const descriptor>;
 
-  /// A mapped part of a file, and the descriptor to query the file's size with.
+  /// A mapped part of a file, and the file's descriptor, which is used to query the size.
   struct map {
     file_map bytes;
     held_descriptor of;
@@ -65,25 +66,25 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   };
   using held_map = std::shared_ptr<const map>;
 
-  /// Counts a descriptor that a reader opened itself among those of the table.
+  /// Counts a descriptor that a reader opens outside the table as one of the table's open files.
   struct lent {
     counted file;
     counted one_of_lent;
   };
 
-  /// A map, or why there is none. `made` is true if the map is new and has not been advised yet.
+  /// A map, or the reason why the file has no map there.
   struct map_result {
     held_map got;
-    bool made = false;
+    bool made = false;  ///< true if the map is new, so the kernel has no advice for it yet
     std::string why_not;
   };
 
   explicit open_files(const open_file_limits& limits = {}) { set_limits(limits); }
 
-  /// The table that readers share by default. It lives as long as it has users.
+  /// The table that readers share by default. It is destroyed when its last user releases it.
   static std::shared_ptr<open_files> of_process() { return one_per_process<open_files>(); }
 
-  /// Sets the limits, which take effect at the next open or map.
+  /// Sets limits that take effect when the next file is opened or mapped.
   void set_limits(const open_file_limits& limits);
   open_file_limits limits() const {
     const std::lock_guard lock(mutex_);
@@ -91,38 +92,41 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   }
   open_file_usage usage() const;
 
-  /// Registers a file to be read, without opening it. Readers that attach the same file share it,
-  /// unless it was replaced in between.
+  /// Registers a file to be read, without opening it. Readers that attach the same file share the
+  /// result, unless the file was replaced between the calls.
   std::shared_ptr<file> attach(const data_file& what);
 
+  /// Returns the descriptor of a file. Opens the file if it is not open.
   /// @throws io_error  the file cannot be opened, is not a regular file, is shorter than `bytes`
-  ///                   (ENODATA), or is not the file that was opened first (ESTALE)
+  ///                   (ENODATA), or is not the file that was opened first or that the index was
+  ///                   read with (ESTALE)
   held_descriptor open(file& f);
 
-  /// The map that contains byte `offset` of a file; see `map_bytes`.
-  /// @throws io_error  as for `open`
+  /// Returns the map that contains byte `offset` of a file, and creates it if necessary. Each map
+  /// covers one part of the file, of `open_file_limits::map_bytes` bytes.
+  /// @throws io_error  as `open`
   map_result map_at(file& f, std::uint64_t offset);
 
-  /// Like `map_at`, but never creates a map: returns null if the map does not exist yet.
+  /// Like `map_at`, but does not create a map. Returns null if there is no map.
   held_map map_if_there(const file& f, std::uint64_t offset) const;
 
-  /// Closes a file so that its next use reopens it, e.g. after ESTALE.
+  /// Closes a file so that its next use reopens it, for example after ESTALE.
   void close(file& f);
 
-  /// Reserves room for a descriptor that a reader opens outside the table, for the lifetime of the
-  /// result. Closes another file if necessary.
+  /// Reserves room for a descriptor that a reader opens outside the table. Closes another file if
+  /// necessary. The room is reserved until the result is destroyed.
   lent lend();
 
-  /// True if readers may open one more descriptor outside the table. In this way, all readers
-  /// together may open at most half of the limit on open files. A reader's first one is always
-  /// allowed.
+  /// True if readers may open one more descriptor outside the table. Descriptors outside the table
+  /// may use at most half of the limit on open files. Each reader may open its first such
+  /// descriptor without asking.
   bool may_lend() const {
     const std::lock_guard lock(mutex_);
     return *live_lent_ < limits_.files / 2;
   }
 
  private:
-  using map_key = std::pair<file*, std::size_t>;  // a file, and the index of its part
+  using map_key = std::pair<file*, std::size_t>;  // a file, and the index of one of its parts
   struct file_part {
     held_map map;                     // null: not mapped
     std::list<map_key>::iterator at;  // in used_maps_, if mapped
@@ -151,25 +155,25 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
 
   mutable std::mutex mutex_;
   open_file_limits limits_;
-  std::int64_t most_maps_ = 0;  // below the limit once the kernel has refused a map
+  std::int64_t most_maps_ = 0;  // limits_.maps; reduced when the kernel refuses a map
   std::unordered_map<std::string, std::weak_ptr<file>> files_;
   std::list<file*> used_files_;  // most recently used first
   std::list<map_key> used_maps_;
-  std::uint64_t mapped_bytes_ = 0;  // total of used_maps_
+  std::uint64_t mapped_bytes_ = 0;  // total size of the maps in used_maps_
   std::uint64_t clock_ = 0;         // counts uses of maps
   std::int64_t attached_ = 0;
-  // Shared with the descriptors and maps that were handed out, because these may outlive the table.
+  // Shared with the descriptors and maps that the table returned, because they may outlive it.
   const counted::counter live_files_ = std::make_shared<std::atomic<std::int64_t>>(0);
   const counted::counter live_lent_ = std::make_shared<std::atomic<std::int64_t>>(0);
   const counted::counter live_maps_ = std::make_shared<std::atomic<std::int64_t>>(0);
   open_file_usage usage_;
 };
 
-/// A file of the table. Only the table accesses its contents.
+/// A file of the table. Only the table accesses its private members.
 class MILLRACE_EXPORT open_files::file {
  public:
   const std::filesystem::path& path() const noexcept { return what_.path; }
-  /// Size in bytes, according to its index.
+  /// Size of the file in bytes, according to the index of the dataset.
   std::uint64_t bytes() const noexcept { return what_.bytes; }
 
  private:
@@ -184,8 +188,8 @@ class MILLRACE_EXPORT open_files::file {
   held_descriptor fd_;
   std::list<file*>::iterator at_;  // in used_files_, if fd_ is set
   std::vector<file_part> parts_;
-  std::uint64_t map_bytes_ = 0;      // size of each part except the last
-  std::uint64_t no_map_before_ = 0;  // earliest value of the table's clock for a new map
+  std::uint64_t map_bytes_ = 0;      // size of each part; the last part may be smaller
+  std::uint64_t no_map_before_ = 0;  // no new map is created before clock_ has this value
   std::string why_no_map_;
 };
 

@@ -22,31 +22,32 @@
 
 namespace millrace::loader {
 
-/// Reads with preadv2(2). The calls of one gather run in parallel if the bytes are not in memory.
+/// Reads with preadv2(2).
 ///
-/// The calling thread copies what is in the page cache (RWF_NOWAIT), because waking another thread
-/// takes longer. Everything else is divided among threads: uncached data, data on file systems
-/// without that flag, and all data of gathers of 1 MiB and more. `prefetch` calls
+/// In a gather of less than 1 MiB, the calling thread first reads what is in the page cache
+/// (RWF_NOWAIT), because waking another thread takes longer. The rest is divided among threads, so
+/// that the calls run in parallel. If the file system does not support RWF_NOWAIT, or in a gather
+/// of 1 MiB or more, all reads are divided among threads. `prefetch` calls
 /// posix_fadvise(POSIX_FADV_WILLNEED).
 ///
-/// This is the best reader if memory mappings are refused or page faults are expensive, e.g. on
-/// parallel file systems.
+/// This is the best reader if memory mappings are refused or page faults are expensive, for example
+/// on parallel file systems.
 class MILLRACE_EXPORT pread_reader final : public range_reader {
  public:
-  /// Opens no file yet.
+  /// Does not open the files.
   explicit pread_reader(const std::vector<data_file>& files, reader_options options = {});
 
   void prefetch(std::span<const file_range> ranges) noexcept override;
   void gather(std::span<const read_request> requests) override;
   reader_report report() const override;
 
-  /// Throws the io_error for a file that has only `end` bytes.
+  /// Throws the `io_error` for a file that ends too early, at byte `end`.
   [[noreturn]] static void throw_short(const open_files::file& f, std::uint64_t end);
 
  private:
   static constexpr std::uint64_t shared_from = std::uint64_t{1} << 20;
 
-  /// The file that a thread reads from, kept open between its reads.
+  /// The file that a thread reads from. It stays open between the thread's reads.
   struct current_file {
     open_files::file* file = nullptr;
     open_files::held_descriptor held;

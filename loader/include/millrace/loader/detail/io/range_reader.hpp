@@ -12,13 +12,13 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/detail/io/reader_report.hpp>
 
-/// Reads bytes of data files into memory. One interface with several implementations (mmap, pread,
-/// io_uring, cuFile); all return the same bytes.
+/// Reads bytes of data files into memory. The interface `range_reader` has several implementations
+/// (mmap, pread, io_uring, cuFile), which all return the same bytes.
 namespace millrace::loader {
 
-/// A file of tokens to read. `bytes` is its size according to its index. Reads stay within that
-/// size, and a shorter file causes an `io_error` that says so. If `identity` is set, it identifies
-/// the data file that the index was read with, and any other file is rejected.
+/// A file of tokens to read. `bytes` is the file's size according to its index; only these bytes
+/// are read. If the file is shorter, the reader throws an `io_error` that says so. If `identity` is
+/// set, it identifies the file that the index was read with, and any other file is rejected.
 struct data_file {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
@@ -27,7 +27,7 @@ struct data_file {
   friend bool operator==(const data_file&, const data_file&) = default;
 };
 
-/// A byte range of a data file. Its file number is an index in the reader's list of files.
+/// A byte range of a data file. `file` is the file's index in the reader's list of files.
 using dataset::file_range;
 
 /// A range, and the memory to read it into.
@@ -37,8 +37,8 @@ struct read_request {
 };
 
 /// Reads ranges of a list of data files. `prefetch` and `gather` must not be called concurrently;
-/// `report` may be called from any thread. Files are opened when they are first read. The number of
-/// open files is bounded over all readers of the process.
+/// `report` may be called from any thread. Files are opened when they are first read. All readers
+/// of the process share one limit on the number of open files.
 class range_reader {
  public:
   range_reader() = default;
@@ -46,19 +46,20 @@ class range_reader {
   range_reader& operator=(const range_reader&) = delete;
   virtual ~range_reader() = default;
 
-  /// Announces to the kernel which ranges will be gathered soon. This is only a hint: if it fails,
-  /// the failure surfaces in `gather`.
+  /// Announces ranges that will be gathered soon, so that their bytes can be loaded in advance.
+  /// This is only a hint. If a range cannot be read, only `gather` reports the error.
   virtual void prefetch(std::span<const file_range> ranges) noexcept = 0;
 
-  /// Fills the memory of every request. If it throws, the contents of that memory are undefined.
-  /// Requests may come in any order and may overlap in the file; their memory must not overlap.
+  /// Reads the range of every request into its memory. If `gather` throws, the contents of this
+  /// memory are undefined, but the reader remains usable. Requests may have any order. Their ranges
+  /// may overlap, but their memory must not.
   ///
-  /// @pre each range is inside its file's `bytes`
-  /// @throws io_error  a file cannot be opened or read, or is shorter than `bytes`; the message
-  ///                   names the file and the byte. The reader remains usable.
+  /// @pre each range is within `data_file::bytes` of its file
+  /// @throws io_error  a file cannot be opened or read, or is shorter than its `bytes`; the message
+  ///                   names the file and the byte
   virtual void gather(std::span<const read_request> requests) = 0;
 
-  /// Reports what was requested, which back end reads, and what it has read.
+  /// Reports the requested back end, the back end in use, and how much was read.
   virtual reader_report report() const = 0;
 };
 

@@ -10,21 +10,21 @@
 
 namespace millrace::loader {
 
-/// Describes a reader: the back end, why it was chosen, and what it has read.
+/// Describes a reader: its back end, why it was chosen, and how much it has read.
 struct reader_report {
-  std::string asked;    ///< the back end asked for: auto, mmap, pread, io_uring, cufile
-  std::string granted;  ///< the back end that reads; never auto
-  std::string why;      ///< the reason of the choice; never empty
+  std::string asked;    ///< the requested back end: auto, mmap, pread, io_uring or cufile
+  std::string granted;  ///< the back end in use; never auto
+  std::string why;      ///< the reason for the choice; never empty
   std::vector<grant> grants;
 
   std::int64_t gathers = 0;
   std::int64_t requests = 0;
   std::uint64_t bytes = 0;           ///< bytes that callers requested
-  std::uint64_t bytes_read = 0;      ///< read from files, if known; else equal to `bytes`
-  std::int64_t retries = 0;          ///< reads repeated after a transient error
-  std::int64_t open_files = 0;       ///< files that the process's readers have open at present
+  std::uint64_t bytes_read = 0;      ///< bytes read from files; if unknown, equal to `bytes`
+  std::int64_t retries = 0;          ///< number of attempts after a transient error
+  std::int64_t open_files = 0;       ///< files that all readers of the process have open now
   std::int64_t most_open_files = 0;  ///< largest value of `open_files` so far
-  std::int64_t maps = 0;             ///< maps (mmap) of the process's readers at present
+  std::int64_t maps = 0;             ///< memory mappings of all readers of the process now
 };
 
 /// The whole report as one line, for a log.

@@ -7,11 +7,11 @@
 
 #include <millrace/detail/export.hpp>
 
-// MILLRACE_NO_SIGBUS_GUARD is for programs whose signal handlers must not be changed. Define it
-// when the libraries are compiled, or before the header-only form is included. Before each copy,
-// the kernel is then asked to load the pages (MADV_POPULATE_READ). That takes twice the time, and
-// it does not help if a file is truncated between this request and the copy. Sanitizers imply this
-// macro: a jump must not leave their memcpy.
+// The macro MILLRACE_NO_SIGBUS_GUARD is for programs whose signal handlers must not be changed.
+// Define it when you compile the libraries, or before you include the header-only form. The kernel
+// is then asked to load the pages before each copy (MADV_POPULATE_READ). This takes twice the time,
+// and does not help if a file is truncated between the request and the copy. With a sanitizer, the
+// macro is always defined, because a signal handler must not jump out of the sanitizer's memcpy.
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MILLRACE_NO_SIGBUS_GUARD 1
@@ -23,21 +23,22 @@
 #endif
 #endif
 
-/// Copies from memory-mapped files and survives SIGBUS, which the kernel raises for a page that the
-/// file no longer has or that cannot be read.
+/// Copies from memory-mapped files, and survives SIGBUS. The kernel raises SIGBUS if a copy touches
+/// a lost page: a page that is no longer part of the file, or that cannot be read.
 namespace millrace::loader {
 
-/// Bytes to copy from a map.
+/// Bytes to copy from a memory mapping (map).
 struct copy_piece {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::size_t bytes = 0;
 };
 
-/// Copies pieces of the map [begin, end), one after another.
+/// Copies pieces, in order, until a piece cannot be copied because it touches a lost page. The
+/// destination of this piece then has undefined contents.
 ///
-/// @return the number of pieces copied: all, or those before the first one that touches an
-///         unavailable page. The destination of that piece is then undefined.
+/// @param begin, end  the memory of the map that contains all pieces
+/// @return the number of pieces that were copied
 MILLRACE_EXPORT std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
                                         const std::byte* end) noexcept;
 
@@ -48,17 +49,17 @@ inline constexpr bool has_sigbus_guard = false;
 #else
 inline constexpr bool has_sigbus_guard = true;
 
-/// Installs the handler, once per process. A handler installed later must forward the signals that
-/// it does not handle itself, or restore this handler and raise them again, as Python's
-/// `faulthandler` does.
+/// Installs our SIGBUS handler, once per process. If another handler is installed later, it must
+/// forward the signals that it does not handle itself. Alternatively, it may restore our handler
+/// and raise the signal again, as Python's `faulthandler` does.
 MILLRACE_EXPORT bool install_sigbus_guard() noexcept;
 
 /// The handler that was installed before ours.
 MILLRACE_EXPORT struct ::sigaction& previous_sigbus() noexcept;
 #endif
 
-/// True if another handler was installed later. That handler then decides what happens on lost
-/// pages.
+/// True if another handler was installed after ours. That handler then decides what happens if a
+/// lost page is touched.
 MILLRACE_EXPORT bool sigbus_guard_displaced() noexcept;
 
 }  // namespace detail
