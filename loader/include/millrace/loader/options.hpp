@@ -54,14 +54,14 @@ struct loader_options {
   std::int64_t batch_size = 1;  ///< rows per micro-batch
   std::int64_t seq_len = 0;     ///< tokens per row; with a run, 0 or the run's value
   std::int64_t rank = 0;        ///< data-parallel rank, 0 .. world_size - 1
-  std::int64_t world_size = 1;  ///< data-parallel ranks
+  std::int64_t world_size = 1;  ///< number of data-parallel ranks
   /// Number of ranks that share each row: Megatron's context parallelism (CP). Each row is divided
   /// into 2 * CP chunks, and each rank gets two of them. In packed rows, each document is divided
   /// in this way. Ranks of a context-parallel group have the same `rank`.
   std::int64_t context_parallel = 1;
   std::int64_t cp_rank = 0;           ///< 0 .. context_parallel - 1
   std::int64_t consumed_samples = 0;  ///< samples that all ranks together served before
-  std::int64_t look_ahead = 2;        ///< micro-batches prepared in advance
+  std::int64_t look_ahead = 2;        ///< number of micro-batches prepared in advance
   /// Number of micro-batches that the caller may hold at once without reducing the look-ahead.
   /// Memory for them is allocated only when the caller really holds that many, unless `memory` is
   /// set. 8 is enough for Megatron's 1F1B schedule with up to 8 pipeline stages; `held_by_stage`
@@ -95,7 +95,7 @@ struct loader_options {
   bool boundaries = false;
 
   std::int64_t prefetch_samples = 64;  ///< samples to prefetch, at least 2 batches; 0: none
-  std::int64_t threads = 1;            ///< threads that fill slots
+  std::int64_t threads = 1;            ///< number of threads that fill slots
   std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: see near_cpus
   /// The CPUs that all threads may run on if `cpus` is empty. If `near_cpus` is empty too, threads
   /// run anywhere. A device loader sets it to the CPUs of the device's NUMA node.
@@ -121,7 +121,7 @@ struct loader_options {
 
 /// Returns `options` unchanged.
 ///
-/// @throws config_error  an option is out of range; the message names the first one.
+/// @throws config_error  an option is out of range; the message names the first such option
 MILLRACE_EXPORT const loader_options& check(const loader_options& options);
 
 /// The training steps that these options define.

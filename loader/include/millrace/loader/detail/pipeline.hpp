@@ -124,7 +124,7 @@ class MILLRACE_EXPORT pipeline {
   std::shared_ptr<telemetry> meter_;
   std::unique_ptr<data_verifier> verifier_;
   std::deque<fill_worker> workers_;    // a deque, because its elements never move
-  std::vector<named_thread> threads_;  // last: joined before anything they use is destroyed
+  std::vector<named_thread> threads_;  // last member, so destroyed first: threads use the others
 };
 
 }  // namespace millrace::loader::detail

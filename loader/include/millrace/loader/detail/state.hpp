@@ -36,10 +36,10 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64_t end,
                                             const loader_options& options);
 
-/// The state of a run at its start, computed on a separate thread. This opens all datasets. With
-/// thousands of datasets, it takes long, so it must not delay the first batch. It must also not
-/// wait until the first checkpoint hours later: damage would be found late, and files may have been
-/// replaced by then.
+/// The state of a run at its start, computed on a separate thread. The thread opens all datasets.
+/// This can take long, because there may be thousands of datasets, and must not delay the first
+/// batch. Nor may this be postponed until the first checkpoint, hours later: damage would be found
+/// late, and files may have been replaced by then.
 ///
 /// Thread-safe, except for `throw_failure`.
 class run_description {
@@ -63,7 +63,8 @@ class run_description {
   run_description& operator=(const run_description&) = delete;
 
   /// Waits for the result.
-  /// @throws as `describe`, on every call; error in a forked process
+  /// @throws as `describe`, on every call
+  /// @throws error  this is a forked process
   const dataset::run_state& get() const {
     home_.require_here("description of a run");
     made_->done.wait(false, std::memory_order_acquire);

@@ -20,7 +20,7 @@ namespace millrace::loader {
 class direct_files {
  public:
   /// @param files  number of files of the reader
-  /// @param most   most files open at a time, at least 1; `table` may permit fewer
+  /// @param most   maximum number of files open at a time, at least 1; `table` may permit fewer
   direct_files(std::size_t files, std::size_t most, std::shared_ptr<open_files> table)
       : place_of_(files, none), most_(most), table_(std::move(table)) {}
 

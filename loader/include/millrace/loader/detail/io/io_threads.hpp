@@ -33,7 +33,7 @@ class io_threads {
  public:
   static constexpr int usual = 8;
 
-  /// @param most   most threads; with 0, callers do all work themselves
+  /// @param most   maximum number of threads; with 0, callers do all work themselves
   /// @param setup  CPUs and NUMA node of the threads; the pool sets their names
   explicit io_threads(int most = usual, thread_setup setup = {})
       : most_(std::max(most, 0)), setup_(std::move(setup)) {}

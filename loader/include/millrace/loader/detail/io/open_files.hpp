@@ -40,8 +40,8 @@ namespace millrace::loader {
 /// bytes of a different file.
 ///
 /// If a call fails because of a limit (EMFILE, ENFILE, ENOMEM; for mmap also EPERM and EAGAIN), the
-/// table closes the least recently used file and repeats the call. If a map is still refused, this
-/// is not an error: the file is read with pread instead.
+/// table closes the least recently used file or map and repeats the call. If a map is still
+/// refused, this is not an error: the file is read with pread instead.
 ///
 /// All members may be called from any thread. A returned descriptor or map stays open until its
 /// holder releases it, even if the table closes the file or is destroyed. Hold it no longer than
@@ -182,7 +182,7 @@ class MILLRACE_EXPORT open_files::file {
 
   const data_file what_;
   const std::string key_;     // key in files_; kept because `detach` must not allocate
-  bool is_attached_ = false;  // counted in attached_
+  bool is_attached_ = false;  // whether attached_ counts this file
   std::mutex opening_;        // locked before the table's mutex
   std::optional<file_stamp> first_;
   held_descriptor fd_;

@@ -53,9 +53,10 @@ struct reader_choice {
   std::string why;  ///< never empty
 };
 
-/// Files count as cached if at least this share of them is in the page cache.
+/// Files count as cached if at least this share of their bytes is in the page cache.
 inline constexpr double resident_enough = 0.9;
-/// The page cache counts as useless if the files exceed available memory by this factor.
+/// The page cache counts as useless if the files have at least this many times the size of the
+/// available memory.
 inline constexpr std::uint64_t beyond_memory = 2;
 /// cuFile pays off for requests of at least this many bytes.
 inline constexpr std::uint64_t large_request = std::uint64_t{1} << 20;

@@ -60,8 +60,8 @@ struct retry_policy {
     }
   }
 
-  /// Wait before retry n, counted from 1.
-  /// @param random  uniform in [0, 1]
+  /// The time to wait before retry n; the first retry is number 1.
+  /// @param random  a random number, uniform in [0, 1]
   std::chrono::microseconds wait_before(int n, double random) const noexcept {
     std::chrono::microseconds wait = first_wait;
     for (int i = 1; i < n && wait < most_wait; ++i) wait *= 2;

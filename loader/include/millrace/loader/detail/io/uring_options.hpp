@@ -16,7 +16,7 @@ struct uring_options {
   int depth = 64;   ///< reads in flight, 8 to 4,096
   int slots = 224;  ///< buffers for reads in flight and for data not yet gathered; at least 32
   std::size_t slot_bytes = std::size_t{36} * 1024;  ///< size of a slot, a multiple of 4,096
-  int most_files = 128;                             ///< files open for direct reads
+  int most_files = 128;  ///< maximum number of files open for direct reads
 
   /// For tests: called after each read with its result and its bytes. The reader uses the returned
   /// value as the result of the read.
