@@ -27,7 +27,7 @@ namespace millrace::loader {
 /// One micro-batch. Arrays are row-major, with one row per sample. There are `layout().rows()`
 /// rows. This is `batch_size`, except that without `drop_last`, the last batch may have fewer rows
 /// or none. With context parallelism, a row is this rank's part of the sample, and has
-/// `layout().seq_len()` tokens. Each field value is the same as for that token in the whole row.
+/// `layout().seq_len()` tokens. Each token has the same field values as in the whole row.
 ///
 ///     std::optional<millrace::loader::batch> batch = loader.next();
 ///     if (batch) {

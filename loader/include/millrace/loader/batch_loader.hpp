@@ -46,7 +46,8 @@ class device_loader;
 ///
 /// The destructor stops the loader's threads and waits for them, at most for
 /// `loader_options::end_within`. In a child process that was forked after the loader was created,
-/// the loader's functions throw an `error`, and its destructor does nothing.
+/// `next()`, `next_for()`, `state()` and `load_state()` throw an `error`, and the destructor does
+/// nothing.
 class MILLRACE_EXPORT batch_loader {
  public:
   /// Serves one dataset once, in stored order, in windows of `options.seq_len` tokens (see

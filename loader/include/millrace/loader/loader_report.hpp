@@ -25,8 +25,8 @@ namespace millrace::loader {
 struct loader_report {
   telemetry_report times;              ///< since the loader started or resumed
   std::vector<reader_report> readers;  ///< one per thread that fills slots
-  std::vector<grant> threads;          ///< CPUs of the threads that fill slots; if they differ from
-                                       ///< the requested CPUs, why
+  std::vector<grant> threads;          ///< CPUs that the threads that fill slots run on, and the
+                                       ///< reason if these are not the requested CPUs
   std::optional<verify_report> verification;  ///< empty if checksums are not checked
 };
 

@@ -74,7 +74,7 @@ class MILLRACE_EXPORT pipeline {
     return layout_of(run, options, options.context_parallel);
   }
 
-  /// The CPUs of the threads; if they differ from the requested CPUs, why.
+  /// The CPUs that the threads run on, and the reason if these are not the requested CPUs.
   std::vector<grant> thread_grants() const {
     std::vector<grant> all;
     for (const named_thread& each : threads_) {

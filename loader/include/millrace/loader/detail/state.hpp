@@ -37,9 +37,9 @@ MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64
                                             const loader_options& options);
 
 /// The state of a run at its start, computed on a separate thread. The thread opens all datasets.
-/// This can take long, because there may be thousands of datasets, and must not delay the first
-/// batch. Nor may this be postponed until the first checkpoint, hours later: damage would be found
-/// late, and files may have been replaced by then.
+/// There may be thousands of datasets, so this can take long, and must not delay the first batch.
+/// The thread does not wait for the first checkpoint, which may be hours later: damage would be
+/// found late, and files may have been replaced by then.
 ///
 /// Thread-safe, except for `throw_failure`.
 class run_description {

@@ -48,9 +48,9 @@ class file_map {
  public:
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-  /// Maps bytes [offset, offset + bytes) of the file. If the kernel refuses because of a limit or
-  /// the file system, the map is not valid and `error()` returns the errno. The caller must then
-  /// read the file in another way.
+  /// Maps bytes [offset, offset + bytes) of the file. The kernel may refuse this because of a limit
+  /// or the file system. If so, `valid()` is false and `error()` returns the errno, and the caller
+  /// must read the file in another way.
   ///
   /// @pre offset is a multiple of 2 MiB, bytes > 0
   file_map(const io::unique_fd& fd, std::uint64_t offset, std::size_t bytes) : offset_(offset) {

@@ -21,7 +21,7 @@ struct reader_report {
   std::int64_t requests = 0;
   std::uint64_t bytes = 0;           ///< bytes that callers requested
   std::uint64_t bytes_read = 0;      ///< bytes read from files; if unknown, equal to `bytes`
-  std::int64_t retries = 0;          ///< number of attempts after a transient error
+  std::int64_t retries = 0;          ///< number of retries after transient errors
   std::int64_t open_files = 0;       ///< files that all readers of the process have open now
   std::int64_t most_open_files = 0;  ///< largest value of `open_files` so far
   std::int64_t maps = 0;             ///< memory mappings of all readers of the process now
