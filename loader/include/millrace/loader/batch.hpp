@@ -59,9 +59,9 @@ class batch {
     return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
   /// Document boundaries for attention kernels, as offsets into the concatenated rows. They ascend
-  /// from 0 to rows * seq_len, without duplicates. Without rows, the only entry is 0. The longest
-  /// document has `max_seqlen()` tokens. With context parallelism, every rank gets the boundaries
-  /// and `max_seqlen()` of whole rows, as Transformer Engine expects.
+  /// from 0 to rows * seq_len, without duplicates. If there are no rows, the only entry is 0. The
+  /// longest document has `max_seqlen()` tokens. With context parallelism, every rank gets the
+  /// boundaries and `max_seqlen()` of whole rows, as Transformer Engine expects.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }

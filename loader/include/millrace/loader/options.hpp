@@ -87,8 +87,8 @@ struct loader_options {
   /// How fields are computed: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. `extra_token` is
   /// ignored here; the run decides.
   dataset::field_options field_rules = {};
-  /// If true, position ids restart at the document boundaries in the index. Token values then have
-  /// no effect on them. The index is read to find the boundaries.
+  /// If true, position ids restart at the document boundaries in the index, and
+  /// `field_rules.reset_position_ids` has no effect. The index is read to find the boundaries.
   bool positions_at_boundaries = false;
   /// If true, batches contain document boundaries for a device. Batches with `fields.cu_seqlens` or
   /// packed rows always contain them. The index is read to find the boundaries.
@@ -100,7 +100,7 @@ struct loader_options {
   /// The CPUs that all threads may run on if `cpus` is empty. If `near_cpus` is empty too, threads
   /// run anywhere. A device loader sets it to the CPUs of the device's NUMA node.
   std::vector<int> near_cpus = {};
-  verify_options verify = {};    ///< whether checksums and token ids are checked
+  verify_options verify = {};    ///< how checksums and token ids are verified
   std::size_t trace_events = 0;  ///< events kept for a trace, 40 bytes each; 0: none
   /// How files are read: the back end and its options. If `io` names no back end, the environment
   /// variable `MILLRACE_IO` does.

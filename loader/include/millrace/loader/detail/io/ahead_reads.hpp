@@ -119,9 +119,9 @@ class ahead_reads {
 
   void erase(place p) { entries_.erase(p); }
 
-  /// Returns the extent that is stale, or `none()`. Only the extent whose read was started first is
-  /// examined. It is stale if it is ready, was announced at least `patience` gathers ago, and no
-  /// gather is about to copy from it.
+  /// Returns a stale extent, or `none()`. Examines only one extent: of the extents that are being
+  /// read or ready, the one whose read was started first. This extent is stale if it is ready, was
+  /// announced at least `patience` gathers ago, and no gather is about to copy from it.
   ///
   /// @param gathers  number of gathers so far
   place stale(std::uint64_t gathers, std::uint64_t patience) {

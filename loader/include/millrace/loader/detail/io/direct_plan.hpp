@@ -32,10 +32,10 @@ struct extent {
 ///   extents     |===========a,b===|           |=======c=========|
 ///
 /// If the offset, length and address of a request are multiples of the alignment, its bytes are
-/// read straight into its memory. If a request is longer than a slot, its whole blocks are read
-/// straight into its memory if their addresses are aligned. All other bytes are read into slots
-/// (buffers of `slot_bytes` bytes) and copied later; a request may need several slots. Memory is
-/// reused between calls.
+/// read straight into its memory. In a request that is longer than a slot, all whole blocks are
+/// also read straight into its memory, provided that their addresses are aligned. All other bytes
+/// are read into slots (buffers of `slot_bytes` bytes) and copied later; a request may need several
+/// slots. Memory is reused between calls.
 class direct_plan {
  public:
   static constexpr std::uint64_t most_gap = std::uint64_t{16} << 10;

@@ -58,7 +58,7 @@ class io_threads {
     return static_cast<std::int64_t>(threads_->size());
   }
 
-  /// Calls task(i) for each i from 0 to count - 1. The calls run on the calling thread and on at
+  /// Calls `task(i)` for each i from 0 to count - 1. The calls run on the calling thread and on at
   /// most `threads - 1` threads of the pool; a thread that becomes free takes the next i. Returns
   /// when all calls have returned.
   ///
@@ -161,8 +161,9 @@ class io_threads {
     asked == 1 ? wake_->notify_one() : wake_->notify_all();
   }
 
-  // Starts threads for `tasks` new tasks, but no more than the queued work needs and `most_`
-  // allows. @pre mutex_ is locked
+  // Starts at most `tasks` threads for new tasks. Starts no more threads than `most_` allows or the
+  // work needs.
+  // @pre mutex_ is locked
   void start(std::size_t tasks) noexcept {
     const std::size_t wanted =
         std::min(busy_ + urgent_.size() + std::min<std::size_t>(idle_.size(), 1),

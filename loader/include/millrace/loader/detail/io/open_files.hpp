@@ -107,7 +107,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   /// @throws io_error  as `open`
   map_result map_at(file& f, std::uint64_t offset);
 
-  /// Like `map_at`, but does not create a map. Returns null if there is no map.
+  /// Returns the map that contains byte `offset` of a file; null if this map does not exist.
   held_map map_if_there(const file& f, std::uint64_t offset) const;
 
   /// Closes a file so that its next use reopens it, for example after ESTALE.

@@ -101,7 +101,7 @@ class read_plan {
 };
 
 /// Sorts ranges by file and offset. Merges ranges that overlap or have a gap of at most `most_gap`
-/// bytes between them.
+/// bytes between them. Drops empty ranges.
 MILLRACE_EXPORT void coalesce(std::span<const file_range> ranges, std::uint64_t most_gap,
                               std::vector<file_range>& out);
 

@@ -32,8 +32,8 @@ struct throttle {
 ///
 /// The simulated storage has one link, which transfers all requests one after another. A request
 /// completes after its last byte has passed the link and then latency and jitter have passed. Any
-/// number of requests can be in flight. So n simultaneous requests of b bytes take latency + n * b
-/// / bytes_per_second in total, without jitter. Equal seeds and equal calls give equal delays. The
+/// number of requests can be in flight. So without jitter, n simultaneous requests of b bytes take
+/// latency + n * b / bytes_per_second in total. Equal seeds and equal calls give equal delays. The
 /// time that the wrapped reader takes is part of the delay.
 class MILLRACE_EXPORT throttled_reader final : public range_reader {
  public:
