@@ -26,11 +26,11 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 
 /// Returns the state of a run at its start, without `consumed_samples`. Opens every dataset once.
 ///
-/// The state's tokenizer is the one in the `.meta` files. If several tokenizers are allowed, they
-/// are joined with commas.
+/// The state contains the tokenizer that the `.meta` files name. If they name several tokenizers
+/// and this is allowed, the names are joined with commas.
 ///
 /// @param state  the order's part of the state (`dataset::run::description`)
-/// @param end    end of the order
+/// @param end    end of the order (`dataset::run::end`)
 /// @throws io_error, format_error  a dataset cannot be opened, or as `identify_sources`
 /// @throws config_error  datasets have different tokenizers, and the options do not allow this
 MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64_t end,
@@ -53,7 +53,7 @@ class run_description {
           } catch (...) {
             failure = std::current_exception();
           }
-          // The exception handler shares ownership of the exception. It has ended, so now
+          // This comes after the exception handler, which shares ownership of the exception. So
           // `made::failure` becomes the only owner.
           result->failure = std::move(failure);
           result->done.store(true, std::memory_order_release);

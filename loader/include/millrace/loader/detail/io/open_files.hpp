@@ -97,9 +97,9 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   std::shared_ptr<file> attach(const data_file& what);
 
   /// Returns the descriptor of a file. Opens the file if it is not open.
-  /// @throws io_error  the file cannot be opened, is not a regular file, is shorter than `bytes`
-  ///                   (ENODATA), or is not the file that was opened first or that the index was
-  ///                   read with (ESTALE)
+  /// @throws io_error  the file cannot be opened, is not a regular file, is shorter than its
+  ///                   `bytes` (ENODATA), or was replaced since its first open or since its index
+  ///                   was read (ESTALE)
   held_descriptor open(file& f);
 
   /// Returns the map that contains byte `offset` of a file, and creates it if necessary. Each map
