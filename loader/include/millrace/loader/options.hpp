@@ -79,8 +79,8 @@ struct loader_options {
   /// as a longer run.
   bool drop_last = true;
   std::vector<dataset::edit> edits = {};  ///< single sampler only; part of the state
-  /// If true, the `.meta` files of the datasets may name different tokenizers. The same token id
-  /// may then mean different text in different datasets.
+  /// If true, datasets may have different tokenizers, according to their `.meta` files. The same
+  /// token id may then mean different text in different datasets.
   bool allow_several_tokenizers = false;
 
   host_fields fields = {};

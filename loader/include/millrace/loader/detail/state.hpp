@@ -26,8 +26,8 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 
 /// Returns the state of a run at its start, without `consumed_samples`. Opens every dataset once.
 ///
-/// The state contains the tokenizer that the `.meta` files name. If they name several tokenizers
-/// and this is allowed, the names are joined with commas.
+/// The state contains the tokenizer's fingerprint from the `.meta` files. If several tokenizers are
+/// allowed, their fingerprints are joined with commas.
 ///
 /// @param state  the order's part of the state (`dataset::run::description`)
 /// @param end    end of the order (`dataset::run::end`)
