@@ -14,21 +14,22 @@
 
 namespace millrace::loader::detail {
 
-/// The memory and the metadata of one micro-batch. One thread fills the slot; afterwards only the
-/// holder of the batch reads it.
+/// The memory and the metadata of one micro-batch. One thread fills the slot; after that, only the
+/// holder of the batch reads the slot.
 struct batch_slot {
   batch_slot(const slot_layout& shape, memory_block memory)
       : layout(shape), block(std::move(memory)) {}
 
   slot_layout layout;
-  memory_block block;           // layout.capacity_bytes() long
+  memory_block block;           // size: layout.capacity_bytes()
   std::int64_t boundaries = 0;  // number of boundaries in `block`
   std::int64_t slices = 0;      // number of entries in `slice_ends`
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<std::int64_t> sources;    // [rows]
 
-  // Host fields; empty unless requested. The arrays are in `host_block`.
+  // Host fields. A field that was not requested is empty. `host_block` holds the arrays of the four
+  // spans.
   memory_block host_block;
   std::span<std::int64_t> tokens;        // [rows, seq_len]
   std::span<std::int64_t> labels;        // [rows, seq_len]

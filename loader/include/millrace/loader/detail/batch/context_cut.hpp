@@ -14,9 +14,10 @@
 
 namespace millrace::loader::detail {
 
-/// Copies a context-parallel rank's part of whole rows into a slot, with the table of slices
-/// (`slot_layout`). Each slice has the token after it, which is the label of its last token, and
-/// the position id of its first token. So its fields do not depend on the rest of the row.
+/// Copies a context-parallel rank's part of whole rows into a slot, and fills the slot's table of
+/// slices (`slot_layout`). The table stores two values per slice: the token after the slice, which
+/// is the label of the slice's last token, and the position id of the slice's first token. So the
+/// fields of a slice do not depend on the rest of the row.
 ///
 /// Used by one thread. Allocates nothing once it has seen the largest batch.
 class MILLRACE_EXPORT context_cut {
@@ -32,8 +33,8 @@ class MILLRACE_EXPORT context_cut {
 
   /// Fills the slot with the rank's part of the rows.
   ///
-  /// @param rows   as planned, as many rows as the slots have
-  /// @param whole  a slot for whole rows, with the text that the rank reads
+  /// @param rows   the planned rows; their number is that of both slots
+  /// @param whole  a slot for whole rows that holds the text that this rank reads
   void fill(std::span<const dataset::sample_text> rows, const batch_slot& whole, batch_slot& slot);
 
  private:
@@ -47,8 +48,8 @@ class MILLRACE_EXPORT context_cut {
 
   context_rules rules_;
   slot_layout whole_ = {1, 1, false, token_width::u16};
-  std::vector<row_chunk> slices_;         // of all rows
-  std::vector<std::size_t> first_slice_;  // [rows + 1]
+  std::vector<row_chunk> slices_;         // the slices of all rows
+  std::vector<std::size_t> first_slice_;  // [rows + 1]: index in slices_ of each row's first slice
 };
 
 }  // namespace millrace::loader::detail

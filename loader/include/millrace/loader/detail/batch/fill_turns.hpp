@@ -22,47 +22,48 @@ namespace millrace::loader::detail {
 struct fill_turn {
   slot_ring<batch_slot>::claim claim;
   planned_batch batch;
-  std::vector<file_range> ahead;  ///< ranges of this worker's later batches, to prefetch
+  std::vector<file_range> ahead;  ///< ranges to prefetch, of this worker's later batches
   std::int64_t got_ns = 0;        ///< when the slot was acquired
 };
 
 /// Assigns micro-batches to the workers that fill them: worker w of n gets micro-batches w, w + n,
-/// w + 2n, ... Since the assignment is fixed, each reader can prefetch exactly what it will read.
+/// w + 2n, ... Because the assignment is fixed, each worker's reader can prefetch exactly what that
+/// worker will read.
 ///
-/// Any idle worker claims slots and plans batches, in order, and queues the batches that other
-/// workers are to fill. All members except the constructor are thread-safe.
+/// Any idle worker may claim slots and plan batches, one worker at a time and in order. It queues
+/// the batches that other workers will fill. All members except the constructor are thread-safe.
 class MILLRACE_EXPORT fill_turns {
  public:
   using ring = slot_ring<batch_slot>;
 
-  /// @param slots  must outlive this
+  /// @param slots  must outlive this object
   fill_turns(ring& slots, look_ahead plan, std::size_t workers)
       : slots_(&slots), plan_(std::move(plan)), desks_(workers) {}
 
   /// Gets the next slot and batch for a worker. Waits for a slot.
   ///
-  /// @param out  swapped with the turn, so that the memory of `out` is reused
-  /// @return false if there are no more turns: at the end of the run (the ring has then been
-  ///         finished), or if the ring was closed or ended with a failure
+  /// @param out  receives the turn by a swap, so that the old memory of `out` is reused
+  /// @return false if there are no more turns. Either the run has ended (then the ring was
+  ///         finished), or the ring was closed or has ended with a failure
   bool take(std::size_t worker, fill_turn& out);
 
  private:
   struct desk {
     std::deque<fill_turn> due;
-    std::vector<file_range> told;  // ranges to prefetch, not yet handed out with a turn
+    std::vector<file_range> told;  // ranges to prefetch with the desk's next turn
   };
 
   void plan_one(const ring::claim& claim);
 
-  // Keeps the memory of a turn for reuse. If memory runs out, the turn is dropped; a new one is
-  // made when needed.
+  // Keeps a used turn, so that its memory can be reused. If this allocation fails, the turn is
+  // dropped; a new turn is made when needed.
   void keep_spare(fill_turn&& turn) noexcept try {
     spare_.push_back(std::move(turn));
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as above
   }
 
   ring* slots_;
-  std::mutex mutex_;  // guards all below; not held while waiting for a slot
+  std::mutex mutex_;  // guards all members below; not held while waiting for a slot
   std::condition_variable planned_;
   look_ahead plan_;
   std::vector<desk> desks_;

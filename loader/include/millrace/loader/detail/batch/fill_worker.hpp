@@ -30,13 +30,13 @@ struct fill_options {
   bool prefetches = true;        ///< whether to announce later reads to the reader
 };
 
-/// The work of one filling thread on a planned batch: it prefetches newly planned ranges, reads the
-/// batch, verifies it, and makes the host arrays. It reports each stage to telemetry; each stage
-/// begins when the previous one ends.
+/// Does the work of one filling thread for a planned batch: prefetches newly planned ranges, reads
+/// the batch, verifies the data, and makes the host arrays. Reports each stage to telemetry; each
+/// stage begins when the previous stage ends.
 class fill_worker {
  public:
-  /// @param verifier  null: verify nothing
-  /// @param cut       the rank's part of each row
+  /// @param verifier  may be null; then nothing is verified
+  /// @param cut       cuts this rank's part out of each row
   fill_worker(const fill_options& options, std::vector<data_file> files,
               std::vector<formats::dtype> types, std::unique_ptr<range_reader> reader,
               data_verifier* verifier, producer_log& log, context_cut cut = {})
@@ -52,8 +52,8 @@ class fill_worker {
 
   /// Fills the slot of the micro-batch with the number `ticket`.
   ///
-  /// @param batch     the planned batch; a planning failure is moved out of it and thrown
-  /// @param ahead     ranges that were planned since the last call, to prefetch
+  /// @param batch     the planned batch; if planning failed, its `failure` is moved out and thrown
+  /// @param ahead     the ranges to prefetch: those planned since the last call
   /// @param begin_ns  time at which work on this batch began
   /// @throws io_error, format_error  the batch cannot be planned or read, or its data is corrupt
   void fill(std::int64_t ticket, planned_batch& batch, std::span<const file_range> ahead,
@@ -105,7 +105,7 @@ class fill_worker {
   data_verifier* verifier_;
   producer_log& log_;
   context_cut cut_;
-  std::optional<batch_slot> whole_;  // for whole rows, if the slots have a part of each
+  std::optional<batch_slot> whole_;  // buffer for whole rows; empty if rows are not cut
 };
 
 }  // namespace millrace::loader::detail

@@ -15,7 +15,7 @@
 /// Makes the host fields of a batch (wanted_fields.hpp) from a filled slot.
 namespace millrace::loader::detail {
 
-/// Total size of the requested arrays of one slot. They are contiguous.
+/// Total size in bytes of one slot's requested arrays, which are contiguous.
 inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layout) {
   const int ids = int{wanted.tokens} + int{wanted.labels} + int{wanted.position_ids};
   const auto size = static_cast<std::size_t>(layout.rows() * layout.seq_len());
@@ -23,13 +23,13 @@ inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layo
                  sizeof(float) * static_cast<std::size_t>(wanted.loss_mask));
 }
 
-/// Places the requested arrays in `memory`.
-/// @param memory  host_bytes() long; null if that is 0
+/// Points the slot's host fields to `memory`, which the slot then owns.
+/// @param memory  a block of host_bytes() bytes; null if host_bytes() is 0
 MILLRACE_EXPORT void place_host_fields(const host_fields& wanted, memory_block memory,
                                        batch_slot& slot);
 
 /// Allocates memory for the requested arrays of all slots of a ring.
-/// @return one block per slot; null blocks if no array is requested
+/// @return one block per slot; all blocks are null if no array is requested
 inline std::vector<memory_block> host_memory(const host_fields& wanted, const slot_layout& layout,
                                              std::size_t slots) {
   const std::size_t bytes = host_bytes(wanted, layout);
@@ -42,8 +42,8 @@ struct host_field_rules {
   bool positions_at_boundaries = false;  ///< as in `loader_options`
 };
 
-/// Fills the fields of one row, except for positions at boundaries. A packed row is filled document
-/// by document, the row of a context-parallel rank slice by slice.
+/// Fills the fields of one row, but does not restart position ids at boundaries. Fills a packed row
+/// document by document, and a context-parallel rank's row slice by slice.
 template <class Token>
 void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_options& rules,
               const dataset::sample_fields<>& out) {
@@ -72,7 +72,7 @@ void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_opt
   }
 }
 
-/// Joins the boundaries of all rows into `cu_seqlens`, as `dataset::join_cu_seqlens`.
+/// Joins the boundaries of all rows into `cu_seqlens`, like `dataset::join_cu_seqlens`.
 MILLRACE_EXPORT void join_boundaries(batch_slot& slot);
 
 MILLRACE_EXPORT void fill_host_fields(const host_fields& wanted, host_field_rules rules,

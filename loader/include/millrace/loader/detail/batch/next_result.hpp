@@ -15,19 +15,19 @@ namespace millrace::loader {
 ///         check_for_signals();
 ///         continue;
 ///       }
-///       if (!next.batch) break;  // after the last one
+///       if (!next.batch) break;  // after the last batch
 ///       use(*next.batch);
 ///     }
 template <class Batch>
 struct next_result {
-  std::optional<Batch> batch;  ///< empty after the last batch, and if `timed_out`
-  bool timed_out = false;      ///< the time is up; call again
+  std::optional<Batch> batch;  ///< empty after the last batch or if `timed_out`
+  bool timed_out = false;      ///< true if the time limit passed first; call again
 };
 
 namespace detail {
 
-/// The end of a wait that begins now. Longer waits than a year end after a year, as the clock has a
-/// limited range.
+/// The end of a wait that begins now. A wait is limited to a year, because the clock has a limited
+/// range.
 inline std::chrono::steady_clock::time_point deadline_in(std::chrono::nanoseconds timeout) {
   constexpr std::chrono::nanoseconds year = std::chrono::hours(24 * 365);
   return std::chrono::steady_clock::now() + std::min(timeout, year);

@@ -9,11 +9,11 @@
 
 namespace millrace::loader {
 
-/// Allocates the slots from a pinned pool; for `loader_options::memory`. The pool lives until its
-/// last slot is released.
+/// Returns an allocator that takes slots from a pool of pinned memory. Use it as
+/// `loader_options::memory`. The pool lives until the last slot is released.
 ///
-/// @param options  the number and size of the slots are ignored
-/// @param report   receives a description of the memory that the pool obtained; may be null
+/// @param options  options of the pool; its number and size of slots are ignored
+/// @param report   output: describes the memory that the pool obtained; may be null
 MILLRACE_EXPORT slot_memory pinned_memory(pool_options options = {},
                                           std::shared_ptr<pool_report> report = nullptr);
 

@@ -7,7 +7,7 @@
 
 namespace millrace::loader::detail {
 
-/// The table of slices of a slot, or the entries of one row (`slot_layout`).
+/// The table of slices of a slot, or one row's entries in the table (`slot_layout`).
 ///
 /// @tparam Integer  std::int32_t, or const std::int32_t
 template <class Integer>

@@ -11,10 +11,11 @@
 
 namespace millrace::loader::detail {
 
-/// Fills the fields of a row of a context-parallel rank, slice by slice.
+/// Fills the fields of a context-parallel rank's row, slice by slice.
 ///
-/// @param text     [out's length]
-/// @param options  `extra_token` is ignored: labels at the ends of slices are in the table
+/// @param text     the tokens of the rank's row; as many as `out` has positions
+/// @param options  `extra_token` is ignored, because `slices` has the label of each slice's last
+///                 token
 template <class Token, class Id>
 void fill_sliced_fields(std::span<const Token> text, const row_slices& slices,
                         dataset::field_options options, const dataset::sample_fields<Id>& out) {
@@ -35,7 +36,7 @@ void fill_sliced_fields(std::span<const Token> text, const row_slices& slices,
     }
     if (part.position_ids.empty()) continue;
     const auto before = static_cast<Id>(first - slices.origins[s]);
-    for (std::int64_t i = 0; i < count && before != 0; ++i) {  // up to the first eod
+    for (std::int64_t i = 0; i < count && before != 0; ++i) {  // stop after the first eod
       const auto at = static_cast<std::size_t>(i);
       part.position_ids[at] += before;
       const std::int64_t token = i < real ? static_cast<std::int64_t>(own[at]) : options.pad;

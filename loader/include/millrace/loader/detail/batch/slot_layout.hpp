@@ -10,51 +10,55 @@
 
 namespace millrace::loader {
 
-/// Token type of a slot: the type of the dataset if that is uint16 or int32, else int32.
+/// Token type of a slot: the dataset's own type if it is uint16 or int32, else int32.
 enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 
 /// The layout of a micro-batch's arrays in its slot. The slot is one block of memory, so that a
 /// single copy transfers all of it to a device.
 ///
 ///   text             u16 or i32 [rows, text_len]   the tokens, then zeros as padding
-///   real             i32 [rows]                    tokens per row that are not padding
+///   real             i32 [rows]                    number of tokens per row, without padding
 ///   boundary_begin   i32 [rows + 1]                index of each row's first boundary, then the
 ///                                                  number of boundaries
-///   boundaries       i32 [boundary_begin[rows]]    per row: 0, then the ends of its documents, of
-///                                                  which the last is seq_len
+///   boundaries       i32 [boundary_begin[rows]]    per row: 0, then the ends of its documents; the
+///                                                  last end is seq_len
 ///                                                  (`dataset::fill_cu_seqlens`)
-///   document_ends    i32 [boundary_begin[rows]]    packed rows only: [i] is where, in the document
-///                                                  that ends at boundaries[i], tokens end and
-///                                                  padding begins; 0 if boundaries[i] is 0
+///   document_ends    i32 [boundary_begin[rows]]    packed rows only: in the document that ends at
+///                                                  boundaries[i], tokens end and padding begins
+///                                                  at [i]; 0 if boundaries[i] is 0
 ///
-/// With context parallelism, text has only this rank's tokens, and seq_len is their number per row:
-/// 1 / CP of a whole row. Boundaries and document_ends are those of whole rows. There are six more
-/// arrays. A slice is a range of the whole row, within a document if the row has boundaries, that
-/// lies in the rank's row without gaps.
+/// With context parallelism (CP ranks), `text` has only this rank's tokens, and seq_len is 1 / CP
+/// of the length of a whole row. `boundaries` and `document_ends` are those of whole rows. The slot
+/// also has a table of slices: six more arrays. A slice is a contiguous range of the whole row
+/// whose tokens are also contiguous in this rank's row. If the row has boundaries, a slice lies
+/// within one document.
 ///
-///   slice_begin      i32 [rows + 1]                as boundary_begin, for the arrays below
+///   slice_begin      i32 [rows + 1]                like boundary_begin, for the arrays below
 ///   slice_ends       i32 [slice_begin[rows]]       per row: 0, then the ends of its slices; the
 ///                                                  last is seq_len
-///   slice_real_ends  i32 [slice_begin[rows]]       [i] is where, in the slice that ends at
-///                                                  slice_ends[i], padding begins. It is
-///                                                  slice_ends[i] + 1 if nothing is padding and the
-///                                                  last token has a label
-///   slice_next       i32 [slice_begin[rows]]       [i] is that label: the next token of the whole
-///                                                  row; or 0
-///   slice_origins    i32 [slice_begin[rows]]       [i] is the index in the rank's row at which
-///                                                  position ids would be 0, maybe negative; eods
-///                                                  in the slice restart them
+///   slice_real_ends  i32 [slice_begin[rows]]       in the slice that ends at slice_ends[i],
+///                                                  padding begins at [i]. [i] is
+///                                                  slice_ends[i] + 1 if the slice has no padding
+///                                                  and its last token has a label
+///   slice_next       i32 [slice_begin[rows]]       [i] is the label of the slice's last token: the
+///                                                  next token of the whole row; 0 without a label
+///   slice_origins    i32 [slice_begin[rows]]       [i] is the index in this rank's row at which
+///                                                  position ids would be 0, counted back from the
+///                                                  slice's first token; it may be negative.
+///                                                  Position ids restart after an eod in the slice
 ///   slice_documents  i32 [slice_begin[rows]]       [i] is the number of the slice's document in
-///                                                  the whole row, from 1
+///                                                  the whole row, counted from 1
 ///
-/// Arrays of boundaries and slices have no unused entries, so a copy transfers little more than
-/// tokens. Rows have no boundaries unless these were requested. Offsets are in bytes. The offsets
-/// of `text` and `real` are multiples of 64, those of the other arrays multiples of 4.
+/// The arrays of boundaries and slices have no unused entries, so a copy transfers little more than
+/// the tokens. Rows have boundaries only if the caller requested them. Offsets are in bytes. The
+/// offsets of `text` and `real` are multiples of 64; the offsets of the other arrays are multiples
+/// of 4.
 class slot_layout {
  public:
   static constexpr std::size_t alignment = 64;
 
-  /// @throws config_error  an argument is out of range, or the slot has more than 2^31 - 1 tokens
+  /// @throws config_error  an argument is out of range, or whole rows have more than 2^31 - 1
+  ///                       tokens
   ///
   /// @param seq_len      tokens per row of this rank
   /// @param extra_token  false with context parallelism
@@ -76,7 +80,7 @@ class slot_layout {
     }
   }
 
-  /// The same layout with fewer rows, or none, for a short last micro-batch.
+  /// The same layout with fewer rows, possibly 0, for a last micro-batch that is not full.
   /// @pre 0 <= rows <= rows of the slot
   slot_layout with_rows(std::int64_t rows) const noexcept {
     slot_layout same = *this;
@@ -91,9 +95,9 @@ class slot_layout {
   bool extra_token() const noexcept { return text_len_ != seq_len_; }
   /// Number of ranks that share each row.
   std::int64_t context_parallel() const noexcept { return context_parallel_; }
-  /// Tokens per row of all context-parallel ranks.
+  /// Tokens per whole row: the sum over the row's context-parallel ranks.
   std::int64_t whole_seq_len() const noexcept { return seq_len_ * context_parallel_; }
-  /// True if the slot has slices.
+  /// True if the slot has the table of slices, that is, with context parallelism.
   bool cut() const noexcept { return context_parallel_ > 1; }
   token_width width() const noexcept { return width_; }
   /// True if labels and positions restart with each document. The slot then has `document_ends`.
@@ -124,8 +128,8 @@ class slot_layout {
     return boundaries_offset() + 4 * count(boundaries) * (packed_ ? 2 : 1);
   }
   static constexpr int slice_arrays = 5;
-  /// Offset of array `which` of slice_ends, slice_real_ends, slice_next, slice_origins and
-  /// slice_documents.
+  /// Offset of an array of slices. `which` is 0 for slice_ends, 1 for slice_real_ends, 2 for
+  /// slice_next, 3 for slice_origins and 4 for slice_documents.
   ///
   /// @param slices  number of entries in use
   std::size_t slices_offset(std::int64_t boundaries, std::int64_t slices,
@@ -138,10 +142,10 @@ class slot_layout {
   std::size_t capacity_bytes() const noexcept {
     return rounded(used_bytes(most_boundaries(), most_slices()));
   }
-  /// Bytes in use, which are copied to a device.
+  /// Size of the part in use, in bytes. Only this part is copied to a device.
   ///
   /// @param boundaries  number of entries in use
-  /// @param slices      the same for slice_ends; 0 without context parallelism
+  /// @param slices      number of entries of slice_ends in use; 0 without context parallelism
   std::size_t used_bytes(std::int64_t boundaries, std::int64_t slices = 0) const noexcept {
     return cut() ? slices_offset(boundaries, slices, slice_arrays) : slice_begin_offset(boundaries);
   }

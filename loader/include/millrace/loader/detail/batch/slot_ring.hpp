@@ -22,8 +22,8 @@ namespace millrace::loader {
 
 /// Which of several free slots is filled next.
 enum class slot_reuse : std::uint8_t {
-  newest,  ///< the one released last: its memory is still in the CPU's caches
-  oldest,  ///< the one released first: for slots whose users may still be at work when released
+  newest,  ///< the slot released last: its memory is still in the CPU's caches
+  oldest,  ///< the slot released first: for slots that may still be in use after their release
 };
 
 /// A fixed number of slots that circulate between producers and one consumer:
@@ -32,14 +32,16 @@ enum class slot_reuse : std::uint8_t {
 ///
 /// A producer gets a ticket with its slot: 0, 1, 2, ... The consumer takes slots in ticket order,
 /// even if a later slot is filled first. It may release them in any order, on any thread. A
-/// producer waits while no slot is free, or while enough slots are ahead of the consumer: being
-/// filled, or ready. The consumer waits while the slot of the next ticket is not ready. Slots never
-/// move. The constructor makes the first ones; a producer makes each of the others when no slot is
-/// free, so that slots for the consumer to hold cost nothing until it holds them.
+/// producer waits while no slot is free. It also waits while enough slots are ahead of the
+/// consumer, that is, being filled or ready. The consumer waits while the slot of the next ticket
+/// is not ready.
+///
+/// Slots never move. The constructor makes the first slots. A producer makes another slot when none
+/// is free, so a slot for the consumer to hold costs nothing until it is needed.
 template <class Slot>
 class slot_ring {
  public:
-  /// A slot to fill, and its ticket. The slot is null if no more slots are wanted.
+  /// A slot to fill, and its ticket. The slot is null if the ring is closed or finished.
   struct claim {
     Slot* slot = nullptr;
     std::int64_t ticket = 0;
@@ -47,53 +49,54 @@ class slot_ring {
 
   using make_function = std::function<Slot(std::size_t)>;
 
-  /// @param slots     most slots
-  /// @param make      makes slot i of 0 to slots - 1. Called for the first slots on this thread,
-  ///                  and for the others on the producers' threads
-  /// @param ahead     most slots that are being filled or ready at a time, 1 or more; the others
-  ///                  are for the consumer to hold
+  /// @param slots     maximum number of slots
+  /// @param make      makes slot i, from 0 to slots - 1. The constructor calls it for the first
+  ///                  slots; producers call it on their threads for the others
+  /// @param ahead     maximum number of slots that are being filled or ready at a time, 1 or more;
+  ///                  the other slots are for the consumer to hold
   /// @param at_first  number of slots that the constructor makes
   slot_ring(std::size_t slots, make_function make, slot_reuse reuse = slot_reuse::newest,
             std::int64_t ahead = std::numeric_limits<std::int64_t>::max(),
             std::size_t at_first = std::numeric_limits<std::size_t>::max());
 
-  /// Most slots.
+  /// Maximum number of slots.
   std::size_t size() const noexcept { return filled_.size(); }
-  /// Slots made so far.
+  /// Number of slots made so far.
   std::size_t made() const;
 
-  /// Producer: waits for a slot to fill. Returns a null slot after the consumer closed the ring, or
-  /// a producer finished it. If a slot cannot be made, the ring is finished with that failure.
+  /// Producer: waits for a slot to fill. Returns a null slot after the consumer has closed the ring
+  /// or a producer has finished it. If making a slot fails, the ring is finished with that failure.
   claim acquire_free();
 
   /// Producer: passes a filled slot on to the consumer.
   void publish(const claim& filled) noexcept;
 
   /// Producer: ends the ring; this ticket and later ones will not be filled. `failure` is null at
-  /// the regular end. If there are several calls, the one with the smallest ticket counts. A slot
-  /// whose filling failed never returns to the ring.
+  /// the regular end. If there are several calls, the call with the smallest ticket counts. A slot
+  /// that could not be filled never returns to the ring.
   void finish(std::int64_t ticket, std::exception_ptr failure) noexcept;
 
-  /// Consumer: true if it holds every slot, so that take() would wait until one is released. Takes
-  /// into account every release that happened before the call.
+  /// Consumer: true if the consumer holds every slot, so that take() would wait for a release.
+  /// Every release that happened before the call counts.
   bool all_held() const;
 
-  /// Consumer: the number of consecutive slots, from the next one, that are ready.
+  /// Consumer: the number of consecutive tickets, from the next ticket, whose slots are ready.
   std::size_t ready() const;
 
-  /// Consumer: waits until take() would return without waiting. False if the time is up first.
+  /// Consumer: waits until take() would return without waiting. Returns false if the deadline
+  /// passes first.
   bool wait_until(std::chrono::steady_clock::time_point deadline);
 
-  /// Consumer: waits for the next filled slot; null after the last one. Throws a producer's failure
-  /// once, in place of the first slot that was not filled.
+  /// Consumer: waits for the next filled slot and returns it; returns null after the last slot.
+  /// Throws a producer's failure once, instead of returning the first slot that was not filled.
   Slot* take();
 
   /// Any thread: returns a taken slot, to be filled again. Does nothing in a forked process, where
-  /// a lock may be held for good.
+  /// another thread's lock may never be released.
   void release(Slot* slot) noexcept;
 
-  /// Consumer: stops requesting slots. Producers stop at their next acquire_free(); take() returns
-  /// the slots that are ready, then null.
+  /// Consumer: closes the ring. Producers stop at their next acquire_free(). take() returns the
+  /// slots that are ready, then null.
   void close() noexcept;
 
  private:
@@ -102,7 +105,7 @@ class slot_ring {
   Slot*& place_of(std::int64_t ticket) noexcept {
     return filled_[static_cast<std::size_t>(ticket) % filled_.size()];
   }
-  // The following functions are called with the lock.
+  // The caller of the following functions holds the lock.
 
   bool over() const noexcept { return closed_ || end_ != never; }
   bool is_ready() noexcept { return !filled_.empty() && place_of(next_) != nullptr; }
@@ -121,18 +124,19 @@ class slot_ring {
   const home_process home_;
   const make_function make_;
 
-  mutable std::mutex mutex_;  // guards all below
-  // One per side, so that a release does not wake a consumer that waits for a filled slot.
-  // Notified under the lock, because a thread that sees the change may destroy the ring.
+  mutable std::mutex mutex_;  // guards all members below
+  // Producers and the consumer have separate condition variables, so that a release does not wake a
+  // consumer that waits for a filled slot. Notified under the lock, because a thread that sees the
+  // change may destroy the ring.
   std::condition_variable freed_;  // producers wait on it
   std::condition_variable due_;    // the consumer waits on it
   const slot_reuse reuse_;
   const std::int64_t ahead_;
   std::deque<Slot> slots_;   // a deque, because its elements never move
-  std::size_t made_ = 0;     // those in slots_, and those that are being made
+  std::size_t made_ = 0;     // slots in slots_ and slots that are being made
   std::vector<Slot*> free_;  // in the order of their release
-  // Circular, indexed by ticket. No two tickets in use collide, because there are at most as many
-  // of them as slots.
+  // The ready slots: a circular array, indexed by ticket. Tickets in use do not collide, because
+  // there are never more of them than slots.
   std::vector<Slot*> filled_;
   std::int64_t tickets_ = 0;
   std::int64_t next_ = 0;     // ticket that take() returns next
@@ -151,7 +155,7 @@ slot_ring<Slot>::slot_ring(std::size_t slots, make_function make, slot_reuse reu
   assert(ahead >= 1 && at_first >= 1);
   free_.reserve(slots);
   while (made_ < std::min(slots, at_first)) slots_.push_back(make_(made_++));
-  // So that the slots are first used in the order in which they were made.
+  // This order makes producers use the slots first in the order in which they were made.
   for (std::size_t i = made_; i-- > 0;) {
     free_.insert(reuse_ == slot_reuse::newest ? free_.end() : free_.begin(), &slots_[i]);
   }
@@ -163,7 +167,7 @@ std::size_t slot_ring<Slot>::made() const {
   return slots_.size();
 }
 
-// Allocates without the lock, which the consumer needs.
+// Makes the slot without the lock, so that the consumer need not wait.
 template <class Slot>
 void slot_ring<Slot>::make_one(std::unique_lock<std::mutex>& lock) {
   const std::size_t number = made_++;
@@ -197,7 +201,7 @@ typename slot_ring<Slot>::claim slot_ring<Slot>::acquire_free() {
   }
   const auto chosen = reuse_ == slot_reuse::newest ? std::prev(free_.end()) : free_.begin();
   Slot* const slot = *chosen;
-  free_.erase(chosen);  // moves the rest, at most some pointers
+  free_.erase(chosen);  // moves the pointers after it, which are few
   return {slot, tickets_++};
 }
 
@@ -253,7 +257,7 @@ Slot* slot_ring<Slot>::take() {
   ++held_;
   Slot* const taken = std::exchange(place_of(next_), nullptr);
   ++next_;
-  offer();  // one slot less is ahead
+  offer();  // one slot fewer is ahead of the consumer
   return taken;
 }
 

@@ -17,34 +17,35 @@
 
 namespace millrace::loader::detail {
 
-/// The token width of slots that can hold tokens of all these types.
+/// The token width of slots that hold tokens of all these types: `u16` if each type is uint16, else
+/// `i32`.
 inline token_width width_of(std::span<const formats::dtype> types) {
   const bool narrow =
       std::ranges::all_of(types, [](formats::dtype t) { return t == formats::dtype::uint16; });
   return narrow ? token_width::u16 : token_width::i32;
 }
 
-/// Reads the text of a micro-batch into its slot: directly if the dataset has the slot's token
-/// type, else through a buffer and a conversion. Used by one thread. Allocates nothing once it has
-/// seen the largest batch.
+/// Reads the text of a micro-batch into its slot. If the dataset has the slot's token type, the
+/// text is read directly into the slot; otherwise it is read into a buffer and converted. Used by
+/// one thread. After the largest batch, no call allocates memory.
 class MILLRACE_EXPORT text_gather {
  public:
-  /// @param files  indexed by source, like `types`
+  /// @param files  indexed by source, as is `types`
   text_gather(std::vector<data_file> files, std::vector<formats::dtype> types)
       : files_(std::move(files)), types_(std::move(types)) {}
 
-  /// Fills text, real, boundaries and document_ends.
+  /// Fills the slot's arrays `text`, `real`, `boundaries` and `document_ends`.
   ///
   /// @param rows  as many rows as the slot has
-  /// @throws io_error      as `range_reader::gather`
-  /// @throws format_error  a 64-bit token does not fit in 32 bits; or a planned row is longer than
-  ///                       the rows of the slot
+  /// @throws io_error      see `range_reader::gather`
+  /// @throws format_error  a 64-bit token does not fit in 32 bits, or a planned row is longer than
+  ///                       the slot's rows
   /// @return number of bytes read
   std::int64_t fill(std::span<const dataset::sample_text> rows, range_reader& reader,
                     batch_slot& slot);
 
-  /// The read requests of the last `fill`, by row and by part of the row. Their memory holds the
-  /// bytes as they are in the files.
+  /// The read requests of the last `fill`, ordered by row, then by part of the row. The memory of
+  /// each request holds the unconverted bytes of the file.
   std::span<const read_request> requests() const noexcept { return requests_; }
 
  private:
