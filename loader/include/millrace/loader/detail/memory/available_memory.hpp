@@ -11,32 +11,35 @@
 
 namespace millrace::loader {
 
-/// Locations of the kernel's status files. Tests, and containers that mount the host's files
-/// elsewhere, use other paths.
+/// Locations of the kernel's status files. Other paths are for tests and for containers that mount
+/// the host's files elsewhere.
 struct system_files {
   std::filesystem::path proc = "/proc";
   std::filesystem::path sys = "/sys";
 };
 
-/// Reads a small kernel file and strips trailing spaces and newlines. Empty if it cannot be read.
+/// Reads a small kernel file and strips trailing whitespace. Returns nothing if the file cannot be
+/// read.
 MILLRACE_EXPORT std::optional<std::string> read_system_file(const std::filesystem::path& path);
 
-/// Bytes that this process can still allocate, and the source of that number.
+/// Number of bytes that this process can still allocate, and where the number comes from.
 struct memory_room {
   std::uint64_t bytes = 0;
   std::string by;  ///< "MemAvailable", or the control group's path
 };
 
-/// The minimum of what the machine has available (MemAvailable) and what each control group
-/// (version 2) of the process leaves of its `memory.max`, including file pages that it can reclaim.
-/// Empty if neither can be read. A snapshot: other processes allocate memory too.
+/// The memory that this process can still allocate: the smaller of two limits. One is the machine's
+/// available memory (`MemAvailable`). The other is what the process's control groups (version 2)
+/// leave of their `memory.max`; file pages that the kernel can reclaim count as free. Empty if
+/// neither limit can be read. The result is a snapshot, because other processes allocate memory
+/// too.
 MILLRACE_EXPORT std::optional<memory_room> available_memory(const system_files& files = {});
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-/// The number after `key` at the start of a line; empty if there is none.
+/// The number on the first line that starts with `key`; empty if there is no such number.
 MILLRACE_EXPORT std::optional<std::uint64_t> number_behind(std::string_view text,
                                                            std::string_view key);
 

@@ -10,43 +10,45 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/memory/home_process.hpp>
 
-/// Ends that take a bounded time. A destructor must wait for threads, and those may be in a read of
-/// slow storage, or wait for a device that another rank keeps waiting. So the owner is destroyed on
-/// a thread of its own ("mr-end"), and the destructor waits only so long for that thread.
+/// Destroys objects within a time limit. The destructor of an object with threads must wait for
+/// these threads. A thread may be reading slow storage, or waiting for a device that another rank
+/// keeps busy. So a separate thread ("mr-end") destroys the object, and the caller waits for that
+/// thread only up to a time limit.
 ///
-/// An end that takes longer is not given up. The thread goes on, and frees everything when the
-/// waits are over, or stays until the process exits. Until then nothing that is in use is freed.
+/// After the time limit, the destruction continues on its thread. Memory is freed when the waits
+/// are over; if they never are, the thread stays until the process exits. Memory that is in use is
+/// never freed.
 namespace millrace::loader {
 
-/// The ends that took longer than they were given. A binding should look at them after it
-/// destroyed a loader, and warn.
+/// The destructions that exceeded their time limit. After a binding has destroyed a loader, it
+/// should check this report and warn.
 struct unfinished_ends {
-  std::int64_t ever = 0;           ///< how many there were in this process
-  std::vector<std::string> now{};  ///< those that have not finished since, one line each
+  std::int64_t ever = 0;           ///< number of such destructions in this process so far
+  std::vector<std::string> now{};  ///< one line per such destruction that is still running
 };
 
-/// May be called on any thread.
+/// Returns this process's report. May be called on any thread.
 MILLRACE_EXPORT unfinished_ends ends_of_process();
 
 namespace detail {
 
-/// Calls `end(object)` on a thread of its own, or, if there can be no thread, on this one. Returns
-/// when the call has returned, or after `within`.
+/// Calls `end(object)` on a new thread, and waits at most `within` for that call to return. If no
+/// thread can be started, makes the call on this thread, without a time limit.
 ///
-/// @param what  for the report: the object, and what its end may wait for
+/// @param what  names the object in the report, and what its destruction may wait for
 MILLRACE_EXPORT void end_within(std::chrono::milliseconds within, std::string what,
                                 void (*end)(void*), void* object) noexcept;
 
 }  // namespace detail
 
-/// Deletes an object as described above.
+/// Deletes an object within a time limit, as described at the top of this file.
 template <class T>
 void delete_within(std::chrono::milliseconds within, std::string&& what, T* object) noexcept {
   detail::end_within(
       within, std::move(what), [](void* ended) { delete static_cast<T*>(ended); }, object);
 }
 
-/// A deleter of smart pointers that does this. In a forked process it does nothing.
+/// A deleter for smart pointers that calls `delete_within`. In a forked process it does nothing.
 struct delete_in_time {
   delete_in_time(std::chrono::milliseconds most, std::string named)
       : within(most), what(std::move(named)) {}

@@ -9,7 +9,7 @@ namespace millrace::loader {
 struct grant {
   std::string asked;    ///< e.g. "huge pages for web_text_document.bin", "O_DIRECT"
   std::string granted;  ///< e.g. "yes", "no", "4 of 8 GiB"
-  std::string why;      ///< why not, or why it was chosen; never empty
+  std::string why;      ///< the reason for a refusal or for the choice; never empty
 };
 
 }  // namespace millrace::loader

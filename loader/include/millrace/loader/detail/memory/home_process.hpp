@@ -11,23 +11,25 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
-/// Objects that own threads, and fork(2). A forked child has a copy of such an object, but not its
-/// threads. Locks may be held and data half written there, for good. So nothing may be waited for,
-/// joined or destroyed in the child: the copy stays in its memory, unused.
+/// Protects objects that own threads from fork(2). A forked child has a copy of such an object, but
+/// not its threads. In the copy, locks may stay held and data half written forever. So the child
+/// must not wait for anything in the copy, join its threads or destroy it. The copy stays in the
+/// child's memory, unused.
 namespace millrace::loader {
 
-/// Returns a number that a forked process does not share with its parent: how many forks lead to it
-/// from the process that first called this function. Unlike getpid(2), it is not a system call.
+/// Returns a number that a forked process does not share with its parent: the number of forks that
+/// lead to it from the process that first called this function. Unlike getpid(2), this function
+/// makes no system call.
 MILLRACE_EXPORT unsigned forks_so_far() noexcept;
 
-/// The process that made an object.
+/// Remembers the process that created an object.
 class home_process {
  public:
-  /// False in a process forked from it.
+  /// False in a process that was forked from the creating process.
   bool is_here() const noexcept { return forks_so_far() == forks_; }
 
   /// @param what  the object, e.g. "batch_loader"
-  /// @throws error  this is another process
+  /// @throws error  the calling process did not create the object
   void require_here(const char* what) const {
     if (is_here()) return;
     throw error("this " + std::string(what) + " was created by process " + std::to_string(id_) +
@@ -41,7 +43,7 @@ class home_process {
   unsigned forks_ = forks_so_far();
 };
 
-/// Deletes an object in the process that made it, and nowhere else.
+/// Deletes an object, but only in the process that created it.
 struct delete_at_home {
   home_process home = {};
   template <class T>
@@ -58,7 +60,7 @@ owned_at_home<T> make_at_home(Arguments&&... arguments) {
   return owned_at_home<T>(new T(std::forward<Arguments>(arguments)...));
 }
 
-/// Like std::make_shared.
+/// Like std::make_shared, but only this process deletes the object.
 template <class T, class... Arguments>
 std::shared_ptr<T> share_at_home(Arguments&&... arguments) {
   return std::shared_ptr<T>(make_at_home<T>(std::forward<Arguments>(arguments)...));

@@ -7,13 +7,13 @@
 
 namespace millrace::loader {
 
-/// Kinds of host memory, best first, for copies to a device and for direct reads.
+/// Kinds of host memory for copies to a device and for direct reads, best first.
 enum class memory_kind : std::uint8_t {
   cuda,     ///< page-locked by the CUDA runtime: copies run at link speed, without blocking
-  hugetlb,  ///< huge pages of the pool that the administrator set up; never swapped
+  hugetlb,  ///< huge pages from the pool that the administrator reserved; never swapped
   thp,      ///< transparent huge pages
-  locked,   ///< small pages, locked (mlock); pageable memory from CUDA's view
-  plain,    ///< small pages, touched beforehand
+  locked,   ///< small pages, locked with mlock; to CUDA, this is pageable memory
+  plain,    ///< small pages, not locked, but all touched at allocation
 };
 
 /// The name of a kind: "cuda", "hugetlb", "thp", "mlock", "plain".
@@ -22,17 +22,18 @@ inline const char* name_of(memory_kind kind) noexcept {
   return names[static_cast<int>(kind)];
 }
 
-/// Functions that allocate memory from the CUDA runtime, for code that does not depend on CUDA. An
-/// empty hook means that there is no CUDA.
+/// Functions that allocate and free memory of the CUDA runtime. Code that does not link CUDA calls
+/// them. An empty hook means that there is no CUDA.
 struct pinned_memory_hook {
-  void* context = nullptr;  ///< passed to both functions; must outlive all allocated memory
+  void* context =
+      nullptr;  ///< passed to both functions; must outlive all memory that they allocate
 
-  /// Returns page-locked memory that every device of the process can copy from and to
-  /// (cudaHostAllocPortable). On failure returns null and sets `why` to the reason, as a clause
-  /// ("no CUDA device is usable (error 35)"). Must not throw.
+  /// Returns page-locked memory; every device of the process can copy from it and to it
+  /// (cudaHostAllocPortable). On failure, returns null and sets `why` to the reason, for example
+  /// "no CUDA device is usable (error 35)". Must not throw.
   void* (*allocate)(void* context, std::size_t size_bytes, std::string& why) = nullptr;
 
-  /// Frees the memory. Does not wait: copies from and to it must have ended.
+  /// Frees the memory without waiting. All copies from and to the memory must have ended.
   void (*release)(void* context, void* memory) = nullptr;
 
   explicit operator bool() const noexcept { return allocate != nullptr && release != nullptr; }

@@ -15,8 +15,8 @@
 
 #include <millrace/detail/export.hpp>
 
-/// Selects the NUMA node of memory, with the system calls of set_mempolicy(2) and mbind(2) and
-/// without libnuma. The node is a preference: if it is full, the kernel uses another one.
+/// Selects the NUMA node of memory with the system calls set_mempolicy(2) and mbind(2), without
+/// libnuma. The node is a preference: if the node is full, the kernel uses another node.
 namespace millrace::loader {
 
 namespace detail {
@@ -25,7 +25,7 @@ inline std::string message_of(int code) {
   return std::generic_category().message(code);
 }
 
-/// Nodes 0 to 1023, the maximum that kernels are built for.
+/// Maximum number of nodes of any kernel build: nodes 0 to 1023.
 inline constexpr unsigned long most_numa_nodes = 1024;
 using numa_mask = std::array<unsigned long, most_numa_nodes / (sizeof(long) * CHAR_BIT)>;
 
@@ -42,15 +42,16 @@ inline bool is_numa_node(int node) noexcept {
 
 }  // namespace detail
 
-/// Sets the policy so that pages of `memory` that are touched from now on come from `node`.
+/// Makes pages of `memory` come from `node` if they are first touched after this call.
 ///
 /// @pre memory begins at a page boundary
-/// @return 0, or the errno: ENOSYS without NUMA in the kernel, EINVAL if there is no such node
+/// @return 0, or the errno: ENOSYS if the kernel lacks NUMA support, EINVAL if the node does not
+///         exist
 MILLRACE_EXPORT int prefer_node(std::span<std::byte> memory, int node) noexcept;
 
-/// During its lifetime, pages that this thread touches first come from `node`; its destructor
-/// restores the previous policy. For memory that other code allocates on this thread. Does nothing
-/// for node -1.
+/// While this object exists, pages that this thread is the first to touch come from `node`. The
+/// destructor restores the previous policy. Use it around calls of other code that allocates memory
+/// on this thread. Node -1 changes nothing.
 class preferred_node {
  public:
   explicit preferred_node(int node) noexcept {
@@ -75,7 +76,7 @@ class preferred_node {
   preferred_node(const preferred_node&) = delete;
   preferred_node& operator=(const preferred_node&) = delete;
   ~preferred_node() {
-    // MPOL_DEFAULT requires a null mask, not an empty one.
+    // MPOL_DEFAULT requires a null pointer as its mask; a mask without bits is an error.
     const bool plain = mode_ == MPOL_DEFAULT;
     if (set_) {
       (void)::syscall(SYS_set_mempolicy, mode_, plain ? nullptr : before_.data(),
@@ -83,10 +84,10 @@ class preferred_node {
     }
   }
 
-  /// 0, or the errno that explains why nothing was changed.
+  /// 0, or the errno that explains why the policy was not changed.
   int error() const noexcept { return error_; }
 
-  /// Keeps the policy for the rest of the thread's life.
+  /// Keeps the new policy for the rest of the thread's life.
   void keep() noexcept { set_ = false; }
 
  private:

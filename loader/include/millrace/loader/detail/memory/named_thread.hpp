@@ -25,32 +25,32 @@ namespace millrace::loader {
 
 /// Name and placement of a thread.
 struct thread_setup {
-  /// As shown by `ps -L`, `top -H` and debuggers; the kernel keeps 15 bytes of it. Ours begin with
-  /// "mr-".
+  /// The name that `ps -L`, `top -H` and debuggers show; the kernel keeps only the first 15 bytes.
+  /// Names of millrace threads begin with "mr-".
   std::string name = {};
-  std::vector<int> cpus = {};  ///< CPUs that it may run on, ascending; empty: inherited
-  int node = -1;               ///< NUMA node that it allocates memory from; -1: system default
+  std::vector<int> cpus = {};  ///< CPUs to run on, ascending; empty: as the parent thread
+  int node = -1;               ///< preferred NUMA node of its memory; -1: system default
 };
 
-/// Sets the name and placement of the calling thread for the rest of its life. A refusal is not an
-/// error.
+/// Sets the name and placement of the calling thread for the rest of its life. If the system
+/// refuses one of them, that is not an error.
 ///
-/// @return one row per requested property, except the name
+/// @return one row per requested property; the name has no row
 MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup);
 
-/// A thread whose name and placement are set before it does anything else. Like std::jthread, it is
-/// asked to stop and is joined on destruction; an exception of its function ends the process. It
-/// does not block SIGBUS, so that it can read memory maps (millrace/dataset/detail/lost_pages.hpp).
-/// In a process forked from the one that started it, the destructor does nothing.
+/// A thread whose name and placement are set before it does anything else. Like for std::jthread,
+/// the destructor asks the thread to stop and joins it, and an exception that leaves the thread's
+/// function ends the process. The thread does not block SIGBUS, so that it can read memory maps
+/// (millrace/dataset/detail/lost_pages.hpp). In a forked process, the destructor does nothing.
 class named_thread {
  public:
   named_thread() = default;
 
   /// Returns once the name and placement of the thread are set.
   ///
-  /// @param run  called once, with a std::stop_token or without
-  /// @throws std::system_error, std::bad_alloc  the thread cannot be started, or there is no memory
-  ///                                            to set it up; `run` is then not called
+  /// @param run  called once; may take a std::stop_token
+  /// @throws std::system_error, std::bad_alloc  the thread cannot be started, or memory for its
+  ///                                            setup is lacking; `run` is then not called
   template <class Run>
   requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread(
       thread_setup setup, Run run);
@@ -64,7 +64,7 @@ class named_thread {
   ::pid_t id() const noexcept { return id_; }
   const std::string& name() const noexcept { return name_; }
 
-  /// The placement that the thread got, and why it differs from the requested one.
+  /// The placement that the thread got, and why it differs from the requested placement.
   const std::vector<grant>& grants() const noexcept { return grants_; }
 
  private:
@@ -99,7 +99,7 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
       failure = std::current_exception();
     }
     const bool runs = failure == nullptr;
-    started->failure = std::move(failure);  // the waiting thread is its only owner
+    started->failure = std::move(failure);  // now the waiting thread is the only owner
     started->id = static_cast<::pid_t>(::syscall(SYS_gettid));
     started->done.store(true, std::memory_order_release);
     started->done.notify_all();

@@ -8,7 +8,8 @@
 
 namespace millrace::loader {
 
-/// The T that the whole process shares; it lives as long as it has users. Any thread may call this.
+/// Returns the T that the whole process shares. The T is created for its first user and destroyed
+/// after its last user. Any thread may call this.
 ///
 /// After fork(2) the child creates its own T. The parent's T remains in the child's memory
 /// unchanged: its threads do not exist in the child, so its destructor would wait for them forever.

@@ -18,21 +18,21 @@ namespace millrace::loader {
 /// Options of a `pinned_pool`.
 struct pool_options {
   std::size_t slots = 4;
-  std::size_t slot_bytes = 0;  ///< per slot, at least 1
+  std::size_t slot_bytes = 0;  ///< size of a slot, at least 1
 
-  /// Alignment of every slot, a power of two of at least 64. 4096 satisfies direct reads (O_DIRECT,
-  /// registered buffers) on every device.
+  /// Alignment of every slot: a power of two, at least 64. 4096 is enough for direct reads
+  /// (O_DIRECT, registered buffers) on every device.
   std::size_t alignment = 4096;
 
   /// Upper bound on the total size of the aligned slots.
   std::size_t budget_bytes = std::size_t{256} << 20;
 
-  /// The first kind to try; better kinds are skipped.
+  /// The first kind of memory to try; better kinds are skipped.
   memory_kind best = memory_kind::cuda;
 
   pinned_memory_hook cuda = {};  ///< allocates CUDA memory; empty: CUDA is not used
 
-  /// Preferred NUMA node of the memory; -1: the default of the calling thread.
+  /// Preferred NUMA node of the memory; -1: the calling thread's memory policy decides.
   int node = -1;
 
   system_files files = {};
@@ -43,10 +43,10 @@ struct MILLRACE_EXPORT pool_report {
   memory_kind granted = memory_kind::plain;
   bool locked = false;  ///< cannot be swapped out: cuda, hugetlb, or mlock succeeded
   std::size_t slots = 0;
-  std::size_t slot_bytes = 0;  ///< distance between slots
+  std::size_t slot_bytes = 0;  ///< distance between the begins of two slots
   std::size_t total_bytes = 0;
-  std::uint64_t huge_bytes = 0;  ///< the part of total_bytes in huge pages
-  std::vector<grant> grants;     ///< one row per kind, in the order they were tried
+  std::uint64_t huge_bytes = 0;  ///< number of bytes of `total_bytes` that are in huge pages
+  std::vector<grant> grants;     ///< one row per kind, in the order in which the kinds were tried
 
   /// The report on one line: "pinned pool: 4 slots of 69632 bytes, 278528 in all, granted mlock
   /// (...)".
@@ -55,14 +55,15 @@ struct MILLRACE_EXPORT pool_report {
 
 /// Host memory for batches in flight: one slab, allocated and touched once, divided into slots.
 ///
-/// The pool tries the kinds of `memory_kind` in order and takes the first that the machine grants.
-/// If a limit forbids a kind, the report gets a row that says so; only a lack of memory is an
-/// error. Every kind works with O_DIRECT and io_uring. Transparent huge pages are also locked where
-/// that is allowed.
+/// The pool tries the kinds of `memory_kind` in order and takes the first kind that the machine
+/// grants. If a limit forbids a kind, that is not an error: a row of the report says so. Only a
+/// lack of memory is an error. Every kind works with O_DIRECT and io_uring. Transparent huge pages
+/// are also locked if the system allows it.
 ///
-/// The slot ring, not the pool, decides who uses which slot. All members may be called from any
-/// thread. The slots are freed with the pool, which must outlive all copies and reads into them.
-/// Slots are not cleared between uses. Initially they are zero, except memory from CUDA.
+/// The slot ring decides who uses which slot. All members may be called from any thread. The pool's
+/// destructor frees the slots, so the pool must outlive all copies from its slots and all reads
+/// into them. Slots are not cleared between uses. Initially they are zero, except in memory from
+/// CUDA.
 class MILLRACE_EXPORT pinned_pool {
  public:
   /// @throws config_error  the options contradict each other, or the slots exceed the budget; the
@@ -84,7 +85,8 @@ class MILLRACE_EXPORT pinned_pool {
   /// All slots and the padding between them, for registration with io_uring.
   std::span<std::byte> bytes() const noexcept { return slab_.bytes.first(report_.total_bytes); }
 
-  /// The granted kind. With `cuda`, device copies do not block.
+  /// The granted kind of memory. Only with `cuda`, copies to a device do not block the calling
+  /// thread.
   memory_kind kind() const noexcept { return report_.granted; }
 
   const pool_report& report() const noexcept { return report_; }

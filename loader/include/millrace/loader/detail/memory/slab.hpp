@@ -19,8 +19,8 @@
 #include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/memory/memory_kind.hpp>
 
-/// Allocates one block of memory of a given kind, or reports why it could not. Used by
-/// `pinned_pool`.
+/// Functions for `pinned_pool`. Each allocates one block of memory of a given kind, or reports why
+/// that failed.
 namespace millrace::loader::detail {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
@@ -54,46 +54,48 @@ inline void release_hooked(const hooked_block& block) noexcept {
 }
 using unique_hooked = io::unique_handle<hooked_block, hooked_block{}, release_hooked>;
 
-/// Memory and its owner. Moving the slab does not move the bytes.
+/// A block of memory and its owner: `mapped`, or `hooked` for CUDA. Moving the slab does not move
+/// the bytes.
 struct slab {
   std::span<std::byte> bytes;
   unique_block mapped;
   unique_hooked hooked;
 };
 
-/// Touches every page for writing. Returns 0, or the errno if it failed.
+/// Touches every page for writing. Returns 0, or the errno of the failure.
 inline int populate(std::span<std::byte> memory) noexcept {
   if (::madvise(memory.data(), memory.size(), madv_populate_write) == 0) return 0;
   return errno;
 }
 
-/// Like `populate`, but touches the pages itself if the kernel does not support
-/// MADV_POPULATE_WRITE. Use it only for memory that is certain to be available.
+/// Like `populate`, but writes to each page itself if the kernel does not support
+/// MADV_POPULATE_WRITE. Use this only if enough memory is certain to be available.
 MILLRACE_EXPORT int populate_anyhow(std::span<std::byte> memory) noexcept;
 
-/// Allocates memory from the CUDA runtime. If refused, returns nothing and sets `why`.
+/// Allocates memory from the CUDA runtime. On refusal, returns nothing and sets `why`.
 MILLRACE_EXPORT std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
                                               std::size_t size_bytes, std::size_t alignment,
                                               std::string& why);
 
-/// Allocates pages from the huge page pool. If refused, returns nothing and sets `why`.
+/// Allocates pages from the system's huge page pool. On refusal, returns nothing and sets `why`.
 MILLRACE_EXPORT std::optional<slab> hugetlb_slab(std::size_t size_bytes, int node,
                                                  const system_files& files, std::string& why);
 
-/// Allocates small pages, or transparent huge pages if the kernel provides them; aligned to 2 MiB.
-/// An inaccessible page on either side makes the kernel list the block as its own mapping (smaps).
-/// The pages are not touched yet.
+/// Allocates a block, aligned to 2 MiB, of small pages, or of transparent huge pages if the kernel
+/// provides them. An inaccessible page on either side makes the kernel list the block as a separate
+/// mapping in smaps. This function does not touch the pages.
 ///
-/// @return nothing if there is no memory; errno says why.
+/// @return nothing if there is no memory; errno then gives the reason
 MILLRACE_EXPORT std::optional<slab> anonymous_slab(std::size_t size_bytes);
 
-/// Bytes in transparent huge pages of the mapping that begins at `address`, according to smaps.
+/// Number of bytes in transparent huge pages, for the mapping that begins at `address`, according
+/// to smaps.
 MILLRACE_EXPORT std::uint64_t huge_bytes_at(const void* address, const system_files& files);
 
-/// Why the kernel provides no transparent huge pages.
+/// Explains why the kernel provides no transparent huge pages.
 MILLRACE_EXPORT std::string why_no_thp(const system_files& files);
 
-/// Locks the memory. If refused, returns false and sets `why`.
+/// Locks the memory. On refusal, returns false and sets `why`.
 MILLRACE_EXPORT bool lock(std::span<std::byte> memory, std::string& why);
 
 }  // namespace millrace::loader::detail
