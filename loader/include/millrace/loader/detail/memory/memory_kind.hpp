@@ -25,8 +25,7 @@ inline const char* name_of(memory_kind kind) noexcept {
 /// Functions that allocate and free memory of the CUDA runtime. Code that does not link CUDA calls
 /// them. An empty hook means that there is no CUDA.
 struct pinned_memory_hook {
-  void* context =
-      nullptr;  ///< passed to both functions; must outlive all memory that they allocate
+  void* context = nullptr;  ///< passed to both functions; must outlive all their memory
 
   /// Returns page-locked memory; every device of the process can copy from it and to it
   /// (cudaHostAllocPortable). On failure, returns null and sets `why` to the reason, for example

@@ -16,38 +16,40 @@
 
 namespace millrace::loader::detail {
 
-/// What a context-parallel rank serves of each row, and how its position ids count.
+/// Which part of each row a context-parallel rank serves, and how its position ids count.
 struct context_rules {
   std::int64_t context_parallel = 1;  ///< 1: whole rows
   std::int64_t cp_rank = 0;
-  std::int64_t seq_len = 0;  ///< tokens of a whole row
+  std::int64_t seq_len = 0;  ///< number of tokens in a whole row
   bool packed = false;
   bool positions_at_boundaries = false;  ///< position ids restart at each boundary of the index
-  /// The token after which position ids restart, if `positions_at_boundaries` is false; none if
-  /// they do not depend on token values.
+  /// The token after which position ids restart, if `positions_at_boundaries` is false. `no_token`
+  /// if position ids do not depend on tokens.
   std::int64_t eod = dataset::no_token;
   std::int64_t pad = -1;  ///< the value of padding, which may be `eod`
 
   bool cuts() const noexcept { return context_parallel > 1; }
 };
 
-/// Tokens [first, first + length) of a whole row. `begin` is the first token of what was cut into
-/// chunks: the row or, in a packed row, the document. Its tokens from `real` on are padding.
+/// A chunk: tokens [first, first + length) of a whole row. The text that was cut into chunks is the
+/// row or, if the row is packed, one of its documents. This text begins at `begin`, and its padding
+/// begins at `real`; both are positions in the row.
 struct row_chunk {
   std::int64_t first;
   std::int64_t length;
   std::int64_t begin;
   std::int64_t real;
-  std::int64_t document;  ///< its number in the row, from 1; 1 if the row is not packed
+  std::int64_t
+      document;  ///< number of the document in the row, counted from 1; 1 if the row is not packed
 };
 
-/// Calls visit(row_chunk) for the rank's chunks of a row, in order. A row that is not packed is cut
-/// as one text, like `get_batch_on_this_cp_rank` of megatron-core does. A packed row is cut
-/// document by document, like `thd_get_partitioned_indices` of Transformer Engine does: each
-/// document, with its padding, has 2 * CP chunks, of which the rank gets the two of
-/// `context_slices`.
+/// Calls `visit` with each of the rank's chunks of a row, in order. A row that is not packed is cut
+/// as one text, as in `get_batch_on_this_cp_rank` of megatron-core. A packed row is cut document by
+/// document, as in `thd_get_partitioned_indices` of Transformer Engine: each document, including
+/// its padding, has 2 * CP chunks. The rank gets two of these, which `context_slices` selects.
 ///
-/// @throws config_error  a document does not have 2 * CP chunks of equal length
+/// @throws config_error  the length of a document, or of a row that is not packed, is not a
+///                       multiple of 2 * CP
 template <class Visit>
 void for_each_chunk(const context_rules& rules, const dataset::sample_text& row,
                     const Visit& visit) {
@@ -74,21 +76,23 @@ void for_each_chunk(const context_rules& rules, const dataset::sample_text& row,
   }
 }
 
-/// Reduces planned rows to what a context-parallel rank reads. Used by one thread. Allocates
-/// nothing once it has seen the largest row.
+/// Reduces planned rows to the parts that a context-parallel rank reads. Used by one thread. After
+/// the largest row, no call allocates memory.
 class MILLRACE_EXPORT context_plan {
  public:
   context_plan() = default;  ///< reduces nothing
 
-  /// @param types  of the sources' tokens, indexed by source
+  /// @param types  token types of the sources, indexed by source
   context_plan(const context_rules& rules, std::vector<formats::dtype> types)
       : rules_(rules), types_(std::move(types)) {}
 
-  /// Removes the parts that the rank does not read. It reads its chunks and one more token after
-  /// each: the label of the last token. If position ids restart after an eod, it also reads
-  /// everything before its chunks, because the last eod there determines them.
+  /// Removes the parts of the row that the rank does not read. The rank reads its chunks, and the
+  /// token after each chunk, which is the label of the chunk's last token. If position ids restart
+  /// after an eod, the rank also reads all tokens of the row or document before its chunks. The
+  /// last eod in these tokens determines the position ids of a chunk.
   ///
-  /// @throws config_error  as `for_each_chunk`, or the documents are not the whole row
+  /// @throws config_error  see `for_each_chunk`; or the documents of a packed row do not cover the
+  ///                       whole row
   void reduce(dataset::sample_text& row);
 
  private:
@@ -97,8 +101,8 @@ class MILLRACE_EXPORT context_plan {
 
   context_rules rules_;
   std::vector<formats::dtype> types_;
-  std::vector<row_slice> ranges_;         // to read, of one row
-  std::vector<dataset::row_part> parts_;  // of one row, before they are reduced
+  std::vector<row_slice> ranges_;         // ranges of one row to read
+  std::vector<dataset::row_part> parts_;  // parts of one row before the reduction
 };
 
 }  // namespace millrace::loader::detail

@@ -16,7 +16,7 @@
 
 namespace millrace::loader::detail {
 
-/// A micro-batch that is fully described, except for its tokens, which are not yet read.
+/// A micro-batch whose rows are known, but whose tokens are not read yet.
 struct planned_batch {
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
@@ -24,15 +24,14 @@ struct planned_batch {
   std::exception_ptr failure;  // if set, the rows are invalid
 };
 
-/// Plans the micro-batches of a rank before they are filled, so that readers can prefetch. A
-/// planning failure is reported when its batch is due, not before. Use it from one thread at a
-/// time.
+/// Plans a rank's micro-batches some time before they are filled, so that readers can prefetch. If
+/// planning a batch fails, the failure is reported only when that batch is due. Not thread-safe.
 class look_ahead {
  public:
-  /// @param run         must outlive this
-  /// @param batches     batches to plan in addition to the one that is due
+  /// @param run         must outlive this object
+  /// @param batches     number of batches to plan after the batch that is due
   /// @param boundaries  see `dataset::run::text_of`
-  /// @param context     reduces each row to what the rank reads
+  /// @param context     reduces each row to the parts that the rank reads
   look_ahead(const dataset::run& run, dataset::sampler sampler, std::int64_t rank,
              std::int64_t batches, bool boundaries, context_plan context = {})
       : run_(&run),
@@ -42,10 +41,10 @@ class look_ahead {
         boundaries_(boundaries),
         context_(std::move(context)) {}
 
-  /// Swaps `out` with the batch that is due, so that the memory of `out` is reused.
+  /// Swaps `out` with the batch that is due, so that later batches reuse the memory of `out`.
   ///
-  /// @param ahead_of  called as ahead_of(n) for the nth newly planned batch, n from 0; returns the
-  ///                  vector to append the ranges of this batch to
+  /// @param ahead_of  called as ahead_of(n) after batch n is planned; n counts this object's
+  ///                  batches from 0. Must return the vector that receives the ranges of batch n
   /// @return false at the end of the run
   template <class AheadOf>
   bool next(planned_batch& out, const AheadOf& ahead_of) {
@@ -92,7 +91,7 @@ class look_ahead {
   std::size_t first_ = 0;
   std::size_t planned_ = 0;
   std::int64_t next_ = 0;  // index of the next micro-batch of the rank
-  std::int64_t told_ = 0;  // batches whose ranges were announced
+  std::int64_t told_ = 0;  // number of batches whose ranges were announced
   bool ended_ = false;
   bool boundaries_;
   context_plan context_;

@@ -22,23 +22,24 @@ struct row_slice {
 };
 
 /// The part of a row that belongs to a context-parallel rank. A row has 2 * CP chunks of equal
-/// length; the rank gets chunks cp and 2 * CP - 1 - cp. So all ranks have equal work under a causal
-/// mask (`get_batch_on_this_cp_rank` of megatron-core).
+/// length; the rank gets chunks cp and 2 * CP - 1 - cp. This gives all ranks equal work under a
+/// causal mask, as does `get_batch_on_this_cp_rank` of megatron-core.
 ///
-///   CP = 2, rank 0:  chunk 0 and 3     tokens   0 1 2 3 . . . . . . . . c d e f
-///           rank 1:  chunk 1 and 2     tokens   . . . . 4 5 6 7 8 9 a b . . . .
+///   CP = 2, rank 0:  chunks 0 and 3    tokens   0 1 2 3 . . . . . . . . c d e f
+///           rank 1:  chunks 1 and 2    tokens   . . . . 4 5 6 7 8 9 a b . . . .
 ///
-/// Labels are made before the row is cut: the label of a chunk's last token is the first token of
-/// the next chunk. So a rank reads one more token after each chunk. Position ids are positions in
-/// the whole row. A loader with `loader_options::context_parallel` serves rows that are already
-/// cut.
+/// Labels are those of the whole row: the label of a chunk's last token is the first token of the
+/// next chunk of the row. So a rank also reads the token after each chunk. Position ids are
+/// positions in the whole row. A loader with `loader_options::context_parallel` serves rows that
+/// are already cut.
 ///
 ///     const millrace::loader::context_slices slices(4096, 2, cp_rank);  // seq_len, CP
 ///     std::vector<std::int64_t> mine(slices.length());
 ///     slices.take<std::int64_t>(batch.tokens().first(4096), mine);  // row 0
 class context_slices {
  public:
-  /// @throws config_error  the rank does not exist, or the row cannot be divided evenly
+  /// @throws config_error  the rank does not exist, or `seq_len` is not a multiple of the number of
+  ///                       chunks
   context_slices(std::int64_t seq_len, std::int64_t context_parallel, std::int64_t cp_rank)
       : seq_len_(seq_len), chunk_(seq_len / chunks_of(seq_len, context_parallel)) {
     if (cp_rank < 0 || cp_rank >= context_parallel) {
@@ -50,15 +51,16 @@ class context_slices {
     if (context_parallel == 1) slices_ = {{{0, seq_len}, {seq_len, 0}}};
   }
 
-  /// The two chunks, in the order of the rank's rows. Without context parallelism, the first is the
-  /// whole row and the second is empty.
+  /// The rank's two chunks, in row order. Without context parallelism, the first chunk is the whole
+  /// row and the second chunk is empty.
   const std::array<row_slice, 2>& slices() const noexcept { return slices_; }
 
-  /// Tokens per row of the rank: seq_len / CP.
+  /// Number of tokens that the rank gets of each row: seq_len / CP.
   std::int64_t length() const noexcept { return slices_[0].length + slices_[1].length; }
 
-  /// The ranges of a row's text (of seq_len + 1 tokens) that the rank reads, in order: each slice
-  /// and the token after it. If the slices touch, there is a single range.
+  /// The ranges that the rank reads in a row's text, which has seq_len + 1 tokens. There is one
+  /// range per chunk: the chunk and the token after it. If the chunks are adjacent, there is a
+  /// single range.
   std::vector<row_slice> reads() const {
     if (slices_[0].first + slices_[0].length == slices_[1].first) {
       return {{slices_[0].first, length() + 1}};
@@ -66,14 +68,15 @@ class context_slices {
     return {{slices_[0].first, chunk_ + 1}, {slices_[1].first, chunk_ + 1}};
   }
 
-  /// Position in the whole row of token i of the rank's row: its position id.
+  /// The position id of token i of the rank's row, which is the token's position in the whole row.
   /// @pre 0 <= i < length()
   std::int64_t position(std::int64_t i) const noexcept {
     assert(0 <= i && i < length());
     return i < slices_[0].length ? slices_[0].first + i : slices_[1].first + i - slices_[0].length;
   }
 
-  /// Copies this rank's part of whole rows of tokens, labels, masks or positions.
+  /// Copies this rank's part of whole rows. The rows may hold tokens, labels, masks or position
+  /// ids.
   ///
   /// @param from  [rows, seq_len]
   /// @param to    [rows, length()]
@@ -110,7 +113,7 @@ class context_slices {
   std::array<row_slice, 2> slices_;
 };
 
-/// Refuses cu_seqlens of rows that are not packed.
+/// Reports that `cu_seqlens` is requested with context parallelism, but that rows are not packed.
 /// @throws config_error  always
 [[noreturn]] inline void refuse_cut_cu_seqlens(std::int64_t context_parallel) {
   throw config_error(

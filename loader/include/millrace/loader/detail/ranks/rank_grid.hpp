@@ -37,9 +37,9 @@ struct axis_values {
 /// Megatron's default numbering of ranks: the first axis changes fastest.
 inline constexpr std::string_view megatron_rank_order = "tp-cp-ep-dp-pp";
 
-/// Ranks as a grid, like `RankGenerator` of megatron.core.parallel_state (megatron-core 0.16.1). An
-/// order such as "tp-cp-ep-dp-pp" gives the axes, the fastest changing one first; here rank = tp +
-/// TP * (cp + CP * (ep + EP * (dp + DP * pp))). A value type; thread-safe.
+/// A grid of ranks, like `RankGenerator` of megatron.core.parallel_state (megatron-core 0.16.1). An
+/// order such as "tp-cp-ep-dp-pp" lists the axes; the first axis changes fastest. In this order,
+/// rank = tp + TP * (cp + CP * (ep + EP * (dp + DP * pp))). A value type; thread-safe.
 ///
 ///     const millrace::loader::rank_grid grid({.tp = 4, .dp = 8});
 ///     const auto tensor_groups = grid.groups("tp");  // {0, 1, 2, 3}, {4, 5, 6, 7}, ...
@@ -48,9 +48,9 @@ class MILLRACE_EXPORT rank_grid {
   /// @param order   axis names in any case, separated by `-`; axes with one rank may be omitted
   /// @param offset  the lowest rank of the grid
   /// @throws config_error  a size is below 1; an axis with more than one rank is not in the order;
-  ///                       the order repeats an axis or has an unknown one; CP and EP are both
-  ///                       above 1 (Megatron has a separate grid for each); or there are more than
-  ///                       2^62 ranks.
+  ///                       the order repeats an axis or has an unknown axis; CP and EP are both
+  ///                       above 1 (Megatron has separate grids for them); or there are more than
+  ///                       2^62 ranks
   explicit rank_grid(const axis_values& sizes, std::string_view order = megatron_rank_order,
                      std::int64_t offset = 0);
 
@@ -60,16 +60,16 @@ class MILLRACE_EXPORT rank_grid {
   /// True if pp is the last axis in the order.
   bool ends_with_stages() const noexcept { return steps_.back().axis == parallel_axis::pp; }
 
-  /// The indices of a rank along the axes.
+  /// The index of a rank along each axis.
   /// @throws config_error  the rank does not exist
   axis_values place_of(std::int64_t rank) const;
 
   /// The inverse of `place_of`.
-  /// @throws config_error  the place does not exist
+  /// @throws config_error  an index is out of range
   std::int64_t rank_of(const axis_values& place) const;
 
-  /// The groups of ranks that differ only along these axes, e.g. "tp" or "dp-cp". Ranks and groups
-  /// are in Megatron's order.
+  /// Divides the ranks into groups. The ranks of a group differ only along the given axes, e.g.
+  /// "tp" or "dp-cp". Groups, and the ranks of each group, are in Megatron's order.
   ///
   /// @throws config_error  an axis name is unknown
   std::vector<std::vector<std::int64_t>> groups(std::string_view axes) const;
@@ -82,14 +82,14 @@ class MILLRACE_EXPORT rank_grid {
   using steps = std::vector<step>;
 
   static std::vector<parallel_axis> parse(std::string_view text);
-  /// Enumerates the places along some axes, the first axis fastest, and returns the rank offset of
-  /// place number `index`.
+  /// Enumerates the places along some axes; the first axis changes fastest. Returns how much place
+  /// number `index` adds to the rank.
   std::int64_t sum_of(const steps& along, std::int64_t index) const noexcept;
 
   axis_values sizes_;
   std::int64_t offset_;
   std::int64_t size_ = 1;
-  steps steps_;  // fastest first
+  steps steps_;  // the axis that changes fastest comes first
 };
 
 }  // namespace millrace::loader

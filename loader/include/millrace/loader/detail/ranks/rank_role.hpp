@@ -12,60 +12,66 @@ namespace millrace::loader {
 
 /// The arrays of a micro-batch that a rank's part of the model needs.
 struct batch_needs {
-  bool tokens = false;         ///< and position ids: for the embedding
-  bool labels = false;         ///< and the loss mask: for the loss
-  bool document_ends = false;  ///< `cu_seqlens`: for attention
+  bool tokens = false;         ///< tokens and position ids, for the embedding
+  bool labels = false;         ///< labels and the loss mask, for the loss
+  bool document_ends = false;  ///< `cu_seqlens`, for attention
 
   bool any() const noexcept { return tokens || labels || document_ends; }
   friend bool operator==(const batch_needs&, const batch_needs&) = default;
 };
 
-/// Says which parts of a model need data besides the first and the last pipeline stage.
+/// Describes which stages of a model need data in addition to what the first and the last pipeline
+/// stage always need.
 struct pipeline_options {
-  /// True if attention uses document ends (packed rows, masking between documents), on all stages.
+  /// True if attention uses document ends, as for packed rows or masking between documents. All
+  /// stages then need them.
   bool document_ends = false;
-  /// Multi-token prediction: the stages whose layers predict more tokens. They need tokens and
-  /// labels. Megatron puts these layers on the last stage.
+  /// Multi-token prediction: the stages with layers that predict additional tokens. These stages
+  /// need tokens and labels. Megatron puts such layers on the last stage.
   std::vector<std::int64_t> mtp_stages{};
-  /// Parts of the model per stage, more than 1 with interleaved schedules (virtual pipelines).
+  /// Number of model chunks per stage; more than 1 with interleaved schedules (virtual pipelines).
   std::int64_t model_chunks = 1;
 };
 
-/// The arrays that a pipeline stage needs: tokens for the first stage, labels for the last one.
+/// Returns the arrays that a pipeline stage needs: tokens for the first stage, labels for the last
+/// stage, and those that `options` adds.
 ///
 /// With interleaved schedules (virtual pipelines), a stage has several chunks of the model. The
-/// first chunk of the first stage needs tokens, and the last chunk of the last stage needs labels,
-/// so each stage needs the same arrays as without chunks. All chunks of a stage get the same
-/// micro-batches: read them once per stage. (Megatron gives each chunk its own iterator.)
+/// first chunk of the first stage needs tokens, and the last chunk of the last stage needs labels.
+/// So each stage needs the same arrays as without chunks. All chunks of a stage get the same
+/// micro-batches, so read each micro-batch once per stage. (Megatron gives each chunk its own
+/// iterator.)
 ///
 /// @throws config_error  the stage does not exist
 MILLRACE_EXPORT batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
                                            const pipeline_options& options = {});
 
-/// The most micro-batches that a stage has begun and not finished at a time, in Megatron's 1F1B
-/// schedule: the number of batches that a trainer holds if it keeps each until its backward pass,
-/// which is `held` for its loader's options. Without interleaving, it is the number of stages from
-/// this one on.
+/// The maximum number of micro-batches that a stage has begun and not finished at a time, in
+/// Megatron's 1F1B schedule. A trainer that keeps each batch until its backward pass holds this
+/// many batches; pass the number as `held` of the loader's options. Without interleaving, it is the
+/// number of stages from this stage to the last stage.
 ///
-/// @throws config_error  the stage does not exist, or there are no model chunks
+/// @throws config_error  the stage does not exist, or `model_chunks` is not 1 to 1024
 MILLRACE_EXPORT std::int64_t held_by_stage(std::int64_t stage, std::int64_t stages,
                                            std::int64_t model_chunks = 1);
 
-/// What one rank of a job does with data.
+/// Which data one rank of a job reads.
 struct rank_role {
   parallel_place place;
-  batch_needs needs;  ///< a rank that needs nothing has no loader
+  batch_needs needs;  ///< a rank that needs no arrays needs no loader
 
-  std::int64_t data_rank = 0;   ///< data-parallel rank: `rank` for its loader's options
-  std::int64_t data_ranks = 1;  ///< data-parallel ranks: `world_size` for its loader's options
-  std::int64_t held = 1;        ///< as `held_by_stage`: `held` for its loader's options
-  context_slices slices;        ///< its part of each row
+  std::int64_t data_rank = 0;  ///< data-parallel rank: `rank` of the loader's options
+  std::int64_t data_ranks =
+      1;                  ///< number of data-parallel ranks: `world_size` of the loader's options
+  std::int64_t held = 1;  ///< see `held_by_stage`: `held` of the loader's options
+  context_slices slices;  ///< the rank's part of each row
 };
 
 /// Returns the role of a rank. Each rank that needs data reads it itself, so nothing is sent
 /// between devices. The ranks of a tensor-parallel group get the same batches. They usually share a
-/// machine, so all but one of them find the data in its page cache. (In Megatron, the first rank of
-/// the group reads and broadcasts.) Each context-parallel rank reads its own chunks.
+/// machine, so one rank reads the data from storage and the others find it in the machine's page
+/// cache. (In Megatron, the first rank of the group reads and broadcasts.) Each context-parallel
+/// rank reads its own chunks.
 ///
 ///     void print(const millrace::loader::parallel_layout& layout) {
 ///       const millrace::loader::rank_role role = millrace::loader::role_of(layout, 17, 4096);
