@@ -39,8 +39,7 @@ struct row_chunk {
   std::int64_t length;
   std::int64_t begin;
   std::int64_t real;
-  std::int64_t
-      document;  ///< number of the document in the row, counted from 1; 1 if the row is not packed
+  std::int64_t document;  ///< number of the document, from 1; 1 if the row is not packed
 };
 
 /// Calls `visit` with each of the rank's chunks of a row, in order. A row that is not packed is cut

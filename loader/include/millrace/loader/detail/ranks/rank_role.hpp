@@ -60,11 +60,10 @@ struct rank_role {
   parallel_place place;
   batch_needs needs;  ///< a rank that needs no arrays needs no loader
 
-  std::int64_t data_rank = 0;  ///< data-parallel rank: `rank` of the loader's options
-  std::int64_t data_ranks =
-      1;                  ///< number of data-parallel ranks: `world_size` of the loader's options
-  std::int64_t held = 1;  ///< see `held_by_stage`: `held` of the loader's options
-  context_slices slices;  ///< the rank's part of each row
+  std::int64_t data_rank = 0;   ///< data-parallel rank: `rank` of the loader's options
+  std::int64_t data_ranks = 1;  ///< data-parallel size: `world_size` of the loader's options
+  std::int64_t held = 1;        ///< see `held_by_stage`: `held` of the loader's options
+  context_slices slices;        ///< the rank's part of each row
 };
 
 /// Returns the role of a rank. Each rank that needs data reads it itself, so nothing is sent

@@ -7,38 +7,40 @@
 
 namespace millrace::loader {
 
-/// The utilisation that MLPerf Storage requires of a storage system for its larger models.
+/// The accelerator utilization that MLPerf Storage requires for its larger models.
 inline constexpr double passing_utilisation = 0.9;
 
-/// MLPerf Storage's accelerator utilisation: compute time divided by the time from the end of the
-/// first step to the end of the last one. 1 if the accelerator never waited.
+/// MLPerf Storage's accelerator utilization: the compute time divided by the elapsed time, which is
+/// measured from the end of the first step to the end of the last step. The result is 1 if the
+/// accelerator never waited.
 inline double accelerator_utilisation(std::int64_t compute_ns, std::int64_t elapsed_ns) noexcept {
   return elapsed_ns == 0 ? 1 : static_cast<double>(compute_ns) / static_cast<double>(elapsed_ns);
 }
 
 /// Models a loader as a queue with fixed times, to compute the time between batches:
 ///
-///   threads   make batches, each in `make_s` seconds. With one thread, batches can be announced to
-///             storage `announced` batches before they are due, and load during that time
+///   threads   make batches, each in `make_s` seconds. A single thread may
+///             announce each batch to storage `announced` batches early; storage then loads the
+///             batch in the meantime
 ///   slots     hold a batch from its start until the caller releases it
 ///   caller    works `compute` seconds on each batch
 ///
-/// In a steady state the slowest part sets the pace. A thread makes one batch per `make_s`, or,
-/// with announcements, `announced` + 1 batches in the same time. A slot circulates in `make_s +
-/// compute`. So
+/// In a steady state, the slowest part sets the pace. A thread makes one batch per `make_s`; with
+/// announcements, it makes `announced` + 1 batches in this time. A slot is used again after `make_s
+/// + compute`. So
 ///
 ///   period = max(compute, make_s / threads, (make_s + compute) / slots)
 ///   period = max(compute, make_s / (announced + 1))                      one thread, announced > 0
 ///
-/// and utilisation = compute / period. The third term never matters if there is at least one slot
-/// more than there are threads, as in a `batch_loader`.
+/// and utilization = compute / period. The term with `slots` never matters if there are more slots
+/// than threads, as in a `batch_loader`.
 struct pipeline_model {
   double make_s = 0;
   std::int64_t threads = 1;
   std::int64_t slots = 2;
   std::int64_t announced = 0;
 
-  /// Seconds from batch to batch.
+  /// Time between batches, in seconds.
   double period(double compute_s) const noexcept {
     assert(threads >= 1 && slots >= 1 && announced >= 0 && (announced == 0 || threads == 1));
     const auto in_flight = static_cast<double>(threads + announced);
@@ -47,13 +49,13 @@ struct pipeline_model {
     return std::max(bound, (make_s + compute_s) / static_cast<double>(slots));
   }
 
-  /// Utilisation, 0 to 1.
+  /// Utilization, from 0 to 1.
   double utilisation(double compute_s) const noexcept {
     const double each = period(compute_s);
     return each == 0 ? 1 : compute_s / each;
   }
 
-  /// The shortest compute time per batch, in seconds, with a utilisation of at least `share`.
+  /// The shortest compute time per batch, in seconds, at which utilization is at least `share`.
   /// @pre 0 < share < 1
   double break_even(double share = passing_utilisation) const noexcept {
     assert(0 < share && share < 1);

@@ -13,19 +13,20 @@
 
 namespace millrace::loader {
 
-/// Records how long each of the last micro-batches spent in each stage. This shows why the caller
-/// had to wait for a micro-batch.
+/// Records how long each recent micro-batch spent in each stage. This shows why the caller had to
+/// wait for a micro-batch.
 ///
-/// The cause of a stall (a wait for a batch that was not ready) is whatever took longest for that
-/// batch: storage, gather (with plan), copy, or waiting for a slot that the caller held. A long
-/// wait for a slot also delays the following batches, up to as many as there are slots. The wait is
-/// no longer named as a cause once the stalls attributed to it add up to its length.
+/// A stall is a wait of the caller for a batch that was not ready. Its cause is whatever took
+/// longest for that batch: storage, plan and gather together, copy, or the wait for a slot that the
+/// caller held. A long wait for a slot also delays later batches, at most as many as there are
+/// slots. So it may cause several stalls. Each of these stalls is subtracted from the length of the
+/// wait; only the rest counts for the next stall.
 ///
-/// Producers call `begin` and `add`, each for its own batches; the consumer calls `cause_of`. The
-/// ring that hands a batch over also orders their accesses.
+/// Each producer calls `begin` and `add` for its own batches. The consumer calls `cause_of`. The
+/// ring that hands over a batch also synchronizes the producer's writes with the consumer's reads.
 class batch_times {
  public:
-  /// @param slots  slots of the ring: the number of batches in progress at one time
+  /// @param slots  number of slots of the ring, which is the maximum number of batches in progress
   explicit batch_times(std::int64_t slots)
       : slots_(slots),
         mask_(std::bit_ceil(static_cast<std::size_t>(std::max<std::int64_t>(64, 4 * slots))) - 1),
@@ -37,13 +38,14 @@ class batch_times {
     std::int64_t ns = 0;    ///< length of the wait
   };
 
-  /// Producer: starts a micro-batch, after it waited for a slot.
-  /// @param last  the record of this producer, which keeps its last long wait between calls
+  /// Producer: starts a micro-batch after a wait for a slot.
+  /// @param last  input and output: this producer's last long wait; pass the same object to each
+  ///              call
   void begin(std::int64_t micro_batch, std::int64_t slot_wait_ns, held& last) noexcept {
     record& r = at(micro_batch);
     for (counter& ns : r.stage_ns) ns.set(0);
-    // If slots are released together, only the first of the batches that waited for them shows a
-    // long wait. That wait delayed the other batches too.
+    // If the caller releases several slots together, only the first batch that needs one of them
+    // shows a long wait. But that wait delayed the other batches too.
     if (micro_batch >= last.from + slots_ || slot_wait_ns >= last.ns / 2) {
       last = {micro_batch, slot_wait_ns};
     }
@@ -51,13 +53,13 @@ class batch_times {
     r.held_ns.set(last.ns);
   }
 
-  /// Producer: adds time to a stage of a micro-batch. Only one thread at a time may call it per
-  /// stage.
+  /// Producer: adds time to a stage of a micro-batch. For each stage, only one thread at a time may
+  /// call this.
   void add(loader_stage stage, std::int64_t micro_batch, std::int64_t ns) noexcept {
     at(micro_batch).stage_ns[static_cast<std::size_t>(stage)].add(ns);
   }
 
-  /// Consumer: returns why it waited for a micro-batch. Call it once per stall.
+  /// Consumer: returns the cause of a stall at a micro-batch. Call this exactly once per stall.
   stall_cause cause_of(std::int64_t micro_batch, std::int64_t stall_ns) noexcept {
     const record& r = at(micro_batch);
     if (r.held_from.value() != explained_from_) {
@@ -67,7 +69,7 @@ class batch_times {
     const auto spent = [&](loader_stage s) {
       return r.stage_ns[static_cast<std::size_t>(s)].value();
     };
-    // In the order of stall_cause; the first of equal times wins.
+    // In the order of `stall_cause`. If times are equal, the first of them wins.
     const std::array<std::int64_t, 4> took = {
         spent(loader_stage::storage), spent(loader_stage::plan) + spent(loader_stage::gather),
         spent(loader_stage::copy), r.held_ns.value() - explained_ns_};
@@ -79,7 +81,7 @@ class batch_times {
  private:
   struct record {
     std::array<counter, loader_stage_names.size()> stage_ns;
-    counter held_from;  // the batch whose wait for a slot delayed this one
+    counter held_from;  // the batch whose wait for a slot delayed this batch
     counter held_ns;
   };
 

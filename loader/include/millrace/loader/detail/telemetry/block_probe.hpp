@@ -9,13 +9,13 @@
 
 namespace millrace::loader {
 
-/// Kernel counters of a thread, since its start.
+/// Kernel counters of a thread, counted since the thread started.
 struct thread_usage {
-  std::int64_t major_faults = 0;        ///< pages that had to be read from a file
-  std::int64_t voluntary_switches = 0;  ///< times it gave up the CPU to wait
+  std::int64_t major_faults = 0;        ///< number of page faults that needed a read from storage
+  std::int64_t voluntary_switches = 0;  ///< number of times that the thread gave up the CPU to wait
 };
 
-/// Returns the usage of the calling thread. Makes a system call of about 300 ns.
+/// Returns the usage of the calling thread. Makes a system call, which takes about 300 ns.
 inline thread_usage usage_of_this_thread() noexcept {
   rusage usage{};
   // This cannot fail: the arguments are valid.
@@ -25,20 +25,22 @@ inline thread_usage usage_of_this_thread() noexcept {
 
 /// Distinguishes reads that waited for storage from reads that were merely long.
 ///
-/// A thread that waits for a page, a completion or an answer gives up the CPU, and the kernel
-/// counts that; a thread that copies does not. A query of the kernel takes as long as a short read,
-/// so it is made only for reads that look slow, and for every 32nd read. Only the reading thread
-/// may use this class, except for `faults`.
+/// A thread that waits for a page or for the end of a request gives up the CPU, and the kernel
+/// counts how often. A thread that only copies keeps the CPU. Querying the kernel's counters takes
+/// as long as a short read. So they are queried only after reads that look slow, and after 32 reads
+/// without a query. Only the reading thread may use this class; any thread may call `faults`.
 class block_probe {
  public:
   explicit block_probe(thread_usage (*usage)() noexcept) noexcept : usage_(usage) {}
 
-  /// Records that the thread waited for a slot, so that this wait is not attributed to storage.
+  /// Records that the thread waited for a slot for `ns` nanoseconds, so that this wait is not
+  /// attributed to storage.
   void waited(std::int64_t ns) noexcept {
     if (!started_ || ns >= wait_ns) (void)ask();
   }
 
-  /// True if a read of this duration waited for storage.
+  /// Records a read of `bytes` bytes that took `ns` nanoseconds. Returns true if it waited for
+  /// storage.
   bool blocked(std::int64_t ns, std::int64_t bytes) noexcept {
     if (ns >= short_read_ns && (blocked_ || ns > 3 * usual(bytes) || ns > bytes)) {
       return blocked_ = ask();
@@ -53,8 +55,8 @@ class block_probe {
     return blocked_;
   }
 
-  /// Major faults of the reading thread, as of the last query. Up to 32 later reads are not
-  /// included.
+  /// Number of major faults of the reading thread until the last query. Faults of up to 32 later
+  /// reads are missing.
   std::int64_t faults() const noexcept { return faults_.value(); }
 
  private:
@@ -62,8 +64,8 @@ class block_probe {
   static constexpr std::int64_t short_read_ns = 20'000;
   // Smaller reads do not show the throughput.
   static constexpr std::int64_t measured_bytes = 4096;
-  // Shorter than two context switches, longer than taking a free slot. A thread that waits has time
-  // for the query.
+  // Two context switches take longer; taking a free slot takes less. A thread that had to wait has
+  // time for the query.
   static constexpr std::int64_t wait_ns = 4'000;
   static constexpr int ask_every = 32;
 
@@ -74,7 +76,7 @@ class block_probe {
                                      static_cast<double>(usual_bytes_));
   }
 
-  /// Queries the kernel. True if the thread waited since the last query, other than for slots.
+  /// Queries the kernel. Returns true if the thread has waited since the last query.
   bool ask() noexcept {
     const thread_usage now = usage_();
     const bool waited = started_ && (now.major_faults > last_.major_faults ||

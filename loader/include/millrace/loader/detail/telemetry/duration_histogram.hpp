@@ -12,10 +12,11 @@
 
 namespace millrace::loader {
 
-/// A number that one thread at a time changes and any thread reads.
+/// A number that one thread at a time may change and any thread may read.
 ///
-/// A change is a load and a store, not a locked instruction, and does not order other accesses.
-/// Threads that take turns in changing it must synchronize their turns themselves.
+/// A change is a relaxed load and a relaxed store, which is cheaper than an atomic
+/// read-modify-write. It does not order other memory accesses. If several threads take turns
+/// changing the number, the caller must synchronize the turns.
 class counter {
  public:
   void add(std::int64_t n) noexcept {
@@ -31,9 +32,10 @@ class counter {
   std::atomic<std::int64_t> value_ = 0;
 };
 
-/// The buckets of a histogram. Each power of two of nanoseconds is divided into 16 equal buckets,
-/// so the width of a bucket is at most a sixteenth of the values in it. Below 16 ns, each value has
-/// its own bucket. All durations of 2^42 ns (73 minutes) or more are in the last bucket.
+/// The buckets of a histogram. The range from each power of two (in nanoseconds) to the next is
+/// divided into 16 equal buckets. So the width of a bucket is at most a sixteenth of the values in
+/// it. Below 16 ns, each value has its own bucket. All durations of 2^42 ns (73 minutes) or more
+/// are in the last bucket.
 struct duration_buckets {
   static constexpr int part_bits = 4;
   static constexpr int most_bits = 42;
@@ -50,7 +52,8 @@ struct duration_buckets {
            static_cast<std::size_t>((value >> (top - part_bits)) & (parts - 1));
   }
 
-  /// The largest duration of a bucket. The last bucket is treated like the others.
+  /// The largest duration of a bucket, in nanoseconds. For the last bucket, this ignores longer
+  /// durations.
   static constexpr std::int64_t last_of(std::size_t bucket) noexcept {
     const auto part = static_cast<std::int64_t>(bucket & ((1U << part_bits) - 1));
     const auto octave = static_cast<int>(bucket >> part_bits);
@@ -66,8 +69,8 @@ struct duration_counts {
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
 
-  /// The q-quantile of all durations. It may be too large by up to a sixteenth, but never exceeds
-  /// the largest duration, and is never too small. 0 if there are no durations.
+  /// The q-quantile of all durations, rounded up by at most a sixteenth. The result never exceeds
+  /// the largest duration. It is 0 if there are no durations.
   ///
   /// @pre 0 <= q <= 1
   std::int64_t quantile_ns(double q) const noexcept {
@@ -91,7 +94,7 @@ struct duration_counts {
     max_ns = std::max(max_ns, more.max_ns);
   }
 
-  /// Exact number of durations below 2^log2 ns.
+  /// The exact number of durations below 2^log2 ns; for `most_bits`, the number of all durations.
   ///
   /// @pre duration_buckets::part_bits <= log2 <= duration_buckets::most_bits
   std::int64_t below_power(int log2) const noexcept {
@@ -103,10 +106,11 @@ struct duration_counts {
   }
 };
 
-/// Counts durations. One thread at a time may add; any thread may read. Nothing allocates.
+/// Counts durations. One thread at a time may add durations; any thread may read the counts. No
+/// member allocates memory.
 class duration_histogram {
  public:
-  /// @param ns  below 0 counts as 0
+  /// @param ns  duration in nanoseconds; a negative value counts as 0
   void add(std::int64_t ns) noexcept {
     ns = std::max<std::int64_t>(ns, 0);
     buckets_[duration_buckets::of(ns)].add(1);
@@ -114,7 +118,8 @@ class duration_histogram {
     most_.raise_to(ns);
   }
 
-  /// While another thread adds, `total_ns` may include one duration more or less than `buckets`.
+  /// Returns a snapshot. If another thread adds durations in the meantime, `buckets`, `total_ns`
+  /// and `max_ns` may disagree about the newest durations.
   duration_counts counts() const noexcept {
     duration_counts now;
     now.total_ns = total_.value();

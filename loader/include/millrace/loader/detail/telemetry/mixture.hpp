@@ -23,18 +23,18 @@ struct mixture_source {
   double weight = 1;
 };
 
-/// The samples that a source has provided, and its target.
+/// The number of samples that a source has provided, and its target.
 struct mixture_share {
   std::string name;
   std::int64_t samples = 0;
-  double target_samples = 0;  ///< expected from the weights in effect when samples were served
+  double target_samples = 0;  ///< expected from the weights at the time of each sample
 };
 
-/// Counts the samples of each source and compares them with the weights, which may change at a
-/// step. One thread at a time may call `served` and `aim`; any thread may call `shares`.
+/// Counts the samples of each source, and the number expected from the weights, which may change
+/// during the run. One thread at a time may call `served` and `aim`; any thread may call `shares`.
 class mixture {
  public:
-  /// @throws config_error  a weight is negative or not finite, or all are 0
+  /// @throws config_error  a weight is negative or not finite, or all weights are 0
   explicit mixture(std::vector<mixture_source> sources)
       : sources_(std::move(sources)),
         served_(std::make_unique<counter[]>(sources_.size())),
@@ -53,10 +53,10 @@ class mixture {
     all_.add(samples);
   }
 
-  /// Sets the weights, one per source, from the next sample on. A report that another thread makes
-  /// at the same time may mix old and new targets.
+  /// Sets the weights, one per source, for all samples from the next one. If another thread makes a
+  /// report at the same time, that report may mix old and new targets.
   ///
-  /// @throws config_error  as the constructor
+  /// @throws config_error  see the constructor
   void aim(std::span<const double> weights) {
     assert(weights.size() == size());
     double sum = 0;
@@ -94,7 +94,7 @@ class mixture {
   std::vector<mixture_source> sources_;
   std::unique_ptr<counter[]> served_;
   std::unique_ptr<std::atomic<double>[]> before_;  // target of each source at aimed_at_
-  std::unique_ptr<std::atomic<double>[]> share_;   // its share of the samples after that
+  std::unique_ptr<std::atomic<double>[]> share_;   // share of each source after aimed_at_
   counter all_;
   counter aimed_at_;
 };

@@ -13,8 +13,8 @@
 
 namespace millrace::loader {
 
-/// Records the times of one thread that makes batches, or copies them to a device. `telemetry` owns
-/// it (`telemetry::producer`) and includes it in its reports. One thread at a time may write; any
+/// Records the times of one thread that makes batches or copies them to a device. `telemetry` owns
+/// the log (`telemetry::producer`) and includes it in reports. One thread at a time may write; any
 /// thread may read.
 class producer_log {
  public:
@@ -34,7 +34,7 @@ class producer_log {
     trace_.record({trace_kind::slot_wait, number_, micro_batch, begin_ns, end_ns});
   }
 
-  /// Records a stage of a micro-batch, or a part of one.
+  /// Records a stage of a micro-batch, or a part of a stage.
   void stage(loader_stage which, std::int64_t micro_batch, std::int64_t begin_ns,
              std::int64_t end_ns) noexcept {
     const std::int64_t ns = end_ns - begin_ns;
@@ -43,8 +43,8 @@ class producer_log {
     trace_.record({static_cast<trace_kind>(which), number_, micro_batch, begin_ns, end_ns});
   }
 
-  /// Records a read of data files into the slot by this thread. Counts as storage if the thread had
-  /// to wait, else as gather.
+  /// Records that this thread read data files into the slot. The time counts as `storage` if the
+  /// thread had to wait, else as `gather`.
   void read(std::int64_t micro_batch, std::int64_t begin_ns, std::int64_t end_ns,
             std::int64_t bytes) noexcept {
     bytes_.add(bytes);

@@ -11,7 +11,8 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// Adds a member. (With a braced list of members, GCC 12 falsely warns of uninitialized variants.)
+/// Adds a member to a JSON object. (A braced list of members would make GCC 12 warn falsely of
+/// uninitialized variants.)
 inline void add(formats::json_object& object, const char* name, formats::json_value value) {
   object.push_back({name, std::move(value)});
 }
@@ -29,7 +30,8 @@ MILLRACE_EXPORT formats::json_object json_of(const mixture_share& share);
 
 }  // namespace detail
 
-/// Converts a report to a JSON object. Times are in nanoseconds, with names that end in `_ns`.
+/// Converts a report to a JSON object. Times are in nanoseconds; the names of their members end in
+/// `_ns`.
 MILLRACE_EXPORT formats::json_object json_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

@@ -24,7 +24,8 @@ class prometheus_writer {
              std::string(type) + '\n';
   }
 
-  /// @param labels  labels in addition to the rank, as `label()` writes them, each after a comma
+  /// @param labels  labels in addition to the rank: concatenated results of `label()`, each of
+  ///                which begins with a comma
   template <class T>
   void sample(T value, const std::string& labels = {}, std::string_view suffix = {}) {
     text_ += name_ + std::string(suffix) + '{' + rank_ + labels + "} " + number(value) + '\n';
@@ -43,7 +44,8 @@ class prometheus_writer {
     return text + '"';
   }
 
-  /// Buckets are in seconds, at powers of four from about 1 microsecond to 4 minutes.
+  /// Writes a histogram of durations. The bucket limits are powers of four, from about 1
+  /// microsecond to about 275 seconds; they are written in seconds.
   void histogram(std::string_view name, std::string_view help, const duration_counts& counts) {
     family(name, "histogram", help);
     for (int log2 = 10; log2 <= 38; log2 += 2) {
@@ -68,8 +70,8 @@ class prometheus_writer {
 
 }  // namespace detail
 
-/// Writes a report in the Prometheus text format, for a metrics endpoint or for a file of the node
-/// exporter's textfile collector.
+/// Formats a report in the Prometheus text format, for a metrics endpoint or for a file that the
+/// node exporter's textfile collector reads.
 MILLRACE_EXPORT std::string prometheus_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

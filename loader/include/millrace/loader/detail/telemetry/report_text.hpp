@@ -9,7 +9,7 @@
 
 namespace millrace::loader {
 
-/// A report as one line for a log, without a line end:
+/// Formats a report as one line for a log, without a newline. (The example is wrapped here.)
 ///
 ///   rank 0: 2000 batches in 10.0 s, waited 0.3 % (p50 210 ns, p99 1.9 us, max 12.0 ms; first
 ///   batch 8.1 ms), ready 3.0 of 4, stalls 3 (storage 2 in 24.0 ms, gather 1 in 1.1 ms),
@@ -18,7 +18,7 @@ MILLRACE_EXPORT std::string text_of(const telemetry_report& report);
 
 namespace detail {
 
-/// The value with `digits` digits after a decimal point, in any locale.
+/// Formats a value with `digits` digits after a decimal point. The locale has no effect.
 MILLRACE_EXPORT std::string decimal(double value, int digits);
 
 /// Formats a duration: "812 ns", "3.4 us", "12.0 ms", "1.5 s".

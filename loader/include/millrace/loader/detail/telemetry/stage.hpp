@@ -8,7 +8,7 @@
 
 namespace millrace::loader {
 
-/// A stage in the making of a micro-batch.
+/// A stage in which a micro-batch is made.
 enum class loader_stage : std::uint8_t {
   plan,     ///< finding the samples and their positions: arithmetic, and reads of index pages
   storage,  ///< waiting for bytes of data files
@@ -18,12 +18,12 @@ enum class loader_stage : std::uint8_t {
 inline constexpr std::array<const char*, 4> loader_stage_names = {"plan", "storage", "gather",
                                                                   "copy"};
 
-/// The reason why a caller waited, when no batch was ready at its request.
+/// The cause of a stall: why no batch was ready when the caller requested one.
 enum class stall_cause : std::uint8_t {
-  storage,   ///< bytes of data files
-  gather,    ///< planning and gathering: the CPU
-  copy,      ///< the copy to the device, or into int64 arrays
-  consumer,  ///< the caller itself, which had held the slots until then
+  storage,   ///< waiting for bytes of data files
+  gather,    ///< planning and gathering, which is work of the CPU
+  copy,      ///< copying to the device, or widening into int64 arrays
+  consumer,  ///< the caller itself, because it held the slots too long
 };
 inline constexpr std::array<const char*, 4> stall_cause_names = {"storage", "gather", "copy",
                                                                  "consumer"};
@@ -36,11 +36,12 @@ inline const char* name_of(stall_cause c) noexcept {
 }
 
 /// Returns the time of the steady clock in nanoseconds. Telemetry takes all times from this clock.
-/// It is the same for all threads: a time that another thread read earlier is never in the future.
+/// All threads share the clock: a time that one thread has read is never in another thread's
+/// future.
 ///
 /// Reading the clock takes about 40 ns, so consecutive stages share one reading: the end of a stage
-/// is the start of the next. The CPU's time stamp counter is no cheaper, because reads of it would
-/// have to be ordered.
+/// is the start of the next stage. Reading the CPU's time stamp counter is no faster, because the
+/// reads would have to be ordered.
 inline std::int64_t now_ns() noexcept {
   using std::chrono::steady_clock;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -26,24 +26,25 @@ namespace millrace::loader {
 
 struct telemetry_options {
   std::int64_t rank = 0;
-  std::int64_t slots = 4;                 ///< slots of the ring
-  std::size_t producers = 1;              ///< threads that make or copy batches; at most 255
-  std::size_t trace_events = 0;           ///< events kept for a trace, 40 bytes each; 0: none
+  std::int64_t slots = 4;                 ///< number of slots of the ring
+  std::size_t producers = 1;              ///< threads that make or copy batches, at most 255
+  std::size_t trace_events = 0;           ///< number of trace events to keep, 40 bytes each
   std::vector<mixture_source> mixture{};  ///< the sources of a blend, with their weights
   thread_usage (*usage)() noexcept = &usage_of_this_thread;
 };
 
-/// Measures where a loader's time goes. It is always on, uses a fixed amount of memory, takes no
-/// locks, and rarely makes a system call. It never reads the clock: callers pass times of
-/// `now_ns()`.
+/// Measures where a loader spends its time. Telemetry is always on, uses a fixed amount of memory,
+/// takes no locks and rarely makes a system call. It never reads the clock: callers pass times from
+/// `now_ns()`. The callers are producers and one consumer:
 ///
-///   producer(i), for each of its micro-batches   slot_wait, then any number of stage and read
-///   consumer, for each micro-batch in order      wait, then served
+///   producer(i), for each of its micro-batches   `slot_wait`, then any number of `stage` and
+/// `read`
+///   consumer, for each micro-batch in order      `wait`, then `served`
 ///
-/// Micro-batches are numbered from 0, in the order in which they are handed over. Each producer's
-/// functions are called by one thread at a time, and so are the consumer's; these threads may run
-/// concurrently. `report` and `trace` are thread-safe. The cause of a stall depends on what was
-/// recorded for its batch before the handover; later records are only counted.
+/// Micro-batches are numbered from 0, in the order in which they are handed over. One thread at a
+/// time may call the functions of a given producer, and one thread at a time those of the consumer.
+/// Different producers and the consumer may run concurrently. `report` and `trace` are thread-safe.
+/// The cause of a stall depends only on what producers recorded for its batch before the handover.
 class MILLRACE_EXPORT telemetry {
  public:
   /// @throws config_error  the weights of the mixture are invalid
@@ -65,12 +66,12 @@ class MILLRACE_EXPORT telemetry {
   /// @pre i < telemetry_options::producers
   producer_log& producer(std::size_t i = 0) noexcept { return producers_[i]; }
 
-  // For the consumer.
+  // Only for the consumer:
 
   /// Records that the caller asked for a micro-batch at `begin_ns` and got it at `end_ns`.
   ///
-  /// @param ready  batches that were ready when it asked; 0 means a stall
-  /// @return       the cause of the stall; nothing if there was none
+  /// @param ready  number of batches that were ready at `begin_ns`; 0 means a stall
+  /// @return       the cause of the stall; empty if there was no stall
   std::optional<stall_cause> wait(std::int64_t micro_batch, std::int64_t begin_ns,
                                   std::int64_t end_ns, std::int64_t ready) noexcept {
     const std::int64_t ns = end_ns - begin_ns;
@@ -98,21 +99,21 @@ class MILLRACE_EXPORT telemetry {
     return cause;
   }
 
-  /// Counts samples of a batch.
+  /// Counts the samples of one source in a batch.
   /// @param source  index in `telemetry_options::mixture`
   void served(std::size_t source, std::int64_t samples) noexcept {
     mixture_.served(source, samples);
   }
 
-  /// Sets the weights of the blend, from the next sample on.
-  /// @throws config_error  as the constructor
+  /// Sets the blend's weights for all samples from the next one.
+  /// @throws config_error  see the constructor
   void aim(std::span<const double> weights) { mixture_.aim(weights); }
 
-  // For any thread.
+  // For any thread:
 
   telemetry_report report() const;
 
-  /// The last recorded events, oldest first.
+  /// The most recent events, oldest first.
   std::vector<trace_event> trace() const { return trace_.events(); }
   std::int64_t rank() const noexcept { return rank_; }
 

@@ -14,39 +14,41 @@
 
 namespace millrace::loader {
 
-/// Stalls of one cause: batches that were not ready when they were asked for.
+/// The stalls of one cause. A stall is a wait for a batch that was not ready when the caller
+/// requested it.
 struct stall_counts {
   std::int64_t stalls = 0;
   std::int64_t waited_ns = 0;
 };
 
-/// A snapshot of a loader's telemetry, for this rank, since the loader started. The wait for the
-/// first batch is startup time; it is reported separately and is not included in any other figure.
+/// A snapshot of the telemetry of one rank's loader since the loader started. The wait for the
+/// first batch is startup time: it is in `first_wait_ns`, and `waits`, `stalls` and `elapsed_ns`
+/// exclude it.
 struct telemetry_report {
   std::int64_t rank = 0;
   std::int64_t batches = 0;                 ///< batches that the caller got, including the first
-  std::int64_t first_wait_ns = 0;           ///< wait for the first batch
-  std::int64_t elapsed_ns = 0;              ///< from the first batch to the last
-  duration_counts waits;                    ///< waits of the caller, in next()
-  std::array<stall_counts, 4> stalls{};     ///< by stall_cause
-  std::array<duration_counts, 4> stages{};  ///< durations by loader_stage
-  duration_counts slot_waits;               ///< waits of the producers, for a slot to fill
+  std::int64_t first_wait_ns = 0;           ///< the caller's wait for the first batch
+  std::int64_t elapsed_ns = 0;              ///< from receiving the first batch to the last
+  duration_counts waits;                    ///< waits of the caller in next()
+  std::array<stall_counts, 4> stalls{};     ///< indexed by `stall_cause`
+  std::array<duration_counts, 4> stages{};  ///< durations, indexed by `loader_stage`
+  duration_counts slot_waits;               ///< waits of the producers for a slot to fill
 
-  std::int64_t slots = 0;  ///< slots of the ring
+  std::int64_t slots = 0;  ///< number of slots of the ring
   std::vector<std::int64_t>
       occupancy;  ///< [i]: how often i batches were ready when one was requested
 
-  std::int64_t bytes = 0;         ///< bytes of tokens read
-  std::int64_t major_faults = 0;  ///< of the reading threads, without up to 32 of their last reads
+  std::int64_t bytes = 0;         ///< number of bytes of tokens read
+  std::int64_t major_faults = 0;  ///< without the last reads of each thread, at most 32
   std::vector<mixture_share> mixture;
 
-  /// Share of the elapsed time in which the caller waited for batches, 0 to 1.
+  /// Share of the elapsed time that the caller spent waiting for batches, from 0 to 1.
   double data_wait_share() const noexcept {
     return elapsed_ns == 0 ? 0
                            : static_cast<double>(waits.total_ns) / static_cast<double>(elapsed_ns);
   }
 
-  /// Average number of batches ready when one was requested.
+  /// Average number of batches that were ready when the caller requested a batch.
   double mean_occupancy() const noexcept {
     double asked = 0;
     double ready = 0;
@@ -57,7 +59,8 @@ struct telemetry_report {
     return asked == 0 ? 0 : ready / asked;
   }
 
-  /// The largest difference between a source's samples and its target, as a share of all samples.
+  /// The largest difference between a source's number of samples and its target, divided by the
+  /// number of all samples.
   double mixture_error() const noexcept {
     double samples = 0;
     double most = 0;

@@ -13,20 +13,22 @@ namespace millrace::loader {
 /// The kind of a trace event. The values up to `copy` equal those of `loader_stage`.
 enum class trace_kind : std::uint8_t { plan, storage, gather, copy, slot_wait, wait, ready };
 
-/// An event from `begin_ns` to `end_ns`. For `ready`, it records a count at `begin_ns`.
+/// An event from `begin_ns` to `end_ns`. An event of kind `ready` records the number of ready
+/// batches at `begin_ns`.
 struct trace_event {
   trace_kind kind = trace_kind::wait;
-  std::uint8_t detail = 0;       ///< producer index; for a wait that was a stall, its cause + 1
+  std::uint8_t detail = 0;       ///< producer index; for `wait`: stall cause + 1, or 0
   std::int64_t micro_batch = 0;  ///< for `ready`: the number of ready batches
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
 };
 
-/// Keeps the last events of a run, up to a fixed number. Any thread may record, without locks. Any
-/// thread may get a copy, which omits an event that is being overwritten.
+/// Keeps the most recent events of a run, up to a fixed number. Any thread may record events,
+/// without locks. Any thread may get a copy of the events. The copy omits events that are being
+/// written.
 class trace_ring {
  public:
-  /// @param capacity  number of events to keep, rounded up to a power of two; 0: none, at no cost
+  /// @param capacity  number of events to keep, rounded up to a power of two; 0: keep no events
   explicit trace_ring(std::size_t capacity) {
     if (capacity == 0) return;
     std::size_t size = 1;
@@ -42,15 +44,15 @@ class trace_ring {
     if (!on()) return;
     const std::uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
     cell& c = cells_[number & mask_];
-    // The version is odd while the cell is written, and a different even number on each lap of the
-    // ring. A reader that finds the same even number before and after its read has read one whole
-    // event. The accesses in between are ordered by release and acquire, because ThreadSanitizer
-    // does not support fences.
+    // The version is odd while an event is written to the cell. After that, it is even, and
+    // different on each lap of the ring. A reader that finds the same even version before and after
+    // its read has read one complete event. Release stores and acquire loads order the accesses in
+    // between, because ThreadSanitizer does not support fences.
     constexpr auto release = std::memory_order_release;
     std::uint64_t version = c.version.load(std::memory_order_relaxed);
     if (version % 2 == 1 || version > 2 * number ||
         !c.version.compare_exchange_strong(version, 2 * number + 1, std::memory_order_relaxed)) {
-      return;  // another thread still writes here, or a later lap already did: the event is lost
+      return;  // another thread is writing here, or a later lap already has: drop the event
     }
     c.what.store(
         std::uint64_t{static_cast<std::uint8_t>(event.kind)} | std::uint64_t{event.detail} << 8,
