@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serves batches of a shuffled blend, saves the state of the run to a file, and resumes from it.
+// Resumes a shuffled blend from the state file STATE, if that file exists. Then serves BATCHES
+// batches and saves the new state to the file.
 //
 //   example_blend STATE BATCHES PREFIX WEIGHT [PREFIX WEIGHT ...]
 
@@ -27,12 +28,13 @@ int main(int argc, char** argv) try {
   const std::filesystem::path state_file = argv[1];
   const int batches = std::stoi(argv[2]);
 
-  // The data: each source has its own shuffled order, and the weights say how they are mixed.
+  // The data. Each source has its own shuffled order; the weights determine how the sources are
+  // mixed.
   std::vector<dataset::instant_source> sources;
   dataset::schedule_segment blend;
   for (int i = 3; i < argc; i += 2) {
     blend.sources.push_back({std::ssize(sources), std::stod(argv[i + 1])});
-    sources.emplace_back().prefix = argv[i];  // without .bin or .idx
+    sources.emplace_back().prefix = argv[i];  // without `.bin` or `.idx`
   }
   dataset::instant_options order;
   order.seed = 1234;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams some micro-batches of a dataset and prints their shapes and a line of text.
+// Streams some micro-batches of a dataset. Prints the shape and a line of text of each micro-batch.
 //
 //   example_stream_batches PREFIX [--batches N]
 //
-// PREFIX is the path of a dataset that preprocess_data wrote with ByteLevelTokenizer, without .bin
-// or .idx.
+// PREFIX is the path, without `.bin` or `.idx`, of a dataset that `preprocess_data` wrote with
+// ByteLevelTokenizer.
 
 #include <algorithm>
 #include <charconv>
@@ -25,7 +25,7 @@
 
 namespace {
 
-// The first tokens of a row as one line of text.
+// Returns the first tokens of a row as one line of text.
 std::string first_line(std::span<const std::int64_t> row) {
   const auto tokenizer = millrace::tokenizer::make_tokenizer({});
   std::string text = tokenizer->decode(row.first(std::min<std::size_t>(row.size(), 60)));
@@ -53,7 +53,7 @@ void stream(const std::string& prefix, std::int64_t batches) {
   std::cout << "consumed_samples " << loader.consumed_samples() << '\n';
 }
 
-// Parses a whole number that is 0 or more. Returns nothing if `text` is anything else.
+// Parses a whole number, 0 or more. Returns nothing if `text` is not such a number.
 std::optional<std::int64_t> parse_count(std::string_view text) {
   std::int64_t count = 0;
   const char* const end = text.data() + text.size();

@@ -19,15 +19,14 @@ inline double accelerator_utilisation(std::int64_t compute_ns, std::int64_t elap
 
 /// Models a loader as a queue with fixed times, to compute the time between batches:
 ///
-///   threads   make batches, each in `make_s` seconds. A single thread may
-///             announce each batch to storage `announced` batches early; storage then loads the
-///             batch in the meantime
+///   threads   make batches, each in `make_s` seconds. A single thread may announce each batch to
+///             storage `announced` batches early; storage then loads the batch in the meantime
 ///   slots     hold a batch from its start until the caller releases it
 ///   caller    works `compute` seconds on each batch
 ///
 /// In a steady state, the slowest part sets the pace. A thread makes one batch per `make_s`; with
-/// announcements, it makes `announced` + 1 batches in this time. A slot is used again after `make_s
-/// + compute`. So
+/// announcements, it makes `announced` + 1 batches in this time. A slot is reused after
+/// `make_s + compute`. So
 ///
 ///   period = max(compute, make_s / threads, (make_s + compute) / slots)
 ///   period = max(compute, make_s / (announced + 1))                      one thread, announced > 0

@@ -11,15 +11,15 @@ namespace millrace::loader {
 /// The state of a block of a file.
 enum class block_state : std::uint8_t {
   unseen,    ///< nothing is known
-  left,      ///< not in memory when first needed, so left to the scrubber (background checks)
-  checking,  ///< a thread is checking it
+  left,      ///< left to the scrubber (background checks): not in memory when first needed
+  checking,  ///< a thread is checking the block
   good,
   bad,
 };
 
-/// The state of every block of a file, one byte each, and whether the block was served before it
-/// was checked. Every block is checked once, by the first thread that claims it. Thread-safe and
-/// lock-free.
+/// Stores, in one byte per block of a file, the block's state and whether the block was served
+/// before it was checked. Each block is checked once, by the first thread that claims it.
+/// Thread-safe; only `wait_for` blocks.
 class block_states {
  public:
   explicit block_states(std::uint64_t blocks) : states_(static_cast<std::size_t>(blocks)) {}
@@ -30,8 +30,9 @@ class block_states {
     return static_cast<block_state>(at(block).load(std::memory_order_acquire) & state_bits);
   }
 
-  /// Claims a block for the caller to check. Returns false if the block was checked already or is
-  /// being checked, or if it was left to the scrubber and `left_too` is false.
+  /// Claims a block, so that the caller may check it. Returns false if the block has been checked
+  /// or is being checked. Also returns false if the block was left to the scrubber and `left_too`
+  /// is false.
   bool claim(std::uint64_t block, bool left_too) noexcept {
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     for (;;) {
@@ -43,7 +44,7 @@ class block_states {
     }
   }
 
-  /// Ends a claim: the block is good, bad, left to the scrubber, or (after an error) unseen again.
+  /// Ends a claim. The new state is `good`, `bad` or `left`; after an error, it is `unseen` again.
   ///
   /// @return true if the block was served before its state was known
   bool settle(std::uint64_t block, block_state state) noexcept {
@@ -57,7 +58,8 @@ class block_states {
     return (seen & served_bit) != 0;
   }
 
-  /// Waits while another thread checks the block, which takes at most as long as one read of it.
+  /// Waits while another thread checks the block. This takes about as long as reading the block
+  /// once.
   void wait_for(std::uint64_t block) const noexcept {
     for (;;) {
       const std::uint8_t seen = at(block).load(std::memory_order_acquire);
@@ -68,7 +70,7 @@ class block_states {
 
   /// Marks the block as served unchecked.
   ///
-  /// @return its state at that moment; if it is good or bad, the block is not marked
+  /// @return the block's state at that moment; if it is `good` or `bad`, the block is not marked
   block_state serve(std::uint64_t block) noexcept {
     std::uint8_t seen = at(block).load(std::memory_order_acquire);
     for (;;) {

@@ -20,19 +20,19 @@
 
 namespace millrace::loader {
 
-/// One file whose blocks are checked: a `.bin` or an `.idx`. Thread-safe.
+/// A file whose blocks are checked: a `.bin` or an `.idx`. Thread-safe.
 class MILLRACE_EXPORT checked_file {
  public:
-  /// A fault in a block, and the byte at which it is.
+  /// A fault in a block, and its location: byte `at_byte` of the file.
   struct problem {
     bool is_token = false;
     std::uint64_t at_byte = 0;
     std::string what;
   };
 
-  /// @param table  the readers' table of open files, so that the file checked is the one that they
-  ///               read
-  /// @param ids    type of the file's token ids; empty if it has none
+  /// @param table  the readers' table of open files, so that the checks see the same file as the
+  ///               readers
+  /// @param ids    type of the file's token ids; empty if the file has no token ids
   checked_file(std::shared_ptr<open_files> table, const data_file& file,
                std::optional<formats::dtype> ids)
       : table_(std::move(table)),
@@ -53,28 +53,30 @@ class MILLRACE_EXPORT checked_file {
     return std::min(size_, first_byte(block) + formats::sum_block_bytes);
   }
 
-  /// @throws io_error  as open_files::open: the file is gone, truncated or replaced
+  /// @throws io_error  the file is gone, truncated or replaced; see `open_files::open`
   open_files::held_descriptor open() const { return table_->open(*file_); }
 
-  /// The reader's memory map of a block, or null.
+  /// Returns the readers' memory map of a block; null if the block is not mapped.
   open_files::held_map mapped(std::uint64_t block) const {
     return table_->map_if_there(*file_, first_byte(block));
   }
 
   /// Reads a block and checks it, in pieces of the buffer's size.
   ///
-  /// @param map         a memory map of the block, which is twice as fast as a read; null: none
-  /// @param expected    the block's checksum; empty: it has none
+  /// @param map         a memory map of the block, which is twice as fast as reading the file; may
+  ///                    be null
+  /// @param expected    the block's checksum; empty if there is none
   /// @param vocab_size  0: do not check tokens
-  /// @param buffer      a multiple of 8 bytes; small enough for the L2 cache if the file is in
-  ///                    memory; a whole block if it is not
+  /// @param buffer      its size is a multiple of 8 bytes. If the file is in memory, the buffer
+  ///                    should fit in the L2 cache; if not, it should hold a whole block
   /// @throws io_error   the block cannot be read, or the file is shorter than expected (ENODATA)
   std::optional<problem> check(const io::unique_fd& fd, const open_files::map* map,
                                std::uint64_t block, std::optional<std::uint32_t> expected,
                                std::int64_t vocab_size, std::span<std::byte> buffer,
                                io::page_cache pages) const;
 
-  /// The first token in `bytes` that is not a valid id. The bytes are at `offset` in the file.
+  /// Returns the first token in `bytes` that is not a valid id. `offset` is the position of these
+  /// bytes in the file.
   std::optional<problem> check_tokens(std::span<const std::byte> bytes, std::uint64_t offset,
                                       std::int64_t vocab_size) const;
 

@@ -15,26 +15,28 @@
 
 namespace millrace::loader {
 
-/// Checks served data against the checksums in PREFIX.sum and against the vocabulary.
+/// Compares served data with the checksums in PREFIX.sum and with the vocabulary. Call, in this
+/// order:
 ///
 ///   touch(ranges)            when reads are announced: checks the blocks that are in memory
-///   gather, then
-///   check(requests, sample)  before the sample is served: throws if it is bad
+///   read the sample, then
+///   check(requests, sample)  before the sample is served: throws if the sample is bad
 ///
-/// Each block of 1 MiB is checked once, by the first thread that needs it. After that, a sample
-/// costs one byte lookup per block that it touches. While a block is unchecked, the tokens of the
-/// sample itself are checked, so that no id outside the vocabulary is ever served.
+/// Each block of 1 MiB is checked once, by the first thread that needs it. After that, checking a
+/// sample only looks up one byte per block that the sample touches. If one of these blocks is
+/// unchecked or bad, the sample's own tokens are checked, so that no id outside the vocabulary is
+/// ever served.
 ///
-/// A sample is never skipped: ranks that find a bad block at different times, or on different
-/// disks, would no longer serve the same run. To remove its documents from the run, start all ranks
-/// with the edits of `quarantine`.
+/// The verifier never skips a sample. Ranks may find a bad block at different times, or only on
+/// some disks, so with skipping they would no longer serve the same run. To remove a bad block's
+/// documents from the run, start all ranks with the edits of `quarantine`.
 ///
-/// Thread-safe. Files and their `.sum` are opened when they are first needed.
+/// Thread-safe. Data files and `.sum` files are opened when they are first needed.
 class MILLRACE_EXPORT data_verifier {
  public:
-  /// @param files  in the reader's order; the file numbers of ranges are indices in this list
-  /// @param table  the readers' table of open files, so that the files checked are those that they
-  ///               read; null: the table of the process
+  /// @param files  the data files; `file_range::file` is an index in this list
+  /// @param table  the readers' table of open files, so that the checks see the same files as the
+  ///               readers; null: the process's table
   /// @throws config_error  an option is out of range
   data_verifier(const std::vector<verified_file>& files, const verify_options& options,
                 std::shared_ptr<open_files> table = nullptr);
@@ -44,17 +46,17 @@ class MILLRACE_EXPORT data_verifier {
     if (scrubber_ && home_.is_here()) scrubber_->remove(core_.get());
   }
 
-  /// Checks blocks that will be needed, if they are in memory and the mode is first_touch. Errors
-  /// are ignored here; `check` reports them later.
+  /// Mode first_touch: checks those blocks of the ranges that are in memory. In other modes it does
+  /// nothing. Errors are ignored here; `check` reports them later.
   void touch(std::span<const file_range> ranges) noexcept;
 
-  /// Checks the bytes that were gathered for a sample.
+  /// Checks the bytes that were read for a sample.
   ///
   /// @param requests  the completed reads
-  /// @param sample    position of the sample in the run, for the message; -1: not known
-  /// @throws format_error  a block of the sample, or a block that was served before, does not match
-  ///                       its checksum (if the policy is `fail`); a token is not a valid id; a
-  ///                       `.sum` is invalid, or belongs to another dataset
+  /// @param sample    position of the sample in the run, for error messages; -1: unknown
+  /// @throws format_error  a token is not a valid id; a `.sum` is invalid or belongs to another
+  ///                       dataset; or, under the policy `fail`, a checksum does not match: that of
+  ///                       a block of the sample, or of a block that was served earlier
   /// @throws io_error      a block cannot be read
   void check(std::span<const read_request> requests, std::int64_t sample);
 
@@ -67,12 +69,12 @@ class MILLRACE_EXPORT data_verifier {
                     std::int64_t sample) const;
   bool in_memory(const io::unique_fd& fd, const checked_file& in, std::uint64_t block) const;
   void leave(std::size_t file, std::uint64_t block, std::int64_t sample);
-  static constexpr double mostly = 0.9;  // share of a block; the rest is a read or two
+  static constexpr double mostly = 0.9;  // share of a block; the rest takes a read or two
   [[noreturn]] static void refuse(const finding& found, std::int64_t sample);
 
   home_process home_;
   std::shared_ptr<detail::verify_core> core_;
-  std::shared_ptr<scrubber> scrubber_;  // null: nothing is scrubbed
+  std::shared_ptr<scrubber> scrubber_;  // null: no background checks
 };
 
 }  // namespace millrace::loader

@@ -24,10 +24,10 @@
 
 namespace millrace::loader {
 
-/// Checks unchecked blocks in the background, front to back, at a bounded pace. One thread serves
-/// all verifiers of a process, at the lowest CPU and disk priority. Its reads do not evict other
-/// data from the page cache (`io::page_cache::pass_through`). Blocks that were served unchecked
-/// come first. Thread-safe.
+/// Checks unchecked blocks in the background, at a limited rate. Blocks that were served unchecked
+/// come first, then all other blocks from front to back. One thread serves all verifiers of a
+/// process, at the lowest CPU and disk priority. Its reads do not evict other data from the page
+/// cache (`io::page_cache::pass_through`). Thread-safe.
 class MILLRACE_EXPORT scrubber {
  public:
   scrubber()
@@ -35,7 +35,7 @@ class MILLRACE_EXPORT scrubber {
   scrubber(const scrubber&) = delete;
   scrubber& operator=(const scrubber&) = delete;
 
-  /// The scrubber of this process. It lives until its last owner releases it.
+  /// Returns the scrubber of this process. It lives until its last owner releases it.
   static std::shared_ptr<scrubber> of_process() { return one_per_process<scrubber>(); }
 
   void add(std::shared_ptr<detail::verify_core> core) {
@@ -44,15 +44,16 @@ class MILLRACE_EXPORT scrubber {
     wake_.notify_all();
   }
 
-  /// Removes a verifier. The scrubber may still finish its current block afterwards.
+  /// Removes a verifier. After the call, the scrubber may still be finishing one block of this
+  /// verifier.
   void remove(const detail::verify_core* core) {
     const std::lock_guard lock(mutex_);
     std::erase_if(jobs_, [&](const job& j) { return j.core.get() == core; });
   }
 
-  /// Tells the thread, which may be idle after a complete pass, that a block was left to it.
+  /// Tells the thread that a block was left to it. The thread may be idle after a complete pass.
   void wake() {
-    const std::lock_guard lock(mutex_);  // so not between the thread's last check and its wait
+    const std::lock_guard lock(mutex_);  // so that the thread cannot miss it before its wait
     wake_.notify_all();
   }
 
@@ -61,9 +62,9 @@ class MILLRACE_EXPORT scrubber {
   struct job {
     std::shared_ptr<detail::verify_core> core;
     std::size_t file = 0;
-    std::uint64_t block = 0;  // blocks of the `.idx` first, then those of the `.bin`
+    std::uint64_t block = 0;  // counts the blocks of the `.idx`, then those of the `.bin`
     bool done = false;
-    bool failed = false;  // true if something could not be read in this pass
+    bool failed = false;  // true if a read failed in this pass
 
     bool has_work() const { return !done || core->forgotten() || core->has_wishes(); }
   };
@@ -73,11 +74,11 @@ class MILLRACE_EXPORT scrubber {
   std::uint64_t rate() const;
   /// The outcome of checking a block.
   struct outcome {
-    std::uint64_t bytes = 0;  // bytes read, or the cost of an error
+    std::uint64_t bytes = 0;  // number of bytes read, or the cost of an error
     bool failed = false;
     bool opened = true;
   };
-  // Cost of an error, so that repeated errors are paced, too.
+  // Cost of an error, so that the rate limit also slows down repeated errors.
   static constexpr std::uint64_t error_bytes = 4096;
 
   static std::uint64_t step(job& j);
@@ -90,7 +91,7 @@ class MILLRACE_EXPORT scrubber {
   std::condition_variable_any wake_;
   std::vector<job> jobs_;
   std::size_t next_ = 0;
-  named_thread thread_;  // last: it uses all of the above
+  named_thread thread_;  // the last member, because it uses all others
 };
 
 }  // namespace millrace::loader

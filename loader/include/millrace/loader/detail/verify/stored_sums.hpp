@@ -15,14 +15,15 @@
 
 namespace millrace::loader {
 
-/// The checksums of a dataset, read into memory (4 bytes per MiB), so that later changes to the
-/// `.sum` have no effect. Immutable, so thread-safe.
+/// The checksums of a dataset. They are in memory (4 bytes per MiB of data), so that later changes
+/// to the `.sum` have no effect. Immutable and therefore thread-safe.
 class stored_sums {
  public:
-  /// Reads PREFIX.sum; null if there is none.
+  /// Reads PREFIX.sum. Returns null if the file does not exist.
   ///
-  /// @throws format_error  the file is not a valid `.sum`, or does not match its own root
-  /// @throws io_error      the file exists and cannot be read
+  /// @throws format_error  the file is not a valid `.sum`, or its root checksum does not match its
+  ///                       content
+  /// @throws io_error      the file exists but cannot be read
   static std::unique_ptr<const stored_sums> find(const std::filesystem::path& prefix) {
     const auto path = dataset::sidecar_paths(prefix).sum;
     if (!io::identity_of(path)) return nullptr;
@@ -40,7 +41,7 @@ class stored_sums {
     bytes_.resize(formats::sum_header_bytes);
     bytes_.resize(io::pread_some(fd, bytes_, 0, path_));
     try {
-      // Checked before the rest is read, so that a huge invalid file is not read into memory.
+      // Checks the header first, so that a huge invalid file is not read into memory.
       (void)formats::parse_sum_header(bytes_, size);
       bytes_.resize(static_cast<std::size_t>(size));
       bytes_.resize(io::pread_some(fd, bytes_, 0, path_));

@@ -26,7 +26,7 @@
 
 namespace millrace::loader {
 
-/// A data file, and the type of its tokens.
+/// A data file and the type of its tokens.
 struct verified_file {
   data_file file;
   formats::dtype type = formats::dtype::uint16;
@@ -38,11 +38,11 @@ namespace detail {
 /// and the findings. Thread-safe.
 class MILLRACE_EXPORT verify_core {
  public:
-  /// A dataset: its `.bin`, and, once its `.sum` has been read, its `.idx`.
+  /// The files of a dataset: its `.bin` and, after its `.sum` was read, its `.idx`.
   struct source {
     source(std::shared_ptr<open_files> table, const verified_file& what);
 
-    std::filesystem::path prefix;  ///< empty: the file is not a `.bin`
+    std::filesystem::path prefix;  ///< empty if the data file is not a `.bin`
     checked_file bin;
     std::unique_ptr<checked_file> idx;
     std::unique_ptr<const stored_sums> sums;
@@ -50,8 +50,8 @@ class MILLRACE_EXPORT verify_core {
     std::atomic<bool> opened{false};  ///< once true, `idx` and `sums` no longer change
   };
 
-  /// A request to check a block of a `.bin`. `sample` is the sample that needs the block; -1: a
-  /// later sample will need it.
+  /// A request to check a block of a `.bin`. `sample` is the sample that needs the block; -1 if
+  /// only a later sample will need it.
   struct wish {
     std::size_t file = 0;
     std::uint64_t block = 0;
@@ -65,18 +65,20 @@ class MILLRACE_EXPORT verify_core {
   std::size_t size() const noexcept { return sources_.size(); }
   source& operator[](std::size_t file) noexcept { return *sources_[file]; }
 
-  /// Reads the `.sum`, if it has not been read yet.
-  /// @throws format_error, io_error  it is invalid, belongs to another `.bin`, or cannot be read
+  /// Reads a source's `.sum`, unless it was already read.
+  /// @throws format_error, io_error  the `.sum` is invalid, belongs to another `.bin`, or cannot be
+  ///                                 read
   void open(source& s);
 
-  /// True if there is nothing to check the blocks of a source against.
-  /// @pre `open` was called for it
+  /// True if a source's blocks cannot be checked: there are neither checksums nor a vocabulary
+  /// size.
+  /// @pre `open` was called for the source
   bool is_unknown(const source& s) const noexcept {
     return s.sums == nullptr && options_.vocab_size == 0;
   }
 
-  /// Checks a block that the caller has claimed, and settles it.
-  /// @throws io_error  the block cannot be read; it is then unseen again
+  /// Checks a block that the caller has claimed, and settles the claim.
+  /// @throws io_error  the block cannot be read; its state is then `unseen` again
   void check_claimed(std::size_t file, checked_file& in, std::uint64_t block, std::int64_t sample,
                      const io::unique_fd& fd, bool by_scrubber);
 
@@ -87,14 +89,16 @@ class MILLRACE_EXPORT verify_core {
     const std::lock_guard lock(mutex_);
     return !wishes_.empty();
   }
-  /// True if the scrubber may have missed a block that was left to it. One more pass will find it.
+  /// True if the scrubber may have missed a block that was left to it. It needs one more pass to
+  /// find the block.
   bool forgotten() const noexcept { return forgotten_; }
   void set_forgotten(bool value) noexcept { forgotten_ = value; }
 
   void add(finding what);
-  /// The fault of a bad block of a `.bin`.
+  /// Returns the fault of a bad block of a `.bin`.
   finding of_block(std::size_t file, std::uint64_t block) const;
-  /// A block that was found to be bad after it was served, if the policy is to end the run for it.
+  /// Returns the first finding of a bad checksum in a block that had already been served. Empty
+  /// unless the policy is `fail`.
   std::optional<finding> served_bad() const;
 
   void set_scrubbed_all() noexcept { scrubbed_all_ = true; }
@@ -119,17 +123,17 @@ class MILLRACE_EXPORT verify_core {
   std::atomic<bool> forgotten_{false};
   std::atomic<bool> any_served_bad_{false};
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::deque<wish> wishes_;
   std::vector<finding> findings_;
   std::int64_t found_ = 0;
-  std::map<std::pair<std::size_t, std::uint64_t>, finding> bad_blocks_;  // of the `.bin` files
+  std::map<std::pair<std::size_t, std::uint64_t>, finding> bad_blocks_;  // keys: file, block
   std::optional<finding> served_bad_;
   std::int64_t without_sum_ = 0;
   std::string first_without_sum_;
 };
 
-/// CPU time of this thread, in nanoseconds.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 inline std::uint64_t thread_cpu_ns() noexcept {
   ::timespec now{};
   (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -137,8 +141,8 @@ inline std::uint64_t thread_cpu_ns() noexcept {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// A buffer of this thread for pieces of blocks. It is reused, because new memory would be zeroed
-/// each time.
+/// Returns the calling thread's buffer for pieces of blocks. The buffer is reused, because a new
+/// buffer would be zeroed each time.
 inline std::span<std::byte> thread_buffer(std::size_t size_bytes) {
   thread_local std::vector<std::byte> buffer;
   if (buffer.size() < size_bytes) buffer.resize(size_bytes);

@@ -10,22 +10,22 @@
 
 namespace millrace::loader {
 
-/// When blocks of data files are compared with their checksums.
+/// When the loader compares blocks of data files with their checksums.
 enum class verify_mode : std::uint8_t {
   off,  ///< never
-  /// A block that is in memory when it is first needed is checked then, before it is served. The
-  /// scrubber (background checks) checks the others later: to check such a block at once, a sample
-  /// of 8 KiB would have to read 1 MiB.
+  /// A block that is in memory when it is first needed is checked before it is served. All other
+  /// blocks are left to the scrubber (background checks). Checking them immediately would cost a
+  /// read of 1 MiB for a sample of 8 KiB.
   first_touch,
-  background,  ///< the scrubber checks all blocks, at its own pace
+  background,  ///< the scrubber checks all blocks at its own rate
 };
 
 /// What to do about a block that does not match its checksum.
 enum class bad_block_policy : std::uint8_t {
-  /// End the run with a `format_error`: at the sample that needs the block, or, if the scrubber
-  /// finds the fault after the block was served, at the next sample.
+  /// End the run with a `format_error` at the sample that needs the block. If the fault is found
+  /// after the block was served, end the run at the next sample.
   fail,
-  /// Serve the sample with the bytes as they are, and keep the finding for the report. The order of
+  /// Serve the sample with the faulty bytes, and add the finding to the report. The order of
   /// samples does not change.
   report,
 };
@@ -40,22 +40,22 @@ struct verify_options {
   verify_mode mode = verify_mode::first_touch;
   bad_block_policy bad_blocks = bad_block_policy::fail;
 
-  /// Ids must be below this; 0: ids are not checked. A token outside this range ends the run, under
-  /// either policy.
+  /// Token ids must be 0 to vocab_size - 1. 0: ids are not checked. An id outside this range ends
+  /// the run under either policy.
   std::int64_t vocab_size = 0;
 
   /// Limit on the scrubber's reads, in bytes per second. All loaders of a process share one
   /// scrubber, which obeys the smallest limit. 0: no scrubber.
   std::uint64_t scrub_bytes_per_second = std::uint64_t{64} << 20;
 
-  /// The part of the blocks that the scrubber checks, if several processes of a machine, or
-  /// machines with a shared file system, divide the work: 0 <= part < parts.
+  /// The part of the blocks that this scrubber checks: 0 <= part < parts. Use this to divide the
+  /// work among several processes of a machine, or among machines that share a file system.
   std::int64_t scrub_part = 0;
   std::int64_t scrub_parts = 1;
 
-  /// Returns true if most of a range of a file is in memory. Empty: ask the kernel, which answers
-  /// only if the process owns the file or may write it (io/residency.hpp). If the kernel does not
-  /// answer, all blocks are left to the scrubber.
+  /// A function that returns true if most of a range of a file is in memory. Empty: ask the kernel,
+  /// which answers only if the process owns the file or may write to it (io/residency.hpp). If the
+  /// kernel does not answer, all blocks are left to the scrubber.
   std::function<bool(int fd, std::uint64_t offset, std::uint64_t size_bytes)> in_memory = {};
 };
 
@@ -63,7 +63,7 @@ struct verify_options {
 /// @throws config_error  an option is out of range; the message names it
 MILLRACE_EXPORT const verify_options& check(const verify_options& options);
 
-/// @throws config_error  the text is not the name of a mode
+/// @throws config_error  `text` is not the name of a mode
 inline verify_mode parse_verify_mode(const std::string& text) {
   for (const auto mode : {verify_mode::off, verify_mode::first_touch, verify_mode::background}) {
     if (text == name_of(mode)) return mode;

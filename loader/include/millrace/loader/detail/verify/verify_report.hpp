@@ -28,14 +28,14 @@ struct finding {
   finding_kind kind = finding_kind::checksum;
   std::int64_t file = -1;           ///< index in the list of data files
   std::filesystem::path path = {};  ///< path of the `.bin`, `.idx` or `.sum`
-  bool of_bin = true;               ///< false: in the `.idx` or `.sum`, which holds no samples
-  std::int64_t block = -1;          ///< number of the block of 1 MiB; -1: no particular block
+  bool of_bin = true;               ///< false if the fault is in the `.idx` or `.sum`
+  std::int64_t block = -1;          ///< number of the 1 MiB block; -1: no particular block
   std::uint64_t first_byte = 0;     ///< first byte of the block
   std::uint64_t last_byte = 0;      ///< end of the block, exclusive
-  std::uint64_t at_byte = 0;        ///< byte of the fault: the block's first, or the token's
-  std::string what = {};            ///< a sentence about the bytes
-  std::int64_t sample = -1;         ///< first sample of the run that needed it; -1: none or unknown
-  bool served = false;              ///< part of the block may have been served before
+  std::uint64_t at_byte = 0;        ///< byte of the fault: first byte of the block or token
+  std::string what = {};            ///< a sentence about the fault
+  std::int64_t sample = -1;         ///< sample that needed the block; -1: none or unknown
+  bool served = false;              ///< true if the block may have been served before the check
   bool by_scrubber = false;
 };
 
@@ -43,20 +43,20 @@ struct finding {
 struct verify_report {
   verify_mode mode = verify_mode::off;
   std::int64_t files = 0;
-  std::int64_t files_without_sum = 0;  ///< opened files whose blocks have no checksums
+  std::int64_t files_without_sum = 0;  ///< number of opened files without checksums
   std::string without_sum = {};        ///< one of these files
 
-  std::int64_t blocks = 0;         ///< blocks of all `.bin` files
+  std::int64_t blocks = 0;         ///< number of blocks in all `.bin` files
   std::int64_t touched = 0;        ///< blocks checked when they were first needed
   std::int64_t scrubbed = 0;       ///< blocks checked by the scrubber, including `.idx` files
-  std::int64_t left = 0;           ///< blocks left to the scrubber: not in memory when first needed
+  std::int64_t left = 0;           ///< blocks left to the scrubber when first needed
   std::int64_t bad = 0;            ///< bad blocks among those checked
   std::uint64_t touch_cpu_ns = 0;  ///< CPU time of the loader's threads for these checks
   std::uint64_t scrub_cpu_ns = 0;
-  bool scrubbed_all = false;  ///< the scrubber has checked all of its part
+  bool scrubbed_all = false;  ///< true if the scrubber has checked its whole part
 
   std::int64_t found = 0;              ///< number of findings
-  std::vector<finding> findings = {};  ///< the first of them, at most `most_findings`
+  std::vector<finding> findings = {};  ///< the first findings, at most `most_findings`
 
   static constexpr std::size_t most_findings = 1000;
 
