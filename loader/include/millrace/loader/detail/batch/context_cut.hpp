@@ -22,7 +22,7 @@ namespace millrace::loader::detail {
 /// Used by one thread. Allocates nothing once it has seen the largest batch.
 class MILLRACE_EXPORT context_cut {
  public:
-  context_cut() = default;  ///< cuts nothing
+  context_cut() = default;  ///< keeps whole rows
 
   /// @param whole  the layout of slots for whole rows
   context_cut(const context_rules& rules, const slot_layout& whole)

@@ -12,7 +12,7 @@
 #include <millrace/loader/detail/batch/sliced_fields.hpp>
 #include <millrace/loader/detail/batch/wanted_fields.hpp>
 
-/// Makes the host fields of a batch (wanted_fields.hpp) from a filled slot.
+/// Makes the host fields of a batch (wanted_fields.hpp) from a slot that holds the batch's text.
 namespace millrace::loader::detail {
 
 /// Total size in bytes of one slot's requested arrays, which are contiguous.
@@ -39,11 +39,11 @@ inline std::vector<memory_block> host_memory(const host_fields& wanted, const sl
 /// How host fields are made.
 struct host_field_rules {
   dataset::field_options options;
-  bool positions_at_boundaries = false;  ///< as in `loader_options`
+  bool positions_at_boundaries = false;  ///< see `loader_options`
 };
 
-/// Fills the fields of one row, but does not restart position ids at boundaries. Fills a packed row
-/// document by document, and a context-parallel rank's row slice by slice.
+/// Fills the fields of one row: a packed row document by document, a context-parallel rank's row
+/// slice by slice. Ignores the option `positions_at_boundaries`, which `fill_host_fields` applies.
 template <class Token>
 void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_options& rules,
               const dataset::sample_fields<>& out) {

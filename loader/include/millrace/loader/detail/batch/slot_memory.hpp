@@ -15,8 +15,8 @@ namespace millrace::loader {
 /// The memory of a slot, aligned to 64 bytes. This pointer also keeps the memory's allocator alive.
 using memory_block = std::shared_ptr<std::byte>;
 
-/// A function that allocates the memory of all slots of a ring, `bytes` bytes per slot. It is
-/// called once, before the first batch.
+/// A function that allocates the memory of all slots of a ring, `bytes` bytes per slot. The
+/// function is called once, before the first batch.
 using slot_memory = std::function<std::vector<memory_block>(std::size_t slots, std::size_t bytes)>;
 
 /// Allocates zeroed memory from the C++ library. Each slot begins at a page boundary. The calling

@@ -20,7 +20,7 @@
 
 namespace millrace::loader {
 
-/// Which of several free slots is filled next.
+/// Selects the next slot to fill if several slots are free.
 enum class slot_reuse : std::uint8_t {
   newest,  ///< the slot released last: its memory is still in the CPU's caches
   oldest,  ///< the slot released first: for slots that may still be in use after their release
@@ -36,8 +36,9 @@ enum class slot_reuse : std::uint8_t {
 /// consumer, that is, being filled or ready. The consumer waits while the slot of the next ticket
 /// is not ready.
 ///
-/// Slots never move. The constructor makes the first slots. A producer makes another slot when none
-/// is free, so a slot for the consumer to hold costs nothing until it is needed.
+/// Slots never move. The constructor makes the first slots. A producer makes another slot only if
+/// no slot is free. So the ring needs no memory for slots that the consumer could hold but does not
+/// hold.
 template <class Slot>
 class slot_ring {
  public:
@@ -134,12 +135,12 @@ class slot_ring {
   const std::int64_t ahead_;
   std::deque<Slot> slots_;   // a deque, because its elements never move
   std::size_t made_ = 0;     // slots in slots_ and slots that are being made
-  std::vector<Slot*> free_;  // in the order of their release
+  std::vector<Slot*> free_;  // in order of release
   // The ready slots: a circular array, indexed by ticket. Tickets in use do not collide, because
   // there are never more of them than slots.
   std::vector<Slot*> filled_;
   std::int64_t tickets_ = 0;
-  std::int64_t next_ = 0;     // ticket that take() returns next
+  std::int64_t next_ = 0;     // ticket of the slot that take() returns next
   std::int64_t end_ = never;  // first ticket that is never filled
   std::size_t held_ = 0;
   bool closed_ = false;
@@ -177,7 +178,7 @@ void slot_ring<Slot>::make_one(std::unique_lock<std::mutex>& lock) {
     Slot fresh = make_(number);
     lock.lock();
     slots_.push_back(std::move(fresh));
-    free_.push_back(&slots_.back());  // within the reserved capacity
+    free_.push_back(&slots_.back());  // cannot allocate: the capacity is reserved
     return;
   } catch (...) {
     failure = std::current_exception();
@@ -267,7 +268,7 @@ void slot_ring<Slot>::release(Slot* slot) noexcept {
   const std::scoped_lock lock(mutex_);
   assert(held_ > 0);
   --held_;
-  free_.push_back(slot);  // within the reserved capacity
+  free_.push_back(slot);  // cannot allocate: the capacity is reserved
   offer();
 }
 

@@ -15,7 +15,7 @@ struct host_fields {
   bool any() const noexcept { return tokens || labels || loss_mask || position_ids || cu_seqlens; }
 };
 
-/// No arrays, for batches that are copied to a device.
+/// Requests no arrays. Use this for batches that are copied to a device.
 inline constexpr host_fields no_host_fields = {false, false, false, false, false};
 
 }  // namespace millrace::loader

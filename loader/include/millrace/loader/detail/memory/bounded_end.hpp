@@ -11,13 +11,13 @@
 #include <millrace/loader/detail/memory/home_process.hpp>
 
 /// Destroys objects within a time limit. The destructor of an object with threads must wait for
-/// these threads. A thread may be reading slow storage, or waiting for a device that another rank
-/// keeps busy. So a separate thread ("mr-end") destroys the object, and the caller waits for that
-/// thread only up to a time limit.
+/// these threads. A thread may be reading slow storage, or waiting for a device that itself waits
+/// for another rank. So a separate thread ("mr-end") destroys the object, and the caller waits for
+/// that thread only up to a time limit.
 ///
-/// After the time limit, the destruction continues on its thread. Memory is freed when the waits
-/// are over; if they never are, the thread stays until the process exits. Memory that is in use is
-/// never freed.
+/// After the time limit, the destruction continues on its thread. It frees the memory as soon as
+/// the object's threads have ended. If they never end, the "mr-end" thread stays until the process
+/// exits. Memory that is in use is never freed.
 namespace millrace::loader {
 
 /// The destructions that exceeded their time limit. After a binding has destroyed a loader, it

@@ -10,7 +10,7 @@
 
 #include <millrace/detail/export.hpp>
 
-/// CPU numbers: parsing and printing kernel lists ("0-3,8"), and thread affinity.
+/// Parses and prints the kernel's lists of CPU numbers ("0-3,8"), and sets the CPUs of a thread.
 namespace millrace::loader {
 
 /// Parses a CPU list in the kernel's format. The result is ascending, without duplicates. "0-3,8"

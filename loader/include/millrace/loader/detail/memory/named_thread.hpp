@@ -28,7 +28,7 @@ struct thread_setup {
   /// The name that `ps -L`, `top -H` and debuggers show; the kernel keeps only the first 15 bytes.
   /// Names of millrace threads begin with "mr-".
   std::string name = {};
-  std::vector<int> cpus = {};  ///< CPUs to run on, ascending; empty: as the parent thread
+  std::vector<int> cpus = {};  ///< allowed CPUs, ascending; empty: those of the parent thread
   int node = -1;               ///< preferred NUMA node of its memory; -1: system default
 };
 
@@ -38,8 +38,8 @@ struct thread_setup {
 /// @return one row per requested property; the name has no row
 MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup);
 
-/// A thread whose name and placement are set before it does anything else. Like for std::jthread,
-/// the destructor asks the thread to stop and joins it, and an exception that leaves the thread's
+/// A thread whose name and placement are set before it does anything else. As with std::jthread,
+/// the destructor asks the thread to stop and joins it. An exception that leaves the thread's
 /// function ends the process. The thread does not block SIGBUS, so that it can read memory maps
 /// (millrace/dataset/detail/lost_pages.hpp). In a forked process, the destructor does nothing.
 class named_thread {
@@ -91,7 +91,7 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
   const auto started = std::make_shared<start>();
   thread_ = make_at_home<std::jthread>([setup = std::move(setup), run = std::move(run),
                                         started]([[maybe_unused]] std::stop_token stop) mutable {
-    dataset::unblock_sigbus();  // even if the inherited mask blocks it
+    dataset::unblock_sigbus();  // the inherited signal mask may block it
     std::exception_ptr failure;
     try {
       started->grants = set_up_this_thread(setup);

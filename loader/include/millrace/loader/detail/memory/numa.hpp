@@ -13,7 +13,7 @@ namespace millrace::loader {
 /// Where to place the memory and threads that serve a device.
 struct numa_place {
   int node = -1;          ///< -1: unrestricted or unknown
-  std::vector<int> cpus;  ///< CPUs of the node that this thread may use; empty: any
+  std::vector<int> cpus;  ///< the node's CPUs that this thread may use; empty: any
 
   /// One row about the node and one row about its CPUs. If they are unknown, the rows give the
   /// reason.
@@ -28,7 +28,7 @@ struct numa_place {
 /// If the kernel does not report the node, or the machine has a single node, the place is
 /// unrestricted and the rows say why.
 ///
-/// @param pci_address  as printed by cudaDeviceGetPCIBusId or nvidia-smi ("0000:3B:00.0",
+/// @param pci_address  in the format of cudaDeviceGetPCIBusId or nvidia-smi ("0000:3B:00.0",
 ///                     "00000000:3B:00.0"); empty: no device
 MILLRACE_EXPORT numa_place place_near_device(std::string_view pci_address,
                                              const system_files& files = {});

@@ -38,14 +38,14 @@ struct pool_options {
   system_files files = {};
 };
 
-/// The memory that a pool was granted, and why it got nothing better.
+/// Describes the memory that a pool got, and why it did not get a better kind.
 struct MILLRACE_EXPORT pool_report {
   memory_kind granted = memory_kind::plain;
   bool locked = false;  ///< cannot be swapped out: cuda, hugetlb, or mlock succeeded
   std::size_t slots = 0;
-  std::size_t slot_bytes = 0;  ///< distance between the begins of two slots
+  std::size_t slot_bytes = 0;  ///< distance from the start of a slot to the next
   std::size_t total_bytes = 0;
-  std::uint64_t huge_bytes = 0;  ///< number of bytes of `total_bytes` that are in huge pages
+  std::uint64_t huge_bytes = 0;  ///< part of `total_bytes` that is in huge pages
   std::vector<grant> grants;     ///< one row per kind, in the order in which the kinds were tried
 
   /// The report on one line: "pinned pool: 4 slots of 69632 bytes, 278528 in all, granted mlock

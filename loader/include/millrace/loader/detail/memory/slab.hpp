@@ -81,9 +81,9 @@ MILLRACE_EXPORT std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
 MILLRACE_EXPORT std::optional<slab> hugetlb_slab(std::size_t size_bytes, int node,
                                                  const system_files& files, std::string& why);
 
-/// Allocates a block, aligned to 2 MiB, of small pages, or of transparent huge pages if the kernel
-/// provides them. An inaccessible page on either side makes the kernel list the block as a separate
-/// mapping in smaps. This function does not touch the pages.
+/// Allocates a block that is aligned to 2 MiB. Its pages are transparent huge pages if the kernel
+/// provides them, else small pages. An inaccessible page on either side makes the kernel list the
+/// block as a separate mapping in smaps. This function does not touch the pages.
 ///
 /// @return nothing if there is no memory; errno then gives the reason
 MILLRACE_EXPORT std::optional<slab> anonymous_slab(std::size_t size_bytes);

@@ -22,7 +22,7 @@ struct context_rules {
   std::int64_t cp_rank = 0;
   std::int64_t seq_len = 0;  ///< number of tokens in a whole row
   bool packed = false;
-  bool positions_at_boundaries = false;  ///< position ids restart at each boundary of the index
+  bool positions_at_boundaries = false;  ///< position ids restart at document boundaries
   /// The token after which position ids restart, if `positions_at_boundaries` is false. `no_token`
   /// if position ids do not depend on tokens.
   std::int64_t eod = dataset::no_token;
@@ -79,7 +79,7 @@ void for_each_chunk(const context_rules& rules, const dataset::sample_text& row,
 /// the largest row, no call allocates memory.
 class MILLRACE_EXPORT context_plan {
  public:
-  context_plan() = default;  ///< reduces nothing
+  context_plan() = default;  ///< keeps whole rows
 
   /// @param types  token types of the sources, indexed by source
   context_plan(const context_rules& rules, std::vector<formats::dtype> types)

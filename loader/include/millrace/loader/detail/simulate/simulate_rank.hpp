@@ -32,7 +32,7 @@ struct simulated_rank {
   std::int64_t elapsed_ns = 0;     ///< from the end of the first step to the end of the last step
   std::int64_t first_step_ns = 0;  ///< from the first call of next() to the end of the first step
   std::int64_t period_ns = 0;      ///< average time per batch at full speed
-  std::int64_t bytes = 0;          ///< size of all `steps` batches
+  std::int64_t bytes = 0;          ///< total size of all `steps` batches
   std::uint32_t checksum = 0;      ///< CRC-32C of the concatenated bytes of all `steps` batches
   duration_counts waits;           ///< time in next(), for each step except the first
   std::array<stall_counts, 4> stalls{};  ///< the stalls among these waits, by cause

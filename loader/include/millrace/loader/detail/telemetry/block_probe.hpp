@@ -60,12 +60,12 @@ class block_probe {
   std::int64_t faults() const noexcept { return faults_.value(); }
 
  private:
-  // Shorter than any disk access.
+  // Any disk access takes longer.
   static constexpr std::int64_t short_read_ns = 20'000;
-  // Smaller reads do not show the throughput.
+  // The time of smaller reads says little about throughput.
   static constexpr std::int64_t measured_bytes = 4096;
-  // Two context switches take longer; taking a free slot takes less. A thread that had to wait has
-  // time for the query.
+  // Two context switches take longer; taking a free slot takes less time. After a longer wait, the
+  // time for a query does not matter.
   static constexpr std::int64_t wait_ns = 4'000;
   static constexpr int ask_every = 32;
 

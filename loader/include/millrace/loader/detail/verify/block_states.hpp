@@ -10,7 +10,7 @@ namespace millrace::loader {
 
 /// The state of a block of a file.
 enum class block_state : std::uint8_t {
-  unseen,    ///< nothing is known
+  unseen,    ///< not checked, and not left to the scrubber
   left,      ///< left to the scrubber (background checks): not in memory when first needed
   checking,  ///< a thread is checking the block
   good,
@@ -48,7 +48,7 @@ class block_states {
   ///
   /// @return true if the block was served before its state was known
   bool settle(std::uint64_t block, block_state state) noexcept {
-    // A separate fetch_and and fetch_or would expose an intermediate state.
+    // Not a fetch_and followed by a fetch_or, because other threads could see the state in between.
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     while (!at(block).compare_exchange_weak(
         seen, static_cast<std::uint8_t>((seen & served_bit) | number(state)),

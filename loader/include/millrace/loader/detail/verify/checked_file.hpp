@@ -61,12 +61,13 @@ class MILLRACE_EXPORT checked_file {
     return table_->map_if_there(*file_, first_byte(block));
   }
 
-  /// Reads a block and checks it, in pieces of the buffer's size.
+  /// Reads a block in pieces of the buffer's size, and checks it. Returns the fault, if there is
+  /// one.
   ///
   /// @param map         a memory map of the block, which is twice as fast as reading the file; may
   ///                    be null
   /// @param expected    the block's checksum; empty if there is none
-  /// @param vocab_size  0: do not check tokens
+  /// @param vocab_size  limit of token ids; 0: do not check tokens
   /// @param buffer      its size is a multiple of 8 bytes. If the file is in memory, the buffer
   ///                    should fit in the L2 cache; if not, it should hold a whole block
   /// @throws io_error   the block cannot be read, or the file is shorter than expected (ENODATA)

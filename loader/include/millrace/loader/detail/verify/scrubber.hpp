@@ -53,7 +53,7 @@ class MILLRACE_EXPORT scrubber {
 
   /// Tells the thread that a block was left to it. The thread may be idle after a complete pass.
   void wake() {
-    const std::lock_guard lock(mutex_);  // so that the thread cannot miss it before its wait
+    const std::lock_guard lock(mutex_);  // so that the thread cannot miss the notification
     wake_.notify_all();
   }
 

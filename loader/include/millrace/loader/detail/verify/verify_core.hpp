@@ -89,8 +89,8 @@ class MILLRACE_EXPORT verify_core {
     const std::lock_guard lock(mutex_);
     return !wishes_.empty();
   }
-  /// True if the scrubber may have missed a block that was left to it. It needs one more pass to
-  /// find the block.
+  /// True if the scrubber may have missed a block that was left to it. The scrubber then needs one
+  /// more pass.
   bool forgotten() const noexcept { return forgotten_; }
   void set_forgotten(bool value) noexcept { forgotten_ = value; }
 

@@ -39,7 +39,7 @@ struct finding {
   bool by_scrubber = false;
 };
 
-/// The checks that a verifier has made and its findings so far.
+/// What a verifier has checked and found so far.
 struct verify_report {
   verify_mode mode = verify_mode::off;
   std::int64_t files = 0;
@@ -51,7 +51,7 @@ struct verify_report {
   std::int64_t scrubbed = 0;       ///< blocks checked by the scrubber, including `.idx` files
   std::int64_t left = 0;           ///< blocks left to the scrubber when first needed
   std::int64_t bad = 0;            ///< bad blocks among those checked
-  std::uint64_t touch_cpu_ns = 0;  ///< CPU time of the loader's threads for these checks
+  std::uint64_t touch_cpu_ns = 0;  ///< CPU time of the loader's threads for checks
   std::uint64_t scrub_cpu_ns = 0;
   bool scrubbed_all = false;  ///< true if the scrubber has checked its whole part
 
@@ -60,7 +60,8 @@ struct verify_report {
 
   static constexpr std::size_t most_findings = 1000;
 
-  /// The report on one line: "verify first_touch: 120 of 800 blocks checked, ...".
+  /// Formats the report as one line: "verify first_touch: 800 blocks: 120 checked at first touch,
+  /// ...".
   std::string text() const {
     const auto number = [](std::int64_t n) { return std::to_string(n); };
     std::string line = std::string("verify ") + name_of(mode);
