@@ -28,8 +28,7 @@ struct batch_slot {
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<std::int64_t> sources;    // [rows]
 
-  // Host fields. A field that was not requested is empty. `host_block` holds the arrays of the four
-  // spans.
+  // Host fields. A field that was not requested is empty. The four spans are parts of `host_block`.
   memory_block host_block;
   std::span<std::int64_t> tokens;        // [rows, seq_len]
   std::span<std::int64_t> labels;        // [rows, seq_len]

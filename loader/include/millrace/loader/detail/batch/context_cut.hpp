@@ -15,11 +15,11 @@
 namespace millrace::loader::detail {
 
 /// Copies a context-parallel rank's part of whole rows into a slot, and fills the slot's table of
-/// slices (`slot_layout`). The table stores two values per slice: the token after the slice, which
-/// is the label of the slice's last token, and the position id of the slice's first token. So the
-/// fields of a slice do not depend on the rest of the row.
+/// slices (`slot_layout`). For each slice, the table tells the label of the last token, which is
+/// the token after the slice, and the position id of the first token. So the fields of a slice do
+/// not depend on the rest of the row.
 ///
-/// Used by one thread. Allocates nothing once it has seen the largest batch.
+/// Used by one thread. After the largest batch, no call allocates memory.
 class MILLRACE_EXPORT context_cut {
  public:
   context_cut() = default;  ///< keeps whole rows

@@ -7,7 +7,7 @@
 
 namespace millrace::loader {
 
-/// The result of a wait with a time limit: a batch, the end, or neither yet.
+/// The result of a wait with a time limit: a batch, the end of the run, or a timeout.
 ///
 ///     for (;;) {
 ///       auto next = loader.next_for(100ms);

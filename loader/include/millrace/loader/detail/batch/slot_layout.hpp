@@ -23,9 +23,10 @@ enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 ///   boundaries       i32 [boundary_begin[rows]]    per row: 0, then the ends of its documents; the
 ///                                                  last end is seq_len
 ///                                                  (`dataset::fill_cu_seqlens`)
-///   document_ends    i32 [boundary_begin[rows]]    packed rows only: in the document that ends at
-///                                                  boundaries[i], tokens end and padding begins
-///                                                  at [i]; 0 if boundaries[i] is 0
+///   document_ends    i32 [boundary_begin[rows]]    packed rows only: where the padding of each
+///                                                  document begins in the row. [i] is for the
+///                                                  document that ends at boundaries[i]; it is 0
+///                                                  if boundaries[i] is 0
 ///
 /// With context parallelism (CP ranks), `text` has only this rank's tokens, and seq_len is 1 / CP
 /// of the length of a whole row. `boundaries` and `document_ends` are those of whole rows. The slot
@@ -36,10 +37,11 @@ enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 ///   slice_begin      i32 [rows + 1]                like boundary_begin, for the arrays below
 ///   slice_ends       i32 [slice_begin[rows]]       per row: 0, then the ends of its slices; the
 ///                                                  last is seq_len
-///   slice_real_ends  i32 [slice_begin[rows]]       in the slice that ends at slice_ends[i],
-///                                                  padding begins at [i]. [i] is
-///                                                  slice_ends[i] + 1 if the slice has no padding
-///                                                  and its last token has a label
+///   slice_real_ends  i32 [slice_begin[rows]]       where the padding of each slice begins in this
+///                                                  rank's row. [i] is for the slice that ends at
+///                                                  slice_ends[i]; it is slice_ends[i] + 1 if the
+///                                                  slice has no padding and its last token has a
+///                                                  label
 ///   slice_next       i32 [slice_begin[rows]]       [i] is the label of the slice's last token: the
 ///                                                  next token of the whole row; 0 without a label
 ///   slice_origins    i32 [slice_begin[rows]]       [i] is the index in this rank's row at which
@@ -61,7 +63,8 @@ class slot_layout {
   ///                       tokens
   ///
   /// @param seq_len      tokens per row of this rank
-  /// @param extra_token  false with context parallelism
+  /// @param extra_token  true if rows have one more token, the last label; false with context
+  ///                     parallelism
   slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width,
               bool packed = false, std::int64_t context_parallel = 1)
       : rows_(rows),

@@ -72,9 +72,9 @@ class slot_ring {
   /// Producer: passes a filled slot on to the consumer.
   void publish(const claim& filled) noexcept;
 
-  /// Producer: ends the ring; this ticket and later ones will not be filled. `failure` is null at
-  /// the regular end. If there are several calls, the call with the smallest ticket counts. A slot
-  /// that could not be filled never returns to the ring.
+  /// Producer: ends the ring. `ticket` and all later tickets will not be filled. `failure` is null
+  /// at the regular end. If there are several calls, the call with the smallest ticket counts. A
+  /// slot that could not be filled never returns to the ring.
   void finish(std::int64_t ticket, std::exception_ptr failure) noexcept;
 
   /// Consumer: true if the consumer holds every slot, so that take() would wait for a release.

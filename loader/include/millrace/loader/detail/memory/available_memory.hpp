@@ -28,11 +28,11 @@ struct memory_room {
   std::string by;  ///< "MemAvailable", or the control group's path
 };
 
-/// The memory that this process can still allocate: the smaller of two limits. One is the machine's
-/// available memory (`MemAvailable`). The other is what the process's control groups (version 2)
-/// leave of their `memory.max`; file pages that the kernel can reclaim count as free. Empty if
-/// neither limit can be read. The result is a snapshot, because other processes allocate memory
-/// too.
+/// The memory that this process can still allocate, which is the smallest of several limits. One
+/// limit is the machine's available memory (`MemAvailable`). Each control group (version 2) of the
+/// process adds a limit: the unused part of its `memory.max`, in which file pages that the kernel
+/// can reclaim count as unused. Empty if no limit can be read. The result is a snapshot, because
+/// other processes allocate memory too.
 MILLRACE_EXPORT std::optional<memory_room> available_memory(const system_files& files = {});
 
 // ---------------------------------------------------------------------------------------------

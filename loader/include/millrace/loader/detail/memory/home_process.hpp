@@ -12,9 +12,9 @@
 #include <millrace/error.hpp>
 
 /// Protects objects that own threads from fork(2). A forked child has a copy of such an object, but
-/// not its threads. In the copy, locks may stay held and data half written forever. So the child
-/// must not wait for anything in the copy, join its threads or destroy it. The copy stays in the
-/// child's memory, unused.
+/// not its threads. In the copy, locks may stay held forever, and data may stay half written. So
+/// the child must not wait for anything in the copy, join its threads or destroy it. The copy stays
+/// in the child's memory, unused.
 namespace millrace::loader {
 
 /// Returns a number that a forked process does not share with its parent: the number of forks that

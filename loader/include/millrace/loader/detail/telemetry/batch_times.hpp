@@ -19,8 +19,8 @@ namespace millrace::loader {
 /// A stall is a wait of the caller for a batch that was not ready. Its cause is whatever took
 /// longest for that batch: storage, plan and gather together, copy, or the wait for a slot that the
 /// caller held. A long wait for a slot also delays later batches, at most as many as there are
-/// slots. So it may cause several stalls. Each of these stalls is subtracted from the length of the
-/// wait; only the rest counts for the next stall.
+/// slots. So it may cause several stalls. After each of them, the stall's duration is subtracted
+/// from the wait, and only the remainder counts for the next stall.
 ///
 /// Each producer calls `begin` and `add` for its own batches. The consumer calls `cause_of`. The
 /// ring that hands over a batch also synchronizes the producer's writes with the consumer's reads.
@@ -34,7 +34,7 @@ class batch_times {
 
   /// A producer's last long wait for a slot that the caller held.
   struct held {
-    std::int64_t from = 0;  ///< the micro-batch that waited
+    std::int64_t from = 0;  ///< the micro-batch that waited for the slot
     std::int64_t ns = 0;    ///< length of the wait
   };
 

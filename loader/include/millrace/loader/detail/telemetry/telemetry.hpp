@@ -37,9 +37,8 @@ struct telemetry_options {
 /// takes no locks and rarely makes a system call. It never reads the clock: callers pass times from
 /// `now_ns()`. The callers are producers and one consumer:
 ///
-///   producer(i), for each of its micro-batches   `slot_wait`, then any number of `stage` and
-/// `read`
-///   consumer, for each micro-batch in order      `wait`, then `served`
+///   producer(i), for each of its micro-batches:  `slot_wait`, then any calls of `stage` and `read`
+///   consumer, for each micro-batch in order:     `wait`, then `served`
 ///
 /// Micro-batches are numbered from 0, in the order in which they are handed over. One thread at a
 /// time may call the functions of a given producer, and one thread at a time those of the consumer.
@@ -125,7 +124,8 @@ class MILLRACE_EXPORT telemetry {
   trace_ring trace_;
   std::deque<producer_log> producers_;  // a deque, because its elements never move
 
-  // Written by the consumer, on separate cache lines.
+  // The consumer writes the members below. They begin on a new cache line, because producers write
+  // those above.
   alignas(64) counter batches_;
   counter first_wait_;
   counter first_end_;

@@ -34,9 +34,8 @@ struct telemetry_report {
   std::array<duration_counts, 4> stages{};  ///< durations, indexed by `loader_stage`
   duration_counts slot_waits;               ///< waits of the producers for a slot to fill
 
-  std::int64_t slots = 0;  ///< number of slots of the ring
-  std::vector<std::int64_t>
-      occupancy;  ///< [i]: how often i batches were ready when one was requested
+  std::int64_t slots = 0;               ///< number of slots of the ring
+  std::vector<std::int64_t> occupancy;  ///< [i]: number of requests at which i batches were ready
 
   std::int64_t bytes = 0;         ///< number of bytes of tokens read
   std::int64_t major_faults = 0;  ///< without the last reads of each thread, at most 32

@@ -48,7 +48,7 @@ class block_states {
   ///
   /// @return true if the block was served before its state was known
   bool settle(std::uint64_t block, block_state state) noexcept {
-    // Not a fetch_and followed by a fetch_or, because other threads could see the state in between.
+    // With a fetch_and and then a fetch_or, other threads could see the state in between.
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     while (!at(block).compare_exchange_weak(
         seen, static_cast<std::uint8_t>((seen & served_bit) | number(state)),
