@@ -60,7 +60,7 @@ owned_at_home<T> make_at_home(Arguments&&... arguments) {
   return owned_at_home<T>(new T(std::forward<Arguments>(arguments)...));
 }
 
-/// Like std::make_shared, but only this process deletes the object.
+/// Like std::make_shared, but a forked process does not delete the object.
 template <class T, class... Arguments>
 std::shared_ptr<T> share_at_home(Arguments&&... arguments) {
   return std::shared_ptr<T>(make_at_home<T>(std::forward<Arguments>(arguments)...));

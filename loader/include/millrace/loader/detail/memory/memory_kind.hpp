@@ -22,8 +22,8 @@ inline const char* name_of(memory_kind kind) noexcept {
   return names[static_cast<int>(kind)];
 }
 
-/// Functions that allocate and free memory of the CUDA runtime. Code that does not link CUDA calls
-/// them. An empty hook means that there is no CUDA.
+/// Functions that allocate and free memory of the CUDA runtime, so that the calling code need not
+/// link CUDA. An empty hook means that CUDA is not available.
 struct pinned_memory_hook {
   void* context = nullptr;  ///< passed to both functions; must outlive all their memory
 

@@ -57,7 +57,7 @@ class MILLRACE_EXPORT rank_grid {
   const axis_values& sizes() const noexcept { return sizes_; }
   std::int64_t size() const noexcept { return size_; }
   std::int64_t offset() const noexcept { return offset_; }
-  /// True if pp is the last axis in the order.
+  /// True if `pp` is the last axis in the order.
   bool ends_with_stages() const noexcept { return steps_.back().axis == parallel_axis::pp; }
 
   /// The index of a rank along each axis.

@@ -52,8 +52,8 @@ struct duration_buckets {
            static_cast<std::size_t>((value >> (top - part_bits)) & (parts - 1));
   }
 
-  /// The largest duration of a bucket, in nanoseconds. For the last bucket, this ignores longer
-  /// durations.
+  /// The largest duration of a bucket, in nanoseconds. The last bucket may contain longer
+  /// durations, which this ignores.
   static constexpr std::int64_t last_of(std::size_t bucket) noexcept {
     const auto part = static_cast<std::int64_t>(bucket & ((1U << part_bits) - 1));
     const auto octave = static_cast<int>(bucket >> part_bits);

@@ -30,7 +30,7 @@ enum class bad_block_policy : std::uint8_t {
   report,
 };
 
-/// "off", "first_touch", "background".
+/// The name of a mode: "off", "first_touch", "background".
 inline const char* name_of(verify_mode mode) noexcept {
   constexpr const char* names[] = {"off", "first_touch", "background"};
   return names[static_cast<int>(mode)];

@@ -44,7 +44,7 @@ struct verify_report {
   verify_mode mode = verify_mode::off;
   std::int64_t files = 0;
   std::int64_t files_without_sum = 0;  ///< number of opened files without checksums
-  std::string without_sum = {};        ///< one of these files
+  std::string without_sum = {};        ///< path of one of these files
 
   std::int64_t blocks = 0;         ///< number of blocks in all `.bin` files
   std::int64_t touched = 0;        ///< blocks checked when they were first needed
