@@ -70,8 +70,8 @@ MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
   }
 }
 
-/// Checks one block. Returns the number of bytes read, or the cost of an error in bytes. Returns 0
-/// if there is nothing to do.
+/// Checks one block. Returns the number of bytes read, or `error_bytes` after an error, so that the
+/// speed limit also applies to errors. Returns 0 if there is nothing to do.
 MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
   detail::verify_core& core = *j.core;
   if (const auto w = core.next_wish()) {

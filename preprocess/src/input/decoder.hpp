@@ -51,8 +51,8 @@ std::unique_ptr<decoder> make_gzip_decoder();
 ///                           part that text has filled so far.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
-/// In a build without the library, the next two functions return null, and the two version
-/// functions return empty strings.
+/// A build may lack libbz2, liblzma or both. Without its library, a make function returns null, and
+/// a version function returns an empty string.
 std::unique_ptr<decoder> make_bzip2_decoder();
 std::unique_ptr<decoder> make_xz_decoder();
 std::string bzip2_version();

@@ -41,9 +41,9 @@ part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const>
       inputs_(inputs),
       chunk_bytes_(std::min(chunk_bytes, read_back_bytes)) {}
 
-// A part's document ends are relative to the start of the part, but append() takes them relative to
-// the current end of the whole. These two places are equal only until the lengths of the part are
-// appended. So the document ends are copied before the lengths.
+// In a part, document ends count from the start of the part. In the argument of append(), they
+// count from the current end of the whole. This end is where the part starts only until the part's
+// lengths are appended. So the document ends are copied before the lengths.
 bool part_joiner::next() {
   for (; part_ < parts_.size(); ++part_) {
     dataset_writer& part = *parts_[part_];

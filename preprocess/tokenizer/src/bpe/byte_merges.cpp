@@ -62,9 +62,9 @@ class applicable_rules {
   };
 
   // Reads the next groups. Merges the bytes of each group's result, but applies only the rules that
-  // come before these groups. If two pieces are left, the rules of these groups were not needed to
-  // get there: they rank after all earlier rules, and the only rule that could still apply merges
-  // the two pieces to the result itself.
+  // come before these groups. If two pieces are left, this outcome is final: the rules of the new
+  // groups rank after all rules applied so far. Of the new rules, only the one that joins the two
+  // pieces to the result can apply.
   void look_ahead() {
     const instruction_set set = best_instruction_set();
     std::size_t word_count = 0;

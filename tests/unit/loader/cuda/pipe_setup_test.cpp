@@ -136,8 +136,8 @@ TEST(PipeSetup, AForkedChildCannotUseTheDevice) {
             0);
 }
 
-// A pipe that is a static object can end after the runtime. Nothing may be thrown, nothing may
-// hang, and no memory may be freed that work may still use.
+// A pipe that is a static object can end after the runtime. Its destructor must not throw or hang,
+// and it must not free memory that the device might still use.
 TEST(PipeSetup, MayEndAfterTheRuntime) {
   fake_cuda cuda;
   cuda.delay(test::work_kind::copy, 2ms);

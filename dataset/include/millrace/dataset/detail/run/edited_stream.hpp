@@ -142,7 +142,8 @@ class MILLRACE_EXPORT edited_stream {
 
 // ---------------------------------------------------------------------------------------------
 
-/// Simulates serving, one range at a time.
+/// Builds the stretches of the stream: it goes through the samples in the order in which the edited
+/// run serves them, one range of positions at a time.
 class MILLRACE_EXPORT edited_stream::builder {
  public:
   std::vector<stretch> runs;
