@@ -38,7 +38,7 @@ class MILLRACE_EXPORT document_sources {
 
   std::uint64_t input_count() const noexcept { return view_.input_count(); }
 
-  /// The name of an input, as it was passed to the program that read the input. May contain any
+  /// The name of an input file, as it was passed to the program that read the file. May contain any
   /// bytes.
   std::string_view input_name(std::uint32_t input) const noexcept {
     return view_.input_name(input);
@@ -52,8 +52,8 @@ class MILLRACE_EXPORT document_sources {
   template <class Look>
   void for_each(Look&& look) const;
 
-  /// For messages: returns the byte of the `.src` at which a directory entry begins. This is the
-  /// entry of the group of documents that contains `document`.
+  /// Returns the byte offset, in the `.src`, of the directory entry for the group that contains
+  /// `document`. Messages show this offset.
   /// @pre 0 <= document < document_count() of the dataset
   std::uint64_t offset_of(std::int64_t document) const noexcept {
     return view_.directory_offset(static_cast<std::uint64_t>(document) /
@@ -73,7 +73,7 @@ class MILLRACE_EXPORT document_sources {
 
 template <class Look>
 void document_sources::for_each(Look&& look) const {
-  constexpr std::int64_t documents_between = std::int64_t{1} << 20;  // their places take a few MiB
+  constexpr std::int64_t documents_between = std::int64_t{1} << 20;  // a few MiB of the `.src`
   try {
     formats::src_cursor cursor(view_);
     std::int64_t document = 0;

@@ -24,9 +24,9 @@ struct sigaction;  // from <csignal>; declared here so that includers do not nee
 ///
 /// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
 ///
-/// A thread can also raise SIGBUS itself, without a failed access. The handler cannot distinguish
-/// this signal from one that another handler raised again. So while mappings are watched, it
-/// ignores the first raised signal of each thread. A signal that kill(2) sent is passed on.
+/// A thread can also raise SIGBUS itself, without a failed access. Our handler cannot tell such a
+/// signal from one that another handler raised again. So while mappings are watched, our handler
+/// ignores the first raised signal of each thread. It passes on signals that kill(2) sent.
 ///
 /// A build with MILLRACE_NO_SIGBUS_GUARD installs no handler: nothing is watched, and SIGBUS ends
 /// the process. If a truncated file ends inside a page, the rest of that page reads as zeros, and
@@ -54,10 +54,10 @@ struct end_of_watch {
 MILLRACE_EXPORT void pass_on(const struct ::sigaction& before, int signal, void* info,
                              void* context);
 
-/// True if this process raised the signal itself. A handler does so to pass on a signal after it
-/// has restored the handler that was installed earlier. An example is Python's `faulthandler`, if
-/// it is enabled after our handler is installed. Our handler must then return: the failed access is
-/// repeated, and the new signal has the address of the access.
+/// True if this process raised the signal itself. A handler installed after ours may do so to pass
+/// on a signal: it restores our handler and raises the signal again. Python's `faulthandler` is an
+/// example. Our handler must then return. The failed access is repeated, and the new signal has the
+/// address of the access.
 /// @param info  a siginfo_t of a SIGBUS
 MILLRACE_EXPORT bool is_raised_again(const void* info) noexcept;
 

@@ -25,12 +25,12 @@ struct blend_place {
 ///
 /// The blend repeats after a period of P positions. Each position of the period is a slot, and a
 /// source gets `slots(source)` of them. P is a power of two from 2^16 to 2^22. It is above 2^16
-/// only if a source would otherwise get fewer than 32 slots. With 32 slots or more, rounding
-/// changes no share by more than 1/64 of it.
+/// only if a source would otherwise get fewer than 32 slots. With at least 32 slots, rounding
+/// changes a source's share by at most 1/64 of that share.
 ///
 /// Slots are placed by Tijdeman's rule (The chairman assignment problem, Discrete Mathematics 32,
-/// 1980). It spreads the slots of each source evenly. Among the first m positions, a source has m *
-/// slots(source) / P slots, with an error below one slot. This holds for every m. Exact numbers:
+/// 1980). It spreads the slots of each source evenly. For every m, the first m positions contain m
+/// * slots(source) / P slots of a source, with an error below one slot. Exact numbers:
 /// formats/spec/instant_order.md, section 5.
 ///
 /// Memory: 12 bytes per position of the period. This is usually 0.75 MiB, and at most 48 MiB.

@@ -37,11 +37,11 @@ enum class index_access {
 /// Entries are returned as stored. Unless a function says that it checks an entry, the caller must
 /// check the entry before using it. Thread-safe.
 ///
-/// Functions that read entries throw `io_error` if the disk cannot read them. Suppose that this
-/// object mapped the file, and that the file was truncated later. Then the first access to a
-/// missing page throws `io_error`, and so do all later accesses (see `detail/lost_pages.hpp`). If a
-/// dataset owns the mapping, this object does not detect missing pages. Without a mapping, reading
-/// past the end throws `format_error`.
+/// Functions that read entries throw `io_error` if the disk cannot read them. If the file was
+/// truncated after this object mapped it, the first access to a missing page throws `io_error`, and
+/// so do all later accesses (see `detail/lost_pages.hpp`). If a dataset owns the mapping, this
+/// object does not detect missing pages. Without a mapping, reading past the end of the file throws
+/// `format_error`.
 class MILLRACE_EXPORT index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
@@ -86,7 +86,7 @@ class MILLRACE_EXPORT index_columns {
     check_length(i, tokens);
     return tokens;
   }
-  /// Checks a length that the caller has, e.g. from `lengths`.
+  /// Checks a length that the caller has already read, e.g. with `lengths`.
   /// @throws format_error  as for `sequence_length`.
   void check_length(std::int64_t i, std::int64_t tokens) const {
     if (tokens < 0) [[unlikely]] {
@@ -129,7 +129,8 @@ class MILLRACE_EXPORT index_columns {
     assert(0 <= d && d <= document_count());
     return entry<std::int64_t>(document_offset(d));
   }
-  /// The first sequences of documents `first` to `first + count - 1`, returned as by `lengths`.
+  /// The first sequences of documents `first` to `first + count - 1`. As for `lengths`, the result
+  /// points into the mapping or into `scratch`.
   /// @pre 0 <= first, 0 <= count, first + count <= document_count() + 1
   formats::unaligned_span<std::int64_t> document_starts(std::int64_t first, std::int64_t count,
                                                         std::vector<std::byte>& scratch) const {
@@ -145,7 +146,7 @@ class MILLRACE_EXPORT index_columns {
     check_document(d, {first, last});
     return {first, last};
   }
-  /// Checks a range that the caller has, e.g. from `document_starts`.
+  /// Checks a range that the caller has already read, e.g. with `document_starts`.
   /// @throws format_error  as for `document`.
   void check_document(std::int64_t d, const document_range& range) const {
     if (range.first < 0 || range.last < range.first || range.last > sequence_count()) [[unlikely]] {

@@ -56,8 +56,9 @@ class sampled_search {
   std::int64_t count_;
   int shift_ = 0;
   std::int64_t samples_ = 0;
-  // met_[j] is 0 if entry j * 2^shift_ has not been read yet, otherwise the value of this entry
-  // plus 1. Because 0 is the initial value, unused memory is never touched.
+  // met_[j] is 0 if entry j * 2^shift_ has not been read yet. Otherwise it is the value of that
+  // entry plus 1. `calloc` provides the zeros without touching the memory, so unused pages cost
+  // nothing.
   std::unique_ptr<std::uint64_t[], free_memory> met_;
 };
 

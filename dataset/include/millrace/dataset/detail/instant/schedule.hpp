@@ -78,7 +78,8 @@ class MILLRACE_EXPORT schedule {
   /// the first position that a limit forbids, or `unbounded` if there is no limit.
   std::int64_t end() const noexcept { return end_; }
 
-  /// The limit that determines end(), if `train_samples` was not given and there is a limit.
+  /// The limit that determines end(); nullopt if `train_samples` was given or no limit is ever
+  /// reached.
   const std::optional<exceeded_limit>& exceeded() const noexcept { return exceeded_; }
 
   /// @pre 0 <= position < end()
@@ -133,7 +134,8 @@ class MILLRACE_EXPORT schedule {
 /// samples, the first position of this step does not exceed `most_positions`.
 inline constexpr std::int64_t most_steps = std::int64_t{1} << 40;
 
-/// Positions and samples of a run are below this, so that the sum of any two fits in 64 bits.
+/// Positions and sample counts of a run are below this number, so that the sum of any two fits in
+/// 64 bits.
 inline constexpr std::int64_t most_positions = std::int64_t{1} << 62;
 
 }  // namespace millrace::dataset

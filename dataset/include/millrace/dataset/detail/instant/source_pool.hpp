@@ -40,10 +40,11 @@ class source_pool {
   /// Returns the open `.idx` file of a source. Opens it first if necessary.
   ///
   /// @pre 0 <= source < size()
-  /// @throws io_error, format_error  as `index_columns`. The next call tries to open it again.
+  /// @throws io_error, format_error as `index_columns`. The next call tries again to open the file.
   source_pointer get(std::int64_t source) { return pool_.get(source); }
 
-  /// Number of `.idx` files that the pool keeps open. Files that only callers hold do not count.
+  /// Number of `.idx` files that the pool keeps open. Evicted files that callers still hold do not
+  /// count.
   std::size_t open_count() const { return pool_.open_count(); }
 
  private:

@@ -24,7 +24,7 @@ struct window_place {
   friend bool operator==(const window_place&, const window_place&) = default;
 };
 
-/// The tokens of a stream that are not an input of any window of an epoch: a head before the first
+/// The tokens of a stream that no window of an epoch has as an input: a head before the first
 /// window, and a tail after the inputs of the last window. The first token of the tail is still a
 /// label: the last label of the last window.
 struct epoch_remainder {

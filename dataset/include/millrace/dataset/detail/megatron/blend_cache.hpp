@@ -63,7 +63,7 @@ class MILLRACE_EXPORT blend_index {
 /// Megatron, this class publishes them atomically: complete or not at all.
 ///
 /// The file names do not show how a blend was rounded (see `blend_rounding`). If an ARM machine
-/// filled the folder, its blends are `fused`.
+/// filled the folder, the blends in the folder are `fused`.
 class MILLRACE_EXPORT blend_cache {
  public:
   /// @param datasets  `unique_identifiers` of the blended datasets, in the order of the blend
@@ -83,8 +83,8 @@ class MILLRACE_EXPORT blend_cache {
   /// not have the blend's length.
   ///
   /// @param why    if given, is set to the reason when nullopt is returned
-  /// @param check  `full` also checks that every entry is the next sample of its dataset. Whether
-  ///               the right dataset was chosen can be checked only by building the blend again
+  /// @param check `full` also checks that every entry is the next sample of its dataset. It does
+  /// not check that the right dataset was chosen; only building the blend again can show that
   /// @throws io_error  a file exists but cannot be read.
   std::optional<blend_index> load(std::string* why = nullptr,
                                   check_level check = check_level::quick) const;
@@ -93,7 +93,7 @@ class MILLRACE_EXPORT blend_cache {
   /// one is published; the description is published last. Replaces existing files.
   ///
   /// @throws config_error   as `blend_recipe::fill`
-  /// @throws io::file_busy  another process is writing them.
+  /// @throws io::file_busy another process is writing these files.
   /// @throws io_error       a file cannot be written.
   void build(blend_rounding rounding = blend_rounding::twice) const;
 
@@ -107,7 +107,7 @@ class MILLRACE_EXPORT blend_cache {
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
-  // `build` opens the first of these files first and commits it last.
+  // In the order in which `build` opens the files. `build` commits the description last.
   std::array<std::filesystem::path, 3> files_as_built() const {
     return {description_path(), dataset_path(), sample_path()};
   }

@@ -27,7 +27,7 @@ struct part_plan {
   /// `--multiple-validation-sets`, several that are served separately.
   bool blended = false;
 
-  /// Normalized once. Empty: the datasets are blended by their lengths.
+  /// One per dataset, normalized once. Empty: the datasets are blended by their lengths.
   std::vector<double> weights = {};
 
   /// Samples in the blend. nullopt: all available samples. If the datasets are blended by length,

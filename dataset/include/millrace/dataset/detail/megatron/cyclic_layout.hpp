@@ -60,7 +60,8 @@ class drawn_order {
 /// With W = micro-batch size * ranks, the number of samples in an epoch is the largest multiple of
 /// W that the dataset has. If sharded, each rank shuffles its own range. If unsharded, all ranks
 /// share one permutation, and each rank takes every `ranks`-th entry. As in Megatron, some ranks
-/// may then get one more batch than others, and stay ahead from then on.
+/// may then have one batch more per epoch than others. These ranks skip the first batch of later
+/// epochs.
 struct cyclic_layout {
   std::int64_t total = 0;  ///< samples in the dataset
   data_share share;        ///< its rank is ignored

@@ -90,7 +90,7 @@ class MILLRACE_EXPORT gpt_cache {
   /// description is published last. Replaces existing files.
   ///
   /// @param threads  as `build_gpt_index`
-  /// @throws io::file_busy  another process is writing them.
+  /// @throws io::file_busy another process is writing these files.
   /// @throws io_error       a file cannot be written.
   void build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
              const std::string& whose, int threads = 1) const;
@@ -106,7 +106,7 @@ class MILLRACE_EXPORT gpt_cache {
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
-  // `build` opens the first of these files first and commits it last.
+  // In the order in which `build` opens the files. `build` commits the description last.
   std::array<std::filesystem::path, 4> files_as_built() const {
     return {description_path(), document_path(), sample_path(), shuffle_path()};
   }

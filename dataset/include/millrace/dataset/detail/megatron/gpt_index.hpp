@@ -34,8 +34,8 @@ struct gpt_index {
 };
 
 /// The default for the callback `settled` of `build_gpt_index`; does nothing. The callback receives
-/// parts of the document index as they become final, with the index of each part's first entry. The
-/// callback runs on one thread, which may not be the caller's. The order of the parts is
+/// parts of the document index as they become final, with the index of each part's first entry. All
+/// calls come from one thread, which need not be the caller's thread. The order of the parts is
 /// unspecified.
 struct ignore_documents {
   void operator()(std::int64_t, std::span<const std::int32_t>) const noexcept {}
@@ -47,8 +47,8 @@ struct ignore_documents {
 /// are final: it fills the sample index and calls `settled`. Needs no memory besides the indices.
 ///
 /// @param lengths  lengths of all sequences of the `.idx`; the lengths of plan.sequences must not
-///                 be negative. They are read in shuffled order. So for many millions of sequences,
-///                 passing a `large_copy` makes the build a sixth faster
+///                 be negative. The build reads the lengths in shuffled order. So for many millions
+///                 of sequences, passing a `large_copy` of them makes the build a sixth faster
 /// @param threads  1 or 2
 /// @param whose    the name to use in error messages
 /// @throws config_error    see `sample_rows::finish`

@@ -53,7 +53,7 @@ class MILLRACE_EXPORT gpt_order {
     return pieces;
   }
 
-  /// As `sample`, but for sample j in the order before the samples are shuffled.
+  /// As `sample`, but j is an index in the order before the samples are shuffled.
   std::int64_t unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const {
     return checked([&] { return read_sample(j, pieces); });
   }
@@ -68,14 +68,14 @@ class MILLRACE_EXPORT gpt_order {
   std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
 
   /// Returns the samples that contain any token of the given sequences, in ascending order.
-  /// Sequences outside the part are in no sample. Reads all of the document index and the shuffle
-  /// index.
+  /// Sequences outside the dataset's part (train, valid or test) are in no sample. Reads all of the
+  /// document index and the shuffle index.
   ///
   /// @throws format_error, io_error  as `sample`
   std::vector<std::int64_t> samples_with(sequence_range sequences) const;
 
-  /// Returns the tokens after the inputs of the last sample, in the order of the document index.
-  /// They are not an input of any sample. If samples have an extra token, the first of these tokens
+  /// Returns the tokens after the inputs of the last sample, in the order of the document index. No
+  /// sample has these tokens as inputs. If samples have an extra token, the first of these tokens
   /// is the last label of the last sample.
   ///
   /// @throws format_error, io_error  as `sample`
