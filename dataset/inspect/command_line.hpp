@@ -20,7 +20,7 @@ struct command_line {
   bool json = false;
   boost::program_options::variables_map values;
 
-  /// The option's value; nullopt if it was not given.
+  /// The option's value; nullopt if the option was not given.
   template <class T>
   std::optional<T> find(const char* option) const {
     const auto& value = values[option];

@@ -148,7 +148,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
     if (!meta || !meta->src_version) return std::nullopt;
     throw format_error(meta_path, 0, "it describes a .src, but there is none; restore it");
   }
-  // A .src that was added after the .meta; the order of its documents is unknown.
+  // The .src was added after the .meta, so the order of its documents is unknown.
   if (!meta || !meta->src_version) {
     dataset::verify_sources(*sources);
     return static_cast<std::int64_t>(sources->input_count());

@@ -76,8 +76,8 @@ struct child {
 
 static_assert(std::is_trivially_copyable_v<rank_outcome>);
 
-/// Runs a rank. Writes one byte for the kind of result to `to`, followed by the outcome or an error
-/// message. Never returns.
+/// Runs a rank. Writes its result to `to`: one byte for the kind of result, then the outcome or an
+/// error message. Never returns.
 [[noreturn]] void run_child(const simulated_run& what, std::int64_t rank, int to) {
   std::string text(1, 'E');
   try {

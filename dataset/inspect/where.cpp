@@ -75,8 +75,8 @@ std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
 
-/// If `wanted`, returns a text with the sample's position in the run without edits, to which edits
-/// refer. Otherwise returns an empty text.
+/// If `wanted`, returns a text with the sample's position in the run without edits, because edits
+/// refer to these positions. Otherwise returns an empty text.
 std::string unedited_text(bool wanted, std::int64_t position) {
   return wanted ? fmt::format(" ({} without edits)", position) : "";
 }

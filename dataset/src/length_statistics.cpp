@@ -41,7 +41,7 @@ MILLRACE_INLINE length_statistics sequence_lengths(const indexed_dataset& data) 
 MILLRACE_INLINE length_statistics document_lengths(const indexed_dataset& data) {
   return detail::summarise(data.document_count(), [&](std::int64_t d) {
     const document_range range = data.document(d);
-    std::int64_t length = 0;  // no overflow: each is < 2^31, and no file has 2^32 of them
+    std::int64_t length = 0;  // no overflow: lengths are < 2^31, and a file has < 2^32 lengths
     for (std::int64_t i = range.first; i < range.last; ++i) length += data.sequence_length(i);
     return length;
   });

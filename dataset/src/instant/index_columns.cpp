@@ -100,8 +100,8 @@ MILLRACE_INLINE std::uint64_t index_columns::open_unreplaced(
   throw io_error(idx_path_, "open (it is being replaced by another process)", ESTALE);
 }
 
-/// Maps the `.idx` if possible. A failure is not an error: entries are then read through the file
-/// descriptor. If that fails, too, the first read throws.
+/// Maps the `.idx` if possible. If mmap fails, entries are later read through the file descriptor
+/// instead; only a read that fails throws.
 MILLRACE_INLINE void index_columns::map(std::uint64_t size, index_access access) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, idx_.get(), 0);
   if (address == MAP_FAILED) return;

@@ -73,7 +73,7 @@ MILLRACE_INLINE data_plan plan_data(const data_blends& blends, const part_sizes&
     }
     if (part == split_part::valid && blends.full_validation) size.reset();
     if (list.weighted() && !size) {
-      // A full validation serves all samples, so the user cannot give a number for them.
+      // A full validation serves all samples, so the user cannot give a number of samples.
       const bool all = part == split_part::valid && blends.full_validation;
       throw config_error(
           "the " + part_name + " part has weights, but no number of samples: " +

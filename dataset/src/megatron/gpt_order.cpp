@@ -68,8 +68,8 @@ MILLRACE_INLINE std::int64_t gpt_order::read_sample(std::int64_t j,
 /// Returns the token at which an entry begins, in the stream of all entries. Counts from the
 /// nearest preceding row of the sample index.
 MILLRACE_INLINE std::int64_t gpt_order::first_token_of(std::int64_t entry) const {
-  // Row j is at token j * L. A row may name this place as the end of an entry or as the start of
-  // the next entry. Only the row of a partial last sample is an exception.
+  // Row j is at token j * L, except for the last row if the last sample is partial. A row may name
+  // its place as the end of an entry or as the start of the next entry.
   std::int64_t low = 0;
   std::int64_t high = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
   while (high - low > 1) {

@@ -68,8 +68,8 @@ class greedy_blocks {
                          : std::max(length_ - length_ / 4, shortest_length);
   }
 
-  /// Searches for a floor above which there are about as many groups as lanes. Starts at the
-  /// previous floor.
+  /// Searches for a floor such that the number of groups above it is about the number of lanes.
+  /// Starts at the previous floor.
   bool find_floor() {
     constexpr std::size_t enough = Kernel::most_lanes - Kernel::most_lanes / 4;
     double low = -std::numeric_limits<double>::infinity();

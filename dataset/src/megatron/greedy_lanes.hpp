@@ -30,8 +30,8 @@ struct greedy_lanes {
   }
 };
 
-/// Returns the factor by which sample `at` multiplies the weights: max(at, 1), so samples 0 and 1
-/// have the same factor.
+/// Returns the factor of the weights for sample `at`: max(at, 1). So samples 0 and 1 have the same
+/// factor.
 inline double blend_position(std::int64_t at) noexcept {
   return std::max(static_cast<double>(at), 1.0);
 }

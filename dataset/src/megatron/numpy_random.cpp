@@ -57,7 +57,7 @@ MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std
       const std::uint32_t* const drawn = draws.data() + used;
       // Each accepted draw lowers the bound by one. Within a group of draws, every draw up to
       // `lowest` is accepted and every draw above `bound` is rejected, whatever was accepted
-      // before. The order matters only for a draw between these two, which is rare.
+      // before. The order matters only for draws between `lowest` and `bound`, which are rare.
       const auto bound = static_cast<std::uint32_t>(last - count);
       const std::uint32_t lowest = bound - (group - 1);
       std::uint32_t between = 0;

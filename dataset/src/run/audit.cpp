@@ -115,8 +115,8 @@ class auditor {
       put(turns.dropped, &turned::dropped, to);
       put(turns.again, &turned::again, to);
       // A round may lose samples even if these steps serve none of its samples. With the `cyclic`
-      // sampler, these are the samples dropped in the pass. With edits, they are the samples
-      // dropped between the last sample before these steps and the first sample after them.
+      // sampler, it loses the samples that the pass drops. With edits, it loses the samples dropped
+      // between the last sample before these steps and the first sample after these steps.
       if (!lengths_.has_passes()) continue;
       for (std::size_t s = 0; s < to.size(); ++s) {
         for (const sample_span& each : to[s].dropped) {
@@ -255,8 +255,8 @@ class auditor {
     return fits;
   }
 
-  /// Returns the counts of the round of a sample. Their key is the index of the round's first
-  /// sample over all passes.
+  /// Returns the counts of the round of a sample. Their key in `counts_` has the index of the
+  /// round's first sample over all passes.
   counts& counts_of(const source_sample& sample, std::int64_t pass) {
     const std::int64_t before = lengths_.first(pass, sample.source);
     const auto near = counts_.lower_bound({sample.source, before + sample.k + 1});

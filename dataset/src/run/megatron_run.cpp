@@ -49,7 +49,7 @@ struct megatron_run::contents {
   std::vector<source_info> sources;
   blend_columns blend;  // empty for a single source
   std::vector<std::int64_t>
-      counts;  // [block of `counted_positions`][source], samples before the block
+      counts;  // [block of `counted_positions`][source], samples of the source before the block
   run_state description;
   open_pool<open_source> pool;
 };

@@ -159,7 +159,7 @@ MILLRACE_INLINE void sampler::set_up_cyclic() {
   const std::int64_t active = layout().active();
   first_epoch_ = options_.consumed_samples / active;
   first_batch_ = options_.consumed_samples % active / options_.width();
-  // If any rank has an extra micro-batch, rank 0 has an extra micro-batch.
+  // If any rank has an extra micro-batch, rank 0 has one, too.
   draws_ = std::make_shared<draws>(layout().batches(0) > counted() ? 2 : 1);
 }
 

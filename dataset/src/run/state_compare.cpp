@@ -49,7 +49,7 @@ MILLRACE_INLINE std::optional<std::int64_t> steps_done(const run_state& saved,
   if (terms.steps_done) return terms.steps_done;
   if (!saved.rampup_batch.empty() || saved.global_batch < 1) return std::nullopt;
   std::int64_t reached = saved.consumed_samples;
-  if (!saved.edits.empty()) {  // segments refer to positions, and skipped positions count
+  if (!saved.edits.empty()) {  // segments refer to positions, including skipped positions
     if (terms.saved_stream == nullptr) return std::nullopt;
     reached = terms.saved_stream->reached(reached);
   }

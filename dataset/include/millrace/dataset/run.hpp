@@ -139,7 +139,7 @@ class MILLRACE_EXPORT run {
   /// Number of samples of a source among the first `positions` positions.
   /// @pre 0 <= positions <= end()
   virtual std::int64_t taken(std::int64_t source, std::int64_t positions) const = 0;
-  /// The round that a sample of a source belongs to.
+  /// The round that contains sample k of a source.
   virtual sample_round round_of(std::int64_t source, std::int64_t k) const = 0;
   /// The tokens of a source that a round does not serve.
   /// @throws as `pieces`

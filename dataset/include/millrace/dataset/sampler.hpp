@@ -110,8 +110,8 @@ struct explained_positions {
 };
 
 /// Describes what happens to the positions of one pass while a part of the run is served. A
-/// position that is in no list is served only before or after that part, or never. Each list may be
-/// in any order.
+/// position that is in no list is not served in that part, but may be served before or after it.
+/// Each list may be in any order.
 struct position_turns {
   std::vector<position_range> here;          ///< served for the first time in that part
   std::vector<explained_positions> dropped;  ///< never served
@@ -271,7 +271,7 @@ class MILLRACE_EXPORT sampler {
   std::int64_t limit_ = unbounded;  // single: number of samples, with edits
   std::int64_t end_sample_ = unbounded;
   std::int64_t count_ = unbounded;
-  std::int64_t offset_ = 0;       // samples of each step that precede its first micro-batch
+  std::int64_t offset_ = 0;       // shift of the start of every step, in samples
   std::int64_t first_epoch_ = 0;  // cyclic: the epoch of consumed_samples
   std::int64_t first_batch_ = 0;  // cyclic: the micro-batch of that epoch
   std::shared_ptr<const edited_stream> edits_;

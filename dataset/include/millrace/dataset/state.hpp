@@ -120,8 +120,9 @@ struct run_state {
   std::vector<std::int64_t> samples = {};  ///< requested for train, valid and test; -1: one epoch.
                                            ///< They affect only the order `megatron`
   double surplus = 0.005;                  ///< mid_level_dataset_surplus
-  /// Order `megatron` only: true if datasets have weights. If false, they are blended by length or,
-  /// if no number of samples is requested, each sample is served once.
+  /// Order `megatron` only: true if the datasets have weights. Otherwise, they are blended by
+  /// length if a number of samples is requested. If no number is requested, each sample is served
+  /// once.
   bool weighted = true;
   /// Blends of the order `megatron` only: "twice" or "fused" (see `blend_rounding`).
   std::string blend_rounding = "twice";

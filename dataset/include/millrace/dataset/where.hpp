@@ -126,8 +126,7 @@ struct audit_fault {
 using explained_tokens = std::pair<std::string, std::int64_t>;
 
 /// Accounts for the tokens of a source in one round (one or more epochs). A token counts each time
-/// it is an input. If every token that edits replay in the audited steps is served again, this
-/// equation holds:
+/// it is an input. If the audited steps serve all their replays completely, this equation holds:
 ///
 ///   tokens * times = served + not_in_steps + all of left_out + holes
 struct audit_ledger {
@@ -144,7 +143,7 @@ struct audit_ledger {
   std::int64_t repeated = 0;               ///< not in `served`: served more often than expected
   /// Not in `served`: last labels, which are inputs of the next window.
   std::int64_t label_only = 0;
-  std::int64_t padding = 0;         ///< not in `served`: tokens of no document
+  std::int64_t padding = 0;         ///< not in `served`: padding tokens
   std::vector<audit_fault> faults;  ///< the first `most_faults`
 
   bool sound() const noexcept { return holes == 0 && repeated == 0; }

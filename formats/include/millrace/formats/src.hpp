@@ -106,7 +106,7 @@ class src_view {
     return names_[input];
   }
 
-  /// For messages: the byte offset at which the directory entry of a group begins in the file.
+  /// The byte offset of a group's directory entry in the file. Messages show this offset.
   ///
   /// @pre group < src_group_count(document_count())
   std::uint64_t directory_offset(std::uint64_t group) const noexcept {

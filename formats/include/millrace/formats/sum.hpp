@@ -109,7 +109,7 @@ class block_checksums {
   block_checksums() = default;
   explicit block_checksums(const state& saved) noexcept : state_(saved) {}
 
-  /// Takes the next bytes. Appends the CRC of each block that is complete with these bytes to
+  /// Takes the next bytes. For each block that these bytes complete, appends its CRC to
   /// `completed`.
   void add(std::span<const std::byte> bytes, std::vector<std::uint32_t>& completed);
 

@@ -205,15 +205,15 @@ inline void atomic_file::sync() {
   assert(fd_);
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0) {
     const int code = errno;
-    if (!keep_) discard();  // if kept, another thread may be appending through the descriptor
+    if (!keep_) discard();  // if kept, do not close it: another thread may be appending
     throw io_error(partial_, "fsync", code);
   }
 }
 
 inline void atomic_file::commit() {
   sync();
-  // rename() uses the name: if somebody replaced our partial file, it would publish the
-  // replacement.
+  // rename() finds the file by name. If somebody replaced our partial file, rename() would publish
+  // the replacement.
   if (!owns_partial_name()) throw io_error(partial_, "rename (the file was replaced)", ESTALE);
   if (::rename(partial_.c_str(), path_.c_str()) != 0) throw io_error(path_, "rename", errno);
   fd_.reset();

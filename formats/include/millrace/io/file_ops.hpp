@@ -36,7 +36,7 @@ inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, st
   while (!bytes.empty()) {
     const auto write = [&](int flags) {
       const auto at = static_cast<::off_t>(offset);
-      // For pwritev2, an offset of -1 means the current file position; pwrite refuses it.
+      // For pwritev2, an offset of -1 means the current file position. pwrite rejects -1.
       if (flags == 0 || at < 0) return ::pwrite(fd.get(), bytes.data(), bytes.size(), at);
       const ::iovec part{const_cast<std::byte*>(bytes.data()),
                          bytes.size()};  // NOLINT: older than const
@@ -89,8 +89,8 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
 
 namespace detail {
 
-/// Interprets the errno of a failed copy_file_range. Returns true if only this call cannot copy
-/// between the two files, but read and write can.
+/// Interprets the errno of a failed copy_file_range. Returns true if copy_file_range cannot copy
+/// between these two files, but read and write can.
 inline bool must_pass_through(int code) {
   return code == EXDEV || code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
 }

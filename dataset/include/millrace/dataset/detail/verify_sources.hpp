@@ -14,7 +14,7 @@ namespace millrace::dataset {
 struct source_extent {
   std::uint64_t begin = 0;      ///< first byte, in the decompressed text
   std::uint64_t end = 0;        ///< end, exclusive
-  std::int64_t line_count = 0;  ///< counted from `begin`, like the lines of the documents
+  std::int64_t line_count = 0;  ///< lines in this part; documents count lines from `begin`, too
 };
 
 /// The order of the documents in a dataset.
@@ -32,9 +32,9 @@ enum class source_order {
 ///                       invalid entry.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 
-/// Makes the same checks, and also checks three promises of PREFIX.meta (formats/spec/meta.md).
-/// Both files have the same number of inputs. Each document is inside the part of its input that
-/// was read. The documents are in `order`.
+/// Makes the same checks, and also checks three promises of PREFIX.meta (formats/spec/meta.md):
+/// both files have the same number of inputs; each document is inside the part of its input that
+/// was read; and the documents are in `order`.
 ///
 /// @param inputs  the inputs in the dataset's PREFIX.meta, in its order
 /// @throws format_error  a document fails; the message has the first document that fails, the path,

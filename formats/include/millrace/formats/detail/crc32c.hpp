@@ -34,7 +34,8 @@ std::uint32_t crc32c_combine_portable(std::uint32_t first, std::uint32_t second,
 
 namespace detail {
 
-// Polynomials are reflected: bit 31 is the coefficient of x^0, bit 0 that of x^31.
+// Polynomials are reflected: bit 31 is the coefficient of x^0, and bit 0 is the coefficient of
+// x^31.
 inline constexpr std::uint32_t crc32c_polynomial = 0x82F63B78;
 inline constexpr std::uint32_t crc32c_one = 0x80000000;
 
@@ -99,9 +100,10 @@ constexpr std::uint32_t crc32c_power(std::size_t bits) noexcept {
   return power;
 }
 
-/// The factors for fold_down(). The product of two reflected 64-bit halves has 127 bits. Read as
-/// 128 reflected bits, it has every power of x one too high. So the exponents here are one lower.
-/// The factors are in the upper 32 bits, where a reflected 64-bit half has its lowest powers.
+/// The factors for fold_down(). The product of two reflected 64-bit halves has 127 bits. If these
+/// bits are read as 128 reflected bits, every power of x is one too high. So the exponents below
+/// are one lower. The factors are in the upper 32 bits, where a reflected 64-bit half has its
+/// lowest powers.
 inline constexpr crc32c_instructions::fold crc32c_fold = {
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes + 64 - 1)} << 32,
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes - 1)} << 32};

@@ -18,13 +18,13 @@ namespace millrace::formats {
 /// pieces of any size, front to back. Not thread-safe.
 class sum_check {
  public:
-  /// @param expected  one checksum per block; the bytes that it refers to must outlive this object
+  /// @param expected one checksum per block; the bytes of this span must outlive this object
   /// @param size      bytes that the file had when the checksums were written
   /// @pre expected.size() == sum_block_count(size)
   sum_check(unaligned_span<std::uint32_t> expected, std::uint64_t size)
       : expected_(expected), size_(size) {}
 
-  /// Takes the next bytes. Compares each block that is complete with these bytes.
+  /// Takes the next bytes. Compares each block that these bytes complete.
   ///
   /// @pre all calls together pass at most `size` bytes
   /// @throws format_error  a block differs from what was written. The error has the offset of the

@@ -21,16 +21,16 @@ enum class page_cache : std::uint8_t {
   keep,
   /// Drop the pages once they are on the disk. Then data that is read or written only once does not
   /// evict pages that other programs need. From Linux 6.14 on, some file systems drop the pages by
-  /// themselves, and keep pages that were cached before. On other systems, drop_read() or
-  /// drop_written() follows each call. These two functions also drop pages that were cached before.
-  /// So call pages_for_reading() before you read a file with `pass_through`.
+  /// themselves, and keep pages that were cached before. On other systems, each read or write is
+  /// followed by drop_read() or drop_written(), which also drop pages that were cached before. So
+  /// call pages_for_reading() before you read a file with `pass_through`.
   pass_through,
 };
 
 /// Drops the cached pages of bytes that were read, and of the 4 MiB before these bytes. The reason:
 /// the kernel caches up to 2 MiB as one unit, and drops only units that are completely inside the
-/// range. Like the two functions below, this function only advises the kernel. It never fails, and
-/// it does not change `errno`.
+/// range. Like drop_written() and drop_synced(), this function only advises the kernel. It never
+/// fails, and it does not change `errno`.
 inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t back = std::uint64_t{4} << 20;
   const int code = errno;
@@ -106,7 +106,7 @@ class refused_devices {
   }
 
  private:
-  std::array<std::atomic<std::uint64_t>, most> marks_{};  // device + 1; 0 after the last one
+  std::array<std::atomic<std::uint64_t>, most> marks_{};  // device + 1; 0 after the last device
 };
 
 /// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through`, passes the flag

@@ -89,8 +89,9 @@ struct meta_counts {
   bool operator==(const meta_counts&) const = default;
 };
 
-/// The contents of `P.meta`: everything that determines the bytes of a dataset, and the result.
-/// Never add facts about how a run went (workers, kills, dates, hosts, the name of the output).
+/// The contents of `P.meta`: everything that determines the bytes of a dataset, and the counts,
+/// size and checksum of the result. Never add facts about how a run went (workers, kills, dates,
+/// hosts, the name of the output).
 struct dataset_meta {
   std::string level = "document";  ///< or "sentence"
   std::string key = "text";        ///< the key of the text, as in the name of the output

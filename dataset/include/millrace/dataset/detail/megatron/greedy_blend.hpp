@@ -45,7 +45,7 @@ MILLRACE_EXPORT void fill_exhaustive_blend(std::span<const std::int64_t> sizes,
 
 namespace detail {
 
-/// @throws config_error  `count` is 0 or more than a blend can have
+/// @throws config_error `count` is 0 or above `most_blended_datasets`
 void check_blended_count(std::size_t count);
 
 /// Implementations of the blending loop. All produce the same blend; the functions above use the
@@ -54,7 +54,7 @@ enum class greedy_kernel { plain, avx512 };
 
 MILLRACE_EXPORT bool is_there(greedy_kernel kernel) noexcept;
 
-/// Blends with the given implementation, so that tests can compare them.
+/// Blends with the given implementation, so that tests can compare the implementations.
 /// @param limits  samples in each dataset; empty for no limits
 /// @pre is_there(kernel); a valid number of weights, each in 0 to 1
 MILLRACE_EXPORT void fill_blend_by(greedy_kernel kernel, std::span<const double> weights,

@@ -59,8 +59,8 @@ class sample_rows {
   std::span<Entry> rows_;
   std::int64_t end_ = 0;   // the token at which the next entry to process ends
   std::int64_t row_ = -1;  // the next row to write
-  // Token row_ * L, or one less if samples have no extra token. Row `row_` points to the entry that
-  // contains this token.
+  // The token that row `row_` refers to: token row_ * L, or the token before it if samples have no
+  // extra token. The row points to the entry that contains this token.
   std::int64_t at_ = -1;
 };
 

@@ -8,16 +8,16 @@
 
 namespace millrace::dataset {
 
-/// At token `at` of a stream, the count changes: it is the count of the preceding token plus
+/// A change of the count: token `at` of a stream has the count of the preceding token plus
 /// `change`.
 struct count_change {
   std::int64_t at = 0;
   std::int64_t change = 0;
 };
 
-/// For each token of a stream, counts how many of the added ranges contain it. Takes memory only
-/// for the offsets where the count changes, however many ranges there are, because adjacent ranges
-/// merge.
+/// For each token of a stream, counts how many of the added ranges contain it. Adjacent ranges
+/// merge. So the memory depends on the number of offsets where the count changes, not on the number
+/// of ranges.
 class coverage {
  public:
   /// Increases the count of every token in the range [first, last) by `times`.
@@ -29,7 +29,7 @@ class coverage {
     if (changes_.size() >= settle_at_) settle();
   }
 
-  /// The total length of all ranges.
+  /// The sum of the counts of all tokens.
   std::int64_t tokens() const noexcept { return tokens_; }
 
   /// Number of changes in memory. May be more than necessary until `changes` is called.

@@ -43,7 +43,8 @@ class MILLRACE_EXPORT edited_stream {
   /// Positions that are never served.
   struct dropped_range {
     position_range positions;
-    /// Index of the edit that drops them. If several edits do, index of the edit that acts first.
+    /// Index of the edit that drops these positions; if several edits drop them, the one that acts
+    /// first.
     std::size_t by = 0;
   };
 
@@ -142,7 +143,7 @@ class MILLRACE_EXPORT edited_stream {
 
 // ---------------------------------------------------------------------------------------------
 
-/// Builds the stretches of the stream: it goes through the samples in the order in which the edited
+/// Builds the stretches of the stream. Goes through the samples in the order in which the edited
 /// run serves them, one range of positions at a time.
 class MILLRACE_EXPORT edited_stream::builder {
  public:

@@ -6,8 +6,8 @@
 
 namespace millrace::dataset {
 
-/// Bytes [offset, offset + bytes) of a data file. `file` is an index into a list of files. In a
-/// row, it equals the index of the source.
+/// Bytes [offset, offset + bytes) of a data file. `file` is an index into a list of files. In the
+/// parts of a row, `file` equals the index of the source.
 struct file_range {
   std::int64_t file = 0;
   std::uint64_t offset = 0;
