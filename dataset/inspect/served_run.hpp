@@ -10,7 +10,7 @@
 
 namespace millrace::inspect {
 
-/// A run as served to its ranks, including passes and edits.
+/// The sampler of a run, which applies the passes and edits of the run.
 struct served_run {
   dataset::sampler ranks;
   std::int64_t end = 0;  ///< number of served samples to list

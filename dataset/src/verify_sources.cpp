@@ -12,8 +12,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Compares the places of the documents with the parts of the inputs that were read. Call it once
-/// per document, in document order.
+/// Compares the places of the documents with the parts of the inputs that were read. Call the
+/// object once per document, in document order.
 class place_check {
  public:
   place_check(const document_sources& sources, std::span<const source_extent> inputs,

@@ -21,7 +21,7 @@ namespace millrace::dataset {
 namespace detail {
 
 /// @param size    size of the file when the checksums were computed, in bytes
-/// @param blocks  checksums of its blocks
+/// @param blocks  checksums of the file's blocks
 MILLRACE_INLINE void verify_blocks(const std::filesystem::path& path, std::uint64_t size,
                                    formats::unaligned_span<std::uint32_t> blocks) {
   const io::unique_fd fd = io::open_read_only(path, O_NONBLOCK);

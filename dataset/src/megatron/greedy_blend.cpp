@@ -23,7 +23,7 @@ namespace millrace::dataset {
 namespace detail {
 
 /// Serves samples in blocks. In each block, considers only the few groups (datasets of equal
-/// weight) that can win there.
+/// weight) that can win a sample of the block.
 ///
 /// While a group is not served, its error never decreases as the position increases. So until the
 /// group is served, its error at the end of a block is an upper bound. A group whose bound is at

@@ -16,7 +16,7 @@ MILLRACE_INLINE void document_lengths(const index_columns& columns, std::int64_t
   const auto count = static_cast<std::size_t>(last - first);
   std::vector<std::byte> scratch;
   const auto starts = columns.document_starts(first, last - first + 1, scratch);
-  // If the first and the last start are valid and all starts ascend, all of them are valid.
+  // If the first and the last start are valid and the starts ascend, all starts are valid.
   // Otherwise, check the documents one by one.
   bool good = 0 <= starts[0] && starts[count] <= columns.sequence_count();
   for (std::size_t d = 0; d < count; ++d) good &= starts[d] <= starts[d + 1];

@@ -22,8 +22,8 @@
 
 namespace millrace::dataset {
 
-/// Token types are read from the headers when bytes are first requested. `where` never requests
-/// bytes.
+/// The shared state of an `instant_run`. Token types are read from the headers only when a caller
+/// first needs byte ranges. `where` never needs byte ranges.
 struct instant_run::contents {
   contents(const std::vector<instant_source>& sources, const instant_options& options)
       : order(sources, options),

@@ -22,8 +22,8 @@
 //       std::cerr << e.what() << '\n';
 //     }
 
-/// The three kinds of failure that end an operation. All derive from `millrace::error`, so one
-/// handler at the edge of a program catches them. Each `what()` is a complete sentence on one line,
+/// The three kinds of failure that end an operation. All derive from `millrace::error`, so a single
+/// handler in a program's `main` can catch them. Each `what()` is a complete sentence on one line,
 /// unless a name in it contains line ends.
 namespace millrace {
 

@@ -20,8 +20,8 @@ namespace millrace::formats {
   throw format_error(value.offset(), problem);
 }
 
-// Each of these functions throws format_error if the value has another type. `name` names the value
-// in the message.
+// Each function below throws format_error if the value has the wrong type. `name` is the name of
+// the value in the message.
 
 template <class T>
 const T& value_of(const json_value& value, const char* name, const char* expected) {

@@ -114,8 +114,8 @@ inline constexpr bool holds_every = (std::is_integral_v<From> ||
 
 namespace detail {
 
-// Converts a float token to an id. Out-of-range values need care: casting a double outside int64 is
-// undefined behavior, and a file may contain any value.
+// Converts a float token to an id. Out-of-range values need care: casting a double outside the
+// range of int64 is undefined behavior, and a file may contain any value.
 inline std::int64_t to_id(double value) noexcept {
   constexpr double limit = 0x1p63;
   if (value >= limit) return std::numeric_limits<std::int64_t>::max();
@@ -217,7 +217,7 @@ struct document_range {
 ///       std::cout << data.document_tokens(d).size() << '\n';
 ///     }
 ///
-/// Every view is valid for the lifetime of the dataset, also after the dataset is moved. Any number
+/// Every view is valid for the lifetime of the dataset, even after the dataset is moved. Any number
 /// of threads may read at the same time. Lengths, offsets and counts are in tokens, unless their
 /// name says bytes.
 ///

@@ -71,8 +71,8 @@ class MILLRACE_EXPORT megatron_run : public run {
   /// @param split     `--split` as typed; empty if the part has its own data
   /// @param caches    if given, the indices of the datasets are read from these caches instead of
   ///                  being built. The blend is always built, and compared with the cached blend
-  /// @param rounding how the arithmetic of a blend is rounded; `fused` gives the blend of a
-  /// Megatron that was compiled for ARM
+  /// @param rounding  how the arithmetic of a blend is rounded; `fused` gives the same blend as
+  ///                  Megatron compiled for ARM
   /// @param most_open  maximum number of open datasets and caches; does not affect the order
   /// @throws config_error  the split gives the part no data; the plan has several datasets that are
   ///                       not blended; a cache is missing or damaged; the cached blend differs; or

@@ -123,7 +123,7 @@ struct position_turns {
 ///
 /// Served samples are numbered from the start of the run, over all ranks. With W = batch_size *
 /// world_size, the first sample of micro-batch t of rank r is consumed_samples + t * W + r *
-/// batch_size. The mapping goes through this number:
+/// batch_size. The mapping goes through this sample number:
 ///
 ///   step, micro-batch, rank, row  <->  sample  ->  position  (by edits, or the shuffle of a pass)
 ///

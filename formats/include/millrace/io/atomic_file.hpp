@@ -34,7 +34,7 @@ class MILLRACE_EXPORT file_busy : public io_error {
   using io_error::io_error;
 };
 
-/// A file that appears under its name complete, or not at all.
+/// A file that appears under its name only after it is complete.
 ///
 /// Bytes go to `PATH.partial` in the same folder. `commit()` makes them durable and renames the
 /// partial file to PATH. Without a commit, the destructor removes the partial file, unless `keep()`

@@ -17,12 +17,13 @@ struct sigaction;  // from <csignal>; declared here so that includers do not nee
 /// truncated, or if the disk cannot read the page. An access to a lost page makes the kernel send
 /// SIGBUS.
 ///
-/// The handler replaces a lost page of a watched mapping with a page of zeros. It also marks the
-/// mapping, and the mark stays. A reader therefore calls `check_there` after it reads an entry and
-/// before it uses the entry. The check costs one load. A handler could instead jump out of the
-/// access, but that would cost about ten nanoseconds per access.
+/// A signal handler replaces a lost page of a watched mapping with a page of zeros. It also marks
+/// the mapping, and the mark stays. A reader therefore calls `check_there` after it reads an entry
+/// and before it uses the entry. The check costs one load. The handler could instead jump out of
+/// the access, but then every access would take about ten nanoseconds longer.
 ///
-/// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
+/// Threads that read must not block SIGBUS. Creating a watch unblocks SIGBUS for the calling thread
+/// (see `unblock_sigbus`).
 ///
 /// A thread can also raise SIGBUS itself, without a failed access. Our handler cannot tell such a
 /// signal from one that another handler raised again. So while mappings are watched, our handler
@@ -92,7 +93,8 @@ class MILLRACE_EXPORT lost_page_watch {
   }
 
   /// Throws if a page was lost. The mapping must begin at the first byte of `path`.
-  /// @throws io_error  a page was lost. ENODATA: the file is shorter now; EIO: it cannot be read
+  /// @throws io_error  a page was lost. ENODATA: the file is shorter now; EIO: the disk cannot read
+  ///                   the page
   void check_there(const std::filesystem::path& path) const {
     if (has_lost()) [[unlikely]]
       throw_lost(path);

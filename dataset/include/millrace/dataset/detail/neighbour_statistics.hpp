@@ -12,8 +12,8 @@
 namespace millrace::dataset {
 
 /// Measures whether adjacent documents are more similar than random pairs of documents. If they
-/// are, a window does not represent the whole dataset, and no order of the windows helps. (A window
-/// is a range of contiguous tokens that is served as a sample.)
+/// are, a window does not represent the whole dataset, and shuffling the windows does not help. (A
+/// window is a range of contiguous tokens that is served as a sample.)
 struct MILLRACE_EXPORT neighbour_statistics {
   /// Number of documents in the sample. The sample consists of runs of 1,024 adjacent documents,
   /// spread over the whole dataset.

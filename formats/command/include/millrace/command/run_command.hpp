@@ -50,7 +50,7 @@ inline void answer(std::string_view text) {
 }
 
 /// Writes a message to stderr. If the write fails (stderr is closed or redirected to a full disk),
-/// the message is lost. That must not stop the program or change its exit code.
+/// the message is lost. A lost message must not stop the program or change its exit code.
 inline void tell(std::string_view text) noexcept {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -64,8 +64,8 @@ inline void print_version(std::string_view program, std::string_view optional_pa
 namespace detail {
 
 /// Ignores two signals that would kill the process, so that the system call fails instead. Opens
-/// standard streams that are closed. Otherwise, the program could later open a file with the
-/// descriptor of such a stream, and write messages into that file.
+/// standard streams that are closed. Otherwise, a file that is opened later could get the
+/// descriptor of a closed stream, and messages would be written into that file.
 inline void prepare_process() noexcept {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a write beyond RLIMIT_FSIZE fails with EFBIG
   (void)std::signal(SIGPIPE, SIG_IGN);  // a write that nobody reads fails with EPIPE

@@ -27,7 +27,7 @@ std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second,
 
 /// Same as the functions above, but without the processor's CRC instructions, at about a tenth of
 /// the speed. Used on processors that lack these instructions. The tests compare the fast functions
-/// with these.
+/// with these portable functions.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 std::uint32_t crc32c_combine_portable(std::uint32_t first, std::uint32_t second,
                                       std::uint64_t second_bytes) noexcept;

@@ -18,7 +18,7 @@ namespace millrace::formats {
 /// pieces of any size, front to back. Not thread-safe.
 class sum_check {
  public:
-  /// @param expected one checksum per block; the bytes of this span must outlive this object
+  /// @param expected  one checksum per block; the bytes of this span must outlive this object
   /// @param size      bytes that the file had when the checksums were written
   /// @pre expected.size() == sum_block_count(size)
   sum_check(unaligned_span<std::uint32_t> expected, std::uint64_t size)

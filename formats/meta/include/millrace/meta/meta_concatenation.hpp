@@ -11,8 +11,8 @@
 namespace millrace::formats {
 
 /// Returns the meta of a concatenation of parts. The parts are consecutive tasks of one run, or
-/// whole datasets. For all tasks of a run, the result is the meta that a single process would have
-/// written.
+/// whole datasets. If the parts are all tasks of a run, the result is the meta that a single
+/// process would have written.
 ///
 /// If a task begins in the middle of an input, its extent of that input is joined with the previous
 /// task's extent. Counts and sizes are added up. A sidecar (`P.sum`, `P.src`) is recorded only if

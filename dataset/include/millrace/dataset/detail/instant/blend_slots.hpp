@@ -29,8 +29,8 @@ struct blend_place {
 /// changes a source's share by at most 1/64 of that share.
 ///
 /// Slots are placed by Tijdeman's rule (The chairman assignment problem, Discrete Mathematics 32,
-/// 1980). It spreads the slots of each source evenly. For every m, the first m positions contain m
-/// * slots(source) / P slots of a source, with an error below one slot. Exact numbers:
+/// 1980). It spreads the slots of each source evenly: for every m, a source has m * slots(source) /
+/// P of the first m slots, with an error below one slot. Exact numbers:
 /// formats/spec/instant_order.md, section 5.
 ///
 /// Memory: 12 bytes per position of the period. This is usually 0.75 MiB, and at most 48 MiB.

@@ -38,7 +38,7 @@ class MILLRACE_EXPORT document_search {
   /// order. Empty sequences give no piece.
   ///
   /// @pre 0 <= first, 0 <= tokens, first + tokens <= columns().token_count()
-  /// @throws format_error  the sequences there have gaps, overlap or end too early.
+  /// @throws format_error  the sequences of these tokens have gaps, overlap or end too early.
   void pieces(std::int64_t first, std::int64_t tokens, std::vector<piece>& out) const;
 
   /// Returns the document that contains a sequence.

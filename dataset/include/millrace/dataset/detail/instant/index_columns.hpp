@@ -156,7 +156,7 @@ class MILLRACE_EXPORT index_columns {
   }
 
   /// Throws if an accessed page of the mapping could not be read.
-  /// @throws io_error  ENODATA: the file was truncated; EIO: it cannot be read
+  /// @throws io_error  ENODATA: the file was truncated; EIO: the disk cannot read the file
   void check_there() const { watch_.check_there(idx_path_); }
 
   /// Byte offset of an entry in the file, for messages.
@@ -171,7 +171,7 @@ class MILLRACE_EXPORT index_columns {
   }
 
  private:
-  /// @throws io_error, format_error  without a mapping: the read failed, or the file ended.
+  /// @throws io_error, format_error  the file is not mapped, and the read failed or the file ended.
   template <class T>
   T entry(std::uint64_t offset) const {
     T value{};
@@ -217,7 +217,7 @@ class length_column {
   /// @param columns  must outlive this and must not be moved
   explicit length_column(const index_columns& columns) noexcept : columns_(&columns) {}
 
-  /// @pre sequence i exists
+  /// @pre the `.idx` has a sequence i
   /// @throws io_error, format_error  the columns are not mapped and cannot be read.
   std::int64_t operator[](std::size_t i) const {
     return columns_ == nullptr ? lengths_[i] : columns_->length(static_cast<std::int64_t>(i));

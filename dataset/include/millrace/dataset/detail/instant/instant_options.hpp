@@ -46,8 +46,8 @@ struct instant_options {
   /// sources of the run.
   std::vector<schedule_segment> segments;
   /// Returns the first position of a step: step * global_batch_size, or the position that a
-  /// batch-size ramp-up gives. May be empty if there is only one segment. Messages about limits
-  /// then count each sample as one step.
+  /// batch-size ramp-up gives. May be empty if there is only one segment. If it is empty, messages
+  /// about limits count each sample as one step.
   first_position_function first_position_of;
   std::optional<std::int64_t> train_samples;
   std::size_t most_open = 512;  ///< maximum number of open `.idx` files; does not affect the order

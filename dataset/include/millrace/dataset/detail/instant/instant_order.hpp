@@ -71,14 +71,14 @@ class MILLRACE_EXPORT instant_order {
   source_pool::source_pointer open(std::int64_t source) const;
 
   /// Returns the position at which a window is served; nullopt if it is never served.
-  /// @pre 0 <= source < source_count(), 0 <= epoch, 0 <= window < its windows_per_epoch()
+  /// @pre 0 <= source < source_count(), 0 <= epoch, 0 <= window < windows_per_epoch() of the source
   std::optional<std::int64_t> position_of(std::int64_t source, std::int64_t epoch,
                                           std::int64_t window) const noexcept;
 
   /// Returns all positions below `before` whose samples have token `token` of the source as an
   /// input. The positions are sorted by epoch.
   ///
-  /// @pre 0 <= source < source_count(), 0 <= token < its token count, 0 <= before <= end()
+  /// @pre 0 <= source < source_count(), 0 <= token < tokens of the source, 0 <= before <= end()
   std::vector<std::int64_t> positions_of(std::int64_t source, std::int64_t token,
                                          std::int64_t before) const;
 

@@ -105,7 +105,7 @@ class MILLRACE_EXPORT schedule {
   };
   struct segment {
     std::int64_t begin;  // first position of the segment
-    std::int64_t end;    // begin of the next segment, or `unbounded`
+    std::int64_t end;    // first position of the next segment, or `unbounded`
     blend_slots slots;
     std::vector<entry> entries;        // in the order of the weights
     std::vector<std::int64_t> places;  // [source], its index in entries, or -1
@@ -134,8 +134,8 @@ class MILLRACE_EXPORT schedule {
 /// samples, the first position of this step does not exceed `most_positions`.
 inline constexpr std::int64_t most_steps = std::int64_t{1} << 40;
 
-/// Positions and sample counts of a run are below this number, so that the sum of any two fits in
-/// 64 bits.
+/// All positions and sample counts of a run are below this number, so that the sum of two of them
+/// fits in 64 bits.
 inline constexpr std::int64_t most_positions = std::int64_t{1} << 62;
 
 }  // namespace millrace::dataset

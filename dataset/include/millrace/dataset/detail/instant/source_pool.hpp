@@ -40,7 +40,8 @@ class source_pool {
   /// Returns the open `.idx` file of a source. Opens it first if necessary.
   ///
   /// @pre 0 <= source < size()
-  /// @throws io_error, format_error as `index_columns`. The next call tries again to open the file.
+  /// @throws io_error, format_error  as `index_columns`. The next call tries to open the file
+  /// again.
   source_pointer get(std::int64_t source) { return pool_.get(source); }
 
   /// Number of `.idx` files that the pool keeps open. Evicted files that callers still hold do not

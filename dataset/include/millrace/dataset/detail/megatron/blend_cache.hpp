@@ -83,8 +83,9 @@ class MILLRACE_EXPORT blend_cache {
   /// not have the blend's length.
   ///
   /// @param why    if given, is set to the reason when nullopt is returned
-  /// @param check `full` also checks that every entry is the next sample of its dataset. It does
-  /// not check that the right dataset was chosen; only building the blend again can show that
+  /// @param check  `full` also checks that every entry is the next sample of its dataset. It does
+  ///               not check whether the right dataset was chosen; to check this, build the blend
+  ///               again
   /// @throws io_error  a file exists but cannot be read.
   std::optional<blend_index> load(std::string* why = nullptr,
                                   check_level check = check_level::quick) const;
@@ -93,7 +94,7 @@ class MILLRACE_EXPORT blend_cache {
   /// one is published; the description is published last. Replaces existing files.
   ///
   /// @throws config_error   as `blend_recipe::fill`
-  /// @throws io::file_busy another process is writing these files.
+  /// @throws io::file_busy  another process is writing these files.
   /// @throws io_error       a file cannot be written.
   void build(blend_rounding rounding = blend_rounding::twice) const;
 

@@ -21,17 +21,17 @@ struct blend_list {
   bool weighted() const noexcept { return !weights.empty(); }
 };
 
-/// Parses Megatron's grammar for `--data-path` and similar options (`get_blend_from_list`). If the
-/// number of words is odd, all words are prefixes. If it is even, the 1st, 3rd, 5th, ... words
-/// decide. If Python's `float()` accepts all of them, weights and prefixes alternate. If it accepts
-/// none of them, all words are prefixes.
+/// Parses Megatron's grammar for `--data-path` and similar options (`get_blend_from_list`). An odd
+/// number of words means that all words are prefixes. With an even number, the 1st, 3rd, 5th, ...
+/// words decide: if Python's `float()` accepts all of these words, weights and prefixes alternate.
+/// If `float()` accepts none of them, all words are prefixes.
 ///
 /// So a prefix that looks like a number may be read as a weight; write `./7` instead of `7`. Spaces
 /// around prefixes are dropped.
 ///
 /// @param option  the option that the words were passed to, for messages
 /// @throws config_error  there are no words; a prefix is empty; only some of the words in weight
-///                       positions are numbers; a weight is not finite and above 0
+///                       positions are numbers; a weight is infinite, NaN, or not above 0
 MILLRACE_EXPORT blend_list parse_blend_list(std::span<const std::string> words,
                                             std::string_view option);
 

@@ -91,7 +91,7 @@ struct cyclic_layout {
 
 namespace detail {
 
-/// @throws config_error  a number is out of range, there are fewer samples than W, or
+/// @throws config_error  a number is out of range, there are fewer samples than `share.width()`, or
 ///                       `consumed_samples` is not at the start of a batch of its epoch (the
 ///                       number of ranks or the micro-batch size changed during the run)
 MILLRACE_EXPORT void check_cyclic(const cyclic_layout& layout, std::int64_t consumed_samples);

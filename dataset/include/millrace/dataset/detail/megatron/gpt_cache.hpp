@@ -69,7 +69,8 @@ class MILLRACE_EXPORT gpt_cache {
   std::filesystem::path sample_path() const { return path("sample_index.npy"); }
   std::filesystem::path shuffle_path() const { return path("shuffle_index.npy"); }
 
-  /// Returns the mapped indices, or nullopt if a file is missing, truncated or otherwise damaged.
+  /// Returns the mapped indices. Returns nullopt if a file is missing, or is truncated or damaged
+  /// so that it cannot be parsed.
   ///
   /// Compares the header of each file with `plan`. Also checks 64 samples, spread over the index,
   /// against `lengths`. Other samples are checked when they are requested, so a damaged number may
@@ -78,9 +79,9 @@ class MILLRACE_EXPORT gpt_cache {
   /// shrink while they are mapped.
   ///
   /// @param why  if given, is set to the reason when nullopt is returned
-  /// @throws config_error  a number is damaged; or the files are complete, but were built with
-  ///                       other options or from other data under the same path (Megatron's file
-  ///                       names do not show this difference).
+  /// @throws config_error  a number is wrong; or the files are complete, but were built with other
+  ///                       options or from other data under the same path (Megatron's file names do
+  ///                       not show this difference).
   /// @throws io_error      a file exists but cannot be read.
   std::optional<gpt_order> load(const gpt_plan& plan, length_column lengths,
                                 std::string* why = nullptr,
@@ -90,7 +91,7 @@ class MILLRACE_EXPORT gpt_cache {
   /// description is published last. Replaces existing files.
   ///
   /// @param threads  as `build_gpt_index`
-  /// @throws io::file_busy another process is writing these files.
+  /// @throws io::file_busy  another process is writing these files.
   /// @throws io_error       a file cannot be written.
   void build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
              const std::string& whose, int threads = 1) const;

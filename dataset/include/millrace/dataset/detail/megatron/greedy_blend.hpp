@@ -45,7 +45,7 @@ MILLRACE_EXPORT void fill_exhaustive_blend(std::span<const std::int64_t> sizes,
 
 namespace detail {
 
-/// @throws config_error `count` is 0 or above `most_blended_datasets`
+/// @throws config_error  `count` is 0 or above `most_blended_datasets`
 void check_blended_count(std::size_t count);
 
 /// Implementations of the blending loop. All produce the same blend; the functions above use the

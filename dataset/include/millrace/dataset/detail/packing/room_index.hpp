@@ -45,7 +45,7 @@ class room_index {
   };
 
   /// Removes and returns the row with the smallest room that is at least `room`. If several rows
-  /// have that room, takes the one that was put last. If no row has enough room, returns no_row.
+  /// have that room, takes the one that was added last. If no row has enough room, returns no_row.
   ///
   /// @pre room <= most
   found take(std::size_t room) noexcept {

@@ -43,8 +43,8 @@ class MILLRACE_EXPORT edited_stream {
   /// Positions that are never served.
   struct dropped_range {
     position_range positions;
-    /// Index of the edit that drops these positions; if several edits drop them, the one that acts
-    /// first.
+    /// Index of the edit that drops these positions. If several edits drop them, this is the edit
+    /// that acts first.
     std::size_t by = 0;
   };
 

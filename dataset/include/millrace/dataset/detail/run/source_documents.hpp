@@ -24,7 +24,7 @@ struct record_place {
   friend bool operator==(const record_place&, const record_place&) = default;
 };
 
-/// The documents of a dataset: their sequences, and the places from which they were read.
+/// The documents of a dataset: their sequences, and the places from which the documents were read.
 /// Thread-safe.
 class source_documents {
  public:

@@ -72,7 +72,7 @@ void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> p
 /// the row. There is a single boundary between one row and the next.
 ///
 /// @param rows  [row_count, seq_len + 1], row-major, each row as filled by `fill_cu_seqlens`
-/// @param out   [row_count * seq_len + 1]; only the entries that are returned are written
+/// @param out   [row_count * seq_len + 1]; only the returned number of entries is written
 /// @return number of entries
 /// @throws config_error  row_count * seq_len does not fit in an int32.
 MILLRACE_EXPORT std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows,

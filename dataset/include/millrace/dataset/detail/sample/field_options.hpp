@@ -25,9 +25,9 @@ struct field_options {
 };
 
 /// Returns the pad id of a dataset, chosen like Megatron's GPTDataset. This is the tokenizer's pad
-/// id if no special token has the same id, otherwise -1, which is the id of no token. If the
-/// tokenizer's pad id is used, every token of the dataset with this id counts as padding: input 0,
-/// label 0, no loss.
+/// id, unless a special token has the same id. In that case it is -1, which no token has as its id.
+/// If the tokenizer's pad id is used, every token of the dataset with this id counts as padding:
+/// input 0, label 0, no loss.
 ///
 /// @param pad              the tokenizer's pad id, or nullopt if it has none. Megatron
 ///                         distinguishes two kinds of tokenizers without a pad id. With one of
