@@ -16,9 +16,9 @@ namespace millrace::inspect {
 namespace {
 
 /// Sets the names of the sources from the state. These names determine the shuffles, and may differ
-/// from the file names. The names are assigned in list order. If the flags list the datasets in
-/// another order than the state, a dataset would get the wrong name. To detect this, the length of
-/// each dataset must match the state.
+/// from the file names. The names are assigned in list order. If the flags list the datasets in a
+/// different order than the state, a dataset would get the wrong name. To detect this, the length
+/// of each dataset must match the state.
 void name_sources(const given_state& given, std::vector<dataset::instant_source>& sources) {
   const std::vector<dataset::state_source>& saved = given.state.data;
   for (std::size_t i = 0; i < std::min(sources.size(), saved.size()); ++i) {

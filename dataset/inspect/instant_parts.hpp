@@ -24,8 +24,8 @@ struct instant_parts {
 /// its number of windows. All sources then complete their epochs at the same time.
 ///
 /// @param given  supplies the names of the sources and, if it has a schedule, their weights
-/// @throws config_error  a dataset has another length than in the state, or there are weights in
-///                       addition to a schedule
+/// @throws config_error  a dataset has a different length than in the state, or there are weights
+///                       in addition to a schedule
 /// @throws io_error, format_error  an `.idx` cannot be read
 instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq_length,
                                std::int64_t seed, const dataset::batch_steps& steps,

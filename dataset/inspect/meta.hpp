@@ -21,7 +21,7 @@ namespace millrace::inspect {
 std::optional<formats::dataset_meta> find_meta(const dataset::indexed_dataset& data);
 
 /// @param root  root of PREFIX.sum; nullopt if there is none
-/// @throws format_error  PREFIX.meta has another root.
+/// @throws format_error  PREFIX.meta has a different root.
 void check_root(const dataset::indexed_dataset& data, const formats::dataset_meta& meta,
                 const std::optional<std::string>& root);
 

@@ -36,7 +36,7 @@ inline double blend_position(std::int64_t at) noexcept {
   return std::max(static_cast<double>(at), 1.0);
 }
 
-/// Processes one lane after another.
+/// Processes the lanes one by one.
 struct plain_kernel {
   static constexpr std::size_t most_lanes = 40;
   using lanes = greedy_lanes<most_lanes>;

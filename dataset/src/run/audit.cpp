@@ -67,7 +67,7 @@ class auditor {
   };
   struct counts {
     std::int64_t pass = 0;  // cyclic only
-    sample_round round;     // its sample indices are counted in one pass
+    sample_round round;     // its sample indices count within one pass
     coverage served;
     coverage elsewhere;              // tokens of samples that other steps serve
     std::vector<explained> dropped;  // tokens of samples that no step serves

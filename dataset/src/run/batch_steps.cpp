@@ -30,7 +30,7 @@ MILLRACE_INLINE batch_steps::batch_steps(std::int64_t global_batch,
   for (;;) {
     levels_.push_back(l);
     if (l.batch == global_batch) return;
-    // Find the first step with another batch size. Batch sizes never shrink, so a binary search
+    // Find the first step with a different batch size. Batch sizes never shrink, so a binary search
     // works.
     std::int64_t same = 0;
     std::int64_t other = rampup.samples / l.batch + 2;

@@ -89,7 +89,7 @@ MILLRACE_INLINE gpt_order order_of(const megatron_run::source_info& of, length_c
 }
 
 /// Checks that the cached blend, if there is one, equals the blend that was built. A cache does not
-/// record how its blend was rounded, and another rounding gives another order.
+/// record how its blend was rounded, and a different rounding gives a different order.
 MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const blend_recipe& recipe,
                                         const part_plan& plan, const gpt_request& request,
                                         const std::optional<std::string>& split,

@@ -198,7 +198,7 @@ MILLRACE_INLINE std::int64_t sampler::counted() const noexcept {
   return layout().active() / options_.width();
 }
 
-// --- forward ----------------------------------------------------------------------------------
+// --- from steps and ranks to positions --------------------------------------------------------
 
 MILLRACE_INLINE std::int64_t sampler::micro_batches_of(std::int64_t step) const noexcept {
   const std::int64_t samples = steps_.samples_of(step);
@@ -322,7 +322,7 @@ MILLRACE_INLINE std::int64_t sampler::sample_of(const slot_place& slot) const {
                      std::to_string(limit_ == unbounded ? end_sample() : limit_));
 }
 
-// --- back -------------------------------------------------------------------------------------
+// --- from positions and samples to steps and ranks --------------------------------------------
 
 MILLRACE_INLINE slot_place sampler::slot_of(std::int64_t sample) const noexcept {
   assert(first_sample() <= sample);

@@ -134,7 +134,8 @@ inline void set_window(std::int64_t position, std::int64_t source, std::int64_t 
                        0});
 }
 
-/// @throws config_error  a segment of the schedule begins at another position than its step.
+/// @throws config_error  a segment of the schedule begins at a different position than its first
+///                       step.
 inline void check_begins(const schedule& blend, const batch_steps& steps) {
   for (const segment_begin& segment : blend.begins()) {
     const std::int64_t position = steps.first_position(segment.step);

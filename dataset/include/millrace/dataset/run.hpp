@@ -147,7 +147,7 @@ class MILLRACE_EXPORT run {
                                             const sample_round& round) const = 0;
 
   /// Checks that `steps` match the steps of the run's schedule, if the run has one.
-  /// @throws config_error  a segment of the schedule begins at another position
+  /// @throws config_error  a segment of the schedule begins at a different position
   virtual void check_steps([[maybe_unused]] const batch_steps& steps) const {}
 
   /// Describes the order in the form of a state. In each entry of `data`, only the prefix, the name

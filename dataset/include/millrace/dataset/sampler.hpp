@@ -34,7 +34,7 @@ struct cyclic_layout;
 enum class sampler_type : std::uint8_t {
   single,           ///< every sample once, in the order of the run
   cyclic,           ///< pass after pass, each with its own shuffle; has no end
-  full_validation,  ///< every sample once, one rank after another, batch_size 1
+  full_validation,  ///< every sample, dealt to the ranks in turn; batch_size 1
 };
 
 /// The sampler's name in a state: "single", "cyclic" or "full_validation".
@@ -70,8 +70,8 @@ MILLRACE_EXPORT const sampler_options& check(const sampler_options& options);
 
 /// Identifies a micro-batch of a run.
 struct batch_number {
-  std::int64_t step = 0;           ///< of the run, from 0
-  std::int64_t micro_batch = 0;    ///< in the step, from 0
+  std::int64_t step = 0;           ///< index of the step in the run
+  std::int64_t micro_batch = 0;    ///< index of the micro-batch in the step
   std::int64_t micro_batches = 1;  ///< per step; without drop_last, the last step may have fewer
   /// Index of the sample in row 0, among the served samples of all ranks.
   std::int64_t first_sample = 0;
@@ -157,7 +157,7 @@ class MILLRACE_EXPORT sampler {
   const sampler_options& options() const noexcept { return options_; }
   const batch_steps& steps() const noexcept { return steps_; }
 
-  // --- forward ---
+  // --- from steps and ranks to positions ---
 
   /// Micro-batches per rank from `consumed_samples` on; `unbounded` if the samples never end.
   std::int64_t count() const noexcept { return count_; }
@@ -186,7 +186,7 @@ class MILLRACE_EXPORT sampler {
   /// @pre as `position_of`
   std::int64_t pass_of(std::int64_t sample) const noexcept;
 
-  // --- back ---
+  // --- from positions and samples to steps and ranks ---
 
   /// The slot that serves a sample.
   /// @pre first_sample() <= sample
@@ -223,9 +223,9 @@ class MILLRACE_EXPORT sampler {
 
   // --- for audits ---
 
-  /// For each pass that serves any of samples [begin, end), returns what happens to the positions
-  /// of that pass. The map's key is the pass. Takes O(end - begin) time for the `cyclic` sampler,
-  /// otherwise O(edits).
+  /// For each pass that serves a sample in [begin, end), returns what happens to the positions of
+  /// that pass while these samples are served. The map's key is the pass. Takes O(end - begin) time
+  /// for the `cyclic` sampler, otherwise O(edits).
   /// @pre first_sample() <= begin <= end <= end_sample()
   std::map<std::int64_t, position_turns> turns(std::int64_t begin, std::int64_t end) const;
   /// Returns the positions of a pass that are dropped.

@@ -43,7 +43,7 @@ struct document_piece {
 struct served_sample {
   slot_place slot;
   std::int64_t served = 0;    ///< index among the served samples
-  std::int64_t position = 0;  ///< in the run without edits; with `cyclic`, in one pass
+  std::int64_t position = 0;  ///< in the run without edits; for `cyclic`, in its pass
   source_sample sample;
   std::int64_t k = 0;  ///< index in the source; with the `cyclic` sampler, counted over all passes
   std::vector<document_piece> pieces;  ///< in order; the last token may be only a label
@@ -77,7 +77,7 @@ struct appearance {
 ///     }
 class MILLRACE_EXPORT run_places {
  public:
-  /// @param order      must outlive this
+  /// @param order      must outlive this object
   /// @param most_open  maximum number of datasets that are kept open
   run_places(const run& order, const sampler& ranks, std::size_t most_open = 512);
 

@@ -143,7 +143,8 @@ inline sum_header parse_sum_header(std::span<const std::byte> begin, std::uint64
     throw format_error(12, "expected blocks of " + std::to_string(sum_block_bytes) +
                                " bytes, found " + std::to_string(header.block_bytes));
   }
-  // Each file has at most 2^44 blocks, so neither their sum nor four times that sum can wrap.
+  // Each file has at most 2^44 blocks, so neither the sum of the two counts nor four times this sum
+  // can wrap.
   const std::uint64_t bin_blocks = sum_block_count(header.bin_bytes);
   const std::uint64_t idx_blocks = sum_block_count(header.idx_bytes);
   const std::uint64_t expected = sum_header_bytes + 4 * (bin_blocks + idx_blocks) + sum_root_bytes;

@@ -105,7 +105,7 @@ struct dataset_meta {
   tokenizer_identity tokenizer;
   std::optional<std::int64_t> sum_version;  ///< version of `P.sum`; empty if there is none
   std::optional<std::int64_t> src_version;  ///< version of `P.src`; empty if there is none
-  std::optional<task_range> tasks;          ///< empty in a whole
+  std::optional<task_range> tasks;          ///< empty for a whole (see `task_range`)
   std::vector<input_extent> inputs;         ///< in order; the names in `P.src` are their paths
   meta_counts counts;
   std::uint64_t bin_bytes = 0;

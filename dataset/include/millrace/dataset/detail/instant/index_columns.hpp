@@ -210,11 +210,11 @@ class MILLRACE_EXPORT index_columns {
 /// mapping, or to `index_columns`. A view; thread-safe.
 class length_column {
  public:
-  /// @param lengths  must outlive this
+  /// @param lengths  must outlive this object
   length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: implicit
       : lengths_(lengths) {}
 
-  /// @param columns  must outlive this and must not be moved
+  /// @param columns  must outlive this object and must not be moved
   explicit length_column(const index_columns& columns) noexcept : columns_(&columns) {}
 
   /// @pre the `.idx` has a sequence i

@@ -108,7 +108,7 @@ class MILLRACE_EXPORT schedule {
     std::int64_t end;    // first position of the next segment, or `unbounded`
     blend_slots slots;
     std::vector<entry> entries;        // in the order of the weights
-    std::vector<std::int64_t> places;  // [source], its index in entries, or -1
+    std::vector<std::int64_t> places;  // [source], its index in entries; -1 if absent
   };
 
   const segment& segment_of(std::int64_t position) const noexcept {

@@ -64,7 +64,7 @@ class drawn_order {
 /// epochs.
 struct cyclic_layout {
   std::int64_t total = 0;  ///< samples in the dataset
-  data_share share;        ///< its rank is ignored
+  data_share share;        ///< `share.rank` is ignored
   bool sharded = true;
 
   /// Samples in an epoch: the largest multiple of share.width() that is at most `total`.

@@ -22,7 +22,7 @@ using part_blends = std::array<std::optional<blend_list>, 3>;
 ///
 /// @param option  as for `parse_blend_list`; messages show it together with the key
 /// @throws format_error  the text is not JSON
-/// @throws config_error  a key is missing, a value has another type, or its words are not a blend
+/// @throws config_error  a key is missing, a value has the wrong type, or its words are not a blend
 MILLRACE_EXPORT part_blends read_part_blends(std::string_view json, std::string_view option);
 
 /// Megatron's flags that select the data and define the blend, as the user typed them.

@@ -54,7 +54,7 @@ class mersenne_twister {
   void refill() noexcept;
 
   std::array<std::uint32_t, size> state_;
-  std::array<std::uint32_t, size> draws_;  // draws from used_ on are not yet taken
+  std::array<std::uint32_t, size> draws_;  // draws_[used_] and later draws are not yet taken
   std::size_t used_ = size;
 };
 

@@ -32,7 +32,7 @@ struct gpt_cache_options {
 struct prepared_gpt_cache {
   gpt_description description;
   gpt_plan plan;
-  bool built = false;  ///< false if it existed before
+  bool built = false;  ///< false if the cache existed before
 };
 
 /// Ensures that the cache folder has the indices for a part of `prefix`. Without this call,

@@ -33,9 +33,9 @@ class MILLRACE_EXPORT python_json {
   /// A value given in its printed form: a number of any size, or NaN.
   static python_json scalar(std::string text);
 
-  /// @pre made by array()
+  /// @pre this value was made by array()
   void push_back(python_json item) { items_.push_back(std::move(item)); }
-  /// @pre made by object()
+  /// @pre this value was made by object()
   void set(const python_json& key, python_json value);
   void set(std::string_view key, python_json value) { set(string(key), std::move(value)); }
 

@@ -16,9 +16,9 @@ namespace millrace::dataset {
 /// - sample index: each row is exactly the one that a walk over all sequences gives;
 /// - shuffle index: each sample occurs once, and a separate last epoch is at the end.
 ///
-/// The check cannot detect an index that holds another valid order. To find out whether an index
-/// holds the right shuffle, build it again. Takes O(entries + samples) time, 4 bytes of memory per
-/// sequence and one bit per sample.
+/// The check cannot detect an index that holds a different but valid order. To find out whether an
+/// index holds the right shuffle, build it again. Takes O(entries + samples) time, 4 bytes of
+/// memory per sequence and one bit per sample.
 ///
 /// @param lengths  lengths of all sequences of the `.idx`
 /// @pre the sizes of `index` are those of `plan`

@@ -24,7 +24,7 @@ struct packing_report {
   std::int64_t rows = 0;
   std::int64_t documents = 0;
   std::int64_t tokens = 0;   ///< tokens in the documents
-  std::int64_t padding = 0;  ///< tokens in the rows that belong to no document
+  std::int64_t padding = 0;  ///< padding tokens in the rows
 
   double padding_share() const noexcept {
     return tokens + padding == 0
@@ -37,7 +37,7 @@ struct packing_report {
 /// can be accessed in any order. They depend only on the document lengths and the options.
 ///
 /// A view: the columns must outlive it and must not be moved. Thread-safe. Never reads tokens.
-/// Works even if files cannot be mapped. The layouts of up to 64 recently used blocks are cached;
+/// Also works if files cannot be mapped. The layouts of up to 64 recently used blocks are cached;
 /// each takes about 80 KB. A cache miss takes tens of microseconds, plus two reads if the index is
 /// not mapped.
 class MILLRACE_EXPORT packed_rows {

@@ -62,7 +62,7 @@ class MILLRACE_EXPORT batch_steps {
 
  private:
   struct level {
-    std::int64_t step;      // first step of this batch size
+    std::int64_t step;      // first step with this batch size
     std::int64_t position;  // first position of that step
     std::int64_t batch;
   };

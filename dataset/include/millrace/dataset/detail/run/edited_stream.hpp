@@ -75,7 +75,7 @@ class MILLRACE_EXPORT edited_stream {
   /// @pre n >= 0
   std::int64_t operator[](std::int64_t n) const noexcept;
 
-  /// The first sample that serves a position; nullopt if it is never served.
+  /// The first sample that serves a position; nullopt if the position is never served.
   std::optional<std::int64_t> served(std::int64_t position) const;
 
   /// All samples that serve a position, in order.
