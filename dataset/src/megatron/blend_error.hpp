@@ -16,8 +16,8 @@ namespace millrace::dataset::detail {
 
 static_assert(FLT_EVAL_METHOD == 0, "a double must be rounded to a double, not kept wider");
 
-/// Returns `product`, hidden from the optimizer. Without this, compilers may contract a product and
-/// a difference into one operation with a single rounding. No pragma in a header prevents this. GCC
+/// Returns `product`, hidden from the optimizer. Otherwise, compilers may contract a product and a
+/// difference into one operation with a single rounding. No pragma in a header prevents this. GCC
 /// contracts by default if the processor has an instruction for it.
 inline double rounded(double product) noexcept {
 #if defined(__x86_64__)

@@ -51,7 +51,7 @@ class greedy_groups {
 
  private:
   /// Members [begin, end) are served round-robin. The members before `next` have contributed
-  /// `round` + 1 samples each, the other members `round` samples each.
+  /// `round` + 1 samples each. The other members have contributed `round` samples each.
   struct turn {
     std::uint32_t begin, end, next;
     std::int64_t round, limit;

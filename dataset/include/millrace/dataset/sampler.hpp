@@ -128,7 +128,7 @@ struct position_turns {
 ///   step, micro-batch, rank, row  <->  sample  ->  position  (by edits, or the shuffle of a pass)
 ///
 /// A sampler describes only the samples from `consumed_samples` on. Earlier samples may have been
-/// served with another number of ranks or other batch sizes.
+/// served with a different number of ranks or different batch sizes.
 ///
 /// Example: print the positions of rank 3's first micro-batch.
 ///

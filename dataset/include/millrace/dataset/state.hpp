@@ -35,8 +35,8 @@ enum class edit_kind : std::uint8_t {
 enum class edit_unit : std::uint8_t { samples, steps, documents };
 
 /// A change to what a run serves. Ranges refer to the run without edits: position 1000 is the same
-/// sample regardless of what was skipped before it, and step 10 starts at position
-/// 10 * global_batch.
+/// sample regardless of what was skipped before it, and step 10 starts at position 10 *
+/// global_batch (without a ramp-up).
 struct edit {
   edit_kind kind = edit_kind::skip;
   edit_unit unit = edit_unit::samples;  ///< `documents` if and only if the kind is `block`
@@ -97,8 +97,9 @@ struct state_segment {
 };
 
 /// The position of a run and every option that determines the next samples: save it with each
-/// checkpoint. It is the same on every rank and with any number of workers. Unless the sampler is
-/// `cyclic`, it does not depend on the number of ranks or the micro-batch size either.
+/// checkpoint. The state is the same on every rank and with any number of workers. Unless the
+/// sampler is `cyclic`, the state does not depend on the number of ranks or the micro-batch size
+/// either.
 ///
 /// Example: save the state of a loader, and resume from it.
 ///
@@ -169,8 +170,8 @@ struct resume_terms {
   /// samples use the new value.
   std::vector<std::string> allow = {};
   /// Number of steps that the saved run has begun. With edits, these are all steps up to the step
-  /// that contains the furthest position served. Segments of a schedule that begin before this step
-  /// may not change. Required with a batch-size ramp-up. Otherwise it is computed from
+  /// that contains the largest position served so far. Segments of a schedule that begin in one of
+  /// these steps must not change. Required with a batch-size ramp-up. Otherwise it is computed from
   /// consumed_samples and, with edits, from saved_stream.
   std::optional<std::int64_t> steps_done = {};
   /// If edits were added: the stream with the saved edits and the stream with the new edits. Both
@@ -181,7 +182,7 @@ struct resume_terms {
 };
 
 /// Checks that a run can resume from a saved state, so that it serves every sample as the saved run
-/// would have.
+/// would have served it.
 /// - Every option must be the same. `samples` and `weighted` are compared only for the order
 ///   `megatron`, which depends on them. `blend_rounding` is compared only for blends of that order.
 /// - Two datasets are the same if their roots are equal or, if one of them has no root, if their

@@ -97,7 +97,7 @@ class MILLRACE_EXPORT run_places {
   std::vector<appearance> of(std::int64_t source, std::int64_t document, std::int64_t before) const;
 
   /// As above, for the dataset with this prefix. If a blend contains the dataset several times, the
-  /// result covers all of them.
+  /// result covers every occurrence.
   /// @throws config_error  also if the run does not have this dataset
   std::vector<appearance> of(const std::filesystem::path& prefix, std::int64_t document,
                              std::int64_t before) const;

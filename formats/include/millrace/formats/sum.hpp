@@ -75,7 +75,7 @@ struct sum_view {
 };
 
 /// Parses a `.sum` and checks its root, which takes one SHA-256 of the file. The `.sum` of a 400 GB
-/// dataset has 1.5 MB.
+/// dataset takes 1.5 MB.
 ///
 /// @throws format_error  the bytes are not a complete `.sum`, or do not match the root.
 sum_view parse_sum(std::span<const std::byte> file);

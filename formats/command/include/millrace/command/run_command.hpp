@@ -71,8 +71,8 @@ inline void prepare_process() noexcept {
   (void)std::signal(SIGPIPE, SIG_IGN);  // a write that nobody reads fails with EPIPE
   for (const int fd : {0, 1, 2}) {
     // open() takes the lowest free number. This is `fd`, because all lower numbers are open by now.
-    // Stdout is opened for reading only, so that writing an answer to it fails and the answer is
-    // not silently lost.
+    // Stdout is opened for reading only, so that writing an answer to it fails instead of losing
+    // the answer silently.
     if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
   }
 }

@@ -55,8 +55,8 @@ class src_code {
   const source_place& place() const noexcept { return place_; }
 
  private:
-  // Bits of the flags byte. A set bit means that a value is stored, because it differs from the
-  // expected value.
+  // Bits of the flags byte. A set bit means that a value is stored. A value is stored only if it
+  // differs from the expected value.
   static constexpr std::uint64_t input_told = 1;
   static constexpr std::uint64_t line_told = 2;
   static constexpr std::uint64_t begin_told = 4;

@@ -27,8 +27,9 @@ struct sample_fields {
 /// Fills in the fields of one sample from its text, in one pass. Does not allocate; thread-safe.
 ///
 /// The fields equal those of Megatron's GPTDataset, except for a bug in Megatron before 0.16. If
-/// reset_position_ids, reset_attention_mask and eod_mask_loss are all off, those releases reuse the
-/// loss mask of the first sample, including its padding, for all later samples.
+/// `reset_position_ids`, `reset_attention_mask` and `eod_mask_loss` are all off, Megatron before
+/// 0.16 computes the loss mask only for the first sample, including its padding. It reuses this
+/// mask for all later samples.
 ///
 /// @param text     [seq_len + extra_token], as filled by `gather`
 /// @param real     number of tokens from the dataset, as returned by `gather`; the rest is padding
@@ -163,7 +164,7 @@ void fill_fields(std::span<const Token> text, std::int64_t real, std::int64_t se
   const detail::comparable_id<Token> position_eod(options.reset_position_ids ? options.eod
                                                                              : no_token);
   detail::field_writer<Id> slow(options, out);
-  // A block stays in the L1 cache while each field is made from it. Every token before `whole` is
+  // A block stays in the L1 cache while all fields are made from it. Every token before `whole` is
   // from the dataset, and so is its label.
   constexpr std::int64_t block = 512;
   const std::int64_t whole = std::clamp<std::int64_t>(real - 1, 0, seq_len);
