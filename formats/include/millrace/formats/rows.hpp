@@ -33,9 +33,10 @@
 ///   16  56    seven i64: seq_len, pad_documents_to, first and last document, tokens,
 ///             bytes of the .idx, bytes of the .bin
 ///   72  4     u32 CRC-32C of the lengths and the document index of the .idx
-///   76 4 u32 1 if the next field holds a root, otherwise 0 80 32 the root of the .sum, or zeros
-///   112 8*B i64 for each block: number of rows in this block and all before it 4 u32 CRC-32C of
-///   all bytes before it
+///   76  4     u32 1 if the next field holds a root, otherwise 0
+///   80  32    the root of the .sum, or zeros
+///   112 8*B   i64 for each block: number of rows in this block and all before it
+///       4     u32 CRC-32C of all bytes before it
 namespace millrace::formats {
 
 inline constexpr std::array<unsigned char, 8> rows_magic = {'M', 'I', 'L', 'L', 'R', 'O', 'W', 'S'};
