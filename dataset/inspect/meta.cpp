@@ -111,7 +111,7 @@ void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& 
   for (std::int64_t d = 0; d < data.document_count(); ++d)
     empty += data.document(d).empty() ? 1 : 0;
   const meta_counts& counts = meta.counts;
-  std::uint64_t lines_read = 0;  // may overflow for a hostile file; then sums differ
+  std::uint64_t lines_read = 0;  // may overflow for a hostile file; the check below then fails
   for (const input_extent& input : meta.inputs) {
     lines_read += static_cast<std::uint64_t>(input.lines);
   }

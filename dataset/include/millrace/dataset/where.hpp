@@ -134,7 +134,7 @@ struct audit_ledger {
   sample_round round;       ///< with the `cyclic` sampler, samples are counted over all passes
   std::int64_t tokens = 0;  ///< tokens in the whole dataset
 
-  std::int64_t samples = 0;                ///< served
+  std::int64_t samples = 0;                ///< served samples
   std::int64_t served = 0;                 ///< tokens served as often as expected
   std::int64_t not_in_steps = 0;           ///< tokens only in samples before or after these steps
   std::vector<explained_tokens> left_out;  ///< dropped by the order, then by edits or the sampler

@@ -75,8 +75,9 @@ class open_pool {
 
  private:
   struct entry {
-    pointer opened;                           // protected by mutex_
-    std::list<std::int64_t>::iterator place;  // place in recent_; valid only if open
+    pointer opened;  // protected by mutex_
+    std::list<std::int64_t>::iterator
+        place;  // place in recent_; valid only while the source is open
     std::mutex opening;
   };
 

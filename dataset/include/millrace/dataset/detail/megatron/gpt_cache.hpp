@@ -69,8 +69,8 @@ class MILLRACE_EXPORT gpt_cache {
   std::filesystem::path sample_path() const { return path("sample_index.npy"); }
   std::filesystem::path shuffle_path() const { return path("shuffle_index.npy"); }
 
-  /// Returns the mapped indices. Returns nullopt if a file is missing, or is truncated or damaged
-  /// so that it cannot be parsed.
+  /// Returns the mapped indices. Returns nullopt if a file is missing or cannot be parsed (because
+  /// it is truncated or damaged), or if the description does not match the hash in its file name.
   ///
   /// Compares the header of each file with `plan`. Also checks 64 samples, spread over the index,
   /// against `lengths`. Other samples are checked when they are requested, so a damaged number may

@@ -68,7 +68,8 @@ class MILLRACE_EXPORT best_fit {
   std::int64_t shared_rows_ = 0;
   std::vector<std::uint16_t> row_of_;
   // One pair per remainder: the number of units that the remainder would leave free in an empty
-  // row, and the index of its document. If the pairs are sorted, the longest remainder is first.
+  // row, and the index of its document. If the pairs are sorted in ascending order, the longest
+  // remainder is first.
   std::vector<std::pair<std::uint32_t, std::uint16_t>> rests_;
   std::vector<std::pair<std::uint32_t, std::uint16_t>> sorting_;
 };

@@ -28,7 +28,7 @@ struct sample_fields {
 ///
 /// The fields equal those of Megatron's GPTDataset, except for a bug in Megatron before 0.16. If
 /// `reset_position_ids`, `reset_attention_mask` and `eod_mask_loss` are all off, Megatron before
-/// 0.16 computes the loss mask only for the first sample, including its padding. It reuses this
+/// 0.16 computes the loss mask only once, from the first sample and its padding. It reuses this
 /// mask for all later samples.
 ///
 /// @param text     [seq_len + extra_token], as filled by `gather`
