@@ -56,7 +56,7 @@ MILLRACE_INLINE std::optional<std::int64_t> steps_done(const run_state& saved,
   return reached / saved.global_batch + (reached % saved.global_batch == 0 ? 0 : 1);
 }
 
-/// Returns the reason why a segment may not change.
+/// Returns the reason why a segment must not change.
 MILLRACE_INLINE std::string steps_text(const run_state& saved, std::optional<std::int64_t> done) {
   if (done) return "the run has served samples of " + std::to_string(*done) + " steps";
   const bool edits = saved.rampup_batch.empty() && saved.global_batch >= 1;

@@ -20,7 +20,8 @@
 
 // Example:
 //
-//     // What Megatron serves for --data-path 0.7 web_text_document 0.3 code_text_document
+//     // The training samples that Megatron serves for these flags:
+//     // --data-path 0.7 web_text_document 0.3 code_text_document
 //     // --split 99,1,0 --train-samples 1000000
 //     using namespace millrace::dataset;
 //     data_flags flags;

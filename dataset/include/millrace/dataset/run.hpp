@@ -21,7 +21,7 @@
 
 // Example:
 //
-//     // Where the tokens of sample 123 of any run come from.
+//     // Prints where the tokens of sample 123 of any run come from.
 //     const auto print = [](const millrace::dataset::run& run) {
 //       const auto sample = run.at(123);
 //       std::vector<millrace::dataset::piece> pieces;

@@ -185,11 +185,11 @@ struct resume_terms {
 /// would have served it.
 /// - Every option must be the same. `samples` and `weighted` are compared only for the order
 ///   `megatron`, which depends on them. `blend_rounding` is compared only for blends of that order.
-/// - Two datasets are the same if their roots are equal or, if one of them has no root, if their
-///   sizes are equal. Their paths may differ. Their names may differ only for the order `megatron`,
-///   because the order `instant` depends on names.
+/// - Two datasets are the same if their roots are equal. If one of them has no root, their sizes
+///   are compared instead. Their paths may differ. Their names may differ only for the order
+///   `megatron`, because the order `instant` depends on names.
 /// - A schedule may change from the first step that has not begun, and may then have more datasets.
-/// - Edits may be appended if the samples that were served stay the same. Saved edits may not be
+/// - Edits may be appended if the samples that were served stay the same. Saved edits must not be
 ///   removed, even if they concern only future samples.
 /// - With the `cyclic` sampler, the number of ranks and the micro-batch size may change only at the
 ///   end of an epoch: consumed_samples must be a multiple of the samples per epoch, both with the

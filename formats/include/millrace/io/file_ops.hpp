@@ -151,7 +151,7 @@ inline std::filesystem::path parent_folder(const std::filesystem::path& path) {
 
 /// Opens a folder.
 ///
-/// @throws io_error  `folder` is not a folder, or this process may not list it.
+/// @throws io_error  `folder` is not a folder, or this process lacks permission to list it.
 inline unique_fd open_folder(const std::filesystem::path& folder) {
   return open_read_only(folder, O_DIRECTORY);
 }

@@ -78,7 +78,7 @@ inline void refuse_flags_as_values(const po::option& option) {
 
 }  // namespace detail
 
-/// Parses a command line. Every error has our own message instead of Boost's. Flags may not be
+/// Parses a command line. Every error has our own message instead of Boost's. Flags cannot be
 /// abbreviated. Otherwise, adding a flag could change the meaning of an abbreviation in an existing
 /// script.
 ///

@@ -27,7 +27,7 @@ std::optional<residency> ask_cachestat(int fd, std::uint64_t offset, std::uint64
 
 /// Asks mincore(2), by mapping 1 GiB of the range at a time. This takes 0.3 ms per GiB. Returns
 /// nullopt if the range cannot be mapped. Also returns nullopt if the user is neither root nor the
-/// file's owner: to users who may not write the file, the kernel reports every page as cached.
+/// file's owner: to users without write permission, the kernel reports every page as cached.
 std::optional<residency> ask_mincore(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
 /// Asks cachestat, then mincore, and returns the first answer. Bytes after the end of the file

@@ -75,7 +75,7 @@ class MILLRACE_EXPORT schedule {
   std::span<const segment_begin> begins() const noexcept { return begins_; }
 
   /// The first position that is not served. This is `train_samples` if it is set. Otherwise, it is
-  /// the first position that a limit forbids, or `unbounded` if there is no limit.
+  /// the first position that a limit forbids, or `unbounded` if no limit is ever reached.
   std::int64_t end() const noexcept { return end_; }
 
   /// The limit that determines end(); nullopt if `train_samples` was given or no limit is ever
