@@ -47,9 +47,9 @@ MILLRACE_INLINE std::shared_ptr<const dataset::run> stored_run_of(
 
 namespace detail {
 
-// With context parallelism, attention kernels accept cu_seqlens only if all ranks can divide each
-// document evenly. So packed rows must be padded for this, and rows that are not packed cannot have
-// cu_seqlens.
+// With context parallelism, attention kernels accept `cu_seqlens` only if each document divides
+// evenly among the ranks. So packed rows need documents padded to such lengths, and other rows
+// cannot have `cu_seqlens`.
 MILLRACE_INLINE void check_context(const loader_options& options, const dataset::run& run) {
   const std::int64_t cp = options.context_parallel;
   if (cp == 1) return;
@@ -64,8 +64,8 @@ MILLRACE_INLINE void check_context(const loader_options& options, const dataset:
 MILLRACE_INLINE const loader_options& checked(const loader_options& options,
                                               const dataset::run& run) {
   check(options);
-  // Only the single sampler is checked: the other samplers use positions in another order, or have
-  // no steps.
+  // `check_steps` applies only to the single sampler: other samplers use positions in another
+  // order, or have no steps.
   if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
   for (const dataset::run_source& each : run.sources()) {
     if (each.type != formats::dtype::float32 && each.type != formats::dtype::float64) continue;
@@ -107,7 +107,7 @@ struct batch_loader::contents {
     served = 0;
     waiting.reset();
     next_weights = 0;
-    // no call before this one may throw: next() would wait for a pipeline that never started
+    // Nothing above may throw. Otherwise `next()` would wait for a pipeline that never started.
     pipeline->start();
   }
 
@@ -121,8 +121,8 @@ struct batch_loader::contents {
         next_weights = next_change(now, slot.number.step);
       }
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-      // The batch has already been taken, and must not be lost because counting failed. The next
-      // batch tries to update the weights again.
+      // The batch has already been taken, so it must not be lost. The next batch tries again to
+      // update the weights.
     }
     for (const std::int64_t source : slot.sources) {
       meter.served(static_cast<std::size_t>(source), 1);
@@ -139,7 +139,7 @@ struct batch_loader::contents {
   /// after the last batch.
   /// @throws as batch_loader::next
   bool begin_wait();
-  /// Ends the wait with the batch.
+  /// Waits until the next batch is ready, and takes it from the ring.
   /// @throws as batch_loader::next
   std::optional<batch> take();
 
@@ -197,7 +197,8 @@ MILLRACE_INLINE next_result<batch> batch_loader::next_for(std::chrono::nanosecon
 
 MILLRACE_INLINE bool batch_loader::contents::begin_wait() {
   home.require_here("batch_loader");
-  // This check comes first, because the caller may hold all batches of a short run.
+  // At the end of a short run, the caller may hold all batches. That is no error, so this check
+  // comes before the check of held slots.
   if (served == sampler.count()) return false;
   description.throw_failure();
   const auto& ring = pipeline->slots();
@@ -296,15 +297,15 @@ MILLRACE_INLINE void batch_loader::load_state(const dataset::run_state& saved,
 MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumption_from(
     const dataset::run_state& saved, dataset::resume_terms terms) const {
   const contents& all = *contents_;
-  // Uses the saved position, not this loader's own, because next() may be changing that one.
+  // Uses the saved position. Another thread in `next()` may be changing this loader's own position.
   const dataset::run_state now = state_at(saved.consumed_samples);
   dataset::run_state then = saved;
   detail::rename_sources(then, now);
   const bool same_edits = then.edits == all.options.edits;
   const dataset::edited_stream none;
   std::shared_ptr<const dataset::edited_stream> saved_stream;
-  // If the edits may differ, the saved edits may refer to data that no longer exists. In that case,
-  // nobody knows which samples were served.
+  // If `terms` allows other edits, the saved edits may refer to data that no longer exists. It is
+  // then impossible to tell which samples were served.
   const bool known =
       same_edits || then.edits.empty() || std::ranges::count(terms.allow, "edits") == 0;
   if (known) {

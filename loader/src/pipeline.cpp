@@ -182,7 +182,7 @@ MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
   for (;;) {
     const std::int64_t asked_ns = now_ns();
     if (!turns_.take(worker, turn)) return;
-    // Another worker may have acquired the slot long before this turn.
+    // This worker's slot may have been acquired before this worker asked for a turn.
     const std::int64_t begin_ns = std::max(asked_ns, turn.got_ns);
     std::exception_ptr failure;
     try {
@@ -191,8 +191,8 @@ MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
     } catch (...) {
       failure = std::current_exception();
     }
-    // This comes after the exception handler, which shares ownership of the exception. So the
-    // consumer becomes its only owner.
+    // This call comes after the `catch` block, which shares ownership of the exception. So the
+    // consumer becomes the exception's only owner.
     if (failure) return ring_->finish(turn.claim.ticket, std::move(failure));
     ring_->publish(turn.claim);
   }

@@ -86,8 +86,8 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
     const row_chunk& each = slices_[s];
     std::memcpy(slot.row(r) + static_cast<std::size_t>(at) * sizeof(Token),
                 text.data() + each.first, static_cast<std::size_t>(each.length) * sizeof(Token));
-    // Counts the slice's tokens that are not padding. The count includes the token after the slice,
-    // unless that token is padding: it is the last label.
+    // Counts the slice's tokens that are not padding. The token after the slice also counts,
+    // because it is the last label, unless that token is padding.
     const std::int64_t last = std::min(each.real, whole.layout.text_len());
     const std::int64_t known = std::clamp<std::int64_t>(last - each.first, 0, each.length + 1);
     ++entry;
@@ -104,7 +104,8 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
   slot.real()[number] = static_cast<std::int32_t>(real);
 }
 
-/// Returns the index in the whole row from which the slice's first token counts its position id.
+/// Returns an index in the whole row. The position id of the slice's first token is the token's own
+/// index minus this index.
 template <class Token>
 std::int64_t context_cut::start_of_positions(std::span<const Token> text,
                                              const dataset::sample_text& row,

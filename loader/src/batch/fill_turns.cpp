@@ -47,7 +47,7 @@ MILLRACE_INLINE void fill_turns::plan_one(const ring::claim& claim) {
     is_over_ = true;
     return;
   }
-  // passed on only after the exception handler, which shares its ownership
+  // passed on only after the `catch` block, which shares ownership of the exception
   std::exception_ptr failure;
   try {
     fill_turn turn;

@@ -105,7 +105,7 @@ MILLRACE_INLINE void text_gather::convert(const detour& d) const {
   }
 }
 
-/// Writes zeros to all places of the rows that have no token.
+/// Writes a zero to each place in the rows that no token fills.
 MILLRACE_INLINE void text_gather::pad(std::span<const dataset::sample_text> rows,
                                       std::span<const formats::dtype> types, batch_slot& slot) {
   const auto width = static_cast<std::size_t>(slot.layout.width());

@@ -23,8 +23,8 @@ namespace millrace::loader {
 MILLRACE_INLINE std::pair<direct_alignment, std::string> direct_alignment_of(int fd) {
 #if defined(STATX_DIOALIGN)
   struct ::statx status {};
-  // Makes the system call directly, because the struct of older C libraries has no field for the
-  // alignment.
+  // Makes the system call directly, because `struct statx` of older C libraries has no field for
+  // the alignment.
   if (::syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
       (status.stx_mask & STATX_DIOALIGN) != 0) {
     const direct_alignment said{status.stx_dio_mem_align, status.stx_dio_offset_align};

@@ -94,7 +94,7 @@ MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests)
   }
   const auto most = static_cast<std::size_t>(std::clamp(options_.gather_threads, 1, 64));
   const std::size_t shares = bytes < shared_from ? 1 : std::min(most, order_.size());
-  // Divides the requests into tasks of about the same number of bytes.
+  // Divides the requests into tasks with about equal numbers of bytes.
   begins_.assign(1, 0);
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < order_.size() && begins_.size() < shares; ++i) {

@@ -89,7 +89,7 @@ MILLRACE_INLINE void open_files::detach(file& f) noexcept {
   unmapped = std::move(f.parts_);
 }
 
-// Removes the map only from the list. The caller releases the map after it has released the lock.
+// Only removes the map from the list. The caller releases the map after it has unlocked the mutex.
 MILLRACE_INLINE void open_files::forget_map(file_part& part) noexcept {
   mapped_bytes_ -= part.map->bytes.bytes();
   used_maps_.erase(part.at);
@@ -103,7 +103,7 @@ MILLRACE_INLINE open_files::held_descriptor open_files::open(file& f) {
       return f.fd_;
     }
   }
-  // so that two threads that need the file open it only once
+  // This lock makes two threads that need the file open it only once.
   const std::lock_guard opening(f.opening_);
   return opened(f);
 }
@@ -228,8 +228,8 @@ MILLRACE_INLINE open_files::lent open_files::lend() {
   return one;
 }
 
-// Returns a result if it is known without a system call: an existing map, or no map because none
-// may be created now.
+// Returns a result if no system call is needed: the existing map, or a null map if no map may be
+// created now.
 MILLRACE_INLINE std::optional<open_files::map_result> open_files::known_map(file& f,
                                                                             std::size_t place) {
   const std::lock_guard lock(mutex_);
@@ -307,7 +307,7 @@ MILLRACE_INLINE bool open_files::make_room_for_map() {
   std::vector<held_descriptor> closed;
   const std::lock_guard lock(mutex_);
   ++usage_.refusals;
-  // the kernel grants no more than these
+  // the kernel allows no more maps than exist now
   most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);
   return unmap_least_used(unmapped, closed);
 }

@@ -131,7 +131,7 @@ MILLRACE_INLINE const open_files::held_descriptor& pread_reader::hold(current_fi
 }
 
 // Reads all of `rest`. If `only_cached` is set, reads only what is in memory. Returns false if
-// bytes are left to read, which `rest` then describes.
+// bytes remain to be read; `rest` then describes these bytes.
 MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> parts,
                                         bool only_cached, current_file& current) {
   open_files::file& f = file_of(rest.file);
@@ -149,8 +149,8 @@ MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> p
     }
     const int code = n < 0 ? errno : 0;
     if (only_cached) {
-      // If RWF_NOWAIT is not supported, it is not tried again. For every other result, including
-      // the end of the file, a read that may wait follows.
+      // If RWF_NOWAIT is not supported, later reads do not use it. After any other result, even the
+      // end of the file, the caller repeats the read without RWF_NOWAIT.
       if (code == EOPNOTSUPP || code == EINVAL) {
         only_cached_works_.store(false, std::memory_order_relaxed);
         log_.note("RWF_NOWAIT", false,

@@ -65,9 +65,9 @@ struct sigbus_arm {
   volatile bool raised = false;  ///< the signal was raised, but its reason is not known yet
 };
 
-/// A thread that has copied from maps. The handler finds it by its `pthread_self` instead of in a
-/// thread-local variable, for the reason given in lost_pages.cpp. Entries of the list are reused
-/// but never freed, because a handler may be iterating over the list.
+/// A thread that has copied from maps. The handler finds the entry by `pthread_self`, not through a
+/// thread-local variable; lost_pages.cpp gives the reason. Entries of the list are reused but never
+/// freed, because a handler may be iterating over the list.
 struct copying_thread {
   std::atomic<bool> in_use{true};
   std::atomic< ::pthread_t> id{::pthread_self()};
@@ -75,7 +75,7 @@ struct copying_thread {
   copying_thread* next = nullptr;
 };
 
-/// Returns the newest entry of the list.
+/// The head of the list, which is its newest entry.
 MILLRACE_INLINE std::atomic<copying_thread*>& copying_threads() noexcept {
   static constinit std::atomic<copying_thread*> first{nullptr};
   return first;
@@ -159,7 +159,7 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
 
 MILLRACE_INLINE bool install_sigbus_guard() noexcept {
   static const bool installed = [] {
-    // first, because it would otherwise displace our handler later
+    // This handler is installed first. If it were installed later, it would replace our handler.
     dataset::detail::install_lost_page_handler();
     struct ::sigaction ours {};
     ours.sa_sigaction = on_sigbus;

@@ -70,7 +70,7 @@ MILLRACE_INLINE void throttled_reader::gather(std::span<const read_request> requ
   wait_until(arrived);
 }
 
-// Waits until `when`, accurate to a few microseconds. Sleeping alone would take longer.
+// Waits until `when`, accurate to a few microseconds. Sleeping alone would end too late.
 MILLRACE_INLINE void throttled_reader::wait_until(clock::time_point when) {
   constexpr std::chrono::microseconds margin(150);
   if (clock::now() + margin < when) std::this_thread::sleep_until(when - margin);

@@ -43,8 +43,8 @@ MILLRACE_INLINE void uring_files::demote(std::int64_t file, const std::string& w
   log_->note("O_DIRECT", false, (*this)[file].path().string() + ": " + why + ": read by pread");
 }
 
-// Puts an open file into a place of the ring's table. If another file loses this place, its queued
-// reads must be submitted first. Returns `none` if that fails.
+// Puts an open file into the ring's table. If it displaces another file, that file's queued reads
+// are submitted first. Returns `none` if they cannot be submitted.
 MILLRACE_INLINE std::size_t uring_files::put(std::int64_t file, io::unique_fd fd,
                                              uring_ring& ring) {
   const direct_files::next_place at = open_.next();

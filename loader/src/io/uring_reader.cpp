@@ -76,8 +76,8 @@ MILLRACE_INLINE bool uring_reader::has_ring() {
   const bool first = ring_ == nullptr;
   const auto slots = static_cast<std::size_t>(limits_.slots);
   const auto depth = static_cast<std::size_t>(limits_.depth);
-  // Allocates first, so that nothing has changed if an allocation throws. Waiting for a ring
-  // without operations would never end.
+  // Allocates first, so that an exception leaves all members unchanged. With a new ring but no
+  // operations, a wait would never end.
   std::vector<operation> operations(slots + depth);
   std::vector<std::size_t> free_slots;
   std::vector<std::size_t> free_straight;
@@ -91,8 +91,8 @@ MILLRACE_INLINE bool uring_reader::has_ring() {
                                    static_cast<unsigned>(limits_.most_files), first);
   if (!made->valid()) log_.note("io_uring", false, why_no_ring(made->error()));
 
-  // Results of the current ring reach only the thread that created the ring, and that thread may
-  // have ended.
+  // Only the thread that created the current ring receives its results, and that thread may have
+  // ended.
   retire_ring();
   if (!made->valid()) {
     no_ring_ = true;
@@ -144,7 +144,7 @@ MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
   return true;
 }
 
-// Returns the progress of a read that has not begun.
+// Returns the initial progress of a read.
 MILLRACE_INLINE read_progress uring_reader::progress_of(std::uint64_t bytes, std::uint64_t need,
                                                         const direct_alignment& unit) noexcept {
   return {.bytes = bytes, .need = need, .alignment = unit.offset, .memory_alignment = unit.memory};
@@ -275,8 +275,8 @@ MILLRACE_INLINE void uring_reader::prefetch(std::span<const file_range> ranges) 
   ahead_plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
   for (const extent& e : ahead_plan_.extents()) {
     if (ahead_.queued() >= most_queued) break;
-    // Announces whole blocks, up to the end of the file, because another range may begin in the
-    // last block.
+    // Announces whole blocks, because another range may begin in the last block. The end of the
+    // file limits that block.
     ahead_.add({e.file, e.begin}, std::min(e.end, files_[e.file].bytes()),
                static_cast<std::int64_t>(e.pieces), gathers_);
   }
@@ -399,8 +399,8 @@ MILLRACE_INLINE void uring_reader::take_claims() {
     ahead_reads::entry& entry = from->second;
     while (entry.now == ahead_reads::state::reading) {
       if (const int code = wait(); code != 0) throw lost_ring{code};
-      // Reads complete in any order, and this read may be the last one. The slots of finished reads
-      // are refilled in the meantime.
+      // Other reads may complete before this one. Meanwhile, announced reads start in slots that
+      // become free.
       if (entry.now == ahead_reads::state::reading) pump();
     }
     if (entry.now == ahead_reads::state::ready) {

@@ -103,7 +103,7 @@ class MILLRACE_EXPORT uring_ring {
 
 template <class Done>
 unsigned uring_ring::take_results(const Done& done) {
-  // Removes the results from the queue before it calls `done`, because `done` may queue new reads
+  // Removes the results from the queue before calling `done`, because `done` may queue new reads
   // and may throw.
   constexpr unsigned most = 64;
   ::io_uring_cqe* ended[most];  // NOLINT: the type that the library takes

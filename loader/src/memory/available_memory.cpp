@@ -25,7 +25,8 @@ MILLRACE_INLINE std::optional<std::string> read_system_file(const std::filesyste
 
 namespace detail {
 
-/// Returns the number on the first line that starts with `key`. Empty if there is no such number.
+/// Returns the number on the first line that starts with `key`, or nothing if there is no such
+/// number.
 MILLRACE_INLINE std::optional<std::uint64_t> number_behind(std::string_view text,
                                                            std::string_view key) {
   for (std::size_t at = 0; at < text.size();) {
@@ -42,7 +43,7 @@ MILLRACE_INLINE std::optional<std::uint64_t> number_behind(std::string_view text
   return std::nullopt;
 }
 
-/// Returns how many bytes a control group may still use. Empty if the group sets no limit.
+/// Returns how many bytes a control group may still use, or nothing if the group sets no limit.
 MILLRACE_INLINE std::optional<std::uint64_t> room_of_group(const std::filesystem::path& group) {
   const auto limit = read_system_file(group / "memory.max");
   const auto current = read_system_file(group / "memory.current");

@@ -21,7 +21,8 @@ MILLRACE_INLINE unsigned forks_so_far() noexcept {
   static const bool counts = ::pthread_atfork(nullptr, nullptr, [] {
                                detail::fork_counter().fetch_add(1, std::memory_order_relaxed);
                              }) == 0;
-  // Without memory for the registration, the process id serves as well, but takes a system call.
+  // If registering failed for lack of memory, the process id works as well, but costs a system
+  // call.
   if (!counts) return static_cast<unsigned>(::getpid());
   return detail::fork_counter().load(std::memory_order_relaxed);
 }

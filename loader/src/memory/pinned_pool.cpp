@@ -67,7 +67,7 @@ MILLRACE_INLINE void pinned_pool::take(const pool_options& options) {
 
 MILLRACE_INLINE bool pinned_pool::take_cuda(const pool_options& options) {
   std::string why;
-  // for this thread, because it touches the pages of CUDA's memory at once
+  // Sets the node for this thread, because CUDA touches the memory's pages on this thread at once.
   const preferred_node near(options.node);
   auto got = detail::cuda_slab(options.cuda, report_.total_bytes, options.alignment, why);
   add(memory_kind::cuda, got.has_value(), std::move(why));
@@ -92,8 +92,8 @@ MILLRACE_INLINE bool pinned_pool::take_hugetlb(const pool_options& options) {
   return true;
 }
 
-// Creates one mapping for the last three kinds. Whether its pages are huge and locked is known only
-// after that.
+// Creates one mapping for the last three kinds of memory. Which kind the mapping is depends on
+// whether its pages turn out to be huge and locked.
 MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
   // Checks the available memory first. The kernel would grant memory that does not exist, and would
   // kill the process later.

@@ -79,7 +79,7 @@ MILLRACE_INLINE std::optional<slab> hugetlb_slab(std::size_t size_bytes, int nod
   slab result;
   result.mapped = unique_block({address, whole});
   result.bytes = {static_cast<std::byte*>(address), whole};
-  // the caller reports the result in a row of its own
+  // ignores the result here, because the caller reports the node in a row of its own
   if (node >= 0) (void)prefer_node(result.bytes, node);
   // `mmap` only reserves pages. A control group or a bad page may still prevent the allocation, and
   // then touching the page would raise SIGBUS.

@@ -116,8 +116,7 @@ MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
   return 0;
 }
 
-/// Checks a block if it can claim it; otherwise returns 0 bytes. Settles every block that it
-/// claims.
+/// Claims and checks a block, and settles it. Returns 0 bytes if the block cannot be claimed.
 MILLRACE_INLINE scrubber::outcome scrubber::scrub(detail::verify_core& core, std::size_t file,
                                                   checked_file& in, std::uint64_t block,
                                                   std::int64_t sample) {

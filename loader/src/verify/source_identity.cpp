@@ -94,7 +94,7 @@ MILLRACE_INLINE joint_identity identify_sources(dataset::run_state& state,
   for (const std::string& tokenizer : tokenizers) {
     run.tokenizer += (run.tokenizer.empty() ? "" : ",") + tokenizer;
   }
-  // The datasets without a `.meta` may have larger ids.
+  // Datasets without a `.meta` may contain larger ids, so the vocabulary size is unknown.
   if (run.without_meta > 0) run.vocab_size = 0;
   state.tokenizer = run.tokenizer;
   return run;

@@ -104,7 +104,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
     return;
   }
   finding found;
-  // made in advance, so that a bad block that was served is reported even without memory
+  // Copied in advance: later, an allocation might fail, and a bad block that was served would go
+  // unreported.
   finding copy;
   try {
     found = {.kind = problem->is_token ? finding_kind::token : finding_kind::checksum,
@@ -162,7 +163,7 @@ MILLRACE_INLINE std::optional<verify_core::wish> verify_core::next_wish() {
 
 MILLRACE_INLINE void verify_core::add(finding what) {
   const std::lock_guard lock(mutex_);
-  // The scrubber retries unreadable blocks; each is reported once.
+  // The scrubber retries unreadable blocks, but each such block is reported only once.
   const bool known = what.kind == finding_kind::unreadable &&
                      std::ranges::any_of(findings_, [&](const finding& f) {
                        return f.kind == what.kind && f.path == what.path && f.block == what.block;
