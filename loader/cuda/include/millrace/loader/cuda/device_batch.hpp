@@ -34,10 +34,12 @@ namespace millrace::loader::cuda {
 ///
 /// Operations submitted to the consumer's stream after `next()` see filled arrays. The arrays stay
 /// valid until the batch and all tensors made from it are destroyed. Destroying the last of them
-/// records an event on the consumer's stream, and the pipe refills the slot after that event. The
-/// host does not wait. The stream must therefore outlive the batch. To use the batch on another
-/// stream as well, call `wait_on` and `also_used_on` for that stream. Or make the consumer's stream
-/// wait for the other stream before the batch is destroyed.
+/// does not wait. It records an event on the consumer's stream, and the pipe refills the slot after
+/// that event. So the stream must outlive the batch.
+///
+/// To use the batch on another stream as well, call `wait_on` and `also_used_on` for that stream.
+/// Instead of calling `also_used_on`, you can make the consumer's stream wait for the other stream
+/// before the batch is destroyed.
 ///
 /// A batch may outlive the pipe. It may be destroyed on any thread, but not in a stream callback. A
 /// moved-from batch may only be destroyed or assigned to.
@@ -52,7 +54,7 @@ class device_batch {
   std::int64_t seq_len() const noexcept { return work().seq_len; }
 
   /// The type of tokens, labels and position ids. `tokens()`, `labels()` and `position_ids()`
-  /// return null if called for the other type.
+  /// return null if their `Id` is the other type.
   id_width ids() const noexcept { return work().ids; }
   /// Input ids; 0 for padding.
   template <class Id = std::int64_t>
@@ -71,14 +73,14 @@ class device_batch {
   /// 1 if the token counts in the loss, else 0.
   const float* loss_mask() const noexcept { return work().loss_mask; }
   /// The document number of each token: 1 for the first document of a row, 2 for the second, and so
-  /// on. Padding has 0, also between the documents of a packed row. Document s of a row lies
+  /// on. Padding has 0, even between the documents of a packed row. Document s of a row lies
   /// between boundaries s - 1 and s of that row.
   const std::int32_t* segment_ids() const noexcept { return work().segment_ids; }
 
-  /// The document boundaries of all rows, concatenated. There are `cu_seqlens_used()` of them: the
-  /// first is 0 and the last is `rows * seq_len`. If `wanted_fields::cu_seqlens_size` is set, the
-  /// array has that size, and the further entries repeat the last boundary. The pointer is null if
-  /// the source has no boundaries or the batch has no rows.
+  /// The document boundaries of all rows, concatenated. There are `cu_seqlens_used()` boundaries:
+  /// the first is 0 and the last is `rows * seq_len`. If `wanted_fields::cu_seqlens_size` is set,
+  /// the array has that size, and its unused entries repeat the last boundary. The pointer is null
+  /// if the source has no boundaries or the batch has no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
   std::int64_t cu_seqlens_size() const noexcept { return work().cu_seqlens_size; }
   std::int64_t cu_seqlens_used() const noexcept {
@@ -98,8 +100,9 @@ class device_batch {
   /// Number of samples consumed by all ranks after this batch.
   std::int64_t consumed_after() const noexcept { return slot().number.consumed; }
 
-  // These functions are for streams other than the consumer's. A null stream is the default stream
-  // of the batch's device. On the host path they do nothing. They may be called on any thread.
+  // `wait_on` and `also_used_on` are for streams other than the consumer's. A null stream is the
+  // default stream of the batch's device. On the host path, both functions do nothing. They may be
+  // called on any thread.
 
   /// Operations submitted to `other` after this call see filled arrays.
   /// @throws config_error  the stream is being captured into a CUDA graph
@@ -116,8 +119,8 @@ class device_batch {
     held_->also_used_on(other);
   }
 
-  /// Returns an owner that keeps the slot alive, as the batch does. For code that passes the arrays
-  /// on.
+  /// Returns an owner that keeps the slot alive, as the batch does. Use it to pass the arrays to
+  /// other code.
   std::shared_ptr<const void> hold() const noexcept { return held_; }
 
  private:

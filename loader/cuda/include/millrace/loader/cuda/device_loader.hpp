@@ -130,7 +130,7 @@ class device_loader {
   /// The remaining batches, for a consumer that uses the stream `on`.
   batches_on<device_loader> on(stream on) { return {*this, on}; }
 
-  /// As in `batch_loader`, but after the last batch that this loader has returned.
+  /// Like the functions of `batch_loader`, but count only batches that this loader has returned.
   std::int64_t consumed_samples() const noexcept { return consumed_; }
   dataset::run_state state() const { return host_->state_at(consumed_); }
 
@@ -210,7 +210,7 @@ inline loader_options device_loader::host_options(loader_options options) const 
       device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
   options.positions_at_boundaries |= device_.positions_at_boundaries;
   // With context parallelism, position ids that restart at eods make the host read more of each
-  // row. So the rule is dropped if position ids are not requested.
+  // row. So `reset_position_ids` is cleared if position ids are not requested.
   options.field_rules.reset_position_ids &= device_.fields.position_ids;
   if (options.memory) return options;
   pool_options pool = device_.pool;

@@ -12,9 +12,9 @@
 /// the block type, so that the same code runs on a device, on one CPU thread, and, in a test, on
 /// several CPU threads.
 ///
-/// A mark is a single bit for a token of the tile: a document begins there, or the token is an eod.
-/// The mark that governs a token is the last one before it, which a few bit operations find. So
-/// there is no search per token and no scan over threads.
+/// A mark is one bit for a token of the tile. It says that a document begins at the token, or that
+/// the token is an eod. A few bit operations find the last mark before a token, so the block needs
+/// no search per token and no scan over threads.
 ///
 /// A block type has these members:
 ///   size(), rank()        number of threads, a power of 2, and the index of the calling thread
@@ -58,9 +58,9 @@ static_assert(tile_tokens / 32 < 32);
 /// Memory that all threads of a block share.
 struct tile_memory {
   std::int32_t text[tile_tokens + 1];  ///< the tile's tokens, and the token after them
-  tile_bits starts;                    ///< marks where documents begin, and at the first token
+  tile_bits starts;                    ///< marks each document's first token, and the tile's
   tile_bits eods;
-  element::document documents[tile_tokens];  ///< [k] is set only if `starts` has bit k
+  element::document documents[tile_tokens];  ///< entry k has a value only if `starts` has bit k
 };
 
 namespace detail {
@@ -86,8 +86,8 @@ struct tile_place {
   std::int32_t tile;
   std::int32_t begin;  ///< first token
   std::int32_t count;  ///< number of tokens
-  /// index of the begin of the row's first document in `boundaries`, or of the first slice in
-  /// `slices`
+  /// index in `boundaries` at which the row's first document begins, or index in `slices` of the
+  /// row's first slice
   std::int32_t first_document;
   std::int32_t last_document;  ///< index of the end of the row's last document or slice
   element::document whole;     ///< the row as one document, for tokens that need no document
@@ -112,7 +112,7 @@ MILLRACE_HOST_DEVICE inline void set_mark(Block& block, tile_bits& bits, std::in
   block.set_bits(&bits.filled, 1U << (k / 32));
 }
 
-/// Returns the token of the last mark before token k of the tile, or -1.
+/// Returns the index of the last marked token before token k of the tile, or -1 if there is none.
 MILLRACE_HOST_DEVICE inline std::int32_t mark_before(const tile_bits& bits, std::int32_t k) {
   std::int32_t w = k / 32;
   std::uint32_t word = bits.words[w] & ((1U << (k % 32)) - 1);
@@ -162,8 +162,8 @@ MILLRACE_HOST_DEVICE inline bool has_documents(const batch_work& work) {
          (work.position_ids != nullptr && work.rules.positions == position_rule::boundaries);
 }
 
-/// Marks the first token in this tile of each document that has tokens here. Empty documents have
-/// no mark.
+/// Marks the documents that have tokens in this tile, each at its first token here. Empty documents
+/// get no mark.
 template <class Block>
 MILLRACE_HOST_DEVICE inline void mark_documents(Block& block, const batch_work& work,
                                                 const tile_place& at) {
@@ -231,7 +231,7 @@ MILLRACE_HOST_DEVICE inline std::int32_t noted_restart(Block& block, const batch
 }
 
 /// Returns the index of the token at which positions last restarted before the tile because of an
-/// eod. If there is none, returns 0, or an index outside the document of the tile's first token.
+/// eod. If no token did so, returns 0, or an index outside the document of the tile's first token.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline std::int32_t restart_before(Block& block, const batch_work& work,
                                                         const tile_place& at) {
@@ -292,7 +292,7 @@ MILLRACE_HOST_DEVICE inline void prepare_tile(Block& block, const batch_work& wo
 
 }  // namespace detail
 
-/// Writes the index of the token that follows the tile's last eod into `marks`, or 0 if the tile
+/// Writes into `marks` the index of the token that follows the tile's last eod, or 0 if the tile
 /// has no eod. Every thread of the block calls this function.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline void mark_tile(Block& block, const batch_work& work, std::int32_t row,

@@ -67,7 +67,7 @@ struct batch_work {
   const std::int32_t* document_ends = nullptr;  ///< null if rows are not packed
 
   slice_arrays slices;  ///< with context parallelism
-  /// number of ranks that share a row; `boundaries` are of whole rows
+  /// number of ranks that share a row; `boundaries` describes whole rows
   std::int64_t context_parallel = 1;
 
   std::int64_t rows = 0;
@@ -78,14 +78,15 @@ struct batch_work {
   id_width ids = id_width::i64;
   batch_rules rules;
 
-  // Each is [rows, seq_len], or null if it is not requested. The first three are of the type `ids`.
+  // Each array is [rows, seq_len], or null if it is not requested. The first three have the type
+  // `ids`.
   void* tokens = nullptr;
   void* labels = nullptr;
   void* position_ids = nullptr;
   float* loss_mask = nullptr;
   std::int32_t* segment_ids = nullptr;
-  /// As `dataset::join_cu_seqlens` makes them, or null. The entries from index `cu_seqlens_used()`
-  /// on repeat the entry before them.
+  /// Boundaries as `dataset::join_cu_seqlens` makes them, or null. The unused entries, from index
+  /// `cu_seqlens_used()`, repeat the last used entry.
   std::int32_t* cu_seqlens = nullptr;
   std::int64_t cu_seqlens_size = 0;  ///< entries of `cu_seqlens`, at least `cu_seqlens_used`
   /// Work memory of the kernels, for rows longer than `look_back_tokens`. May be null without such
@@ -137,8 +138,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t segment_of(const batch_work& work, cons
   return work.cut() ? work.slices.documents[of.number] : of.number;
 }
 
-/// Returns the address of the token after token i. This is `following`, unless a slice ends after
-/// token i.
+/// Returns the address of the token after token i. This is `following`, unless token i is the last
+/// token of a slice.
 MILLRACE_HOST_DEVICE inline const std::int32_t* next_of(const batch_work& work, const document& of,
                                                         std::int32_t i,
                                                         const std::int32_t* following) {
@@ -159,7 +160,7 @@ MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const 
 }
 
 /// Writes boundary `b` as a position in the concatenated rows. `b` is the index in `boundaries` of
-/// a boundary of this row, but not of the row's first boundary.
+/// any boundary of this row except the first.
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
   const std::int64_t whole = work.seq_len * work.context_parallel;

@@ -78,15 +78,15 @@ struct cuda_api {
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
   /// cudaMemcpyAsync, from the device to the host.
   int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
-  /// cudaPointerGetAttributes: gives the device whose memory the address is in, or -1 if there is
-  /// none.
+  /// cudaPointerGetAttributes: gives the device whose memory contains the address, or -1 if there
+  /// is no such device.
   int (*memory_device)(const void* memory, int* device);
   /// Launches the kernels that make all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);
   /// Launches the kernel that copies all arrays of a micro-batch (`copy_share`).
   int (*launch_copies)(const array_copies& copies, cuda::stream on);
-  /// cudaFuncGetAttributes for each variant of the kernels: 0 if the current device can run them
-  /// all.
+  /// cudaFuncGetAttributes for each variant of the kernels. Returns 0 if the current device can run
+  /// all of them.
   int (*find_kernels)();
 
   int (*last_error)();                  ///< cudaGetLastError: clears the error

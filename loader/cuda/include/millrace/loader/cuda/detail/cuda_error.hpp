@@ -39,8 +39,8 @@ inline std::string text_or(const char* text, const char* otherwise) {
 
 }  // namespace detail
 
-/// Returns the error of a failed call. Clears the error in the runtime, so that the next check of
-/// other code does not find it.
+/// Returns the error of a failed call. Clears the error in the runtime, so that a later check in
+/// other code does not report it again.
 inline cuda_error taken_error(const cuda_api& api, int code, const char* call) {
   (void)api.last_error();
   return {call, code, detail::text_or(api.error_name(code), "unknown error"),

@@ -29,9 +29,9 @@
 
 namespace millrace::loader::cuda {
 
-/// Brings the batches of a source to a device. Each batch takes one copy of the source's slot, in
-/// the dataset's token width, and one kernel that makes the fields. Both run on streams of the
-/// pipe. In this diagram, names in parentheses are CUDA events.
+/// Brings the batches of a source to a device. For each batch, the pipe copies the source's slot in
+/// the dataset's token width, and then runs one kernel that makes the fields. Copies and kernels
+/// run on streams of the pipe. In this diagram, names in parentheses are CUDA events.
 ///
 ///   source    next() ............ released when copied
 ///   copies    copy -> (copied)
@@ -93,9 +93,9 @@ class device_pipe {
   ///
   /// A kernel on the stream `on` copies the arrays after all earlier operations of that stream. The
   /// pipe's slot is released after this kernel. The kernel that makes the fields cannot write to
-  /// the caller's arrays itself. It would have to wait until the previous step has read them, so it
-  /// could not run in advance. The copy is one launch. It moves 56 bytes per token with 64-bit ids,
-  /// position ids and a loss mask.
+  /// the caller's arrays itself: it would have to wait until the previous step has read them, and
+  /// so could not run in advance. The copy takes one launch. With 64-bit ids, position ids and a
+  /// loss mask, it moves 56 bytes per token.
   ///
   /// If the batch has fewer rows than the arrays, the other rows stay unchanged. If it has no rows,
   /// cu_seqlens stays unchanged, too. A call of this function cannot be captured into a CUDA graph.
@@ -184,8 +184,8 @@ inline std::shared_ptr<telemetry> pipe_meter(const device_options& options, std:
   return std::make_shared<telemetry>(std::move(meter));
 }
 
-// Returns a deleter for a part of a pipe. The deleter has the time limit and the name of the part,
-// for the report on slow ends.
+// Returns a deleter for a part of a pipe. If deleting the part takes longer than the time limit,
+// the deleter reports its name.
 inline delete_in_time end_of_pipe(const device_options& options, const char* part) {
   return {options.end_within, "the " + std::string(part) + " of rank " +
                                   std::to_string(options.rank) + " on device " +

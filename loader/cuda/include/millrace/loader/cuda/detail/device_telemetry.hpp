@@ -11,14 +11,14 @@
 #include <millrace/loader/detail/telemetry/telemetry_report.hpp>
 #include <millrace/loader/detail/telemetry/trace_ring.hpp>
 
-/// A device loader has two meters. The consumer of the host loader's meter is the pipe; the
-/// consumer of the pipe's own meter is the training loop. These functions combine the two.
+/// A device loader has two meters. For the host loader's meter, the consumer is the pipe. For the
+/// pipe's own meter, the consumer is the training loop. These functions combine the two meters.
 namespace millrace::loader::cuda {
 
 /// Joins two reports. Waits, stalls, occupancy and copy times come from the pipe, as the training
 /// loop sees them. The read counters and the times of planning, storage and gathering come from the
-/// host's threads. The mixture covers the batches that the pipe has taken, which are a few more
-/// than the training loop has.
+/// host's threads. The mixture covers all batches that the pipe has taken. The training loop may
+/// have received a few batches less.
 inline telemetry_report joined_report(const telemetry_report& host, telemetry_report pipe) {
   for (const loader_stage each :
        {loader_stage::plan, loader_stage::storage, loader_stage::gather}) {

@@ -8,8 +8,8 @@
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
 /// Owners of CUDA runtime resources, and settings of the calling thread. An owner does not wait for
-/// operations that still use its resource. The code that destroys the owner must ensure that there
-/// are none.
+/// operations that still use its resource. Code that destroys an owner must first ensure that no
+/// such operations are left.
 namespace millrace::loader::cuda {
 
 namespace detail {
@@ -77,9 +77,9 @@ inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
 }
 
 /// Makes `device` the calling thread's current device. The destructor restores the previous current
-/// device, or none if the thread had none. This class creates a CUDA context on `device` only. If
-/// it used `cudaSetDevice`, restoring the previous device would create a context there: on the
-/// first device, if the thread never chose one.
+/// device, or none if the thread had none. This class creates a CUDA context on `device` only. With
+/// `cudaSetDevice`, restoring the previous device would create a context there too. If the thread
+/// never chose a device, that would be the first device.
 class device_scope {
  public:
   device_scope(const cuda_api& api, int device) : api_(&api) {

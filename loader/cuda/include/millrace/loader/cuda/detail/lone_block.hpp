@@ -47,7 +47,7 @@ void make_batch(Block& block, const batch_work& work) {
   });
 }
 
-/// Calls the `make_batch` for the token and id types of the batch.
+/// Calls `make_batch` with the token and id types of the batch.
 template <class Block>
 void make_batch(Block& block, const batch_work& work) {
   const bool narrow_ids = work.ids == id_width::i32;

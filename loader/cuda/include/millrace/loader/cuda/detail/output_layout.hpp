@@ -51,8 +51,9 @@ class output_layout {
     const std::size_t id_bytes = elements * static_cast<std::size_t>(ids_);
     const std::size_t entries =
         cu_seqlens_size_ == 0 ? elements + 1 : static_cast<std::size_t>(cu_seqlens_size_);
-    // A row needs one mark per `tile_tokens` tokens, rounded up. Rows that need marks are longer
-    // than `look_back_tokens`, which limits the number of rows and so of tiles that are not full.
+    // A row needs one mark per `tile_tokens` tokens, rounded up. Only rows longer than
+    // `look_back_tokens` need marks. That limits the number of such rows, and so the number of
+    // tiles that are not full.
     const std::size_t marks = elements / tile_tokens + elements / look_back_tokens + 1;
     const bool long_rows = elements > static_cast<std::size_t>(look_back_tokens);
     tokens_ = place(wanted.tokens, id_bytes);
@@ -69,8 +70,7 @@ class output_layout {
 
   /// Returns the description of how to fill the block `to` from the slot `from`.
   ///
-  /// @param from        laid out as `layout`, in memory that the code that makes the fields can
-  ///                    read
+  /// @param from        laid out as `layout`, in memory that is readable where the fields are made
   /// @param layout      the slot's layout, no larger than the layout given to the constructor
   /// @param boundaries  number of boundaries in the slot; if 0, the batch has neither cu_seqlens
   ///                    nor segment ids

@@ -17,8 +17,8 @@
 
 namespace millrace::loader::cuda::detail {
 
-/// The state that a pipe shares with its thread and its batches. They may need it after the pipe is
-/// destroyed. The last owner destroys the state, on any thread.
+/// The state that a pipe shares with its thread and its batches. The thread and the batches may
+/// need the state after the pipe is destroyed. The last owner destroys the state, on any thread.
 struct pipe_state {
   template <class... Arguments>
   explicit pipe_state(std::size_t slots, std::int64_t ahead, const Arguments&... arguments)
@@ -34,7 +34,8 @@ struct pipe_state {
   /// If one of the streams is being captured into a CUDA graph, the slot is never refilled and the
   /// pipe fails. An event recorded on that stream would be part of the graph, and the graph may
   /// read the slot's memory at every launch. The pipe also fails if an event cannot be recorded. In
-  /// both cases, nothing tells when the slot's users are done, so the memory is never freed.
+  /// both cases, the pipe cannot find out when the slot's users are done, so the memory is never
+  /// freed.
   void release(device_slot* slot, stream on) noexcept {
     if (!home.is_here()) return;
     try {
@@ -106,8 +107,8 @@ struct pipe_state {
 
   const home_process home;
   slot_store store;
-  // A consumer's thread runs ahead of its stream. The slot that the thread released first is the
-  // first one that the stream is done with, so the ring reuses the oldest slot first.
+  // A consumer's thread runs ahead of its stream. The stream finishes with the slots in the order
+  // in which the thread releases them, so the ring reuses the oldest released slot first.
   slot_ring<device_slot> ring;
   std::atomic<std::int64_t> captured{0};  // batches destroyed while their stream was being captured
   std::mutex mutex;  // guards `failure`, `device_slot::others` of held slots, and their events

@@ -131,8 +131,8 @@ class slot_store {
     raw_memory_.reset();
   }
 
-  /// Prevents the destructor from freeing the memory. Called if operations may still use the memory
-  /// at any time. May be called on any thread.
+  /// Prevents the destructor from freeing the memory. Called if the pipe cannot find out when
+  /// operations have stopped using the memory. May be called on any thread.
   void keep_memory() noexcept { kept_ = true; }
 
   bool on_device() const noexcept { return api_ != nullptr; }
@@ -151,8 +151,8 @@ class slot_store {
             copied_[i].get().value};
   }
 
-  /// Returns an event for a stream that uses a batch in addition to the consumer's own stream. Pass
-  /// the event to `end_other` once another stream has been told to wait for it.
+  /// Returns an event for a stream that uses a batch in addition to the consumer's own stream.
+  /// After making another stream wait for the event, pass the event to `end_other`.
   /// @pre only one thread at a time calls `begin_other` or `end_other`
   /// @throws cuda_error  the runtime call failed
   event begin_other() {
@@ -166,7 +166,7 @@ class slot_store {
     spare_others_.pop_back();
     return spare;
   }
-  // `begin_other` has reserved the room
+  // allocates nothing, because `begin_other` has reserved the space
   void end_other(event ended) noexcept { spare_others_.push_back(ended); }
 
   const output_layout& outputs() const noexcept { return outputs_; }

@@ -19,15 +19,15 @@ struct staged_batch {
   /// laid out as `layout`, aligned to 64 bytes, page-locked if possible
   const std::byte* slot = nullptr;
   slot_layout layout;
-  std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 if they were not requested
-  std::int64_t slices = 0;      ///< slice_begin[rows]; 0 without context parallelism
+  std::int64_t boundaries = 0;  ///< number of boundaries; 0 if they were not requested
+  std::int64_t slices = 0;      ///< number of slices; 0 without context parallelism
   dataset::batch_number number = {};
   /// [rows], as `batch::positions`; valid while `hold` exists
   std::span<const std::int64_t> positions = {};
   std::span<const std::int64_t> sources = {};  ///< [rows]
   /// What delayed the source, if anything, for the pipe's telemetry.
   std::optional<stall_cause> kept_by = {};
-  /// Keeps the slot. The pipe resets it after the copy; the source may then refill the slot.
+  /// Keeps the slot from being refilled. The pipe resets this pointer after the copy.
   std::shared_ptr<const void> hold = {};
 };
 
@@ -46,8 +46,8 @@ struct batch_source {
   std::function<void()> stop = {};
 
   /// Number of batches, if known. It matters to a caller that holds every slot after the last
-  /// batch: if the number is known, the next request returns the end of the run. Otherwise it is an
-  /// error that asks the caller to release a slot.
+  /// batch. If the number is known, the next request returns the end of the run. Otherwise that
+  /// request throws an error that asks the caller to release a slot.
   std::optional<std::int64_t> count = {};
 };
 
