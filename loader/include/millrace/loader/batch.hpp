@@ -25,8 +25,8 @@
 namespace millrace::loader {
 
 /// One micro-batch. Arrays are row-major, with one row per sample. There are `layout().rows()`
-/// rows. This is `batch_size`, except that without `drop_last`, the last batch may have fewer rows
-/// or none. With context parallelism, a row is this rank's part of the sample, and has
+/// rows, which is usually `batch_size`. Without `drop_last`, the last batch may have fewer rows or
+/// none. With context parallelism, a row is this rank's part of the sample, and has
 /// `layout().seq_len()` tokens. Each token has the same field values as in the whole row.
 ///
 ///     std::optional<millrace::loader::batch> batch = loader.next();
@@ -41,15 +41,15 @@ namespace millrace::loader {
 /// destroyed or assigned to.
 class batch {
  public:
-  // Host arrays. Each exists only if `loader_options::fields` requests it. The shape of each is
+  // Host arrays. An array exists only if `loader_options::fields` requests it. All arrays are
   // [rows, seq_len], except for `cu_seqlens`.
 
   /// Input ids; 0 for padding.
-  /// @throws config_error  the field was not requested. The other host arrays throw this too.
+  /// @throws config_error  the field was not requested; the same for all host arrays
   std::span<const std::int64_t> tokens() const {
     return asked<std::int64_t>(slot().tokens, "tokens");
   }
-  /// The token after each input id; 0 if there is none.
+  /// The token after each input id; 0 if there is no next token.
   std::span<const std::int64_t> labels() const {
     return asked<std::int64_t>(slot().labels, "labels");
   }
@@ -77,7 +77,7 @@ class batch {
   /// Number of the sample in row 0: samples are numbered from 0 in the order in which all ranks
   /// together serve them, from the start of the run. Row i holds sample first_sample() + i.
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
-  /// For each row, the position that its sample has in the run without edits, [rows].
+  /// The position of each row's sample in the run as it would be without edits, [rows].
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
   /// Index of the source of each row, [rows].
   std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
@@ -97,14 +97,14 @@ class batch {
   /// For each row, the number of tokens that are not padding, [rows]. With context parallelism, a
   /// token that is only a label does not count.
   std::span<const std::int32_t> real() const noexcept { return slot().real(); }
-  /// For each row, the index of its first boundary in `boundaries()`; the last entry is the total
-  /// number of boundaries, [rows + 1].
+  /// An array of [rows + 1]. For each row, it has the index of the row's first boundary in
+  /// `boundaries()`. The last entry is the total number of boundaries.
   std::span<const std::int32_t> boundary_begin() const noexcept { return slot().boundary_begin(); }
   /// The boundaries of all rows, row by row. For each row, they are 0 and then the ends of its
   /// documents; the last end is seq_len. Empty if boundaries were not requested.
   std::span<const std::int32_t> boundaries() const noexcept { return slot().all_boundaries(); }
-  /// Packed rows only: for each boundary, the offset at which the padding of the document before
-  /// the boundary begins.
+  /// Packed rows only. For each boundary, the entry is the offset in the row at which the padding
+  /// begins in the document that ends at the boundary.
   std::span<const std::int32_t> document_ends() const noexcept { return slot().document_ends(); }
   /// Context parallelism only: the array `slice_ends` of `slot_layout`. For each row, it has 0 and
   /// then the ends of the row's slices.

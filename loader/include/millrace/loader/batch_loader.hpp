@@ -39,7 +39,8 @@ namespace cuda {
 class device_loader;
 }
 
-/// Serves the micro-batches of a run to one rank. Its own threads prepare them in advance.
+/// Serves the micro-batches of a run to one rank. The loader's own threads prepare the
+/// micro-batches in advance.
 ///
 /// The batches depend only on the run, the options and `consumed_samples`. So a run can be resumed
 /// from its state, even with a different number of ranks. Use a loader from one thread.
@@ -130,8 +131,8 @@ class MILLRACE_EXPORT batch_loader {
   /// run, and what the checksums found (`loader_report.hpp`).
   loader_report observe() const;
 
-  /// The timings that `observe` reports. Any thread may call their `report()` and `trace()`
-  /// (`telemetry/telemetry.hpp`). Never null.
+  /// The telemetry from which `observe` takes its timings. Any thread may call its `report()` and
+  /// `trace()` (`telemetry/telemetry.hpp`). Never null.
   std::shared_ptr<const telemetry> meter() const;
 
   /// The reason why the last `next()` had to wait. Empty if the batch was ready, or was the first

@@ -23,10 +23,10 @@ namespace millrace::loader {
 ///     const millrace::loader::loader_report report = loader.observe();
 ///     std::cerr << text_of(report.times) << '\n';
 struct loader_report {
-  telemetry_report times;              ///< since the loader started or resumed
-  std::vector<reader_report> readers;  ///< one per thread that fills slots
-  std::vector<grant> threads;          ///< CPUs that the threads that fill slots run on, and the
-                                       ///< reason if these are not the requested CPUs
+  telemetry_report times;                     ///< since the loader started or resumed
+  std::vector<reader_report> readers;         ///< one per thread that fills slots
+  std::vector<grant> threads;                 ///< CPUs of the threads that fill slots, and the
+                                              ///< reason if these are not the requested CPUs
   std::optional<verify_report> verification;  ///< empty if checksums are not checked
 };
 

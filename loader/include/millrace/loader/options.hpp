@@ -60,7 +60,7 @@ struct loader_options {
   /// in this way. Ranks of a context-parallel group have the same `rank`.
   std::int64_t context_parallel = 1;
   std::int64_t cp_rank = 0;           ///< 0 .. context_parallel - 1
-  std::int64_t consumed_samples = 0;  ///< samples that all ranks together served before
+  std::int64_t consumed_samples = 0;  ///< samples that all ranks together served earlier
   std::int64_t look_ahead = 2;        ///< number of micro-batches prepared in advance
   /// Number of micro-batches that the caller may hold at once without reducing the look-ahead.
   /// Memory for them is allocated only when the caller really holds that many, unless `memory` is
@@ -72,8 +72,8 @@ struct loader_options {
   std::optional<dataset::rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
   sampler_type sampler = sampler_type::single;
   bool data_sharding = true;  ///< cyclic sampler only; false: --no-data-sharding
-  /// Single sampler only: what happens to the last samples if they do not fill batch_size *
-  /// world_size. If true, they are dropped, as in Megatron's trainer. If false, they are served as
+  /// Single sampler only: what happens to the last samples if fewer than batch_size * world_size
+  /// are left. If true, they are dropped, as in Megatron's trainer. If false, they are served as
   /// one more micro-batch, so that validation is complete; trailing ranks get fewer rows or none.
   /// Without `drop_last`, a run may end inside a step, so it allows no edits and cannot be resumed
   /// as a longer run.
@@ -97,8 +97,8 @@ struct loader_options {
   std::int64_t prefetch_samples = 64;  ///< samples to prefetch, at least 2 batches; 0: none
   std::int64_t threads = 1;            ///< number of threads that fill slots
   std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: see near_cpus
-  /// The CPUs that all threads may run on if `cpus` is empty. If `near_cpus` is empty too, threads
-  /// run anywhere. A device loader sets it to the CPUs of the device's NUMA node.
+  /// The CPUs that all threads may run on if `cpus` is empty. If this list is empty too, threads
+  /// run anywhere. A device loader fills an empty list with the CPUs of the device's NUMA node.
   std::vector<int> near_cpus = {};
   verify_options verify = {};    ///< how checksums and token ids are verified
   std::size_t trace_events = 0;  ///< events kept for a trace, 40 bytes each; 0: none

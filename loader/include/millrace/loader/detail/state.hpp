@@ -38,8 +38,8 @@ MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64
 
 /// The state of a run at its start, computed on a separate thread. The thread opens all datasets.
 /// There may be thousands of datasets, so this can take long, and must not delay the first batch.
-/// The thread does not wait for the first checkpoint, which may be hours later: damage would be
-/// found late, and files may have been replaced by then.
+/// Nor should it be left until the first checkpoint, hours later: damage would be found late, and
+/// files may have been replaced by then.
 ///
 /// Thread-safe, except for `throw_failure`.
 class run_description {
@@ -53,7 +53,7 @@ class run_description {
           } catch (...) {
             failure = std::current_exception();
           }
-          // This comes after the exception handler, which shares ownership of the exception. So
+          // This line comes after the `catch` block, which shares ownership of the exception. So
           // `made::failure` becomes the only owner.
           result->failure = std::move(failure);
           result->done.store(true, std::memory_order_release);

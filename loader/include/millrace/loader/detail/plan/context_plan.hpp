@@ -16,7 +16,7 @@
 
 namespace millrace::loader::detail {
 
-/// Which part of each row a context-parallel rank serves, and how its position ids count.
+/// Which part of each row a context-parallel rank serves, and where its position ids restart.
 struct context_rules {
   std::int64_t context_parallel = 1;  ///< 1: whole rows
   std::int64_t cp_rank = 0;
@@ -75,8 +75,8 @@ void for_each_chunk(const context_rules& rules, const dataset::sample_text& row,
   }
 }
 
-/// Reduces planned rows to the parts that a context-parallel rank reads. Used by one thread. After
-/// the largest row, no call allocates memory.
+/// Reduces planned rows to the parts that a context-parallel rank reads. Used by one thread. Once
+/// the largest row has been reduced, no call allocates memory.
 class MILLRACE_EXPORT context_plan {
  public:
   context_plan() = default;  ///< keeps whole rows

@@ -113,8 +113,7 @@ class context_slices {
   std::array<row_slice, 2> slices_;
 };
 
-/// Throws the error for a request for `cu_seqlens` with context parallelism and rows that are not
-/// packed.
+/// Rejects a request for `cu_seqlens` if context parallelism cuts rows that are not packed.
 /// @throws config_error  always
 [[noreturn]] inline void refuse_cut_cu_seqlens(std::int64_t context_parallel) {
   throw config_error(

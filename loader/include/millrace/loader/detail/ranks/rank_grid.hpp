@@ -82,8 +82,8 @@ class MILLRACE_EXPORT rank_grid {
   using steps = std::vector<step>;
 
   static std::vector<parallel_axis> parse(std::string_view text);
-  /// Enumerates the places along some axes; the first axis changes fastest. Returns how much place
-  /// number `index` adds to the rank.
+  /// Numbers the places along some axes, so that the first axis changes fastest. Returns how much
+  /// the place with the number `index` adds to the rank.
   std::int64_t sum_of(const steps& along, std::int64_t index) const noexcept;
 
   axis_values sizes_;

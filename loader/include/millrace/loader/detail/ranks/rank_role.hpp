@@ -24,7 +24,7 @@ struct batch_needs {
 /// stage always need.
 struct pipeline_options {
   /// True if attention uses document ends, as for packed rows or masking between documents. All
-  /// stages then need them.
+  /// stages then need the document ends.
   bool document_ends = false;
   /// Multi-token prediction: the stages with layers that predict additional tokens. These stages
   /// need tokens and labels. Megatron puts such layers on the last stage.
@@ -34,7 +34,7 @@ struct pipeline_options {
 };
 
 /// Returns the arrays that a pipeline stage needs: tokens for the first stage, labels for the last
-/// stage, and those that `options` adds.
+/// stage, and the arrays that `options` adds.
 ///
 /// With interleaved schedules (virtual pipelines), a stage has several chunks of the model. The
 /// first chunk of the first stage needs tokens, and the last chunk of the last stage needs labels.
@@ -46,9 +46,9 @@ struct pipeline_options {
 MILLRACE_EXPORT batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
                                            const pipeline_options& options = {});
 
-/// The maximum number of micro-batches that a stage has begun and not finished at a time, in
-/// Megatron's 1F1B schedule. A trainer that keeps each batch until its backward pass holds this
-/// many batches; pass the number as `held` of the loader's options. Without interleaving, it is the
+/// In Megatron's 1F1B schedule, the largest number of micro-batches that a stage has begun but not
+/// finished at any time. A trainer that keeps each batch until its backward pass holds this many
+/// batches; pass the number as `held` of the loader's options. Without interleaving, it is the
 /// number of stages from this stage to the last stage.
 ///
 /// @throws config_error  the stage does not exist, or `model_chunks` is not 1 to 1024

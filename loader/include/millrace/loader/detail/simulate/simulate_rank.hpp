@@ -53,9 +53,9 @@ inline std::int64_t batches_of(const simulate_options& options, std::int64_t slo
 }
 
 /// Takes micro-batches like a trainer with a fixed compute time per step, and reads every byte of
-/// each batch. Then takes as many batches as the ring has slots and ignores them, because they may
-/// have been made during these steps. Finally takes batches without compute time and measures how
-/// long this takes.
+/// each batch. Then takes and ignores as many batches as the ring has slots, because the loader may
+/// have made them during the simulated steps. Finally takes batches without compute time, and
+/// measures how long the loader needs for them.
 ///
 /// @param slots  number of slots of the loader's ring
 /// @throws config_error  `steps` is below 2, or the run has too few batches

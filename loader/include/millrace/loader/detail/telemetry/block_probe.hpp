@@ -33,14 +33,13 @@ class block_probe {
  public:
   explicit block_probe(thread_usage (*usage)() noexcept) noexcept : usage_(usage) {}
 
-  /// Records that the thread waited for a slot for `ns` nanoseconds, so that this wait is not
-  /// attributed to storage.
+  /// Records a wait of `ns` nanoseconds for a slot, so that this wait is not attributed to storage.
   void waited(std::int64_t ns) noexcept {
     if (!started_ || ns >= wait_ns) (void)ask();
   }
 
-  /// Records a read of `bytes` bytes that took `ns` nanoseconds. Returns true if it waited for
-  /// storage.
+  /// Records a read of `bytes` bytes that took `ns` nanoseconds. Returns true if the read waited
+  /// for storage.
   bool blocked(std::int64_t ns, std::int64_t bytes) noexcept {
     if (ns >= short_read_ns && (blocked_ || ns > 3 * usual(bytes) || ns > bytes)) {
       return blocked_ = ask();
@@ -60,12 +59,12 @@ class block_probe {
   std::int64_t faults() const noexcept { return faults_.value(); }
 
  private:
-  // Any disk access takes longer.
+  // Any disk access takes longer than this.
   static constexpr std::int64_t short_read_ns = 20'000;
   // The time of smaller reads says little about throughput.
   static constexpr std::int64_t measured_bytes = 4096;
-  // Two context switches take longer; taking a free slot takes less time. After a longer wait, the
-  // time for a query does not matter.
+  // Two context switches take longer than this; taking a free slot takes less. After a wait of at
+  // least this length, the time for a query does not matter.
   static constexpr std::int64_t wait_ns = 4'000;
   static constexpr int ask_every = 32;
 

@@ -53,7 +53,7 @@ struct duration_buckets {
   }
 
   /// The largest duration of a bucket, in nanoseconds. The last bucket may contain longer
-  /// durations, which this ignores.
+  /// durations, which this function ignores.
   static constexpr std::int64_t last_of(std::size_t bucket) noexcept {
     const auto part = static_cast<std::int64_t>(bucket & ((1U << part_bits) - 1));
     const auto octave = static_cast<int>(bucket >> part_bits);

@@ -30,8 +30,9 @@ struct mixture_share {
   double target_samples = 0;  ///< expected from the weights at the time of each sample
 };
 
-/// Counts the samples of each source, and the number expected from the weights, which may change
-/// during the run. One thread at a time may call `served` and `aim`; any thread may call `shares`.
+/// Counts the samples of each source, and computes the number that the weights lead to expect. The
+/// weights may change during the run. One thread at a time may call `served` and `aim`; any thread
+/// may call `shares`.
 class mixture {
  public:
   /// @throws config_error  a weight is negative or not finite, or all weights are 0
@@ -53,8 +54,8 @@ class mixture {
     all_.add(samples);
   }
 
-  /// Sets the weights, one per source, for all samples from the next one. If another thread makes a
-  /// report at the same time, that report may mix old and new targets.
+  /// Sets the weights, one per source, that apply from the next sample on. If another thread makes
+  /// a report at the same time, that report may mix old and new targets.
   ///
   /// @throws config_error  see the constructor
   void aim(std::span<const double> weights) {

@@ -52,7 +52,8 @@ class producer_log {
     stage(blocked ? loader_stage::storage : loader_stage::gather, micro_batch, begin_ns, end_ns);
   }
 
-  /// Counts the bytes of a read that was recorded with `stage`. `read` counts its own bytes.
+  /// Counts the bytes of a read that was recorded with `stage`. Reads recorded with `read` are
+  /// counted already.
   void bytes_read(std::int64_t bytes) noexcept { bytes_.add(bytes); }
 
   const duration_histogram& stage_times(std::size_t stage) const noexcept { return stages_[stage]; }

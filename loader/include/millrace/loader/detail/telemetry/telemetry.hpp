@@ -43,7 +43,8 @@ struct telemetry_options {
 /// Micro-batches are numbered from 0, in the order in which they are handed over. One thread at a
 /// time may call the functions of a given producer, and one thread at a time those of the consumer.
 /// Different producers and the consumer may run concurrently. `report` and `trace` are thread-safe.
-/// The cause of a stall depends only on what producers recorded for its batch before the handover.
+/// The cause of a stall depends only on what producers recorded for the late batch before they
+/// handed it over.
 class MILLRACE_EXPORT telemetry {
  public:
   /// @throws config_error  the weights of the mixture are invalid
@@ -104,7 +105,7 @@ class MILLRACE_EXPORT telemetry {
     mixture_.served(source, samples);
   }
 
-  /// Sets the blend's weights for all samples from the next one.
+  /// Sets the blend's weights that apply from the next sample on.
   /// @throws config_error  see the constructor
   void aim(std::span<const double> weights) { mixture_.aim(weights); }
 
@@ -124,8 +125,8 @@ class MILLRACE_EXPORT telemetry {
   trace_ring trace_;
   std::deque<producer_log> producers_;  // a deque, because its elements never move
 
-  // The consumer writes the members below. They begin on a new cache line, because producers write
-  // those above.
+  // The consumer writes the members below, while producers write the members above. So the members
+  // below begin on a new cache line.
   alignas(64) counter batches_;
   counter first_wait_;
   counter first_end_;

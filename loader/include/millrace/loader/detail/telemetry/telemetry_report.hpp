@@ -28,7 +28,7 @@ struct telemetry_report {
   std::int64_t rank = 0;
   std::int64_t batches = 0;                 ///< batches that the caller got, including the first
   std::int64_t first_wait_ns = 0;           ///< the caller's wait for the first batch
-  std::int64_t elapsed_ns = 0;              ///< from receiving the first batch to the last
+  std::int64_t elapsed_ns = 0;              ///< from receipt of the first batch to that of the last
   duration_counts waits;                    ///< waits of the caller in next()
   std::array<stall_counts, 4> stalls{};     ///< indexed by `stall_cause`
   std::array<duration_counts, 4> stages{};  ///< durations, indexed by `loader_stage`
@@ -38,7 +38,7 @@ struct telemetry_report {
   std::vector<std::int64_t> occupancy;  ///< [i]: number of requests at which i batches were ready
 
   std::int64_t bytes = 0;         ///< number of bytes of tokens read
-  std::int64_t major_faults = 0;  ///< without the last reads of each thread, at most 32
+  std::int64_t major_faults = 0;  ///< excludes up to 32 last reads of each thread
   std::vector<mixture_share> mixture;
 
   /// Share of the elapsed time that the caller spent waiting for batches, from 0 to 1.

@@ -46,8 +46,8 @@ class trace_ring {
     cell& c = cells_[number & mask_];
     // The version is odd while an event is written to the cell. After that, it is even, and
     // different on each lap of the ring. A reader that finds the same even version before and after
-    // its read has read one complete event. Release stores and acquire loads order the accesses in
-    // between, because ThreadSanitizer does not support fences.
+    // its read has read one complete event. Release stores and acquire loads order the accesses to
+    // the event. Fences would do so too, but ThreadSanitizer does not support them.
     constexpr auto release = std::memory_order_release;
     std::uint64_t version = c.version.load(std::memory_order_relaxed);
     if (version % 2 == 1 || version > 2 * number ||

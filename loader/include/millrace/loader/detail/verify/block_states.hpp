@@ -17,9 +17,9 @@ enum class block_state : std::uint8_t {
   bad,
 };
 
-/// Stores, in one byte per block of a file, the block's state and whether the block was served
-/// before it was checked. Each block is checked once, by the first thread that claims it.
-/// Thread-safe; only `wait_for` blocks.
+/// Stores one byte per block of a file: the block's state, and whether the block was served before
+/// it was checked. Each block is checked once, by the first thread that claims it. Thread-safe;
+/// only `wait_for` waits.
 class block_states {
  public:
   explicit block_states(std::uint64_t blocks) : states_(static_cast<std::size_t>(blocks)) {}
@@ -48,7 +48,8 @@ class block_states {
   ///
   /// @return true if the block was served before its state was known
   bool settle(std::uint64_t block, block_state state) noexcept {
-    // With a fetch_and and then a fetch_or, other threads could see the state in between.
+    // One exchange changes the whole byte. If a fetch_or followed a fetch_and, other threads could
+    // see the state in between.
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     while (!at(block).compare_exchange_weak(
         seen, static_cast<std::uint8_t>((seen & served_bit) | number(state)),

@@ -51,7 +51,7 @@ class MILLRACE_EXPORT scrubber {
     std::erase_if(jobs_, [&](const job& j) { return j.core.get() == core; });
   }
 
-  /// Tells the thread that a block was left to it. The thread may be idle after a complete pass.
+  /// Wakes the thread after a block was left to it. The thread may be idle after a complete pass.
   void wake() {
     const std::lock_guard lock(mutex_);  // so that the thread cannot miss the notification
     wake_.notify_all();
@@ -74,11 +74,11 @@ class MILLRACE_EXPORT scrubber {
   std::uint64_t rate() const;
   /// The outcome of checking a block.
   struct outcome {
-    std::uint64_t bytes = 0;  // number of bytes read, or the cost of an error
+    std::uint64_t bytes = 0;  // number of bytes read; after an error, `error_bytes`
     bool failed = false;
     bool opened = true;
   };
-  // Cost of an error, so that the rate limit also slows down repeated errors.
+  // An error counts as this many bytes, so that the rate limit also slows down repeated errors.
   static constexpr std::uint64_t error_bytes = 4096;
 
   static std::uint64_t step(job& j);
