@@ -15,11 +15,11 @@
 namespace millrace::loader::detail {
 
 /// Copies a context-parallel rank's part of whole rows into a slot, and fills the slot's table of
-/// slices (`slot_layout`). For each slice, the table tells the label of the last token, which is
-/// the token after the slice, and the position id of the first token. So the fields of a slice do
-/// not depend on the rest of the row.
+/// slices (`slot_layout`). For each slice, the table has the label of the last token, which is the
+/// token after the slice, and the position id of the first token. So the fields of a slice do not
+/// depend on the rest of the row.
 ///
-/// Used by one thread. After the largest batch, no call allocates memory.
+/// Used by one thread. Once the largest batch has been cut, no call allocates memory.
 class MILLRACE_EXPORT context_cut {
  public:
   context_cut() = default;  ///< keeps whole rows
@@ -33,7 +33,7 @@ class MILLRACE_EXPORT context_cut {
 
   /// Fills the slot with the rank's part of the rows.
   ///
-  /// @param rows   the planned rows; their number is that of both slots
+  /// @param rows   the planned rows; as many as each of the two slots has
   /// @param whole  a slot for whole rows that holds the text that this rank reads
   void fill(std::span<const dataset::sample_text> rows, const batch_slot& whole, batch_slot& slot);
 

@@ -43,8 +43,8 @@ class MILLRACE_EXPORT fill_turns {
   /// Gets the next slot and batch for a worker. Waits for a slot.
   ///
   /// @param out  receives the turn by a swap, so that the old memory of `out` is reused
-  /// @return false if there are no more turns. Either the run has ended (then the ring was
-  ///         finished), or the ring was closed or has ended with a failure
+  /// @return false if there are no more turns: the run has ended, which finishes the ring; or the
+  ///         ring was closed; or the ring has ended with a failure
   bool take(std::size_t worker, fill_turn& out);
 
  private:

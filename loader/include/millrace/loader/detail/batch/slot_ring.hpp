@@ -81,7 +81,8 @@ class slot_ring {
   /// Every release that happened before the call counts.
   bool all_held() const;
 
-  /// Consumer: the number of consecutive tickets, from the next ticket, whose slots are ready.
+  /// Consumer: the number of consecutive tickets whose slots are ready, starting at the next
+  /// ticket.
   std::size_t ready() const;
 
   /// Consumer: waits until take() would return without waiting. Returns false if the deadline
@@ -127,8 +128,8 @@ class slot_ring {
 
   mutable std::mutex mutex_;  // guards all members below
   // Producers and the consumer have separate condition variables, so that a release does not wake a
-  // consumer that waits for a filled slot. Notified under the lock, because a thread that sees the
-  // change may destroy the ring.
+  // consumer that waits for a filled slot. Both are notified under the lock, because a thread that
+  // sees the change may destroy the ring.
   std::condition_variable freed_;  // producers wait on it
   std::condition_variable due_;    // the consumer waits on it
   const slot_reuse reuse_;
@@ -156,7 +157,7 @@ slot_ring<Slot>::slot_ring(std::size_t slots, make_function make, slot_reuse reu
   assert(ahead >= 1 && at_first >= 1);
   free_.reserve(slots);
   while (made_ < std::min(slots, at_first)) slots_.push_back(make_(made_++));
-  // This order makes producers use the slots first in the order in which they were made.
+  // Fills the list so that producers first use the slots in the order in which they were made.
   for (std::size_t i = made_; i-- > 0;) {
     free_.insert(reuse_ == slot_reuse::newest ? free_.end() : free_.begin(), &slots_[i]);
   }

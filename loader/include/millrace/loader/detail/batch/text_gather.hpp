@@ -27,7 +27,7 @@ inline token_width width_of(std::span<const formats::dtype> types) {
 
 /// Reads the text of a micro-batch into its slot. If the dataset has the slot's token type, the
 /// text is read directly into the slot; otherwise it is read into a buffer and converted. Used by
-/// one thread. After the largest batch, no call allocates memory.
+/// one thread. Once the largest batch has been read, no call allocates memory.
 class MILLRACE_EXPORT text_gather {
  public:
   /// @param files  indexed by source, as is `types`

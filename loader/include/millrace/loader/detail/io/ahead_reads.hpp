@@ -14,7 +14,7 @@
 
 namespace millrace::loader {
 
-/// Keeps track of extents that are read ahead. An extent is a number of whole blocks of a file that
+/// Keeps track of extents that are read ahead. An extent consists of whole blocks of a file that
 /// one call reads. It contains pieces, which are parts of announced requests. An extent is queued,
 /// then read into a slot (a buffer). A gather later copies the pieces from the slot to their
 /// destinations. This class makes no system calls, and knows slots only by their index.
@@ -86,8 +86,8 @@ class ahead_reads {
   /// @param expected  number of pieces announced
   /// @param gathers   number of gathers so far
   void add(const key& k, std::uint64_t end, std::int64_t expected, std::uint64_t gathers) {
-    // This comes first: if the next line throws, the queue has a key without an entry, which
-    // `next_queued` skips.
+    // The queue changes first. If the next line throws, the queue has a key without an entry, and
+    // `next_queued` skips this key.
     queue_.push_back(k);
     entries_.insert_or_assign(k, entry{end, state::queued, 0, expected, 0, gathers});
   }

@@ -23,7 +23,7 @@
 namespace millrace::loader {
 
 /// Reads large requests with NVIDIA's cuFile (GPUDirect Storage), and smaller requests with pread.
-/// Requests are large from `cufile_options::least_bytes` on, by default 1 MiB.
+/// A request is large if it has at least `cufile_options::least_bytes` bytes, by default 1 MiB.
 ///
 /// Intended for weights and checkpoints, whose destination can be device memory. Windows of tokens
 /// (the texts of samples) are never that large. If cuFile cannot be used, or would only copy

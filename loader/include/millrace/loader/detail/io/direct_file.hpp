@@ -22,11 +22,11 @@ struct direct_alignment {
   std::uint32_t offset = 4096;  ///< file offsets and lengths must be multiples of this
 };
 
-/// A file opened for direct reads, or the reason why it cannot be opened for them.
+/// A file opened for direct reads, or the reason why direct reads are impossible.
 struct direct_file {
   io::unique_fd fd;
   direct_alignment alignment;
-  std::string why;        ///< source of the alignment; if `fd` is empty, why it is empty
+  std::string why;        ///< source of the alignment; if `fd` is empty, the reason
   bool may_pass = false;  ///< true if only a lack of resources prevented the open
 };
 

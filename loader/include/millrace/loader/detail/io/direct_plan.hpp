@@ -21,7 +21,7 @@ struct extent {
   std::uint64_t need_end = 0;     ///< end of the bytes that are needed; at most `end`
   std::size_t first_piece = 0;    ///< index of the first piece in the plan's list of pieces
   std::size_t pieces = 0;         ///< number of pieces
-  std::byte* straight = nullptr;  ///< memory of the request to read into; null: read into a slot
+  std::byte* straight = nullptr;  ///< request memory that the bytes are read into; null: a slot
 };
 
 /// Turns requests into direct reads (O_DIRECT) of whole blocks (extents), sorted by file and

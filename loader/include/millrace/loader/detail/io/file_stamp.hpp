@@ -33,7 +33,7 @@ struct file_stamp {
 ///
 /// @param what   the expected file
 /// @param size   size of the opened file, in bytes
-/// @param first  stamp from when `what` was first opened; empty: it is opened for the first time
+/// @param first  stamp of the file when it was first opened; empty: this is the first time
 /// @param found  stamp of the opened file
 /// @throws io_error  (ENODATA) the file is shorter than its index says
 /// @throws io_error  (ESTALE) the file is not the one that was opened first, or was replaced since

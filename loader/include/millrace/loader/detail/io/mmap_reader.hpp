@@ -21,7 +21,7 @@
 
 namespace millrace::loader {
 
-/// Copies from memory-mapped files in file order. While it copies one range, the processor
+/// Copies from memory-mapped files in file order. While one range is copied, the processor
 /// prefetches the next range. This is the fastest way to read bytes that are in memory.
 ///
 /// `map_advisor` chooses the advice (madvise) for each file. `prefetch` calls

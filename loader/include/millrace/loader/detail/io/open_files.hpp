@@ -72,7 +72,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
     counted one_of_lent;
   };
 
-  /// A map, or the reason why the file has no map there.
+  /// A map, or the reason why this part of the file has no map.
   struct map_result {
     held_map got;
     bool made = false;  ///< true if the map is new, so the kernel has no advice for it yet

@@ -18,7 +18,8 @@ namespace millrace::loader {
 
 /// A file of tokens to read. `bytes` is the file's size according to its index; only these bytes
 /// are read. If the file is shorter, the reader throws an `io_error` that says so. If `identity` is
-/// set, it identifies the file that the index was read with, and any other file is rejected.
+/// set, it identifies the file as it was when the index was read. The reader rejects any other
+/// file.
 struct data_file {
   std::filesystem::path path;
   std::uint64_t bytes = 0;

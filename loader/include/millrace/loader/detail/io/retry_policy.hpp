@@ -24,8 +24,9 @@ namespace millrace::loader {
 ///   all others                                 never retried; EIO of a local disk is permanent
 ///
 /// Before the n-th retry, the longest wait is first_wait * 2^(n-1), but at most `most_wait`. The
-/// actual wait is a random time from half of this to all of it, so that ranks that failed together
-/// do not retry together. By default, a read that keeps failing is abandoned after 0.8 to 1.6 s.
+/// actual wait is a random time from half of the longest wait to all of it, so that ranks that
+/// failed together do not retry together. By default, a read that keeps failing is abandoned after
+/// 0.8 to 1.6 s.
 struct retry_policy {
   int attempts = 6;  ///< number of attempts in total, including the first one; 1: no retries
   std::chrono::milliseconds first_wait{50};

@@ -47,7 +47,7 @@ class MILLRACE_EXPORT throttled_reader final : public range_reader {
  private:
   using clock = std::chrono::steady_clock;
   using range_key = std::tuple<std::int64_t, std::uint64_t, std::uint64_t>;
-  // Upper bound on the size of `announced_`, which also contains ranges that nobody gathers.
+  // Upper bound on the size of `announced_`, which may contain ranges that nobody ever gathers.
   static constexpr std::size_t most_announced = 1 << 16;
 
   static range_key key_of(const file_range& r) noexcept { return {r.file, r.offset, r.bytes}; }

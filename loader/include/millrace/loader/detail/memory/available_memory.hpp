@@ -39,7 +39,7 @@ MILLRACE_EXPORT std::optional<memory_room> available_memory(const system_files& 
 
 namespace detail {
 
-/// The number on the first line that starts with `key`; empty if there is no such number.
+/// The number on the first line that starts with `key`, or nothing if there is no such number.
 MILLRACE_EXPORT std::optional<std::uint64_t> number_behind(std::string_view text,
                                                            std::string_view key);
 

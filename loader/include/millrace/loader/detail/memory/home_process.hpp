@@ -17,9 +17,9 @@
 /// in the child's memory, unused.
 namespace millrace::loader {
 
-/// Returns a number that a forked process does not share with its parent: the number of forks that
-/// lead to it from the process that first called this function. Unlike getpid(2), this function
-/// makes no system call.
+/// Returns a number that a forked process does not share with its parent. It counts the forks from
+/// the process that first called this function to the calling process. Unlike getpid(2), this
+/// function makes no system call.
 MILLRACE_EXPORT unsigned forks_so_far() noexcept;
 
 /// Remembers the process that created an object.

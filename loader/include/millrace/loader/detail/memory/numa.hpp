@@ -15,8 +15,8 @@ struct numa_place {
   int node = -1;          ///< -1: unrestricted or unknown
   std::vector<int> cpus;  ///< the node's CPUs that this thread may use; empty: any
 
-  /// One row about the node and one row about its CPUs. If they are unknown, the rows give the
-  /// reason.
+  /// One row about the node and one row about its CPUs. If the node or its CPUs are unknown, the
+  /// rows give the reason.
   std::vector<grant> grants;
 };
 

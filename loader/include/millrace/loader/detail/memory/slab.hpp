@@ -19,8 +19,7 @@
 #include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/memory/memory_kind.hpp>
 
-/// Functions for `pinned_pool`. Each allocates one block of memory of a given kind, or reports why
-/// that failed.
+/// Functions for `pinned_pool`, which allocate memory of each kind or report why that failed.
 namespace millrace::loader::detail {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;

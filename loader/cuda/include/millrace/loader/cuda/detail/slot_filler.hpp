@@ -44,10 +44,10 @@ inline void keep_for_good(std::shared_ptr<const void> hold) noexcept {
 /// A pipe's thread, together with everything that the thread uses. The thread fills the slots of
 /// the pipe's ring. The filler outlives the pipe if the pipe cannot wait for the thread.
 ///
-/// For each batch, the thread submits a copy to one stream and a kernel to another, and hands the
-/// slot over at once. It submits the next copy while the current copy runs. It releases the
-/// source's slot when it finds that the slot's copy is done. It waits for a copy only if two copies
-/// are running.
+/// For each batch, the thread submits a copy to one stream and a kernel to another. It then hands
+/// the slot to the consumer at once, and submits the next copy while the current copy runs. When
+/// the thread finds that a copy is done, it releases the source's slot of that copy. It waits for a
+/// copy only if two copies are running.
 class slot_filler {
  public:
   /// @param largest  the upper limit: no batch of the source has more rows, tokens or bytes
