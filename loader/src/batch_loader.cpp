@@ -121,8 +121,8 @@ struct batch_loader::contents {
         next_weights = next_change(now, slot.number.step);
       }
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-      // The batch has already been taken, so it must not be lost. The next batch tries again to
-      // update the weights.
+      // The batch has already been taken, so it must not be lost. The weights are updated at the
+      // next batch instead.
     }
     for (const std::int64_t source : slot.sources) {
       meter.served(static_cast<std::size_t>(source), 1);

@@ -67,8 +67,8 @@ MILLRACE_INLINE const cufile_reader::registered* cufile_reader::find(std::int64_
               path + "cuFileHandleRegister returned error " + std::to_string(e.code));
     return nullptr;
   }
-  // Creates the owner first. If anything below throws, cuFile then deregisters the file before it
-  // is closed.
+  // The owner exists before the code below may throw. Its deleter deregisters the file from cuFile,
+  // which must happen before the file is closed.
   const std::shared_ptr<void> owned(
       handle, [library = library_](void* h) { library->functions().remove(h); });
   log_.note("files registered with cuFile", true, "each file is registered once, not at each read");

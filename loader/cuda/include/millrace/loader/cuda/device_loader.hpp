@@ -127,7 +127,7 @@ class device_loader {
     return batch;
   }
 
-  /// The remaining batches, for a consumer that uses the stream `on`.
+  /// Returns the remaining batches, for a consumer whose stream is `on`.
   batches_on<device_loader> on(stream on) { return {*this, on}; }
 
   /// Like the functions of `batch_loader`, but count only batches that this loader has returned.

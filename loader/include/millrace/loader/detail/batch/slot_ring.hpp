@@ -32,9 +32,8 @@ enum class slot_reuse : std::uint8_t {
 ///
 /// A producer gets a ticket with its slot: 0, 1, 2, ... The consumer takes slots in ticket order,
 /// even if a later slot is filled first. It may release them in any order, on any thread. A
-/// producer waits while no slot is free. It also waits while enough slots are ahead of the
-/// consumer, that is, being filled or ready. The consumer waits while the slot of the next ticket
-/// is not ready.
+/// producer waits while no slot is free. It also waits while `ahead` slots are being filled or are
+/// ready. The consumer waits while the slot of the next ticket is not ready.
 ///
 /// Slots never move. The constructor makes the first slots. A producer makes another slot only if
 /// no slot is free. So the ring needs no memory for slots that the consumer could hold but does not

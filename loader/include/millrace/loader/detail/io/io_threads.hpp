@@ -128,8 +128,8 @@ class io_threads {
     void wait() {
       std::unique_lock lock(mutex_);
       all_ended_.wait(lock, [&] { return ended_ == count_; });
-      // The exception is moved out of the job. Otherwise, if a helper is the last to release the
-      // job, it would destroy the exception on its own thread.
+      // The exception is moved out of the job. Otherwise, the last helper to release the job might
+      // destroy the exception on the helper's own thread.
       if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 

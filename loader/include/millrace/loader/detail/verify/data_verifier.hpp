@@ -69,7 +69,7 @@ class MILLRACE_EXPORT data_verifier {
                     std::int64_t sample) const;
   bool in_memory(const io::unique_fd& fd, const checked_file& in, std::uint64_t block) const;
   void leave(std::size_t file, std::uint64_t block, std::int64_t sample);
-  static constexpr double mostly = 0.9;  // least share in memory; loading the rest takes few reads
+  static constexpr double mostly = 0.9;  // a block counts as in memory from this share on
   [[noreturn]] static void refuse(const finding& found, std::int64_t sample);
 
   home_process home_;

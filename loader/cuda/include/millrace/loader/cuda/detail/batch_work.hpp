@@ -31,7 +31,8 @@ struct batch_rules {
 
 /// Returns the rules for `options`.
 ///
-/// @param at_boundaries  restart position ids at document boundaries, whatever `options` says
+/// @param at_boundaries  if true, position ids restart at document boundaries, whatever `options`
+///                       says
 inline batch_rules rules_of(const dataset::field_options& options, bool at_boundaries = false) {
   batch_rules rules;
   rules.eod = options.eod;

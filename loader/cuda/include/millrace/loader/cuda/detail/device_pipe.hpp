@@ -108,7 +108,7 @@ class device_pipe {
   /// @throws as `next`
   std::optional<static_batch> next_into(const static_arrays& to, stream on);
 
-  /// The batches, for a consumer that works on `on`:
+  /// Returns the remaining batches, for a consumer whose stream is `on`:
   ///
   ///   for (auto& batch : pipe.on(stream)) step(batch.tokens(), batch.labels());
   batches_on<device_pipe> on(stream on) { return {*this, on}; }

@@ -90,7 +90,7 @@ inline device_answer find_device(const cuda_api* api, int device) {
   return {true, 0, "device " + std::to_string(device) + " of " + std::to_string(count)};
 }
 
-/// Looks for a device, for a loader with the rule `rule`.
+/// Like the overload without `rule`, but throws if there is no device and `rule` is `error`.
 /// @throws as the overload without `rule`
 /// @throws config_error  there is no device, and `rule` is `error`
 inline device_answer find_device(const cuda_api* api, int device, no_device_rule rule) {

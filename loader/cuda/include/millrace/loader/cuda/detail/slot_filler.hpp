@@ -130,7 +130,7 @@ class slot_filler {
   std::atomic<std::int64_t> tokens_{0};
   std::atomic<std::uint64_t> bytes_to_device_{0};
 
-  // Used by the thread.
+  // Only the thread uses these members.
   std::array<raw_block, slot_store::raw_blocks> raw_;
   flight last_;     // the previous batch, once the current one is sent
   flight current_;  // the batch that is being sent
