@@ -32,10 +32,10 @@ MILLRACE_INLINE batch_needs needs_of_stage(std::int64_t stage, std::int64_t stag
   return needs;
 }
 
-// A stage runs its model chunks in groups of as many micro-batches as there are stages. The forward
-// passes of a group go through the first chunk, then the second chunk, and so on. The backward
-// passes go through the chunks from last to first. So a micro-batch begins with the first chunk's
-// forward pass, and ends with the first chunk's backward pass.
+// A stage runs its model chunks on groups of micro-batches. A group has as many micro-batches as
+// there are stages. The forward passes of a group go through the first chunk, then the second
+// chunk, and so on. The backward passes go through the chunks from last to first. So a micro-batch
+// begins with the first chunk's forward pass, and ends with the first chunk's backward pass.
 MILLRACE_INLINE std::int64_t held_by_stage(std::int64_t stage, std::int64_t stages,
                                            std::int64_t model_chunks) {
   detail::check_stage("the pipeline stage", stage, stages);

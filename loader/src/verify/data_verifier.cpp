@@ -67,8 +67,8 @@ MILLRACE_INLINE void data_verifier::check_range(const file_range& range, const s
   for (std::uint64_t b = first; b <= last && core_->options().mode != verify_mode::off; ++b) {
     if (look_at(file, b, sample) != block_state::bad) continue;
     const finding found = core_->of_block(file, b);
-    // If the finding is only an invalid token, the block's samples without that token may still be
-    // served.
+    // If the finding is only an invalid token, samples of the block that do not contain this token
+    // may still be served.
     const bool ends = found.kind == finding_kind::checksum &&
                       core_->options().bad_blocks == bad_block_policy::fail;
     if (ends) refuse(found, sample);

@@ -104,8 +104,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
     return;
   }
   finding found;
-  // Copied in advance: later, an allocation might fail, and a bad block that was served would go
-  // unreported.
+  // `copy` is filled in advance: later, an allocation might fail, and a bad block that was served
+  // would go unreported.
   finding copy;
   try {
     found = {.kind = problem->is_token ? finding_kind::token : finding_kind::checksum,
@@ -131,8 +131,8 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
   }
   ++bad_;
   found.served = in.states().settle(block, block_state::bad);
-  // An invalid token need not end the run here, because all tokens of a sample are checked when it
-  // is served.
+  // An invalid token need not end the run here: when a sample is served, all its tokens are
+  // checked.
   if (found.served && found.kind == finding_kind::checksum &&
       options_.bad_blocks == bad_block_policy::fail) {
     const std::lock_guard lock(mutex_);

@@ -105,8 +105,8 @@ class MILLRACE_EXPORT batch_loader {
   std::int64_t micro_batches() const noexcept;
 
   /// The state to save with a checkpoint. It is the same on every rank, and describes the run after
-  /// the batches that `next()` has returned. When the loader is created, it starts to read facts
-  /// about its datasets in the background. This function waits until they have been read.
+  /// the batches that `next()` has returned. A new loader starts to read facts about its datasets
+  /// in the background. This function waits until these facts have been read.
   ///
   /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, a
   ///                                               `.sum` or `.meta` file contradicts its dataset,
@@ -159,7 +159,7 @@ class MILLRACE_EXPORT batch_loader {
   /// What `go_on` needs to resume: the options, the sampler and the pipeline.
   struct resumption;
 
-  /// Like `state`, but for a given value of consumed_samples. Thread-safe.
+  /// Like `state`, but for a given value of `consumed_samples`. Thread-safe.
   dataset::run_state state_at(std::int64_t consumed_samples) const;
 
   /// First half of `load_state`: validates the state and changes nothing. Another thread may call

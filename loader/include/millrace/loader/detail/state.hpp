@@ -37,8 +37,8 @@ MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64
                                             const loader_options& options);
 
 /// The state of a run at its start, computed on a separate thread. The thread opens all datasets.
-/// There may be thousands of datasets, so this can take long, and must not delay the first batch.
-/// Nor should it be left until the first checkpoint, hours later: damage would be found late, and
+/// There may be thousands of datasets, so this work can take long. It must not delay the first
+/// batch, and must not wait for the first checkpoint, hours later: damage would be found late, and
 /// files may have been replaced by then.
 ///
 /// Thread-safe, except for `throw_failure`.

@@ -154,8 +154,8 @@ class device_loader {
   telemetry_report time_report() const {
     return joined_report(host_->meter()->report(), pipe().meter()->report());
   }
-  /// The last `loader_options::trace_events` events of the host and as many of the pipe, for
-  /// `write_trace`.
+  /// The last `loader_options::trace_events` events of the host, and as many events of the pipe,
+  /// for `write_trace`.
   /// @throws error  after a load_state() that could not resume
   std::vector<trace_event> trace() const {
     return joined_trace(host_->meter()->trace(), pipe().meter()->trace(),

@@ -33,7 +33,7 @@ class MILLRACE_EXPORT context_cut {
 
   /// Fills the slot with the rank's part of the rows.
   ///
-  /// @param rows   the planned rows; as many as each of the two slots has
+  /// @param rows   the planned rows; each of the two slots has as many rows
   /// @param whole  a slot for whole rows that holds the text that this rank reads
   void fill(std::span<const dataset::sample_text> rows, const batch_slot& whole, batch_slot& slot);
 

@@ -30,8 +30,9 @@ struct fill_turn {
 /// w + 2n, ... Because the assignment is fixed, each worker's reader can prefetch exactly what that
 /// worker will read.
 ///
-/// Any idle worker may claim slots and plan batches, one worker at a time and in order. It queues
-/// the batches that other workers will fill. All members except the constructor are thread-safe.
+/// Any idle worker may claim slots and plan batches, one worker at a time and in order. The
+/// planning worker queues the batches that other workers will fill. All members except the
+/// constructor are thread-safe.
 class MILLRACE_EXPORT fill_turns {
  public:
   using ring = slot_ring<batch_slot>;

@@ -26,8 +26,8 @@ struct next_result {
 
 namespace detail {
 
-/// The end of a wait that begins now. A wait is limited to a year, because the clock has a limited
-/// range.
+/// The deadline of a wait that begins now. A wait is limited to a year, because the clock has a
+/// limited range.
 inline std::chrono::steady_clock::time_point deadline_in(std::chrono::nanoseconds timeout) {
   constexpr std::chrono::nanoseconds year = std::chrono::hours(24 * 365);
   return std::chrono::steady_clock::now() + std::min(timeout, year);

@@ -119,8 +119,8 @@ class ahead_reads {
 
   void erase(place p) { entries_.erase(p); }
 
-  /// Returns a stale extent, or `none()`. Examines only one extent: of the extents that are being
-  /// read or ready, the one whose read was started first. This extent is stale if it is ready, was
+  /// Returns a stale extent, or `none()`. Among the extents that are being read or are ready,
+  /// examines only the one whose read was started first. This extent is stale if it is ready, was
   /// announced at least `patience` gathers ago, and no gather is about to copy from it.
   ///
   /// @param gathers  number of gathers so far

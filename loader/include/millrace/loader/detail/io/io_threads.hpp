@@ -146,8 +146,8 @@ class io_threads {
   };
 
   // Queues the job for up to `helpers` threads. If memory runs out, fewer threads or none help.
-  // This function must not throw: an exception would end `for_each`, but a queued job still points
-  // to its task.
+  // This function must not throw: an exception would end `for_each` while a queued job still points
+  // to the task of that call.
   void ask(const std::shared_ptr<job>& work, std::size_t helpers) noexcept {
     std::size_t asked = 0;
     {

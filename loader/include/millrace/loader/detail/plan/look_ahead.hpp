@@ -29,7 +29,7 @@ struct planned_batch {
 class look_ahead {
  public:
   /// @param run         must outlive this object
-  /// @param batches     number of batches to plan after the batch that is due
+  /// @param batches     number of batches to plan beyond the batch that is due
   /// @param boundaries  see `dataset::run::text_of`
   /// @param context     reduces each row to the parts that the rank reads
   look_ahead(const dataset::run& run, dataset::sampler sampler, std::int64_t rank,

@@ -69,7 +69,7 @@ class batch_times {
     const auto spent = [&](loader_stage s) {
       return r.stage_ns[static_cast<std::size_t>(s)].value();
     };
-    // In the order of `stall_cause`. If times are equal, the first of them wins.
+    // In the order of `stall_cause`. If several times are equal, the first one wins.
     const std::array<std::int64_t, 4> took = {
         spent(loader_stage::storage), spent(loader_stage::plan) + spent(loader_stage::gather),
         spent(loader_stage::copy), r.held_ns.value() - explained_ns_};

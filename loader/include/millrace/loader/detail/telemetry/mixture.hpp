@@ -30,7 +30,7 @@ struct mixture_share {
   double target_samples = 0;  ///< expected from the weights at the time of each sample
 };
 
-/// Counts the samples of each source, and computes the number that the weights lead to expect. The
+/// Counts the samples of each source, and computes each source's target from the weights. The
 /// weights may change during the run. One thread at a time may call `served` and `aim`; any thread
 /// may call `shares`.
 class mixture {

@@ -40,8 +40,8 @@ struct telemetry_options {
 ///   producer(i), for each of its micro-batches:  `slot_wait`, then any calls of `stage` and `read`
 ///   consumer, for each micro-batch in order:     `wait`, then `served`
 ///
-/// Micro-batches are numbered from 0, in the order in which they are handed over. One thread at a
-/// time may call the functions of a given producer, and one thread at a time those of the consumer.
+/// Micro-batches are numbered from 0, in the order in which they are handed over. For each
+/// producer, one thread at a time may call its functions; the same holds for the consumer.
 /// Different producers and the consumer may run concurrently. `report` and `trace` are thread-safe.
 /// The cause of a stall depends only on what producers recorded for the late batch before they
 /// handed it over.

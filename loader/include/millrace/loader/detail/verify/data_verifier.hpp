@@ -69,7 +69,8 @@ class MILLRACE_EXPORT data_verifier {
                     std::int64_t sample) const;
   bool in_memory(const io::unique_fd& fd, const checked_file& in, std::uint64_t block) const;
   void leave(std::size_t file, std::uint64_t block, std::int64_t sample);
-  static constexpr double mostly = 0.9;  // a block counts as in memory from this share on
+  // A block counts as in memory if at least this share of it is. The rest costs a read or two.
+  static constexpr double mostly = 0.9;
   [[noreturn]] static void refuse(const finding& found, std::int64_t sample);
 
   home_process home_;

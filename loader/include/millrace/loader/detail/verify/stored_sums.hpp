@@ -15,8 +15,8 @@
 
 namespace millrace::loader {
 
-/// The checksums of a dataset. They are in memory (4 bytes per MiB of data), so that later changes
-/// to the `.sum` have no effect. Immutable and therefore thread-safe.
+/// The checksums of a dataset. They are kept in memory (4 bytes per MiB of data), so that later
+/// changes to the `.sum` have no effect. Immutable and therefore thread-safe.
 class stored_sums {
  public:
   /// Reads PREFIX.sum. Returns null if the file does not exist.

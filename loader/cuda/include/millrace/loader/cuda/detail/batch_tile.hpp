@@ -34,7 +34,7 @@ inline constexpr std::int32_t tile_tokens = 512;
 /// In rows up to this length, a block finds the last eod before its tile by reading the text
 /// backward, in at most four rounds of loads. If there is no eod, each block reads the whole row up
 /// to its tile. So for longer rows, a kernel that runs first notes the last eod of each tile
-/// (`marks`). In short rows, this kernel's launch costs more than it saves.
+/// (`marks`). For short rows, launching that kernel would cost more than it saves.
 inline constexpr std::int32_t look_back_tokens = 8192;
 
 /// Number of blocks per row.
@@ -231,7 +231,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t noted_restart(Block& block, const batch
 }
 
 /// Returns the index of the token at which positions last restarted before the tile because of an
-/// eod. If no token did so, returns 0, or an index outside the document of the tile's first token.
+/// eod. If there was no such restart, returns 0, or an index outside the document of the tile's
+/// first token.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline std::int32_t restart_before(Block& block, const batch_work& work,
                                                         const tile_place& at) {

@@ -148,8 +148,8 @@ MILLRACE_HOST_DEVICE inline const std::int32_t* next_of(const batch_work& work, 
   return ends ? work.slices.next + of.number : following;
 }
 
-/// Returns the index that has position id 0 for a token of the document. The token's position id is
-/// its own index minus this index.
+/// Returns the index in the row from which a token of the document counts its position id. The
+/// position id is the token's own index minus this index.
 ///
 /// @param restart  index of the token after the last eod if position ids restart there, else 0
 MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const document& of,

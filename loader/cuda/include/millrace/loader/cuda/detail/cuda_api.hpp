@@ -98,7 +98,7 @@ struct cuda_api {
 };
 
 /// Returns the table of the statically linked CUDA runtime, or null in a build without CUDA. May be
-/// called on any machine: without a driver, the table's functions return 35.
+/// called on any machine: without a driver, the table's functions return the `cudaError_t` 35.
 const cuda_api* runtime_api() noexcept;
 
 /// The CUDA version of this build, for `--version`: "CUDA 13.0", or "without CUDA".

@@ -162,8 +162,8 @@ inline std::int64_t ahead_of(const device_options& options) {
   return options.look_ahead + 1;
 }
 
-// The number of slots: `ahead_of(options)`, plus those that the consumer may hold, but no more than
-// there are batches.
+// The number of slots: `ahead_of(options)`, plus the slots that the consumer may hold, but no more
+// than there are batches.
 inline std::size_t slots_of(const device_options& options, const batch_source& source) {
   const auto check = [](const char* name, std::int64_t value) {
     if (value >= 1 && value <= 1024) return;

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 /// DLPack's structures, with the layout of its published ABI (dmlc/dlpack,
-/// include/dlpack/dlpack.h): those of version 1.1, and the older structure without a version. They
-/// are defined here so that nobody has to install DLPack. Pointers to them may be cast to DLPack's
-/// types.
+/// include/dlpack/dlpack.h): the structures of version 1.1, and the older structure without a
+/// version. They are defined here so that nobody has to install DLPack. Pointers to them may be
+/// cast to DLPack's types.
 namespace millrace::loader::cuda::dlpack {
 
 /// DLDevice. `type`: 1 is host memory (kDLCPU), 2 is the memory of a CUDA device (kDLCUDA).

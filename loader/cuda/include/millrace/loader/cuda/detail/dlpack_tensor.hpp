@@ -35,8 +35,8 @@ using dlpack_versioned_tensor = std::unique_ptr<dlpack::versioned_tensor, end_te
 namespace detail {
 
 /// A tensor with its shape and strides, and an owner of the batch's slot. `end` is the tensor's
-/// deleter and drops that owner. If the tensor was the slot's last holder, this records the release
-/// on the consumer's stream.
+/// deleter and drops that owner. If the tensor was the slot's last holder, dropping the owner
+/// records the release on the consumer's stream.
 template <class Managed>
 struct tensor_holder {
   Managed managed{};

@@ -45,9 +45,9 @@ inline cuda_error old_driver(const cuda_api& api, const cuda_error& said, int dr
 
 }  // namespace detail
 
-/// Looks for a device. It is not an error if there is none: this build may have no CUDA, the
-/// machine no driver (code 35), or the driver no device (code 100). Every other failure is an
-/// error, because the process may have a device that it cannot use.
+/// Looks for a device. It is not an error if there is none: this build may lack CUDA, the machine
+/// may have no driver (code 35), or the driver may find no device (code 100). Every other failure
+/// is an error, because the process may have a device that it cannot use.
 ///
 /// @param api     null: a build without CUDA
 /// @param device  index of the device, from 0

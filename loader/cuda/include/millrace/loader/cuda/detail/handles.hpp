@@ -22,7 +22,7 @@ struct of_runtime {
   T value = nullptr;
   bool operator==(const of_runtime&) const = default;
 
-  // No caller is left to receive an error, so the function only clears it.
+  // No caller is left to receive the error, so it is only cleared in the runtime.
   static void close(const of_runtime& resource) noexcept {
     if ((resource.api->*Close)(resource.value) != 0) (void)resource.api->last_error();
   }

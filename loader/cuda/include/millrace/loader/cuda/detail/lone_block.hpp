@@ -5,8 +5,8 @@
 
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
-/// Runs the kernels on one CPU thread. Tests use this as their reference, and a runtime without a
-/// device runs it in place of its kernels.
+/// Runs the kernels on one CPU thread, for tests. They use the result as a reference, and in place
+/// of the kernels of a CUDA runtime without a device.
 namespace millrace::loader::cuda {
 
 /// A block with one thread.

@@ -97,7 +97,7 @@ class slot_filler {
     event may_begin = nullptr;
   };
 
-  /// Times of the thread's last round: when it handed the batch over, and two later times.
+  /// Times of the thread's last round.
   struct round_times {
     std::int64_t handed_over_ns = 0;
     std::int64_t began_ns = 0;  // when the copy of that batch could begin

@@ -38,8 +38,8 @@ struct static_arrays {
   friend bool operator==(const static_arrays&, const static_arrays&) = default;
 };
 
-/// One micro-batch that was written into static arrays, with all the facts that `device_batch` has
-/// about a batch.
+/// One micro-batch that was written into static arrays, with the same facts about the batch as in
+/// `device_batch`.
 struct static_batch {
   std::int64_t rows = 0;  ///< number of rows written, starting at the first row
   std::int64_t cu_seqlens_used = 0;
