@@ -61,7 +61,7 @@ MILLRACE_INLINE void fill_host_fields(const host_fields& wanted, host_field_rule
       } else {
         fill_row<std::int32_t>(slot, row, rules.options, out);
       }
-      // The slices of a context-parallel rank already end at the boundaries.
+      // With context parallelism, the slices already end at the boundaries.
       if (!rules.positions_at_boundaries || layout.cut() || out.position_ids.empty()) continue;
       const std::span begin = slot.boundary_begin();
       const auto r = static_cast<std::size_t>(row);

@@ -62,8 +62,8 @@ MILLRACE_INLINE void text_gather::plan(std::span<const dataset::sample_text> row
   }
 }
 
-// Checks the size of a planned row. A user's class may have made the plan, and the size determines
-// where bytes are written.
+// Checks the size of a planned row. The plan may come from a user's class, and a wrong size would
+// cause writes outside the slot.
 MILLRACE_INLINE void text_gather::check_room(const dataset::sample_text& row,
                                              const slot_layout& layout) const {
   const auto of = [&] { return "sample " + std::to_string(row.position) + " is planned "; };

@@ -13,8 +13,8 @@
 
 namespace millrace::loader::detail {
 
-/// Checks the boundaries of a packed row. A user's class may have made the plan, and the boundaries
-/// determine which memory is read.
+/// Checks the boundaries of a packed row. The plan may come from a user's class, and wrong
+/// boundaries would cause reads outside the row.
 MILLRACE_INLINE void context_plan::check_documents(const dataset::sample_text& row) const {
   const auto& begins = row.boundaries;
   const bool whole = begins.size() > 1 && begins.size() == row.document_ends.size() &&

@@ -137,7 +137,7 @@ class slot_ring {
   std::size_t made_ = 0;     // slots in slots_ and slots that are being made
   std::vector<Slot*> free_;  // in order of release
   // The ready slots: a circular array, indexed by ticket. Tickets in use do not collide, because
-  // there are never more of them than slots.
+  // there are never more tickets in use than slots.
   std::vector<Slot*> filled_;
   std::int64_t tickets_ = 0;
   std::int64_t next_ = 0;     // ticket of the slot that take() returns next

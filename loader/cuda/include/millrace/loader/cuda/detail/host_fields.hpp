@@ -43,7 +43,7 @@ inline loader::detail::row_slices slices_of(const batch_work& work, std::int64_t
 template <class Token, class Id>
 void fill_row(const batch_work& work, std::int64_t row) {
   const auto positions = row_of(static_cast<Id*>(work.position_ids), row, work.seq_len);
-  // The slices of a context-parallel rank already end at the boundaries.
+  // With context parallelism, the slices already end at the boundaries.
   const bool by_index = work.rules.positions == position_rule::boundaries && !work.cut();
   dataset::sample_fields<Id> out;
   out.tokens = row_of(static_cast<Id*>(work.tokens), row, work.seq_len);

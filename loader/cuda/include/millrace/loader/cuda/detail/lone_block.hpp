@@ -5,8 +5,8 @@
 
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
-/// Runs the kernels on one CPU thread, for tests. They use the result as a reference, and in place
-/// of the kernels of a CUDA runtime without a device.
+/// Runs the work of the kernels on one CPU thread, for tests. They compare the kernels with this
+/// code, and their substitutes for the CUDA runtime call it instead of launching kernels.
 namespace millrace::loader::cuda {
 
 /// A block with one thread.
