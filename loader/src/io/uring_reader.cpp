@@ -194,8 +194,8 @@ MILLRACE_INLINE int uring_reader::wait() {
     take(static_cast<std::size_t>(token), result);
   });
   if (code == 0 || taken > 0) vain_waits_ = 0;
-  // These errors are transient: the kernel lacks memory, or it lacks room for results. Some of that
-  // room was just freed.
+  // These errors are transient: the kernel lacks memory, or room for results. Taking results has
+  // just freed some of that room.
   const bool may_pass = code == EAGAIN || code == EBUSY || code == ENOMEM;
   if (!may_pass || vain_waits_ >= most_vain_waits) return code;
   if (taken > 0) return 0;

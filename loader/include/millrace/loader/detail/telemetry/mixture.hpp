@@ -54,8 +54,8 @@ class mixture {
     all_.add(samples);
   }
 
-  /// Sets the weights, one per source, that apply from the next sample on. If another thread makes
-  /// a report at the same time, that report may mix old and new targets.
+  /// Sets the weights, one per source, for the next sample and all later samples. If another thread
+  /// makes a report at the same time, that report may mix old and new targets.
   ///
   /// @throws config_error  see the constructor
   void aim(std::span<const double> weights) {

@@ -105,7 +105,7 @@ class MILLRACE_EXPORT telemetry {
     mixture_.served(source, samples);
   }
 
-  /// Sets the blend's weights that apply from the next sample on.
+  /// Sets the blend's weights for the next sample and all later samples.
   /// @throws config_error  see the constructor
   void aim(std::span<const double> weights) { mixture_.aim(weights); }
 

@@ -69,7 +69,7 @@ class block_states {
     }
   }
 
-  /// Marks the block as served unchecked.
+  /// Marks a block as served before it was checked.
   ///
   /// @return the block's state at that moment; if it is `good` or `bad`, the block is not marked
   block_state serve(std::uint64_t block) noexcept {

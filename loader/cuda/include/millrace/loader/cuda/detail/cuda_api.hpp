@@ -23,8 +23,8 @@ inline constexpr unsigned event_blocking_sync = 1;   ///< cudaEventBlockingSync
 inline constexpr unsigned event_disable_timing = 2;  ///< cudaEventDisableTiming
 inline constexpr unsigned host_portable = 1;         ///< cudaHostAllocPortable
 
-/// NVTX calls, which give Nsight Systems and other profilers time ranges and names to show. They do
-/// almost nothing if no profiler runs.
+/// NVTX calls, which give Nsight Systems and other profilers time ranges and names to show. If no
+/// profiler runs, these calls do almost nothing.
 struct profiler_marks {
   void (*begin_range)(const char* text);  ///< nvtxRangePush, on the calling thread
   void (*end_range)();                    ///< nvtxRangePop

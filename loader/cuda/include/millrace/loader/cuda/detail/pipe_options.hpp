@@ -25,8 +25,8 @@ struct device_options {
   std::int64_t rank = 0;         ///< rank for telemetry
   std::size_t trace_events = 0;  ///< events kept for a trace; 0: none
   std::vector<int> cpus = {};    ///< CPUs of the pipe's thread; if empty, any CPU
-  /// As `loader_options::end_within`. The limit applies to the wait for the pipe's thread, and
-  /// again to the wait for its memory.
+  /// Like `loader_options::end_within`. The limit applies to the wait for the pipe's thread, and
+  /// again to the wait for the memory of its slots.
   std::chrono::milliseconds end_within{10'000};
   bool profile = false;  ///< as in `device_loader_options`
 };
