@@ -118,7 +118,7 @@ class device_loader {
     return next;
   }
 
-  /// Writes the next micro-batch into the caller's arrays, as `device_pipe::next_into`.
+  /// Writes the next micro-batch into the caller's arrays, like `device_pipe::next_into`.
   /// @throws as `device_pipe::next_into`
   /// @throws error  an earlier `load_state` could not resume
   std::optional<static_batch> next_into(const static_arrays& to, stream on) {
@@ -134,7 +134,8 @@ class device_loader {
   std::int64_t consumed_samples() const noexcept { return consumed_; }
   dataset::run_state state() const { return host_->state_at(consumed_); }
 
-  /// Resumes from a state, as `batch_loader::load_state`. Batches that the caller holds stay valid.
+  /// Resumes from a state, like `batch_loader::load_state`. Batches that the caller holds stay
+  /// valid.
   /// @throws as `batch_loader::load_state`; the loader is then unchanged
   /// @throws cuda_error, std::system_error  the state is valid, but the device is out of memory or
   ///                                        a thread cannot be started; the caller may load the

@@ -38,7 +38,7 @@ struct reader_options {
   std::uint64_t resident_bytes = 0;  ///< for by_memory; 0: half of the available memory
   bool populate = true;              ///< whether resident files are read in the background
 
-  // For the report.
+  // Texts for the report.
   std::string asked{};       ///< the requested back end; empty: the reader's own name
   std::string why{};         ///< why this reader was chosen; empty: requested by name
   std::string advice_why{};  ///< why `advice` was chosen; empty: requested by name

@@ -38,9 +38,9 @@ struct thread_setup {
 /// @return one row per requested property; the name has no row
 MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup);
 
-/// A thread whose name and placement are set before it does anything else. As with std::jthread,
-/// the destructor asks the thread to stop and joins it. An exception that leaves the thread's
-/// function ends the process. The thread does not block SIGBUS, so that it can read memory maps
+/// A thread whose name and placement are set before `run` is called. As with std::jthread, the
+/// destructor asks the thread to stop and joins it. An exception that leaves the thread's function
+/// ends the process. The thread does not block SIGBUS, so that it can read memory maps
 /// (millrace/dataset/detail/lost_pages.hpp). In a forked process, the destructor does nothing.
 class named_thread {
  public:

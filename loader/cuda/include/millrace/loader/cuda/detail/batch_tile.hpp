@@ -25,10 +25,10 @@
 ///   memory()              a tile_memory shared by all threads of the block
 namespace millrace::loader::cuda {
 
-/// Number of tokens of a row that one block makes. A batch of 8 x 4,096 tokens thus takes 64
-/// blocks, with two tokens per thread. Smaller tiles would use more multiprocessors. But a thread
-/// with one token has no other load to do while it waits for its first load, and every block must
-/// find its documents again.
+/// Number of tokens of a row that one block makes. So a batch of 8 x 4,096 tokens takes 64 blocks,
+/// with two tokens per thread. Smaller tiles would use more multiprocessors. But a thread with one
+/// token has no other load to do while it waits for its first load, and every block must find its
+/// documents again.
 inline constexpr std::int32_t tile_tokens = 512;
 
 /// In rows up to this length, a block finds the last eod before its tile by reading the text

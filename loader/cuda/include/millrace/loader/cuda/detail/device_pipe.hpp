@@ -63,9 +63,9 @@ class device_pipe {
   device_pipe& operator=(const device_pipe&) = delete;
 
   /// Stops the thread. Waits at most `device_options::end_within` for the thread, and at most as
-  /// long again for the operations that use the memory of the slots. The consumer's stream may wait
-  /// for another rank and so take longer. In that case the destructor leaves the thread or the
-  /// memory behind, and `ends_of_process` reports it.
+  /// long again for the operations that use the memory of the slots. These may take longer, because
+  /// the consumer's stream may wait for another rank. In that case, the destruction continues in
+  /// the background, and `ends_of_process` reports it.
   ~device_pipe();
 
   /// Stops the thread and waits, without a time limit, until the pipe no longer uses the source.

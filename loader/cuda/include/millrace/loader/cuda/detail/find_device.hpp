@@ -90,7 +90,8 @@ inline device_answer find_device(const cuda_api* api, int device) {
   return {true, 0, "device " + std::to_string(device) + " of " + std::to_string(count)};
 }
 
-/// Like the overload without `rule`, but throws if there is no device and `rule` is `error`.
+/// Looks for a device like the overload without `rule`. If there is no device, `rule` decides
+/// whether that is an error.
 /// @throws as the overload without `rule`
 /// @throws config_error  there is no device, and `rule` is `error`
 inline device_answer find_device(const cuda_api* api, int device, no_device_rule rule) {
