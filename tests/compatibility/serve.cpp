@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serves batches of a shuffled blend and prints a checksum of each batch. Loads and saves the state
-// of the loader. compare_builds.py compiles this file with two versions of the library.
+// Serves batches and prints a checksum of each batch. Resumes from the loader state in STATE_IN,
+// unless it is `-`, and saves the state to STATE_OUT at the end. compare_builds.py compiles this
+// file with two versions of the library.
 //
 //   serve instant|stored BATCHES STATE_IN|- STATE_OUT PREFIX WEIGHT [PREFIX WEIGHT ...]
 
@@ -16,7 +17,7 @@
 
 #if __has_include(<millrace/dataset/instant_run.hpp>)
 #include <millrace/dataset/instant_run.hpp>
-#else  // where this header was in November 2026
+#else  // the path of this header in November 2026
 #include <millrace/dataset/run/instant_run.hpp>
 #endif
 #include <millrace/loader/batch_loader.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A library for LD_PRELOAD that makes the k-th system call of one kind fail. It replaces functions
-// of libc in the attacked program. `fail_kth.py` controls it through environment variables:
+// of libc in the program under test. `fail_kth.py` controls it through environment variables:
 //
 //   MILLRACE_FAIL_FOLDER  Only calls on files under this absolute path count. Required.
 //   MILLRACE_FAIL_BOARD   A file of `sizeof(board)` zero bytes. It receives the number of calls
@@ -38,9 +38,9 @@
 #include "fault/kth_call.hpp"
 
 // In this source, each replacement function has its own name (`fail_open`). Its symbol in the
-// library has the name of the libc function (`open`). So a replacement need not match the
-// declaration in the headers of libc. Offsets have 64 bits, so `open64` can be an alias of `open`,
-// and likewise for other functions.
+// library has the name of the libc function (`open`). Therefore, a replacement need not match the
+// declaration in the headers of libc. File offsets have 64 bits, so `open64` can be an alias of
+// `open`. The same applies to other pairs of functions.
 #define MILLRACE_STAND_IN(result, name, parameters)        \
   extern "C" result fail_##name parameters __asm__(#name); \
   __attribute__((visibility("default"))) result fail_##name parameters
@@ -131,7 +131,7 @@ MILLRACE_STAND_IN(int, close, (int fd)) {
   MILLRACE_REAL(close);
   const bool ours = is_tracked(fd);
   track(fd, false);
-  // A close that fails must still close the descriptor, as Linux does.
+  // On Linux, a failed close still closes the descriptor. A simulated failure must do the same.
   const int result = attempt(ours, kind::close, {"close", fd}, -1, [&] { return real(fd); });
   if (ours && result != 0) {
     const int code = errno;

@@ -28,8 +28,8 @@
 #include "support/paths.hpp"
 
 // These tests use the real kernel. They simulate only faults that the kernel cannot produce on
-// demand. For that, the following functions replace those of libc in this program. They pass all
-// calls to the kernel unless a test has requested a fault.
+// demand. To simulate these faults, this program has its own `fsync` and `pwrite`, which replace
+// those of libc. Both pass every call to the kernel, unless a test has requested a fault.
 namespace {
 std::atomic<int> failing_fsyncs = 0;
 std::atomic<int> interrupted_calls = 0;
@@ -87,7 +87,8 @@ TEST(IoFault, FullDeviceIsEnospc) {
   EXPECT_EQ(code_of([&] { pwrite_all(fd, bytes_of("abc"), 0, "/dev/full"); }), ENOSPC);
 }
 
-// Uses a file system that really fills up. The test is skipped if this process may not mount one.
+// Uses a file system that really fills up. The test is skipped if this process has no permission to
+// mount one.
 TEST(IoFault, FullFileSystemLeavesTheOldFile) {
   const test::temp_folder folder;
   const int result = in_child([&] {
@@ -184,8 +185,8 @@ TEST(IoFault, UnusableFoldersAreRefusedAtOnce) {
   EXPECT_EQ(result, 0);
 }
 
-// The lock must end with its process. The `.partial` file that the process leaves must not block
-// the next writer.
+// The lock must end when its process dies. The `.partial` file that the process leaves must not
+// block the next writer.
 TEST(IoFault, OneWriterAtATimeUntilItDies) {
   const test::temp_folder folder;
   std::array<int, 2> ready{};

@@ -91,7 +91,7 @@ struct settings {
   std::string_view folder;
   std::string_view ending;  // only paths with this ending count
   board* to = nullptr;
-  std::size_t of = kind_names.size();  // index of the kind that fails; here: none fails
+  std::size_t of = kind_names.size();  // index of the kind that fails; by default, none
   std::uint64_t k = 0;
   action what = action::none;
   int code = 0;
@@ -155,7 +155,7 @@ inline const settings& given() {
   return all;
 }
 
-// For each descriptor: whether calls on this descriptor count.
+// `tracked[fd]` is true if calls on the descriptor `fd` count.
 inline std::array<std::atomic<bool>, 1 << 16> tracked;
 
 inline bool is_tracked(int fd) {
@@ -207,7 +207,7 @@ inline void report(const subject& of) {
                       name_of(of).data());
 }
 
-// Counts a call and returns the fault that the call must have.
+// Counts a call, and returns the fault to apply to it.
 inline action next(kind which, const subject& of) {
   const settings& all = given();
   if (!all.ending.empty() && !std::string_view(name_of(of).data()).ends_with(all.ending)) {
@@ -261,8 +261,7 @@ int report_size(bool ours, const subject& of, Report* to, Call&& call) {
   return result;
 }
 
-/// Runs a call that transfers up to `size` bytes. A planned fault can make it transfer half of
-/// them.
+/// Runs a call that transfers up to `size` bytes. A planned fault can halve `size`.
 template <class Call>
 ::ssize_t transfer(bool ours, kind which, const subject& of, std::size_t size, Call&& call) {
   if (!ours) return call(size);

@@ -106,7 +106,7 @@ bool try_to(child_report& report, const F& f) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Loaders: the datasets, their runs, and what each batch holds.
+// Tests of loaders: the datasets, their runs, and the expected contents of each batch.
 
 using expected_batches = std::vector<std::vector<test::served_row>>;
 
@@ -135,8 +135,8 @@ class small_runs {
   }
 
  private:
-  // Returns a run, and creates it at its first use. The first use is in the parent, before it
-  // starts the children that need the run.
+  // Returns the run for `order`. The first call for an order creates the run. The parent makes this
+  // call before it starts the children that need the run.
   const test::any_run& run_of(const std::string& order) {
     std::optional<test::any_run>& run = order == "instant"  ? instant_
                                         : order == "packed" ? packed_
@@ -168,7 +168,7 @@ loader::loader_options options_with(const test::reader_kind& kind) {
 }
 
 // Takes the batches from index `at` to `end` (exclusive), and compares them with `expected`.
-// Returns the index at which it stopped. Adds the errors of this loader to `errors`.
+// Returns the index at which it stopped. Adds the number of errors to `errors`.
 std::int64_t serve(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
                    std::int64_t end, int& errors, child_report& report) {
   const int most = errors + most_errors;
@@ -266,7 +266,7 @@ void use_loader(const make_loader& make, const expected_batches& expected,
   if (report.errors == 0 && !is_described) throw broken_rule("state() alone knows of an error");
 }
 
-// Tests readers without a loader.
+// Tests of readers without a loader: the files, and the ranges that each round reads.
 
 class ranges_of_files {
  public:
@@ -469,7 +469,8 @@ class harness {
       std::ranges::sample(all, std::back_inserter(some), args_.most, random_);
       all = std::move(some);
     }
-    // The time may not suffice for all values.
+    // Time may run out before all values are tested. A random order avoids testing only small
+    // values.
     if (args_.seconds != never) std::ranges::shuffle(all, random_);
     return all;
   }
@@ -506,7 +507,7 @@ class harness {
       return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     };
     int status = status_of(what, use, args_.limit_s);
-    // It may only have been slow, so try again with a longer limit.
+    // Perhaps the child was only slow, so try again with a longer limit.
     if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);
     ++line.runs;
     if (what.k != never) ++cases_;

@@ -45,7 +45,7 @@ TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
   }
 }
 
-// A real merge has so many parts that one open descriptor per part would exceed the limit.
+// A real merge can have so many parts that one open descriptor per part would exceed the limit.
 TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
@@ -102,9 +102,10 @@ TEST_F(MergeLimits, PartsThatMayNotBeReadAreTold) {
   }
 }
 
-// Tries disks of growing sizes until the merge fits. If bytes are missing, the merge refuses before
-// it copies anything. If inodes are missing, the merge may fail later, even at its last sidecar (a
-// file next to the `.bin`, such as P.sum). In both cases it leaves no files.
+// Tries disks of growing sizes until the merge fits. If the disk has too few bytes, the merge
+// refuses before it copies anything. If the disk has too few inodes, the merge may fail later, even
+// at its last sidecar (a file next to the `.bin`, such as P.sum). In both cases, the merge leaves
+// no files.
 TEST_F(MergeLimits, AFullDiskLeavesNothing) {
   const int status = test::in_child([&] {
     if (!test::enter_mount_namespace()) return test::cannot_try;

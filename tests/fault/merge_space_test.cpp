@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two parts (datasets to merge) that have 400 kB of tokens together. A test may damage the tokens
+/// Two parts (datasets to merge) that have 400 kB of tokens together. A test can damage the tokens
 /// of a part. The merge notices this damage only when it reads these tokens.
 class MergeSpace : public testing::Test {
  protected:
@@ -68,7 +68,8 @@ class MergeSpace : public testing::Test {
   static std::string size_of(std::uint64_t bytes) { return std::to_string(bytes / 1024) + "k"; }
 
   // Expects that the merge checks the disk space before it reads tokens. The tokens are damaged. So
-  // if the error is about missing space, not about the damage, the merge has not copied anything.
+  // an error about missing space, not about the damage, shows that the merge has not copied
+  // anything.
   //
   // @param needed  bytes that the merge needs, rounded up to pages
   // @param begun  bytes of `needed` that headers already occupy at the time of the check

@@ -57,8 +57,8 @@ TEST_F(MergeKill, AtAnyStepOfAShuffleHarmsNothing) {
   kill_at_each_step(shuffled, {});
 }
 
-// At each step, the files with final names belong to the old dataset or the new one, or there is no
-// index.
+// After a kill at any step, there is no index, or all files with final names belong to the same
+// dataset: the old one or the new one.
 TEST_F(MergeKill, AtAnyStepOfAReplacementLeavesOldNewOrNone) {
   const file_set old = undisturbed(shuffled);
   kill_at_each_step({}, old);

@@ -74,8 +74,8 @@ class ResumeChanges : public test::resume_fault {
       test::write_text(input, whole);
       expect_goes_on(wanted);
     }
-    // A run may read only up to the end that the file had when the run started. Otherwise, the run
-    // must report that the file grew.
+    // The run may stop reading at the size that the file had when the run started. If the run reads
+    // further, it must report that the file grew.
     const auto grown = changed_while_read([&] { test::write_text(input, whole + more); });
     if (grown.status == 0) {
       expect_files(wanted);

@@ -16,7 +16,7 @@ using test::good_lines;
 /// Each input has 20 short lines, one line of 64 MB, and 20 more short lines.
 class ResumeGiant : public test::resume_fault {
  protected:
-  static constexpr std::uintmax_t some_of_it = 2'000'000;  // in bytes; the first 20 lines give less
+  static constexpr std::uintmax_t some_of_it = 2'000'000;  // bytes; the first 20 lines give fewer
 
   ResumeGiant() {
     std::string words;
@@ -93,8 +93,8 @@ TEST_F(ResumeGiant, NorForAnElementOfAnArray) {
   expect_left_to_the_next_run();
 }
 
-// The signals come at different moments. The run may just then look for the end of the long line,
-// check the line, or encode it.
+// The signals come at different moments. When a signal comes, the run may be looking for the end of
+// the long line, checking the line, or encoding it.
 TEST_F(ResumeGiant, SignalsAtAnyTimeLoseNothing) {
   add("a.jsonl", as_lines());
   const auto start = std::chrono::steady_clock::now();

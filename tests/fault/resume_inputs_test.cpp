@@ -73,8 +73,8 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
   expect_sentence(resume_with(last + "\r", last + "\r\n"), refusal);
 }
 
-// `cp -p` of another text of the same size keeps the size and modification time of the file. If the
-// run resumed, its output would mix both texts.
+// `cp -p` can replace an input with another text that has the same size and modification time. If
+// the run resumed, its output would mix both texts.
 TEST_F(ResumeInputs, RefusesAnotherTextOfTheSameSizeAndModificationTime) {
   const std::string text = good_lines(0, 30);
   const fs::path input = add("1.jsonl", text);
@@ -166,8 +166,8 @@ TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
   EXPECT_EQ(run({"--resume", "--trust-inputs"}).status, 0);
 }
 
-// --trust-inputs affects only the run that gets this flag. The next run without it compares the
-// inputs that were only trusted before.
+// --trust-inputs affects only the run that gets this flag. The next run without this flag compares
+// the inputs that the earlier run only trusted.
 TEST_F(ResumeInputs, ComparesATrustedInputInTheNextRun) {
   const std::string text = good_lines(0, 30);
   const fs::path input = add("1.jsonl", text);
@@ -323,7 +323,7 @@ TEST_F(ResumeInputs, BeginsAnewWithAMendedFileWhoseTextWasWrong) {
 }
 
 // A run reads a repaired input again from its start. If an input before the repaired one has
-// changed, the run refuses. The resumed run may be killed at any step.
+// changed, the run refuses to resume. The resumed run may be killed at any step.
 TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
   const std::string first = good_lines(0, 20);
   const damage files;
@@ -347,8 +347,8 @@ TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
 }
 
 // A journal holds the state of the run, and a stamp (size and times) of each input. While the state
-// is that of the damaged file, the journal must not get the stamp of the repaired file. Otherwise,
-// the next run would resume in the middle of the repaired file.
+// still refers to the damaged file, the journal must not get the stamp of the repaired file.
+// Otherwise, the next run would resume in the middle of the repaired file.
 TEST_F(ResumeInputs, BeginsAnewWhenKilledWithADamagedFirstInput) {
   const damage files;
   const auto expect_restarts = [&](const std::string& name) {
@@ -375,8 +375,8 @@ TEST_F(ResumeInputs, BeginsAnewWhenKilledWithADamagedFirstInput) {
   expect_restarts("1.jsonl.zst");
 }
 
-// The resumed run reads past the damaged place, but is killed before it reaches the checksum. So it
-// has not verified the text up to that place.
+// The resumed run reads past the damaged place, but is killed before it reaches the checksum. So
+// the resumed run has not verified the text up to that place.
 TEST_F(ResumeInputs, BeginsAnewAfterAKillBehindTheDamage) {
   const damage files;
   const std::string more = good_lines(0, 200);

@@ -133,7 +133,7 @@ class ResumeFullDisk : public ResumeLimits {
   }
 };
 
-// Each disk lacks space for the journal, the tokens, the index or P.meta. The test enlarges the
+// Each disk is too small for the journal, the tokens, the index or P.meta. The test enlarges the
 // disk until a run fits.
 TEST_F(ResumeFullDisk, LosesNothing) {
   add_dirty_inputs(60);

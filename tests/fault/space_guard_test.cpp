@@ -53,7 +53,7 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
     EXPECT_THAT(result.err, testing::ContainsRegex(
                                 "[0-9]+ bytes are needed, [0-9]+ are free, [0-9]+ are missing; "
                                 "free disk space, then run the command again with --resume"));
-    EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // the sample and a few more blocks
+    EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // the first MiB and a few blocks
     EXPECT_GT(fs::space(out()).available, 500'000U) << "it was full";
     ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
     const auto again = run({"--resume"}, {});
@@ -63,8 +63,8 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   });
 }
 
-// A run reserves space. This must not make it refuse a disk that is large enough, and the run must
-// free the reserved space that it does not use.
+// A run reserves space. The reservation must not make the run refuse a disk that is large enough.
+// The run must also free the reserved space that it does not use.
 TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
   for (const char* partitions : {"1", "3"}) {
     flags_ = {"--on-bad-record", "quarantine", "--partitions", partitions};
@@ -74,7 +74,7 @@ TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
     const std::uintmax_t copies = *partitions == '1' ? 1 : 2;
     expect_in_child([&] {
       const std::uintmax_t enough =
-          copies * bytes / 1024 + 500;  // for the journal and reserved space
+          copies * bytes / 1024 + 500;  // 500 KiB for the journal and reserved space
       for (std::uintmax_t kib = enough; kib < enough + 4000; kib += 1300) {
         SCOPED_TRACE(kib);
         ASSERT_TRUE(test::mount_memory(out(), free_kib(kib)));

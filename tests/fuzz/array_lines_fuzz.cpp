@@ -28,7 +28,7 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
     }
   } catch (const format_error& e) {
     return {made, e.offset()};
-  } catch (const config_error&) {  // the first bytes are in another encoding
+  } catch (const config_error&) {  // the text begins in an encoding other than UTF-8
     return {made, 0};
   }
   return {made, std::nullopt};
@@ -36,8 +36,8 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
 
 }  // namespace
 
-/// The result must not depend on the sizes of reads. It has as many bytes as the text. If the text
-/// is refused, the result has as many bytes as the text has before the error.
+/// The result must not depend on the number of bytes that each read returns. An accepted text keeps
+/// its length. If the text is refused, the result has as many bytes as the text before the error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto whole = convert(text, SIZE_MAX);

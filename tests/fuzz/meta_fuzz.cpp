@@ -5,8 +5,7 @@
 #include <millrace/error.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
-/// If a .meta is accepted, it has the same meaning after the library has written it and read it
-/// again.
+/// If a `.meta` is accepted, writing it and reading it again must keep its meaning.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const dataset_meta read = parse_meta({reinterpret_cast<const char*>(data), size});

@@ -4,7 +4,7 @@
 
 #include <millrace/formats/detail/mmidx_verify.hpp>
 
-/// If a file passes the full check, it must equal the file that the library writes for its
+/// If a file passes the full check, it must equal the file that the library writes for the same
 /// contents.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;

@@ -4,8 +4,8 @@
 
 #include <millrace/formats/npy.hpp>
 
-/// An accepted file may have a header of any form. After the library has written the array and read
-/// it again, it must have the same meaning.
+/// If a file is accepted, writing its array and reading it again must give the same type, shape and
+/// data. The bytes of the header may differ.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const npy_view read = parse_npy(std::as_bytes(std::span(data, size)));

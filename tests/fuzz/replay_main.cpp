@@ -26,7 +26,8 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-// Defined only if the program is built with a sanitizer, which ends the program without a signal.
+// Only builds with a sanitizer define this function. A sanitizer ends the program without a signal,
+// so only a callback can report the failing input.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*)());
 
 namespace {
@@ -68,7 +69,7 @@ void run(const input& bytes, std::string label) {
   LLVMFuzzerTestOneInput(current.data, current.size);
 }
 
-/// Makes mutations. Each applies one to eight small changes to a random input.
+/// Makes mutations: random inputs with one to eight small changes each.
 class mutator {
  public:
   mutator(const std::vector<input>& corpus, std::uint64_t seed)
@@ -188,8 +189,7 @@ int main(int argc, char** argv) {
     run(corpus.back(), path.string());
   }
   for (std::uint64_t i = first; i < first + mutations; ++i) {
-    // Seeds and indices of mutations are small, so each combination of the two gives a distinct
-    // 64-bit number.
+    // Seeds and mutation indices are small, so each pair of them gives a distinct 64-bit number.
     run(mutator(corpus, (seed << 40) + i).make(),
         "--seed " + std::to_string(seed) + " --first " + std::to_string(i) + " --mutate 1");
   }

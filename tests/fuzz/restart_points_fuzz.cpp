@@ -20,7 +20,8 @@ namespace {
 using namespace millrace;
 using preprocess::restart_point;
 
-// Returns the text between two restart points, or std::nullopt if the file is refused.
+// Returns the text from `from` to the first point in `later`, or to the end of the file if `later`
+// is empty. Returns `std::nullopt` if the file is refused.
 std::optional<std::string> read(const preprocess::input_file& file, restart_point from,
                                 std::span<const restart_point> later) try {
   const std::uint64_t size =

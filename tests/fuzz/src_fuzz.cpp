@@ -8,8 +8,8 @@
 
 #include "support/encode_sidecars.hpp"
 
-/// If all groups of a file are valid, it must equal the file that the library writes for its
-/// contents.
+/// If all groups of a file are valid, the file must equal the file that the library writes for the
+/// same contents.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
   using namespace millrace::formats;
   const auto file = std::as_bytes(std::span(data, size));

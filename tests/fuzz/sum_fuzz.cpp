@@ -7,8 +7,8 @@
 
 #include "support/encode_sidecars.hpp"
 
-/// If a file is valid, it must equal the file that the library writes for its contents. A mutation
-/// hardly ever has the right root, so each input is also tried with its root corrected.
+/// If a file is valid, it must equal the file that the library writes for the same contents. A
+/// mutation hardly ever has the right root, so each input is also tried with its root corrected.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace millrace::formats;
   const auto try_one = [](std::span<const std::byte> file) {

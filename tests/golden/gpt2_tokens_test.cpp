@@ -31,7 +31,7 @@ std::unique_ptr<tokenizer::tokenizer> gpt2_in(const std::filesystem::path& folde
   return tokenizer::make_tokenizer(options);
 }
 
-// Expects the ids of a text, and expects that decoding them gives the text.
+// Expects that `text` encodes to the ids `expected`, and that these ids decode to `text`.
 void expect_ids(const tokenizer::tokenizer& tokenizer, tokenizer::encoder& encoder,
                 std::string_view text, const ids_list& expected) {
   EXPECT_EQ(encode(encoder, text), expected);
@@ -94,7 +94,7 @@ TEST_F(Gpt2TokensShared, OfSmallCasesAreThoseOfTheReference) {
   ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SCOPED_TRACE(texts[i]);
-    // For this line, the test program of the reference turned "\s" at the end into a space before
+    // The test program of the reference turned "\s" at the end of a line into a space before
     // encoding.
     std::string text = with_newlines(texts[i]);
     if (text.ends_with("\\s")) {

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The manifest lists the parts that Megatron's add_index merged. This test copies the parts to
-// names that sort in the same order.
+// The manifest lists the parts that Megatron's add_index merged. This test gives the copies of the
+// parts names that sort in the order of that list.
 TEST(MergeGolden, GivesMegatronsBytes) {
   simdjson::dom::parser parser;
   const simdjson::dom::object manifest =

@@ -33,7 +33,7 @@ TEST(MmidxGolden, EveryFileIsVerifiedAndEncodedAlike) {
   EXPECT_GE(files, 13U);
 }
 
-// The contents of these files are listed here, so the library does not read them.
+// This test lists the contents of the files itself, so it does not depend on the library's reader.
 TEST(MmidxGolden, KnownContentsGiveMegatronsBytes) {
   struct dataset {
     const char* name;

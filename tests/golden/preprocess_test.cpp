@@ -27,8 +27,8 @@ std::unique_ptr<tokenizer::tokenizer> tokenizer_named(std::string_view name) {
   throw std::runtime_error("no tokenizer is named " + std::string(name));
 }
 
-// Runs `check(options, prefix)` with several numbers of workers and several block sizes. Neither
-// may change a single byte of the output.
+// Runs `check(options, prefix)` with several numbers of workers and several block sizes. The output
+// must not depend on either.
 template <class Check>
 void for_each_way(bool append_eod, const Check& check) {
   for (const int workers : {1, 2, 7}) {

@@ -95,8 +95,9 @@ constexpr shared_model shared_models[] = {
     {"sp_test_ja", "tokenizers/sp_test/test_ja_model.model", 8000},
 };
 
-// The text has 300,000 control characters. Each is in a fragment of its own, because spaces precede
-// it, and normalization drops it. Here, an algorithm that takes quadratic time would need an hour.
+// The text has 300,000 control characters. Spaces precede each of these characters, so each is in a
+// fragment of its own. Normalization drops them all. A quadratic-time algorithm would need an hour
+// for this text.
 TEST(SentencePieceShared, NothingComesOfManyFragmentsAtTheBegin) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;

@@ -19,7 +19,8 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// Tests for all families of tokenizers that encoding a text in parts gives the same ids.
+// Tests, for all families of tokenizers, that a text gives the same ids whether it is encoded in
+// parts or as a whole.
 namespace millrace::test {
 namespace {
 

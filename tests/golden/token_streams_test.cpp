@@ -19,8 +19,8 @@
 #include "support/encode.hpp"
 #include "support/paths.hpp"
 
-// Compares ids with those of reference tokenizers. The ids are those that preprocess_data would
-// give with the same flags. Most tests need the shared folder, because this project may not
+// Compares ids with those of reference tokenizers. The tests create tokenizers as preprocess_data
+// does for the same flags. Most tests need the shared folder, because this project may not
 // distribute real vocabularies.
 namespace millrace::test {
 namespace {
@@ -139,7 +139,8 @@ constexpr vocabulary hugging_face(std::string_view name, std::string_view model,
   return {name, "HuggingFaceTokenizer", model, "", size, eod};
 }
 
-// One corpus per tokenizer is enough here, because other golden tests cover these loaders.
+// One corpus per tokenizer is enough here, because other golden tests cover these tokenizers in
+// detail.
 INSTANTIATE_TEST_SUITE_P(
     OfTokenizerJson, TokenStreamOfCorpus,
     testing::Combine(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares blends with those of megatron-core's helpers, which are in the entry `blend` of
-// megatron_golden.json.
+// Compares blends with the results of megatron-core's helpers. The entry `blend` of
+// megatron_golden.json holds these results.
 #include <cstdint>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares whole blends with Megatron's blends, which are in the entry `blended` of
-// megatron_golden.json. Covers all steps from the words of --data-path to the cache files and the
-// tokens of the first samples.
+// Compares whole blends with Megatron's blends. The entry `blended` of megatron_golden.json holds
+// Megatron's blends. The test covers all steps from the arguments of --data-path to the cache files
+// and the tokens of the first samples.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -37,7 +37,7 @@ std::optional<std::int64_t> number_or_null(dom::element element) {
   return std::int64_t{element};
 }
 
-/// Returns the blend as a list of command-line words.
+/// Returns the blend as command-line arguments.
 std::vector<std::string> words_of(dom::element blend) {
   std::vector<std::string> words;
   for (std::size_t d = 0; d < dom::array(blend.at(0)).size(); ++d) {

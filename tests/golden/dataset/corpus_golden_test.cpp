@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares datasets with files that Megatron's builder wrote. The entries `idx_*` of
-// megatron_golden.json hold these files in hexadecimal. Also tests that the corpus of the other
-// golden data is written as the entry `corpus` describes it.
+// megatron_golden.json hold these files in hexadecimal. Also tests that `write_corpora` writes the
+// corpus that the entry `corpus` describes. Other golden tests use this corpus.
 #include <millrace/dataset/indexed_dataset.hpp>
 
 #include <cstddef>

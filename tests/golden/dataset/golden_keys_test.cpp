@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that every key of megatron_golden.json is read by a test. Lists the keys that each test
-// reads.
+// Tests that every key of megatron_golden.json is read by a golden test. `readers` lists the keys
+// that each test file reads.
 #include <functional>
 #include <map>
 #include <set>
@@ -18,7 +18,8 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-/// The keys that each test file reads, as paths. In a path, `*` stands for a part or a seed.
+/// The keys that each test file reads, as paths. In a path, `*` stands for the name of a split part
+/// or for a seed.
 const std::map<std::string, std::vector<std::string>> readers = {
     {"blend_golden_test.cpp",
      {"blend[].dataset_index", "blend[].dataset_sample_index", "blend[].exhaustive",
@@ -80,7 +81,7 @@ void collect(dom::element element, const std::string& path, std::set<std::string
       below += varies ? "*" : key;
       collect(value, below, paths);
     }
-  } else if (!path.ends_with(".*")) {  // a part may be null
+  } else if (!path.ends_with(".*")) {  // a split part may be null
     paths.insert(path);
   }
 }

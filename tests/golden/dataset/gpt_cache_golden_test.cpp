@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the cache folders of Megatron's GPTDatasets again, as `inspect_dataset prepare-cache`
-// does. Compares file names, types and split bounds with the entry `gpt` of megatron_golden.json.
+// Writes the cache folders of Megatron's GPTDatasets, as `inspect_dataset prepare-cache` does.
+// Compares file names, types and split bounds with the entry `gpt` of megatron_golden.json.
 #include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the indices of Megatron's GPTDataset again. Compares them, their descriptions and their
+// Builds the indices of Megatron's GPTDataset. Compares the indices, their descriptions and their
 // file names with the entry `gpt` of megatron_golden.json.
 #include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
@@ -33,7 +33,7 @@ std::vector<std::int64_t> wide_of(const Variant& array) {
   return std::visit([](const auto& one) { return wide(one.numbers()); }, array);
 }
 
-/// Returns a boolean value of a case. If the value is missing, returns true.
+/// Returns the boolean entry `name` of a case, or true if the case has no such entry.
 bool flag(dom::object config, std::string_view name) {
   bool value = true;
   return config[name].get(value) == simdjson::SUCCESS ? value : true;

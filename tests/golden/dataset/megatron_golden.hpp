@@ -17,8 +17,8 @@
 
 namespace millrace::test {
 
-/// The file golden/megatron_golden.json in the shared folder, which has Megatron-LM's results for
-/// small corpora. tests/golden/README.md describes how this file was made.
+/// The file golden/megatron_golden.json in the shared folder. It holds Megatron-LM's results for
+/// small corpora. tests/golden/README.md describes how it was made.
 class megatron_golden {
  public:
   /// @pre !shared_folder().empty()
@@ -29,7 +29,8 @@ class megatron_golden {
   simdjson::dom::element operator[](std::string_view key) const { return all_[key]; }
   simdjson::dom::element all() const { return all_; }
 
-  /// Writes PREFIX.idx and PREFIX.bin. The entry `key` holds both files in hexadecimal.
+  /// Writes PREFIX.idx and PREFIX.bin. The entry `key` of the JSON file holds their bytes in
+  /// hexadecimal.
   void write_files(std::string_view key, const std::filesystem::path& prefix) const {
     const simdjson::dom::element each = all_[key];
     write_text(suffixed(prefix, ".idx"), bytes_of(std::string_view(each["idx"])));

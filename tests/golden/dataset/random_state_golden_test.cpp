@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares random numbers and shuffles with those of numpy's RandomState, which are in the entry
-// `randomstate` of megatron_golden.json.
+// Compares random numbers and shuffles with those of numpy's RandomState. The entry `randomstate`
+// of megatron_golden.json holds numpy's results.
 #include <millrace/dataset/detail/megatron/numpy_random.hpp>
 
 #include <cstddef>

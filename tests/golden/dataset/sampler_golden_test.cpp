@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the sampler with the lists of Megatron-LM's data_samplers.py, which are in the entry
-// `samplers` of megatron_golden.json.
+// Compares the batches of the sampler with those of Megatron-LM's data_samplers.py. The entry
+// `samplers` of megatron_golden.json lists Megatron's batches.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -52,9 +52,9 @@ sampler_options options_of(std::string_view kind, simdjson::dom::element each) {
   return options;
 }
 
-/// The positions that a rank gets in one iteration of Megatron's sampler. For hybrid context
-/// parallelism, all micro-batches of a step form one list. The cyclic sampler would continue with
-/// the next pass, so its positions are limited to `size` batches.
+/// Returns the batches of a rank, in the form of Megatron's lists. A batch is a list of positions.
+/// For hybrid context parallelism, all micro-batches of a step form one batch. The cyclic sampler
+/// would continue with the next pass, so at most `size` of its batches are returned.
 batches ours(std::string_view kind, const sampler& of, std::int64_t rank, std::size_t size) {
   batches all;
   std::vector<std::int64_t> positions;
@@ -66,8 +66,9 @@ batches ours(std::string_view kind, const sampler& of, std::int64_t rank, std::s
   return all;
 }
 
-// Megatron lists one pass. If a rank has fewer samples than others in a full validation, it starts
-// over, so that all ranks have equally many batches.
+// Removes the last batch of a full validation if Megatron does not list it. Our sampler repeats the
+// first batch on a rank with fewer samples, so that all ranks have equally many batches. Megatron
+// lists only one pass over the samples of the rank.
 batches once(std::string_view kind, batches all, std::size_t size) {
   if (kind == "full_validation" && size < all.size()) {
     EXPECT_EQ(all.size(), size + 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares two kinds of samples with Megatron's samples: those of Megatron's own datasets, and
-// those of texts with every combination of options.
+// Compares samples with Megatron's samples. Some tests use samples of whole Megatron datasets.
+// Others use single texts with every combination of options.
 #include <simdjson.h>
 
 #include <cstdint>

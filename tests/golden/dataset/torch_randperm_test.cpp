@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares permutations with those of torch.randperm, which are in tests/golden/dataset/torch.
+// Compares permutations with those of torch.randperm. The folder tests/golden/dataset/torch holds
+// torch's permutations.
 #include <millrace/dataset/detail/megatron/torch_random.hpp>
 
 #include <cstddef>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Serves fixed cases, which were once generated at random. The rows must equal the rows that the
-// loader served at that time. So no later version can serve other rows unnoticed.
+// loader served when the cases were generated. So the test notices if a later version serves other
+// rows.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -123,7 +124,8 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 
 constexpr const char* separator = " => ";
 
-/// If MILLRACE_DRAW_SERVED=FOLDER is set, generates cases at random and writes both files.
+/// If MILLRACE_DRAW_SERVED=FOLDER is set, generates cases at random, and writes cases.txt and
+/// rows.txt.
 void draw_files(const std::filesystem::path& folder) {
   std::string cases =
       "# Cases that were drawn once, and what the loader served. tests/golden/README.md says how "
