@@ -58,12 +58,12 @@ void launch_twice(const owned_graph& graph, cudaStream_t on) {
   must(cudaStreamSynchronize(on), "cudaStreamSynchronize");
 }
 
-// Captures a graph in the default mode of CUDA and of `torch.cuda.graph`. The capture lasts until
-// `served` is true.
+// Captures a graph in the mode that is the default in CUDA and in `torch.cuda.graph`. The capture
+// lasts until `served` is true.
 void capture_meanwhile(std::atomic<bool>& capturing, const std::atomic<bool>& served) {
   const auto stream = gpu_stream();
   const cudaStream_t on = stream.get().value;
-  must(bench::run_nothing(on), "kernel launch");  // CUDA loads a kernel when it is first launched
+  must(bench::run_nothing(on), "kernel launch");  // CUDA loads a kernel at its first launch
   must(cudaStreamSynchronize(on), "cudaStreamSynchronize");
   begin_capture(on, cudaStreamCaptureModeGlobal);
   must(bench::run_nothing(on), "kernel launch");
@@ -96,7 +96,7 @@ void serves_while_another_thread_captures() {
       sums.add(*batch, 200'000, stream.get().value);
     }
   };
-  serve(before);  // the first launch loads the kernels, which must happen outside of the capture
+  serve(before);  // loads the kernels, because they cannot be loaded during the capture
   std::atomic<bool> capturing = false, served = false;
   auto capture = std::async(std::launch::async, [&] { capture_meanwhile(capturing, served); });
   while (!capturing &&
@@ -157,7 +157,7 @@ void survives_a_batch_that_ends_in_a_capture() {
         }
       },
       "captured");
-  // The slot was not refilled, so the graph still finds the batch in it.
+  // The slot was not refilled, so the graph can still read the batch from it.
   cudaGraphExec_t made = nullptr;
   must(cudaGraphInstantiate(&made, graph.get(), 0), "cudaGraphInstantiate");
   must(cudaGraphLaunch(made, on), "cudaGraphLaunch");

@@ -13,8 +13,9 @@ struct CUstream_st;
 
 namespace millrace::test {
 
-/// Returns one term of a checksum. The sum of the terms of all elements does not depend on their
-/// order. It differs between arrays that differ in a value or in the place of a value.
+/// Returns the term of one element in a checksum. The checksum is the sum of the terms of all
+/// elements, so threads may add them in any order. It changes if a value changes or moves to
+/// another place.
 MILLRACE_TEST_HOST_DEVICE inline std::uint64_t sum_term(std::uint64_t value, std::uint64_t place) {
   std::uint64_t x = value + place * 0x9E3779B97F4A7C15U + 0x632BE59BD9B4E019U;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -22,7 +23,7 @@ MILLRACE_TEST_HOST_DEVICE inline std::uint64_t sum_term(std::uint64_t value, std
   return x ^ (x >> 31);
 }
 
-/// The arrays to sum, on the device. Null arrays are skipped.
+/// The arrays to sum, in device memory. Null arrays are skipped.
 struct summed_arrays {
   const std::int64_t* tokens = nullptr;
   const std::int64_t* labels = nullptr;

@@ -17,12 +17,12 @@
 
 namespace millrace::test {
 
-/// A stream of the current device.
+/// Creates a stream on the current device.
 inline loader::cuda::owned_stream gpu_stream() {
   return loader::cuda::make_stream(gpu_api());
 }
 
-/// Returns the checksum that the device should find.
+/// Returns the checksum that the device should compute.
 inline std::uint64_t sum_of(const expected_fields& fields) {
   std::uint64_t sum = 0;
   const auto add = [&sum](const auto& array, std::uint64_t number) {
@@ -71,7 +71,7 @@ class device_sums {
          "kernel launch");
   }
 
-  /// Waits for the stream. Fails the test unless exactly the checksums in `wanted` were found.
+  /// Waits for the stream. Fails the test unless the computed checksums equal `wanted`.
   void expect_sums(const std::vector<std::uint64_t>& wanted, loader::cuda::stream on) {
     expect_equal(at_, wanted.size(), "number of batches");
     must(gpu_api().copy_to_host(found_.get().value, sums_.get().value, bytes(), on),
@@ -92,7 +92,7 @@ class device_sums {
   loader::cuda::device_memory sums_;
 };
 
-/// Returns the checksums that the device should find.
+/// Returns the checksums that the device should compute, one per batch.
 inline std::vector<std::uint64_t> sums_of(const std::vector<random_batch>& batches) {
   std::vector<std::uint64_t> sums;
   sums.reserve(batches.size());
@@ -100,7 +100,7 @@ inline std::vector<std::uint64_t> sums_of(const std::vector<random_batch>& batch
   return sums;
 }
 
-/// Makes different batches of one shape.
+/// Returns `count` random batches of the same shape.
 inline std::vector<random_batch> random_batches(std::mt19937_64& random, std::size_t count,
                                                 const random_shape& shape,
                                                 const loader::cuda::batch_rules& rules) {

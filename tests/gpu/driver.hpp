@@ -5,8 +5,8 @@
 
 namespace millrace::test {
 
-/// Returns the driver's function of this name, or null. Programs do not link to the driver's
-/// library, so that they start on machines without it.
+/// Returns the function `name` of the CUDA driver, or null if there is none. The test programs do
+/// not link to the driver's library, so that they also start on machines without a driver.
 template <class Function>
 Function driver_function(const char* name) {
   void* found = nullptr;

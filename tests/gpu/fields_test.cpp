@@ -24,8 +24,8 @@ using loader::cuda::batch_rules;
 using loader::cuda::device_batch;
 using loader::cuda::id_width;
 
-/// Page-locked memory for the arrays of a few batches. Locking pages takes CUDA a long time, so one
-/// block is reused.
+/// Page-locked memory for the arrays of a few batches. Locking pages is slow in CUDA, so the tests
+/// reuse one block.
 class host_arena {
  public:
   explicit host_arena(std::size_t bytes)
@@ -51,7 +51,8 @@ class host_arena {
   std::size_t at_ = 0;
 };
 
-/// Copies of a batch's arrays on the host. They are complete once the stream is done.
+/// Copies of a batch's arrays on the host. They are complete as soon as the stream has finished its
+/// work.
 struct brought_back {
   brought_back(const device_batch& batch, host_arena& arena, loader::cuda::stream on)
       : entries(batch.cu_seqlens_size()), work(arrays_of(batch)) {
@@ -102,8 +103,9 @@ std::string text_of(const batch_rules& rules) {
          std::to_string(static_cast<int>(rules.positions));
 }
 
-// Compares batches of random rows of several lengths, for all rules and both token widths. The ids
-// on the device have 32 bits for one half of the cases, and 64 bits for the other half.
+// Compares batches that the device makes with batches that the host makes. The rows are random and
+// have several lengths. All rules and both token widths are tested. The ids on the device have 32
+// bits for one half of the cases, and 64 bits for the other half.
 void compare_all(std::mt19937_64& random, const std::vector<std::int64_t>& lengths,
                  const std::vector<random_shape>& shapes, const std::string& what) {
   const auto stream = gpu_stream();
@@ -129,8 +131,8 @@ void compare_all(std::mt19937_64& random, const std::vector<std::int64_t>& lengt
 
 }  // namespace
 
-// Rows have from one token to many tiles (a thread block of the kernel makes one tile of a row).
-// There are more batches than slots on the device.
+// The length of rows varies from one token to many tiles. A tile is the part of a row that one
+// thread block of the kernel makes. There are more batches than slots on the device.
 void makes_what_dataset_makes_on_the_host() {
   std::mt19937_64 random(seed(20261122));
   std::vector<random_shape> shapes;
@@ -142,7 +144,7 @@ void makes_what_dataset_makes_on_the_host() {
   compare_all(random, {1, 31, 4096, 20001, 77}, shapes, "plain");
 }
 
-// Documents have from one token to more than a tile. Some are padded.
+// The length of documents varies from one token to more than a tile. Some documents are padded.
 void makes_packed_rows() {
   std::mt19937_64 random(seed(4));
   std::vector<random_shape> shapes;

@@ -64,8 +64,8 @@ __attribute__((visibility("default"))) gpu_tensors* gpu_tensors_open(std::int64_
   }
 }
 
-/// Makes DLManagedTensors of the next batch. Returns 1 on success, 0 after the last batch, and -1
-/// after a failure.
+/// Creates DLManagedTensors for the tokens and labels of the next batch. Returns 1 on success, 0
+/// after the last batch, and -1 after a failure.
 __attribute__((visibility("default"))) int gpu_tensors_next(
     gpu_tensors* from, loader::cuda::stream on, loader::cuda::dlpack::managed_tensor** tokens,
     loader::cuda::dlpack::managed_tensor** labels) {

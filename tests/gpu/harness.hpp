@@ -54,8 +54,8 @@ inline void must(int code, const char* call) {
   loader::cuda::check(gpu_api(), code, call);
 }
 
-/// A test. Each test runs in a process of its own, so that a device that breaks in one test makes
-/// no other test fail.
+/// A test. Each test runs in its own process. So if a test breaks the device, the other tests do
+/// not fail.
 struct gpu_test {
   const char* name;
   void (*run)();
@@ -70,7 +70,7 @@ void a_loader_serves_its_dataset_from_page_locked_memory();
 void a_consumer_may_use_the_default_stream();
 void two_loaders_share_a_device();
 void a_loader_leaves_other_devices_alone();
-// Order and ends (order_test.cpp).
+// Order of work, and destruction of batches and pipes (order_test.cpp).
 void a_slow_consumer_finds_every_batch();
 void a_slow_consumer_finds_every_large_batch();
 void batches_may_be_destroyed_on_foreign_threads();

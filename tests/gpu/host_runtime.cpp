@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CUDA runtime made of host threads. It has as much of the API as the programs of tests/gpu and
-// bench/gpu use. Linked in place of the real runtime, it runs these programs on machines without a
-// GPU, so that changes that break them are found. It proves nothing about CUDA: its streams run
-// their work in order and at once, its captures refuse nothing, and its times are those of threads.
+// A CUDA runtime made of host threads. It implements the part of the API that the programs of
+// tests/gpu and bench/gpu use. These programs can link to it instead of the real runtime, and then
+// run on machines without a GPU. So tests find changes that break the programs. The results prove
+// nothing about CUDA: streams run their work in order and without delay, captures forbid nothing,
+// and measured times are those of host threads.
 //
 // If $MILLRACE_HOST_RUNTIME is `no_waits`, streams do not wait for events. The tests must then
 // fail.
@@ -160,7 +161,7 @@ void* new_block(std::size_t bytes) {
   return block;
 }
 
-/// The memory of the devices, which really is host memory.
+/// The memory of the simulated devices. It is host memory.
 class device_blocks {
  public:
   static device_blocks& of_process() {

@@ -134,7 +134,7 @@ void two_loaders_share_a_device() {
 }
 
 // Every rank of a machine sees all devices. If a rank created contexts on devices that it does not
-// use, each device would lose hundreds of megabytes.
+// use, each device would lose hundreds of megabytes of memory.
 void a_loader_leaves_other_devices_alone() {
   int devices = 0;
   must(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");

@@ -29,8 +29,9 @@ using loader::cuda::device_pipe;
 constexpr loader::cuda::batch_rules usual_rules = {
     .eod = 7, .eod_mask_loss = true, .positions = loader::cuda::position_rule::after_eod};
 
-// The host only enqueues work, so it runs ahead of its stream as far as the pipe lets it. Delays of
-// very different lengths make each side wait for the other at some time.
+// The host only enqueues work, so it runs ahead of its stream as far as the pipe allows. The delays
+// have very different lengths, so that sometimes the host waits for the stream, and sometimes the
+// stream waits for the host.
 void serve_slowly(const random_shape& shape, std::size_t count, std::int64_t most_delay_ns) {
   std::mt19937_64 random(seed(17));
   const auto stream = gpu_stream();
@@ -65,8 +66,9 @@ void a_slow_consumer_finds_every_large_batch() {
 }
 
 // Each batch is destroyed on a thread that has never used CUDA. On the consumer's thread, another
-// device is current if the machine has one. Serving and destroying batches must change neither
-// thread's current device: the second thread must still have none.
+// device is current if the machine has one. Serving and destroying batches must not change the
+// current device of either thread. Afterwards, the thread that destroys batches must still have
+// none.
 void batches_may_be_destroyed_on_foreign_threads() {
   std::mt19937_64 random(seed(3));
   const auto stream = gpu_stream();
@@ -99,7 +101,8 @@ void batches_may_be_destroyed_on_foreign_threads() {
   sums.expect_sums(wanted, stream.get().value);
 }
 
-// Ends the pipe with work in flight. The last batch is destroyed either before or after the pipe.
+// Destroys the pipe while work is running. The last batch is destroyed either before or after the
+// pipe.
 void a_pipe_may_end_at_any_time() {
   std::mt19937_64 random(seed(5));
   const auto stream = gpu_stream();

@@ -60,7 +60,7 @@ class mpi_job : public resume_fault {
   }
 
   // Expects that each file with a final name equals the file of that name in `wanted`. Outputs of
-  // tasks (`-of-`) and files of unfinished runs (.partial, .journal) are ignored.
+  // tasks (names with `-of-`) and files of unfinished runs (.partial, .journal) are ignored.
   void expect_no_half_outputs(const file_set& wanted) const {
     for (const auto& [name, bytes] : files_of(out())) {
       if (name.ends_with(".partial") || name.ends_with(".journal")) continue;

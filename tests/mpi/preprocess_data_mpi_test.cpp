@@ -81,7 +81,8 @@ TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
   expect_files(wanted);
 }
 
-// Runs without MILLRACE_TEST_TASKS. Then an input as small as this one is a single task.
+// The test does not set MILLRACE_TEST_TASKS. Without this variable, an input as small as this one
+// is a single task.
 TEST_F(MpiJob, MoreRanksThanTasksDoNoHarm) {
   add("a.jsonl", test::good_lines(0, 50));
   const file_set wanted = undisturbed();
@@ -118,7 +119,7 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
     empty_out();
     const auto result =
         run_job(3, 7, {}, {rank, "MILLRACE_TEST_KILL_AT=" + step}, test::small_blocks(300));
-    // Which tasks a rank takes depends on timing, so it may never reach that step.
+    // Which tasks a rank takes depends on timing, so the rank may never reach this step.
     if (result.status == 0) {
       std::cout << "not met: rank " << rank << " at " << step << '\n';
       expect_files(wanted);
@@ -270,7 +271,7 @@ TEST_F(MpiJob, ASignalKeepsWhatWasDone) {
   while (!job.ended() && !(fs::file_size(part, none) > 4000 && !none)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  job.send(SIGUSR1);  // mpirun forwards it to the ranks
+  job.send(SIGUSR1);  // mpirun forwards the signal to the ranks
   const auto result = job.wait();
   EXPECT_EQ(result.status, test::stopped) << result.err;
   EXPECT_THAT(sentence_of(result), HasSubstr("pass --resume to continue"));
@@ -391,7 +392,7 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   }
 }
 
-// The job compares its inputs after it has given the dataset its final names.
+// The job compares its inputs after it has renamed the files of the dataset to their final names.
 TEST_F(MpiJob, ASignalWhileInputsAreComparedSaysThatTheOutputIsComplete) {
   const std::string text = test::good_lines(0, 900);
   const std::string path = add("a.jsonl", text);

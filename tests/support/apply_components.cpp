@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies a normalizer and a pre-tokenizer to texts from stdin, for the scripts of property/. The
-// input is a sequence of requests; each gets one answer. Sizes and counts are little-endian uint32,
-// and each size precedes its bytes.
+// input is a sequence of requests; each gets one answer. All numbers are little-endian uint32.
+// `(size, bytes)` means a number of bytes, followed by the bytes.
 //
 // Request:  {"normalizer": ..., "pre_tokenizer": ...} (size, bytes); the number of texts; each text
 //           (size, bytes)

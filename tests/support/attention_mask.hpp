@@ -16,8 +16,8 @@ class attention_mask {
   /// A causal mask: each token sees itself and all tokens before it.
   explicit attention_mask(std::int64_t seq_len) : starts_(static_cast<std::size_t>(seq_len)) {}
 
-  /// The mask with `reset_attention_mask`: a token after an eod sees neither that eod nor any token
-  /// before it. An eod belongs to the document that it ends.
+  /// Megatron's mask with `reset_attention_mask`: a token after an eod sees neither that eod nor
+  /// any token before it. An eod belongs to the document that it ends.
   template <class Token>
   static attention_mask by_eod(std::span<const Token> tokens, std::int64_t eod) {
     attention_mask mask(static_cast<std::int64_t>(tokens.size()));

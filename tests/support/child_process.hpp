@@ -9,8 +9,8 @@
 
 #include <functional>
 
-/// Runs code in child processes. A test uses them for changes that would affect its own process:
-/// limits, signals and dropped privileges.
+/// Runs code in child processes. Tests use child processes for changes that would otherwise affect
+/// the test itself: limits, signals and dropped privileges.
 namespace millrace::test {
 
 /// Exit status of a child that cannot cause the fault on this machine.
@@ -39,12 +39,13 @@ inline int in_child(const std::function<int()>& f) {
   return end_of(start_child(f));
 }
 
-/// Makes file permissions apply to this process and to the programs that it executes, even if it
-/// runs as root. To do so, it drops only the capabilities that override permissions. The user id
-/// does not change, so root's files stay accessible. Call this function only in a child process.
-/// The child of a process with threads may call it, because it only makes system calls.
+/// Makes file permissions apply to this process and to the programs that it executes, even if the
+/// process runs as root. The function drops only the capabilities that override permissions. The
+/// user id does not change, so root's files stay accessible. Call this function only in a child
+/// process. A forked child of a multithreaded process may call it, because it only makes system
+/// calls.
 ///
-/// @return whether it succeeded; in some containers, root may not drop capabilities
+/// @return whether the function succeeded; some containers do not allow root to drop capabilities
 inline bool become_ordinary_user() noexcept {
   if (::geteuid() != 0) return true;
   for (const int right : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {

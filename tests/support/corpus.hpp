@@ -26,8 +26,8 @@ namespace millrace::test {
 struct token_stream {
   std::int64_t docs = 0;
   std::int64_t tokens = 0;
-  std::string ids_md5;      ///< MD5 of all ids as little-endian uint32
-  std::string lengths_md5;  ///< MD5 of the documents' numbers of ids, as little-endian int32
+  std::string ids_md5;      ///< MD5 of all ids, each as little-endian uint32
+  std::string lengths_md5;  ///< MD5 of the number of ids per document, as little-endian int32
 
   bool operator==(const token_stream&) const = default;
 };

@@ -59,8 +59,8 @@ class part_encoder {
     return 0;
   }
 
-  // Returns an encoder for the next part. If the tokenizer does not require all parts to go to the
-  // same encoder, this is not the encoder of the previous part.
+  // Returns the encoder for the next part. If the tokenizer requires the same encoder for all
+  // parts, returns the encoder of the previous part. Otherwise, returns another encoder.
   tokenizer::encoder& encoder() {
     if (!tokenizer_.parts_in_order()) next_ = (next_ + 1) % encoders_.size();
     return *encoders_[next_];

@@ -12,8 +12,8 @@
 #include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/formats/sum.hpp>
 
-/// Encodes whole sidecars (the `.sum` and `.src` files of a dataset) in memory. The programs of
-/// millrace write them piece by piece instead.
+/// Encodes whole sidecars (the `.sum` and `.src` files of a dataset) in memory. In contrast, the
+/// programs of millrace write these files piece by piece.
 namespace millrace::test {
 
 /// Encodes a whole `.sum`.

@@ -16,8 +16,8 @@ namespace {
 
 using namespace millrace::test;  // NOLINT: this file is theirs
 
-// Reads at most `longest_read` bytes, and possibly fewer than requested. The kernel may do this,
-// too.
+// Reads at most `longest_read` bytes, even if more are requested. The kernel, too, may read fewer
+// bytes than requested.
 ::ssize_t short_read(int fd, const ::iovec* parts, int count, off_t offset, int flags) {
   std::vector<::iovec> fewer;
   std::size_t left = longest_read;

@@ -9,15 +9,15 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/detail/io/sigbus_guard.hpp>
 
-// Loses pages of mapped files in a Python process, which loads this library. See
-// tests/fault/python_faulthandler.py.
+// A library that a Python process loads. Its functions lose pages of mapped files in this process.
+// See tests/fault/python_faulthandler.py.
 
 namespace {
 
 constexpr std::size_t page = 4096;
 
-/// These are more thread-local bytes than the static CUDA runtime has. They do not fit into the
-/// space that libc reserves for shared objects whose thread-local variables need a fixed offset.
+/// libc reserves little space for shared objects whose thread-local variables need a fixed offset.
+/// These thread-local bytes do not fit into it. They are more than the static CUDA runtime has.
 thread_local std::array<char, 8192> of_thread{};
 
 /// Maps a file of two pages and then truncates the file, so that the second page is lost.

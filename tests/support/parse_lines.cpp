@@ -52,14 +52,14 @@ void append_hex(std::string& out, std::string_view bytes) {
   }
 }
 
-/// Wraps the parser for lines that do not fit into memory, with the interface of the other parsers.
+/// Gives the parser for lines that do not fit into memory the same interface as the other parsers.
 class giant_parser {
  public:
   explicit giant_parser(std::span<const text_key> keys) : keys_(keys.begin(), keys.end()) {}
 
   std::optional<record_fault> parse(std::string_view line) {
     if (::ftruncate(fd_.get(), 0) != 0) throw std::runtime_error("ftruncate failed");
-    // Surround the line with other bytes. The parser must not read these.
+    // Surround the line with other bytes, which the parser must not read.
     const std::string bytes = "\xFF}\"" + std::string(line) + "\"\\u12\xFF";
     millrace::io::pwrite_all(fd_, std::as_bytes(std::span(bytes)), 0, "memfd");
     const line_range range{fd_, "memfd", 3, 3 + line.size()};

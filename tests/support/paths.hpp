@@ -18,8 +18,8 @@
 namespace millrace::test {
 
 /// Return the source tree and the build folder of this test. paths.cpp, which defines both, is the
-/// only source that contains these paths. Therefore, checkouts can share all other objects in
-/// ccache.
+/// only source that contains these paths. Therefore, several checkouts can share the compiled
+/// objects of all other sources in ccache.
 std::filesystem::path source_folder();
 std::filesystem::path build_folder();
 

@@ -12,7 +12,7 @@
 #include <millrace/dataset/detail/megatron/greedy_blend.hpp>
 
 /// Computes the greedy blend directly from its definition: for each sample, it examines every
-/// dataset. Tests and benchmarks compare the optimized versions with it.
+/// dataset. Tests and benchmarks compare the optimized versions with this one.
 namespace millrace::test {
 
 /// The two columns of a blend.
@@ -27,8 +27,8 @@ struct blend_columns {
   bool operator==(const blend_columns&) const = default;
 };
 
-/// Rounds the product, then the difference. `volatile` prevents the compiler from fusing the two
-/// operations.
+/// Returns `weight * position - count`. Rounds the product, then the difference. `volatile`
+/// prevents the compiler from fusing the two operations.
 inline double error_rounded_twice(double weight, double position, double count) {
   volatile double product = weight * position;
   return product - count;

@@ -6,7 +6,7 @@
 // page of the file, to show that it still works. The program prints a line for each reader. Its
 // fields, separated by tabs: name of the reader, result for the range, result for the page, number
 // of retries. A result is "ok" if the bytes equal those of `byte_at`, "other bytes" if they do not,
-// or the error message.
+// or the error message if the read fails.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

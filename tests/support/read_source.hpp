@@ -10,7 +10,7 @@
 
 namespace millrace::test {
 
-/// Returns the next `size` bytes of a source, or fewer if the source ends before. Reads at most
+/// Returns the next `size` bytes of a source, or fewer if the source ends earlier. Reads at most
 /// `step` bytes at a time.
 inline std::string read_source(preprocess::byte_source& source, std::uint64_t size = UINT64_MAX,
                                std::size_t step = 100'000) {

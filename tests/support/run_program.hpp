@@ -41,7 +41,7 @@ struct program_options {
 inline constexpr int cannot_become = 125;
 
 struct program_result {
-  int status = 0;  ///< exit status, or 128 + the signal that killed it
+  int status = 0;  ///< exit status, or 128 + the signal that killed the program
   std::string out;
   std::string err;  ///< stderr, without progress lines
 };

@@ -9,8 +9,8 @@
 // encode-extra: same as encode, but keeps extra white space as Megatron does
 //
 // To encode, the program uses several encoders: with and without a large cache, for each
-// instruction set that this machine has. Each of them encodes each text twice, so that its cache is
-// cold, then warm. The program fails if the ids differ.
+// instruction set that this machine has. Each encoder encodes each text twice: first with a cold
+// cache, then with a warm cache. The program fails if the ids differ.
 #include <algorithm>
 #include <cstdint>
 #include <exception>

@@ -87,8 +87,8 @@ struct case_edit {
 struct served_case {
   case_order order = case_order::stored;
   std::vector<case_dataset> data;
-  /// Empty for a single dataset. For several datasets, empty means equal weights, except that the
-  /// megatron order then blends them by length.
+  /// The weights of the datasets. Empty if there is a single dataset. If it is empty for several
+  /// datasets, the megatron order blends them by length, and the other orders weight them equally.
   std::vector<case_segment> blend;
   std::int64_t seed = 1234;
   std::int64_t seq_len = 8;
@@ -413,7 +413,7 @@ inline std::vector<dataset::edit> edits_of(const served_case& c,
 }
 
 /// Returns the loader options of a rank. The look-ahead and the number of threads differ between
-/// ranks, because they must not affect the rows.
+/// ranks, to test that neither affects the rows.
 inline loader::loader_options options_of(const served_case& c,
                                          const std::vector<std::filesystem::path>& prefixes,
                                          std::int64_t rank) {

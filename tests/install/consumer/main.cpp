@@ -59,7 +59,7 @@ int compare_blends(const char* path) {
   return blends;
 }
 
-// The library throws for bad arguments. The exceptions can be caught by their types.
+// Passes bad arguments to the library, and catches the exceptions by their types.
 void catch_by_type(const millrace::dataset::indexed_dataset& data) {
   try {
     const millrace::loader::batch_loader loader(data, {.batch_size = -1, .seq_len = 8});

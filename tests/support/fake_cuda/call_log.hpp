@@ -17,7 +17,8 @@ struct runtime_call {
   int code = 0;
 };
 
-/// The calls made so far, the failures to inject into later calls, and the errors and faults found.
+/// The calls made so far, the failures to inject into later calls, the last error of each thread,
+/// and the faults (misuses of the runtime).
 class call_log {
  public:
   /// Makes the k-th call from now on fail without any effect. `k` counts from 1.
@@ -31,13 +32,14 @@ class call_log {
     fail_further_ = further;
   }
 
-  /// Adds a call of this thread. `code` is what the call returns unless a test makes it fail.
+  /// Adds a call of the calling thread. Returns `code`, or the injected code if a test makes this
+  /// call fail.
   int add(const std::string& name, int code) {
     if (is_to_fail(name)) code = fail_code_;
     calls_.push_back({name, std::this_thread::get_id(), code});
     return refuse(code);
   }
-  /// Changes the code of the last call that was added. Returns that code.
+  /// Changes the code of the last added call to `code`. Returns `code`.
   int correct(int code) {
     calls_.back().code = code;
     return refuse(code);
@@ -48,9 +50,10 @@ class call_log {
     if (code != 0) errors_[std::this_thread::get_id()] = code;
     return code;
   }
-  /// Implements `cudaGetLastError`. If the device is broken, its error remains the last error.
+  /// Implements `cudaGetLastError`: returns the last error of the calling thread, and replaces it
+  /// with `broken` (the error of a broken device, otherwise 0).
   int take_error(int broken) { return std::exchange(errors_[std::this_thread::get_id()], broken); }
-  /// Returns an error that its thread has not taken, or 0 if there is none.
+  /// Returns an error that a thread has not taken with take_error(), or 0 if there is none.
   int error_left() const {
     for (const auto& [thread, code] : errors_) {
       if (code != 0) return code;
@@ -58,7 +61,7 @@ class call_log {
     return 0;
   }
 
-  /// Adds a misuse of the runtime, and returns the code.
+  /// Adds a misuse of the runtime, and returns `code`.
   int fault(std::string what, int code) {
     faults_.push_back(std::move(what));
     return refuse(code);

@@ -33,7 +33,7 @@ struct capture_terms {
 /// `cudaStreamEndCapture` and `cudaThreadExchangeStreamCaptureMode`.
 ///
 /// Functions that return a code return 0 if the call is allowed. A forbidden call also makes the
-/// capture invalid, so that its end fails.
+/// capture invalid, so that the call that ends the capture fails.
 class captures : public capture_terms {
  public:
   using stream = loader::cuda::stream;
@@ -69,7 +69,7 @@ class captures : public capture_terms {
   }
 
   bool contains(stream which) const { return streams_.contains(which); }
-  /// cudaStreamCaptureStatus: 0 none, 1 active, 2 invalidated.
+  /// Returns a `cudaStreamCaptureStatus`: 0 (none), 1 (active) or 2 (invalidated).
   int status(stream which) const {
     const auto found = streams_.find(which);
     return found == streams_.end() ? 0 : found->second.of->spoiled ? 2 : 1;
@@ -89,8 +89,8 @@ class captures : public capture_terms {
     }
     return code;
   }
-  /// Checks whether the host may wait for a stream or event. In no mode may it wait for one that
-  /// belongs to a graph. Returns 0 or the error code.
+  /// Checks whether the host may wait for a stream or event. In every mode, it must not wait for a
+  /// stream or event that belongs to a graph. Returns 0 or the error code.
   int refuse_wait_for(stream which) {
     const auto found = streams_.find(which);
     return found == streams_.end() ? 0 : spoil(found->second, capture_unsupported);
@@ -118,8 +118,8 @@ class captures : public capture_terms {
   }
   void forget(event which) { events_.erase(which); }
 
-  /// Makes a stream wait for an event. At least one of the two must belong to a graph. If the event
-  /// belongs to a graph, the stream is then captured, too.
+  /// Makes a stream wait for an event. The stream or the event, or both, must belong to a graph. If
+  /// the event belongs to a graph, the stream is then captured, too.
   /// @param recorded  false if the event was never recorded; the stream then does not wait
   int wait(stream waits, event which, bool recorded) {
     const auto stream_found = streams_.find(waits);

@@ -37,8 +37,8 @@ inline loader::cuda::batch_work arrays_of(const loader::cuda::device_batch& batc
   return found;
 }
 
-/// Compares the arrays of a batch that are not null with the expected arrays. Returns the name of
-/// the first array that differs, or "".
+/// Compares the arrays of a batch with the expected arrays. Skips arrays that are null. Returns the
+/// name of the first array that differs, or "".
 ///
 /// @param cu_seqlens_used  number of entries of cu_seqlens, without the entries that repeat the
 ///                         last one
@@ -72,8 +72,8 @@ inline std::string difference(const loader::cuda::batch_work& found, std::int64_
   return "";
 }
 
-/// Acts as a trainer. For each batch, it enqueues a comparison with the expected arrays on its
-/// stream. The stream runs the comparison later, in order with its other work.
+/// Acts as a trainer. For each batch, it compares the arrays with the expected arrays. It enqueues
+/// this comparison on a stream, which runs it later, after earlier work on the stream.
 class checking_consumer {
  public:
   explicit checking_consumer(fake_cuda& cuda) : cuda_(&cuda) {}

@@ -19,7 +19,7 @@ namespace millrace::test {
 /// Returns the part of a batch that a context-parallel rank gets. Cuts the slot with the loader's
 /// code, and the expected arrays with a naive loop (`places_of_rank`).
 ///
-/// @pre `seq_len` is a multiple of 2 * cp; if rows are packed, so are the lengths of the documents
+/// @pre `seq_len` is a multiple of 2 * cp; if rows are packed, so is the length of each document
 inline random_batch cut_batch(const random_batch& whole, std::int64_t cp, std::int64_t rank) {
   using loader::cuda::position_rule;
   const loader::slot_layout& layout = whole.layout;

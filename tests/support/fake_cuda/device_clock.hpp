@@ -17,7 +17,7 @@ using virtual_time = std::chrono::nanoseconds;
 
 enum class work_kind : std::uint8_t { copy, kernel, mark, other };
 
-/// The virtual time that the device and the calls of the runtime take. A test sets these.
+/// The virtual times that work on the device and calls of the runtime take. Tests set these times.
 struct device_costs {
   virtual_time call{0};    ///< time that a call takes on its host thread
   virtual_time copy{0};    ///< time that a copy takes on its stream
@@ -25,18 +25,18 @@ struct device_costs {
   virtual_time wait{0};  ///< time between an event and the next work of a stream that waits for it
 };
 
-/// The times of a piece of work. A stream idles between the end of one piece and the begin of the
-/// next.
+/// The times of a piece of work. Between the `end` of one piece and the `begin` of the next, the
+/// stream is idle.
 struct work_time {
   work_kind kind = work_kind::other;
   virtual_time submitted{0};
-  virtual_time runnable{0};  ///< when the work of other streams that it waited for was done
+  virtual_time runnable{0};  ///< when all work on other streams that it waits for was done
   virtual_time begin{0};     ///< later than `runnable` if the stream, or its queue, was busy
   virtual_time end{0};
 };
 
-/// The clocks of the host threads. A thread's clock is never earlier than what the thread knows to
-/// have happened: an event that it waited for, or another thread's call that it relies on.
+/// The clocks of the host threads. A thread's clock is never earlier than an event that the thread
+/// has waited for, or another thread's call that it relies on.
 class host_clocks {
  public:
   virtual_time now() { return clocks_[std::this_thread::get_id()]; }
@@ -72,14 +72,14 @@ class stream_schedule {
     return {submitted, std::max(submitted, end())};
   }
   /// Makes work that is added later begin after this recording. If the event has already happened
-  /// when the stream gets there, the wait costs no time.
+  /// when the stream reaches the wait, the wait costs no time.
   void wait(virtual_time submitted, const recording_time& event, virtual_time cost,
             virtual_time& head) {
     const virtual_time here = std::max({submitted, end(), head});
     if (event.reached > here) waited_ = event.reached + cost;
     head = std::max(here, waited_);
   }
-  /// When all work on the stream is done.
+  /// Returns the time when all work on the stream is done.
   virtual_time end() const { return std::max(end_, waited_); }
   const std::vector<work_time>& works() const { return works_; }
 

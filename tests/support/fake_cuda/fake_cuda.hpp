@@ -28,17 +28,18 @@ namespace millrace::test {
 ///   runtime_state.hpp, fake_runtime.hpp, fake_api.hpp   the calls, built from these
 ///
 /// A kernel runs the same code as on a device (`make_tile`), so its output can be compared bit by
-/// bit. The runtime records a `fault` for each misuse: if a program frees memory that work still
-/// uses, uses memory that is not allocated, or uses a handle that has been destroyed.
+/// bit. The runtime records a fault for each misuse. A program misuses the runtime if it frees
+/// memory that unfinished work uses, uses memory that is not allocated, or uses a destroyed handle.
 ///
 /// There may be several devices. Each device has a default stream, and a null handle means the
-/// default stream of the thread's current device. The first call that needs a device creates its
-/// context. If the environment has CUDA_DEVICE_MAX_CONNECTIONS=1, all streams of a device share one
-/// queue, as on a real device. Work then runs in the order of its submission, and work that waits
-/// delays all later work.
+/// default stream of the thread's current device. The first call that needs a device creates the
+/// context of this device. If the environment has CUDA_DEVICE_MAX_CONNECTIONS=1, all streams of a
+/// device share one queue, as on a real device. Work then runs in the order of its submission, and
+/// work that waits delays all later work.
 ///
-/// As in CUDA, a copy from pageable memory reads that memory when the copy is submitted. Unlike in
-/// CUDA, no call that frees memory waits for work first, because programs must not rely on that.
+/// As in CUDA, a copy from pageable memory reads that memory when the copy is submitted. In CUDA,
+/// calls that free memory may first wait for work. Here, they never wait, because programs must not
+/// rely on such waits.
 ///
 /// Only one object of this class may exist at a time. `MILLRACE_SEED` has no effect: the seed is an
 /// argument of the constructor.
@@ -66,7 +67,7 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     world_.costs = costs;
   }
-  /// Makes the k-th call from now on, counted from 1, return `code` without any effect.
+  /// Makes the k-th call after this one return `code` without any effect. `k` counts from 1.
   void fail_call(std::int64_t k, int code) { fail_call("", k, code); }
   /// Does the same for the k-th call of the function `name`. An empty name means any function.
   void fail_call(const std::string& name, std::int64_t k, int code) {
@@ -92,7 +93,7 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     driver_ = version;
   }
-  /// Makes loading the kernels fail with `code`, as if there were none for this device.
+  /// Makes loading the kernels fail with `code`, as if the program had no kernels for this device.
   void refuse_kernels(int code) {
     const std::scoped_lock lock(world_.mutex);
     kernels_refused_ = code;

@@ -44,14 +44,14 @@ class fake_runtime : public runtime_state {
     return current;
   }
 
-  /// Makes a call of the runtime that exists at this time.
+  /// Makes a call of the runtime object that exists now.
   /// @param call  a function that takes the runtime and the held lock, and returns the code of the
   ///              call
   template <class Call>
   static int make(Call call) {
     fake_runtime& self = *current();
-    // In a forked child, the parent's other threads do not exist, and one of them may have held the
-    // lock.
+    // Never lock in a forked child. If another thread of the parent held the lock at the fork, no
+    // thread of the child could release it.
     if (self.process_ != ::getpid()) return initialization_error;
     std::unique_lock lock(self.world_.mutex);
     const auto late = self.world_.random_up_to(self.world_.host_jitter);
@@ -142,7 +142,7 @@ class fake_runtime : public runtime_state {
     return 0;
   }
   /// Loads the kernels when a device first needs them. The documentation of lazy loading says that
-  /// this may wait for all work on the device, so this function does.
+  /// this may wait for all work on the device, so this function waits for it.
   int load_kernels(const char* who, lock_type& lock) {
     if (kernels_refused_ != 0) return kernels_refused_;
     const int device = device_of_thread();

@@ -33,8 +33,8 @@ struct stream_work {
   virtual_time lasts{0};
 };
 
-/// State that all streams of a runtime share. One lock protects it, since speed does not matter
-/// here.
+/// State that all streams of a runtime share. One lock protects all of it, because speed does not
+/// matter here.
 struct stream_world {
   std::mutex mutex;
   std::condition_variable changed;
@@ -63,7 +63,7 @@ struct event_mark {
 };
 
 /// A thread that runs work later, in the order in which the work was added. As on a device, a queue
-/// belongs to one stream, or to all streams (CUDA_DEVICE_MAX_CONNECTIONS=1).
+/// belongs to one stream, or to all streams of a device (if CUDA_DEVICE_MAX_CONNECTIONS=1).
 class hardware_queue {
  public:
   explicit hardware_queue(stream_world& world) : world_(world), thread_([this] { loop(); }) {}
@@ -102,7 +102,8 @@ class hardware_queue {
     }
     return false;
   }
-  /// When the work at the head of the queue began. Later work in the queue cannot begin earlier.
+  /// The virtual time when the work at the head of the queue began. Later work in the queue cannot
+  /// begin earlier.
   virtual_time& head() noexcept { return head_; }
 
  private:
@@ -175,7 +176,7 @@ class fake_stream {
                        {}});
     return mark;
   }
-  /// Makes work that is submitted later run after this recording.
+  /// Makes later work on this stream wait for this recording.
   void wait(std::shared_ptr<event_mark> mark) {
     schedule_.wait(world_.clocks.now(), mark->time, world_.costs.wait, queue_->head());
     queue_->put(this, {work_kind::mark,

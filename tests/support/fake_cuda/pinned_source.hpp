@@ -45,7 +45,8 @@ class pinned_source {
     }
   }
 
-  /// Calls `tell` with the memory of each slot that is about to be overwritten.
+  /// Makes the source call `tell` before it overwrites a slot. The arguments are the address and
+  /// size of the slot.
   void tell_writes(std::function<void(const void*, std::size_t)> tell) {
     state_->tell_writes = std::move(tell);
   }

@@ -48,8 +48,8 @@ struct random_shape {
   double eod_share = 0.1;    ///< share of eod tokens among all tokens
   bool short_rows = true;    ///< some rows end early; some documents are empty
   bool packed = false;       ///< each document is a separate text, followed by padding
-  std::int64_t longest = 0;  ///< most tokens of a document; 0 for any number
-  /// packed documents are padded to a multiple of this; 0 for a random multiple
+  std::int64_t longest = 0;  ///< most tokens per document; 0: no limit
+  /// packed documents are padded to a multiple of this number; 0: a random number for each row
   std::int64_t padding = 0;
 };
 
@@ -97,7 +97,7 @@ class random_rows {
   }
 
   void fill(std::size_t row) {
-    // Padding has random tokens, too, because no code may read it.
+    // Padding has random tokens, too, because no code must read it.
     for (Token& token : part(text_, row, text_len_)) {
       const bool eod = static_cast<double>(below(100000)) < 100000 * shape_.eod_share;
       token = static_cast<Token>(eod ? 7 : below(sizeof(Token) == 2 ? 65536 : 2000000000));

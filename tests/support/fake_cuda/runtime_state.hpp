@@ -26,8 +26,8 @@
 
 namespace millrace::test {
 
-/// The part of a simulated CUDA runtime that its calls share: its state, and the steps that many
-/// calls take. The caller of each function must hold the lock.
+/// The state of a simulated CUDA runtime, and the steps that many of its calls share. The caller of
+/// each function must hold the lock.
 class runtime_state : public capture_terms {
  public:
   using stream = loader::cuda::stream;
@@ -71,7 +71,7 @@ class runtime_state : public capture_terms {
 
   // The state that CUDA keeps for each thread.
   struct thread_state {
-    // A stack of devices. The last device is current. `cudaSetDevice` sets the device on top, and
+    // A stack of devices. The last device is current. `cudaSetDevice` replaces the last device, and
     // `push_device` adds one.
     std::vector<int> devices = {0};
     int mode = global;  // mode for captures
@@ -135,7 +135,7 @@ class runtime_state : public capture_terms {
                       : std::make_shared<hardware_queue>(world_);
   }
 
-  /// Calls `act` for each stream of the device with which this stream is synchronized. The default
+  /// Calls `act` for each stream with which `line` is synchronized. On each device, the default
   /// stream and each blocking stream wait for each other.
   template <class Act>
   void for_each_synchronized(const fake_stream& line, Act act) {
@@ -148,8 +148,8 @@ class runtime_state : public capture_terms {
       if (other->device() == line.device() && other->blocking()) act(handle, *other);
     }
   }
-  /// Returns a code if `line` is a default stream that cannot be used now, because a blocking
-  /// stream of its device is being captured. Otherwise returns 0.
+  /// Returns an error code if `line` is a default stream that cannot be used now, because a
+  /// blocking stream of its device is being captured. Otherwise returns 0.
   /// @param spoil  if true, the attempt makes that capture invalid
   int refuse_default(const fake_stream& line, bool spoil) {
     int code = 0;
@@ -178,7 +178,7 @@ class runtime_state : public capture_terms {
     }
     return true;
   }
-  /// Includes streams that have been destroyed, because their work still runs.
+  /// Calls `act` for each stream. Includes destroyed streams, because their work may still run.
   template <class Act>
   void for_each_stream(Act act) const {
     for (const auto& line : defaults_) act(*line);

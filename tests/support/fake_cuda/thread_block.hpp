@@ -34,7 +34,7 @@ class thread_block {
   std::int32_t size() const { return static_cast<std::int32_t>(shared_->values[0].size()); }
   std::int32_t rank() const { return rank_; }
   void sync() { shared_->meet.arrive_and_wait(); }
-  // Uses one barrier and two arrays, as on a device.
+  // As on a device, calls alternate between two arrays, so each call needs only one barrier.
   std::int32_t largest(std::int32_t value) {
     std::vector<std::int32_t>& values = shared_->values[turn_];
     turn_ = 1 - turn_;

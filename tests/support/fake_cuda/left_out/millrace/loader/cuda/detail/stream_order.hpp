@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Replaces the header of the same name in one test program. It has the same functions, but a
-// function does nothing if it is called from the place MILLRACE_LEFT_OUT=FILE:LINE. Each place that
-// calls one of the functions is appended to the file MILLRACE_REACHED.
+// Replaces the header of the same name in one test program. It has the same functions. A function
+// does nothing if its call is in the place that MILLRACE_LEFT_OUT names as FILE:LINE. The program
+// appends each place that calls a function to the file that MILLRACE_REACHED names.
 // tests/property/removed_waits.py sets both variables.
 #pragma GCC system_header  // for #include_next
 
@@ -61,7 +61,7 @@ inline void drain(const cuda_api& api, stream which, const char* file = __builti
   if (!test::is_left_out(file, line)) true_drain(api, which);
 }
 
-// If this query is left out, it returns true, as if nothing had to be waited for.
+// If this query is left out, it returns true, as if there were nothing to wait for.
 inline bool is_done(const cuda_api& api, event which, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
   return test::is_left_out(file, line) || true_is_done(api, which);
