@@ -49,8 +49,8 @@ TEST_F(FailingCallsOfMerge, AreRefusedAtEveryLookAtASidecar) {
   EXPECT_LT(k, most);
 }
 
-// A run that finished no work leaves at most its journal. The journal stays if it cannot be
-// examined.
+// A run that finished no work leaves at most its journal. The journal stays if the run cannot
+// examine it.
 TEST_F(FailingCallsOfResume, KeepNothingOfARunThatDidNothing) {
   if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
   add("1.jsonl", "{broken\n");

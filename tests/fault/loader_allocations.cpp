@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes one or more consecutive allocations of the loader fail, starting with the k-th. Later
-// allocations succeed again. Each k runs in its own child process. The program checks these rules:
+// allocations succeed again. A separate child process tests each value of k. The program checks
+// these rules:
 //
 // - Every call either succeeds or throws. No child crashes, terminates or hangs.
 // - Every batch has the right contents, and no batch is skipped. A loader stops early only after it
 //   has thrown an error.
-// - Afterwards, the same loader resumes from a state, and a new loader serves all batches.
-// - Afterwards, the same reader fills the same requests.
+// - After the failures, the same loader resumes from a state, and a new loader serves all batches.
+// - After the failures, the same reader fills the same requests.
 //
 // The program prints a line for each failure, then a table. It exits with 0 if all rules held, and
 // with 1 if a rule was broken or no case was tried. It exits with 77 if this machine or this build

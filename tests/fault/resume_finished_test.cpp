@@ -174,8 +174,8 @@ TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   EXPECT_EQ(run({"--task", "2/3", "--resume"}).status, 0);
 }
 
-// The sizes of all inputs determine which task reads which file. If an archive is replaced by one
-// of another size between two tasks, whole files move to another task.
+// The sizes of all inputs determine which task reads which file. If the size of an archive changes
+// after one task has run, whole files move to another task.
 TEST_F(ResumeFinished, RefusesTasksThatShareOtherInputs) {
   for (const char* name : {"a.gz", "b.gz", "c.gz", "d.gz"}) {
     add(name, test::gzip(good_lines(0, 50)));

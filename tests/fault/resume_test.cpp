@@ -236,7 +236,8 @@ TEST_F(ResumeFault, ASignalBeforeAnythingWasDoneLeavesNothing) {
   EXPECT_TRUE(files_of(out()).empty());
 }
 
-// A run with --overwrite can be resumed with --resume alone, even if it had not finished any work.
+// A run with --overwrite can be resumed with --resume alone, even if the killed run had not
+// finished any work.
 TEST_F(ResumeFault, AnOverwriteThatDidNothingIsGoneOnWith) {
   const std::string fifo = (folder_ / "in/fifo").string();
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);

@@ -25,8 +25,7 @@ using tokens = std::vector<std::int64_t>;
 
 namespace dom = simdjson::dom;
 
-/// Compares row 0 of the batch with a sample. The keys of `expected` are Megatron's names of
-/// fields.
+/// Compares row 0 of the batch with a sample. The keys of `expected` are Megatron's field names.
 void expect_sample(const batch& batch, dom::element expected, const std::string& which) {
   SCOPED_TRACE(which);
   EXPECT_EQ(tokens(batch.tokens().begin(), batch.tokens().end()),

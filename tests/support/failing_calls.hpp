@@ -27,6 +27,7 @@ struct failing_result {
   bool struck = false;  ///< whether at least one call failed as planned
 };
 
+/// Runs a command, and makes the calls that `plan` selects fail.
 /// @param folder  only calls on files in this folder are counted
 /// @param plan    KIND:K:FAULT:once|on, as in `MILLRACE_FAIL_KTH`
 /// @param ending  only calls on files whose path ends with this text are counted

@@ -13,9 +13,10 @@
 
 namespace millrace::test {
 
-/// Runs `act` in a forked child process. Returns the result of `act`, or "threw " and the message
-/// of its exception, or "hung" after 20 seconds, or "killed by a signal". The child exits without
-/// running destructors of this process.
+/// Runs `act` in a forked child process. Returns the result of `act`. If `act` throws, returns
+/// "threw " and the message of the exception. If the child runs for 20 seconds, returns "hung". If
+/// a signal kills it, returns "killed by a signal". The child exits without running destructors of
+/// this process.
 inline std::string in_forked_child(const std::function<std::string()>& act) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses records as preprocess_data does, and prints the texts that it finds. Tests compare them
-// with the results of another parser:
+// Parses records as preprocess_data does, and prints the texts that it finds. Tests compare these
+// texts with the results of another parser:
 //
 //   parse_lines [--exact | --giant] [--paths] KEY... < RECORDS
 //

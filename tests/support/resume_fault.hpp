@@ -34,7 +34,7 @@ using strings = std::vector<std::string>;
 inline constexpr int killed = 128 + SIGKILL;
 inline constexpr int stopped = 3;
 
-/// Contents of files by name.
+/// Maps file names to file contents.
 using file_set = std::map<std::string, std::string>;
 
 inline file_set files_of(const std::filesystem::path& folder) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares whole blends with Megatron's blends. The entry `blended` of megatron_golden.json holds
-// Megatron's blends. The test covers all steps from the arguments of --data-path to the cache files
-// and the tokens of the first samples.
+// Compares whole blends with Megatron's blends in the entry `blended` of megatron_golden.json.
+// Covers all steps from the arguments of --data-path to the cache files and the tokens of the first
+// samples.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

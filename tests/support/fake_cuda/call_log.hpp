@@ -21,7 +21,7 @@ struct runtime_call {
 /// and the faults (misuses of the runtime).
 class call_log {
  public:
-  /// Makes the k-th call from now on fail without any effect. `k` counts from 1.
+  /// Makes the k-th call after this one fail without any effect. `k` counts from 1.
   /// @param name     counts only calls of this function; if empty, counts all calls
   /// @param further  makes all later calls fail, too; `name` then need only be part of the
   ///                 function's name

@@ -12,8 +12,8 @@
 
 namespace millrace::test {
 
-/// The capture modes of streams and threads, and the errors that concern captures. The numbers are
-/// those of CUDA.
+/// The capture modes of streams and threads, and the errors that concern captures. Their numeric
+/// values are those of CUDA.
 struct capture_terms {
   enum capture_mode : int { global, thread_local_only, relaxed };
 

@@ -30,7 +30,7 @@ struct device_costs {
 struct work_time {
   work_kind kind = work_kind::other;
   virtual_time submitted{0};
-  virtual_time runnable{0};  ///< when all work on other streams that it waits for was done
+  virtual_time runnable{0};  ///< when all work of other streams that this work waits for was done
   virtual_time begin{0};     ///< later than `runnable` if the stream, or its queue, was busy
   virtual_time end{0};
 };

@@ -97,7 +97,7 @@ class random_rows {
   }
 
   void fill(std::size_t row) {
-    // Padding has random tokens, too, because no code must read it.
+    // The padding gets random tokens, too, so that code that wrongly reads it gives wrong results.
     for (Token& token : part(text_, row, text_len_)) {
       const bool eod = static_cast<double>(below(100000)) < 100000 * shape_.eod_share;
       token = static_cast<Token>(eod ? 7 : below(sizeof(Token) == 2 ? 65536 : 2000000000));
