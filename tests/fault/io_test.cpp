@@ -185,8 +185,8 @@ TEST(IoFault, UnusableFoldersAreRefusedAtOnce) {
   EXPECT_EQ(result, 0);
 }
 
-// The lock must end when its process dies. The `.partial` file that the process leaves must not
-// block the next writer.
+// The lock of a writer must end when the writer's process dies. The `.partial` file that this
+// process leaves must not block the next writer.
 TEST(IoFault, OneWriterAtATimeUntilItDies) {
   const test::temp_folder folder;
   std::array<int, 2> ready{};

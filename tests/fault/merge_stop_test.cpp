@@ -114,7 +114,8 @@ TEST_F(MergeStop, AnySignalThatAsksToStopDoes) {
   }
 }
 
-// nohup starts a program with some signals ignored.
+// A program may start with some signals ignored, for example under `nohup`. It must continue to
+// ignore them.
 TEST_F(MergeStop, ASignalThatWasIgnoredAtTheStartStaysIgnored) {
   make_giant_part();
   for (const strings& more : {strings{}, shuffled}) {

@@ -36,7 +36,7 @@ std::optional<std::string> read(const preprocess::input_file& file, restart_poin
 }  // namespace
 
 /// Decompression can begin at each restart point of a file. For any compressed file, the pieces of
-/// text between its restart points, concatenated, are the whole text.
+/// text between the restart points must join to the whole text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   preprocess::input_file file;

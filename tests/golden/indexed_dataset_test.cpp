@@ -40,7 +40,7 @@ class manifest {
   dom::parser parser_;
 };
 
-/// Compares the numbers that `at` returns for 0 to `count` - 1 with an array of the manifest.
+/// Compares the numbers `at(0)` to `at(count - 1)` with an array of the manifest.
 template <class At>
 void expect_array(dom::array expected, std::int64_t count, const At& at) {
   ASSERT_EQ(static_cast<std::int64_t>(expected.size()), count);

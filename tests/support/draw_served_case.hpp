@@ -141,9 +141,8 @@ inline void draw_place(split_mix& random, drawn_case& drawn) {
 
 }  // namespace detail
 
-/// Draws cases until it finds one whose run can be built and which a loader accepts.
-///
-/// @param order  order of the case
+/// Draws cases with the given order until a run can be built for a case and a loader accepts it.
+/// Returns this case.
 inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order) {
   for (;;) {
     served_case c;

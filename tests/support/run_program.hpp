@@ -31,8 +31,8 @@ struct program_options {
   std::string stdout_path;     ///< file that receives stdout; empty: stdout is returned in `out`
   std::string stderr_path;     ///< file that receives stderr; empty: stderr is returned in `err`
   bool ordinary_user = false;  ///< drop root's privileges; if that fails, exit with `cannot_become`
-  /// Signals that the program ignores, as with `nohup`. HUP, INT, TERM and USR1 otherwise have
-  /// their default effects.
+  /// Signals that the program ignores, as with `nohup`. If HUP, INT, TERM or USR1 is not in this
+  /// list, the signal has its default effect.
   std::vector<int> ignored_signals;
   bool closed_streams = false;  ///< close stdin, stdout and stderr, as some daemons do
 };

@@ -265,12 +265,12 @@ inline served_case parse_case(const std::string& line) {
 
 // --- data and runs --------------------------------------------------------------------------
 
-/// Writes the dataset that `of` describes. Each random number r below is the next one of
+/// Writes the dataset that `of` describes. Below, each `r` is the next number of
 /// `split_mix(of.seed)`:
 ///
 /// - For each document, r % 4 is the number of its sequences.
-/// - For each sequence, r decides the factor: 4 if r % 16 is 0, otherwise 1. The next number gives
-///   the length of the sequence in tokens: the factor times r % 26.
+/// - For each sequence, the factor is 4 if r % 16 is 0, otherwise 1. The length of the sequence in
+///   tokens is the factor times r % 26, with the next r.
 /// - For each token, the id is r % 50000, or r % 200000 if `of.wide`.
 ///
 /// A document with the tokens 1 2 3 4 is added at the end, so that no dataset is empty.

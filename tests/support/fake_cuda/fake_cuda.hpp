@@ -62,7 +62,7 @@ class fake_cuda : public fake_runtime {
     world_.jitter = work;
     world_.host_jitter = calls;
   }
-  /// Sets how much virtual time work and calls take.
+  /// Sets the virtual times that work and calls take.
   void set_costs(const device_costs& costs) {
     const std::scoped_lock lock(world_.mutex);
     world_.costs = costs;

@@ -51,7 +51,7 @@ inline std::vector<used_memory> memory_of(const loader::cuda::batch_work& work) 
   return uses;
 }
 
-/// Returns all memory that the kernel for copies of arrays reads or writes.
+/// Returns all memory that the array-copying kernel reads or writes.
 inline std::vector<used_memory> memory_of(const loader::cuda::array_copies& copies) {
   std::vector<used_memory> uses;
   for (int i = 0; i < copies.count; ++i) {

@@ -114,7 +114,7 @@ class runtime_state : public capture_terms {
   /// Returns the code that every call returns in the present state of process, driver and device.
   int state() const {
     if (unloading_) return unloading;
-    // A driver serves all runtimes of its major version.
+    // A driver supports all runtimes of its own major version and of older ones.
     if (driver_ / 1000 < runtime_version / 1000) return no_driver;
     return devices_ == 0 ? no_device : world_.broken;
   }
