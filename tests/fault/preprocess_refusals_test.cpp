@@ -48,8 +48,7 @@ TEST_F(PreprocessRefusals, NamesAnOutputFolderThatMayNotBeWritten) {
   expect_sentence(result, path("locked"));
 }
 
-// There must be an error. Otherwise, the dataset would silently lack the files in the unreadable
-// folder.
+// The run must fail. Otherwise, the dataset would silently lack the files in the unreadable folder.
 TEST_F(PreprocessRefusals, NamesAPatternThatMeetsAFolderThatMayNotBeRead) {
   for (const char* name : {"g", "g/1", "g/2", "g/3"}) fs::create_directory(folder_ / name);
   for (const char* name : {"g/1/x.jsonl", "g/2/x.jsonl", "g/3/x.jsonl"}) add(name, records(1, "a"));

@@ -98,8 +98,8 @@ TEST_F(ResumeChanges, OfZstdInFramesAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) { return test::zstd(text); });
 }
 
-// If the frames of a zstd file do not state the size of their contents, the file is read from its
-// start. The zstd program writes such frames when it compresses a pipe.
+// If the frames of a zstd file do not state the size of their contents, a run can read the file
+// only from its start. The zstd program writes such frames when it compresses a pipe.
 TEST_F(ResumeChanges, OfZstdFromItsFrontAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) {
     return test::compress_with({"zstd", "-q", "-1", "--no-content-size"}, text);

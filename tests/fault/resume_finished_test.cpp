@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/resume_fault.hpp"
 
-/// After a finished run, --resume reports "already complete" only if that is true.
+/// After a finished run, --resume reports "already complete" only if the outputs are complete and
+/// match the inputs.
 namespace millrace::preprocess {
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests with whole datasets that the loader serves the tokens of the `.bin`.
+// Tests, with whole datasets, that the loader serves the tokens of the `.bin`.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <algorithm>

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The manifest lists the parts that Megatron's add_index merged. This test gives the copies of the
-// parts names that sort in the order of that list.
+// The manifest lists the parts that Megatron's add_index merged. This test copies each part to a
+// new name. The new names sort in the order of the list.
 TEST(MergeGolden, GivesMegatronsBytes) {
   simdjson::dom::parser parser;
   const simdjson::dom::object manifest =
@@ -50,7 +50,7 @@ TEST(MergeGolden, GivesMegatronsBytes) {
   EXPECT_EQ(merges, 3);
 }
 
-// Megatron's development branch merged two datasets that have an empty dataset between them.
+// Megatron's development branch merged three datasets. The second one is empty.
 TEST(MergeGolden, GivesTheBytesOfTheDevelopmentBranch) {
   if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
   const test::megatron_golden golden;

@@ -117,8 +117,8 @@ TEST(SentencePieceShared, VocabulariesAreThoseOfTheModels) {
   EXPECT_EQ(model_at(shared / shared_models[0].file)->eod(), 2);
 }
 
-// Parameters: the name of a model, as used in the names of its case files, and the path of the
-// model.
+// Parameters: the name of a model, which is part of the names of its case files, and the path of
+// the model.
 class SentencePieceOfCases : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(SentencePieceOfCases, IdsAreThoseOfTheReference) {

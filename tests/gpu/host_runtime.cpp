@@ -42,7 +42,7 @@ namespace {
 
 using work = std::function<void()>;
 
-/// The recordings of an event.
+/// Counts the recordings of an event: `issued` by the host, and `done` on the stream.
 struct recordings {
   std::mutex mutex;
   std::condition_variable happened;

@@ -136,7 +136,8 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
   EXPECT_GE(kills, 6);
 }
 
-// In each job, a rank is killed when it reaches a random step, unless another rank is killed first.
+// In each job, all ranks get the same random step. The first rank that reaches this step is killed,
+// and the job ends.
 TEST_F(MpiJob, AJobThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();

@@ -64,7 +64,7 @@ inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
   return stream;
 }
 
-/// Returns the path of a tokenizer's file, relative to the folder of golden files.
+/// Returns the path of a tokenizer's file, relative to the folder `shared`.
 inline std::filesystem::path golden_file(const std::filesystem::path& shared,
                                          std::string_view tokenizer) {
   simdjson::dom::parser parser;

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t page = 4096;
 
 /// libc reserves little space for shared objects whose thread-local variables need a fixed offset.
-/// These thread-local bytes do not fit into it. They are more than the static CUDA runtime has.
+/// These thread-local bytes do not fit into that space. They are more than the static CUDA runtime
+/// has.
 thread_local std::array<char, 8192> of_thread{};
 
 /// Maps a file of two pages and then truncates the file, so that the second page is lost.

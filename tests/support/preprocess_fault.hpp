@@ -25,8 +25,8 @@ inline std::string records(std::size_t count, const std::string& word) {
   return text;
 }
 
-// Returns records with little redundancy: they compress to no less than a third of their size. So a
-// damaged byte in the compressed file affects the text at about the same relative place.
+// Returns records with little redundancy: their compressed form is at least a third as large. So a
+// damaged byte in the compressed file affects the text at about the same relative position.
 inline std::string random_records(std::size_t count) {
   std::mt19937_64 random(3);
   std::string text;

@@ -3,10 +3,10 @@
 // read_ranges FILE OFFSET BYTES
 //
 // Reads a range of a file with every available reader. Afterwards, each reader also reads the first
-// page of the file, to show that it still works. The program prints a line for each reader. Its
-// fields, separated by tabs: name of the reader, result for the range, result for the page, number
-// of retries. A result is "ok" if the bytes equal those of `byte_at`, "other bytes" if they do not,
-// or the error message if the read fails.
+// page of the file, to show that it still works. The program prints a line for each reader. The
+// fields of a line, separated by tabs: name of the reader, result for the range, result for the
+// page, number of retries. A result is "ok" if the bytes equal those of `byte_at`, "other bytes" if
+// they do not, or the error message if the read fails.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

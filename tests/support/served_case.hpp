@@ -87,8 +87,9 @@ struct case_edit {
 struct served_case {
   case_order order = case_order::stored;
   std::vector<case_dataset> data;
-  /// The weights of the datasets. Empty if there is a single dataset. If it is empty for several
-  /// datasets, the megatron order blends them by length, and the other orders weight them equally.
+  /// The segments with the weights of the datasets. Empty if there is a single dataset. If it is
+  /// empty for several datasets, the megatron order blends them by length, and the other orders
+  /// weight them equally.
   std::vector<case_segment> blend;
   std::int64_t seed = 1234;
   std::int64_t seq_len = 8;
@@ -322,8 +323,8 @@ inline dataset::batch_steps steps_of(const served_case& c) {
 
 namespace detail {
 
-/// Builds the megatron run of a case. Blends get a surplus of 0.5, so that no dataset has too few
-/// samples.
+/// Builds the megatron run of a case. For a blend, each dataset builds 50 % more samples than the
+/// blend requests (surplus 0.5), so that no dataset has too few samples.
 inline dataset::megatron_run megatron_case_run(const served_case& c,
                                                const std::vector<std::filesystem::path>& prefixes) {
   dataset::blend_list list;

@@ -18,7 +18,7 @@
 namespace millrace::test {
 
 /// The file golden/megatron_golden.json in the shared folder. It holds Megatron-LM's results for
-/// small corpora. tests/golden/README.md describes how it was made.
+/// small corpora. tests/golden/README.md describes how the file was made.
 class megatron_golden {
  public:
   /// @pre !shared_folder().empty()

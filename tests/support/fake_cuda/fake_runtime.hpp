@@ -142,7 +142,7 @@ class fake_runtime : public runtime_state {
     return 0;
   }
   /// Loads the kernels when a device first needs them. The documentation of lazy loading says that
-  /// this may wait for all work on the device, so this function waits for it.
+  /// this may wait for all work on the device, so this function waits, too.
   int load_kernels(const char* who, lock_type& lock) {
     if (kernels_refused_ != 0) return kernels_refused_;
     const int device = device_of_thread();

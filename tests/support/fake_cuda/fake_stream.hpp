@@ -69,7 +69,7 @@ class hardware_queue {
   explicit hardware_queue(stream_world& world) : world_(world), thread_([this] { loop(); }) {}
   hardware_queue(const hardware_queue&) = delete;
   hardware_queue& operator=(const hardware_queue&) = delete;
-  /// Runs the remaining work before it ends.
+  /// Runs the remaining work, then ends the thread.
   ~hardware_queue() {
     {
       const std::scoped_lock lock(world_.mutex);
