@@ -294,8 +294,8 @@ class ranges_of_files {
   const std::vector<loader::data_file>& files() const { return files_; }
   std::size_t rounds() const { return rounds_.size(); }
 
-  // Prefetches the next round and gathers this one. After an error, tries again, up to
-  // `most_errors` times in total. Returns whether the round was gathered.
+  // Prefetches the next round and gathers this one. After an error, tries again. Makes at most
+  // `most_errors` attempts. Returns whether the round was gathered.
   bool gather(loader::range_reader& reader, std::size_t round, child_report& report) const {
     std::vector<std::byte> memory;
     std::vector<loader::read_request> requests;

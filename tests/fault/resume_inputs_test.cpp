@@ -46,7 +46,7 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
   add("1.jsonl", good_lines(0, 50));
   expect_resumed(undisturbed());
 
-  // In these cases, the run read all of 1.jsonl and then failed at the next file, which was
+  // In the following cases, the run reads all of 1.jsonl and then fails at the next file, which is
   // damaged.
   const std::string last = good_lines(0, 5) + "{\"text\": \"last\"}";
   const std::string next = test::gzip(good_lines(9, 12));
@@ -65,8 +65,8 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
     EXPECT_EQ(result.status, 0) << result.err;
     expect_files(undisturbed());
   }
-  // In these cases, the last line of the file was complete when the run read it. The change makes
-  // it longer.
+  // In the following cases, the last line of the file is complete when the run reads it. The change
+  // appends bytes to this line, at least a line terminator or a space.
   const char* refusal = "1.jsonl has changed since the run read it";
   expect_sentence(resume_with(last, last + "\n" + good_lines(6, 9)), refusal);
   expect_sentence(resume_with(last, last + " \n"), refusal);

@@ -14,8 +14,8 @@ struct CUstream_st;
 namespace millrace::test {
 
 /// Returns the term of one element in a checksum. The checksum is the sum of the terms of all
-/// elements, so threads may add them in any order. It changes if a value changes or moves to
-/// another place.
+/// elements, so threads may add them in any order. The checksum changes if a value changes or moves
+/// to another place.
 MILLRACE_TEST_HOST_DEVICE inline std::uint64_t sum_term(std::uint64_t value, std::uint64_t place) {
   std::uint64_t x = value + place * 0x9E3779B97F4A7C15U + 0x632BE59BD9B4E019U;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
