@@ -416,8 +416,8 @@ class harness {
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)) child_report{}),
         lines_left_(uses * args.least_bytes.size() * args.failures.size()) {}
 
-  // For each combination of --least-bytes and --failures, runs `use` in a child process for each k.
-  // Prints a line of the table per combination.
+  // For each combination of --least-bytes and --failures, runs `use` in one child process per value
+  // of k. Prints one line of the table per combination.
   void run(const std::string& name, const std::function<void(child_report&)>& use) {
     for (const std::size_t least : args_.least_bytes) {
       line_of_table counting;
