@@ -28,7 +28,7 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
     }
   } catch (const format_error& e) {
     return {made, e.offset()};
-  } catch (const config_error&) {  // the text begins in an encoding other than UTF-8
+  } catch (const config_error&) {  // begins like another format, e.g. UTF-16
     return {made, 0};
   }
   return {made, std::nullopt};
