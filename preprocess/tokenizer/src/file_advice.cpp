@@ -56,9 +56,9 @@ bool is_rank_line(std::string_view line) {
   return is_word_of(line.substr(0, space), base64) && is_word_of(line.substr(space + 1), digits);
 }
 
-// True if the first line of the text is an object, and either another object follows, or nothing
-// follows and the text has a key `text`. A tokenizer's JSON file has one object, which takes many
-// lines or has no such key.
+// True if the text looks like JSON Lines: its first line is an object, and a second object follows.
+// A text of one line also counts if it has the key `text`. A tokenizer's JSON file is one object
+// that takes many lines or lacks this key.
 bool is_json_lines(std::string_view text) {
   const std::size_t end = text.find('\n');
   const std::size_t last = text.find_last_not_of(" \t\r\n", end);
@@ -94,8 +94,8 @@ file_kind kind_of(const fs::path& path) {
       first != text.npos && (text[first] == '{' || text[first] == '[')) {
     return kind_of_json(text.substr(first));
   }
-  // The first field of a SentencePiece model is a piece. Its bytes are a tag, a length, another
-  // tag, another length, and the text of the piece.
+  // The first field of a SentencePiece model is a piece. This field consists of a tag, a length,
+  // another tag, another length, and the text of the piece.
   if (text.starts_with('\n') && text.find('\n', 1) == 2) {
     const std::string_view pieces = text.substr(0, 64);
     for (const char* control : {"<unk>", "<s>", "<pad>"}) {
@@ -120,7 +120,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The kind of file that --tokenizer-model names for this type.
+/// The kind of file that `--tokenizer-model` must name for this tokenizer type.
 std::string model_of(std::string_view type) {
   if (type == "HuggingFaceTokenizer") return "a tokenizer.json of Hugging Face";
   if (type == "TikTokenizer") return "a .tiktoken file or a .vocab.json of Megatron";
@@ -229,8 +229,8 @@ std::optional<fs::path> hub_cache() {
   return std::nullopt;
 }
 
-/// The folder of the model version that `refs/main` names. If that folder does not exist, the
-/// folder of the version whose name sorts last.
+/// Returns the folder of the model version that `refs/main` names. If that folder does not exist,
+/// returns the folder of the version whose name sorts last.
 std::optional<fs::path> cached_snapshot(const fs::path& cache, std::string name) {
   if (const std::size_t slash = name.find('/'); slash != name.npos) name.replace(slash, 1, "--");
   const fs::path model = cache / ("models--" + name);

@@ -207,8 +207,8 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
-    // A config_error is about the flags. The file of --tokenizer-model can explain it only if the
-    // file exists.
+    // A config_error reports wrong flags. Advice about the file of `--tokenizer-model` can help
+    // only if that file exists.
     const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
     if (of_flags && !io::is_there(options.model)) throw;
     const std::string advice = detail::file_advice(options);

@@ -37,8 +37,8 @@ class bpe_merger {
 
   const merge_table* merges_;
 
-  // For merge_long: the neighbors of each remaining symbol, and the pending merges as a min-heap of
-  // rank << 32 | index of the left symbol.
+  // Data of merge_long: the neighbors of each remaining symbol, and a min-heap of the pending
+  // merges. A heap entry is `rank << 32 | index of the left symbol`.
   struct links {
     std::uint32_t before;
     std::uint32_t after;

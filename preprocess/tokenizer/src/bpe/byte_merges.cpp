@@ -8,7 +8,7 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 // If a huge word needs scratch memory for more symbols than this, the next word that needs scratch
-// memory frees it. Ordinary words need less.
+// memory frees that memory. Ordinary words need less.
 constexpr std::size_t kept_word_symbols = std::size_t{1} << 20;
 
 // True if a pair_table can hold all ids and the result ids never decrease from one rule to the
@@ -61,10 +61,9 @@ class applicable_rules {
     const short_word* merged;  // null if a byte has no token
   };
 
-  // Reads the next groups. Merges the bytes of each group's result, but applies only the rules that
-  // come before these groups. If two pieces are left, this outcome is final: the rules of the new
-  // groups rank after all rules applied so far. Of the new rules, only the one that joins the two
-  // pieces to the result can apply.
+  // Reads the next groups. For each group, merges the bytes of its result with only the rules that
+  // come before all of these groups. If two pieces are left, only the rule that joins these two
+  // pieces to the result can still apply, because all rules of the new groups have later ranks.
   void look_ahead() {
     const instruction_set set = best_instruction_set();
     std::size_t word_count = 0;
@@ -185,8 +184,8 @@ std::span<const short_word> byte_merger::merge_together(std::span<const std::str
 }
 
 // Returns `word` without the bytes that have no token. Such a byte produces no id, and the symbols
-// on its two sides can merge with each other. Removing these bytes first lets the caller compute
-// from the ids how many bytes of the word they cover.
+// on its two sides can merge with each other. After these bytes are removed, the caller can compute
+// from a list of ids how many bytes of the word it covers.
 std::string_view byte_merger::with_tokens(std::string_view word) {
   if (merges_->covers_all_bytes()) return word;
   const auto has_none = [&](char c) {

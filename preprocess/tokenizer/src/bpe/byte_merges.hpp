@@ -40,7 +40,7 @@ class byte_merges {
   /// True if every byte has a token.
   bool covers_all_bytes() const noexcept { return covers_all_bytes_; }
 
-  /// True if merging the bytes of the token is already known to give that token. Computes nothing.
+  /// True if merging the bytes of the token is known to give that token. False if this is unknown.
   bool surely_reaches(std::int64_t id) const noexcept {
     return static_cast<std::size_t>(id) < reached_.size() && reached_[static_cast<std::size_t>(id)];
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Includes the vector intrinsics of x86-64. GCC 12 warns about its own header, which leaves some
-/// operands undefined on purpose. Suppresses these warnings.
+/// Includes the vector intrinsics of x86-64 without their warnings. GCC 12 warns about its own
+/// header, because the header leaves some operands undefined on purpose.
 #if defined(__x86_64__)
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

@@ -57,7 +57,8 @@ class pair_table {
     if (left != no_byte && right != no_byte) byte_pairs_[std::size_t{left} << 8 | right] = result;
   }
 
-  /// The merge result of the pair, which is also its rank, or `none`. Lower ranks merge first.
+  /// Returns the merge result of the pair, which is also the rank of the merge. Returns `none` if
+  /// the pair does not merge. Lower ranks merge first.
   std::uint32_t find(std::uint64_t pair) const noexcept {
     for (std::size_t at = home(pair);; at = next(at)) {
       for (const std::uint64_t slot : lines_[at].slots) {

@@ -93,7 +93,8 @@ class word_ids {
   void set_whole_only() noexcept { ids_[0] |= whole_only; }
   bool is_whole_only() const noexcept { return (ids_[0] & whole_only) != 0; }
 
-  /// True if either mark is set. Then the caller must not simply copy the ids.
+  /// True if set_elsewhere() or set_whole_only() marked the ids. Then the caller must not simply
+  /// copy the ids.
   bool is_special() const noexcept { return ids_[0] >= elsewhere << 24; }
 
   /// Writes `capacity` ids. Only the first count() are valid.
@@ -152,7 +153,7 @@ class pretoken_table {
   }
 
   struct entry {
-    key word;  ///< all zero: no word
+    key word;  ///< all zero if the entry holds no word
     ids found;
   };
 

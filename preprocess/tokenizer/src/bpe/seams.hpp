@@ -36,8 +36,8 @@ class seam_finder {
     return word.size() > 1 && std::max(byte(word[0]), byte(word[1])) >= 0xE2;
   }
 
-  /// Size in bytes of the first fragment of `word`. It ends at the first seam, or at the end of
-  /// `word`.
+  /// Returns the size in bytes of the first fragment of `word`, which ends at the first seam. If
+  /// `word` has no seam, the fragment is the whole word.
   /// @pre word is valid UTF-8, not empty
   std::size_t fragment_size(std::string_view word) const noexcept {
     code_point left = code_point_at(word, 0);

@@ -140,8 +140,8 @@ void word_batch::find_absent(std::size_t first, absent_words& found) const noexc
 #define MILLRACE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
 
-// Adds up to eight words at a time: all words before the first word that is too long for a short
-// key.
+// Adds words eight at a time. If one of the eight is too long for a short key, adds the words
+// before it, and then cuts the long word.
 MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
   const __m512i longest = _mm512_set1_epi64(short_table::key::max_bytes);
   std::size_t i = 0;
@@ -236,7 +236,7 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
 // This function is also used on AVX-512 CPUs, where masks would not be faster.
 __attribute__((target("avx2"))) std::size_t word_batch::look_up_avx2(
     std::size_t first, std::int32_t*& out) const noexcept {
-  constexpr std::uint32_t special = std::uint32_t{0x3F} << 24;  // word_ids: elsewhere, whole_only
+  constexpr std::uint32_t special = std::uint32_t{0x3F} << 24;  // ids[0] of a marked word_ids
   const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
   std::int32_t* to = out;
   std::size_t i = first;

@@ -105,7 +105,7 @@ class word_batch {
     return end - begin > 1 && text_[begin] == ' ';
   }
 
-  alignas(64) std::array<short_table::key, capacity> short_keys_;  // longer words: an invalid size
+  alignas(64) std::array<short_table::key, capacity> short_keys_;  // a long word has an invalid key
   std::array<const void*, capacity> lines_;     // null if the word is too long for any key
   std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first word begins
   std::array<long_table::key, capacity> long_keys_;

@@ -66,9 +66,10 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
-// Marks the pairs of adjacent bytes that no cut may separate because of `token`. These are the
-// pairs inside the token and the pairs at its end, because another section begins there. If the
-// match depends on the text before the token, the pairs at its beginning are marked too.
+// Marks each pair of adjacent bytes between which `token` forbids a cut. These are the pairs inside
+// the token, and all pairs that begin with its last byte, because a new section begins after the
+// token. If the match depends on the text before the token, these are also all pairs that end with
+// its first byte.
 void join_bytes(const added_token& token, std::bitset<65536>& joined) {
   const std::string& content = token.content;
   for (std::size_t i = 1; i < content.size(); ++i) {

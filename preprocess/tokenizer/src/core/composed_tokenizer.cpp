@@ -60,8 +60,8 @@ class composed_encoder final : public encoder {
     }
   }
 
-  // A fault reports the offset from the start of the raw section, but measured in normalized text.
-  // If the normalizer changed the section, the place in the original text is not known.
+  // The offset of a fault counts bytes from the start of the raw section, but in the normalized
+  // text. If the normalizer changed the section, the place in the original text is not known.
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
     section normalized = raw;
     if (parts_->normal) {
@@ -88,7 +88,7 @@ class composed_encoder final : public encoder {
         return fault;
       }
       // The match of a white space token can now be empty: the previous token may have consumed all
-      // of that white space.
+      // of its white space.
       if (found->begin < found->end) {
         if (found->special) {
           if (parts_->special_tokens_are_faults) return special_token_fault(text, *found);

@@ -17,10 +17,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The parts that a loader builds from its files.
+/// The parts of a composed_tokenizer. The code that reads a type's files builds them.
 struct tokenizer_parts {
   added_token_finder raw_tokens;             ///< matched in the original text
-  std::unique_ptr<const normalizer> normal;  ///< for text between raw_tokens; null if there is none
+  std::unique_ptr<const normalizer> normal;  ///< for text between raw_tokens; may be null
   added_token_finder normalized_tokens;      ///< matched in the normalized text
   std::unique_ptr<const section_engine> engine;
   std::vector<std::int32_t> ids_before;    ///< template ids before the text's ids

@@ -22,9 +22,9 @@ class unencodable_text : public error {
 /// Limits the output that the steps of a tokenizer produce for one text. The limit is 32 times the
 /// size of the text in bytes plus 1 MiB (2^20), counted in bytes or in ids.
 ///
-/// Without this limit, a few steps that each double a text could fill all memory. Real tokenizers
-/// stay far below the limit: NFKC turns one byte into at most 11 bytes, and ByteLevel then at most
-/// doubles the size. For one thread.
+/// Without this limit, a few steps could fill all memory if each of them doubles the text. Real
+/// tokenizers stay far below the limit: NFKC turns one byte into at most 11 bytes, and then
+/// ByteLevel at most doubles the size. For one thread.
 class growth_limit {
  public:
   static constexpr std::size_t most_times = 32;

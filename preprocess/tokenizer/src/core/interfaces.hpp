@@ -15,7 +15,7 @@
 #include "core/growth_limit.hpp"
 #include "split/splitters.hpp"
 
-/// Interfaces of the parts of a composed_tokenizer. Loaders provide the parts.
+/// Interfaces of the parts of a composed_tokenizer.
 namespace millrace::tokenizer::detail {
 
 /// Transforms text before the other steps. Immutable; threads may share it.
@@ -39,10 +39,10 @@ class normalizer {
     return normalize(text, buffer, limit);
   }
 
-  /// True if every text that contains `text` can be cut at offset `at` of `text`. Then, regardless
-  /// of the text before and after, normalizing the two sides separately and joining them gives the
-  /// same result as normalizing the uncut text. The characters next to the cut do not change,
-  /// except that ASCII letters may change their case.
+  /// True if every text that contains `text` can be cut at offset `at` of `text`. After such a cut,
+  /// normalizing the two sides separately gives the same result as normalizing the uncut text,
+  /// regardless of the text before and after. The characters next to the cut do not change, except
+  /// that ASCII letters may change their case.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
     static_cast<void>(text);

@@ -35,8 +35,8 @@ class pair_filter {
   };
 
   bool begins_at(std::string_view text, std::size_t at) const noexcept;
-  // Like next(), but searches only whole blocks of 32 bytes. If it finds nothing, returns the start
-  // of the bytes that it did not search.
+  // Like next(), but searches only whole blocks of 32 bytes. If no block has a match, returns the
+  // offset of the first byte that it did not search.
   std::size_t skip_blocks(std::string_view text, std::size_t from) const noexcept;
 
   std::bitset<65536> pairs_;  // index: first byte of a word << 8 | second byte

@@ -14,7 +14,8 @@
 
 #include <millrace/tokenizer/detail/id_buffer.hpp>
 
-/// Converts text to ids and back. Engines implement two interfaces: encoder and tokenizer.
+/// Converts text to ids and back. Each tokenizer type implements the interfaces `tokenizer` and
+/// `encoder`.
 ///
 ///     const auto tokenizer = millrace::tokenizer::make_tokenizer({});  // ByteLevelTokenizer
 ///     const auto encoder = tokenizer->make_encoder();
@@ -40,7 +41,8 @@ struct encode_fault {
   std::string what;
 };
 
-/// A part of a text that was cut at tokenizer::last_cut. The default flags describe a whole text.
+/// One part of a text that is encoded in several calls. The cuts between parts come from
+/// tokenizer::last_cut. The default flags mark the part as a whole text.
 struct text_part {
   std::string_view text;
   bool is_first = true;  ///< the text begins with this part
@@ -58,8 +60,8 @@ class encoder {
   /// Appends the ids of `text` to `ids`.
   ///
   /// @param text  valid UTF-8
-  /// @return std::nullopt on success. Otherwise the reason why this text cannot be encoded; `ids`
-  ///         then contains some of its ids.
+  /// @return std::nullopt on success. Otherwise the reason why this text cannot be encoded; then
+  ///         `ids` may contain the ids of a part of the text.
   virtual std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) = 0;
 
   /// Appends the ids of one part of a text. Encoding all parts in order gives the same ids as
@@ -77,7 +79,8 @@ class encoder {
   /// do not normalize never call it.
   virtual void set_interrupt_check(std::function<void()> /*check*/) {}  // NOLINT: others keep it
 
-  /// Number of special tokens found in texts so far, excluding those that a template adds.
+  /// Number of special tokens that this encoder has found in texts so far. Special tokens that a
+  /// template adds do not count.
   virtual std::int64_t special_tokens_found() const noexcept { return 0; }
 };
 
@@ -189,7 +192,8 @@ struct tokenizer_options {
 /// @throws format_error  a file does not have the expected format.
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options);
 
-/// Explains why a tokenizer with these options has no end-of-document token, and what to do.
+/// Explains why a tokenizer with these options has no end-of-document token, and tells the user
+/// what to do.
 /// @throws io_error, format_error  as make_tokenizer
 std::string missing_eod(const tokenizer_options& options);
 
