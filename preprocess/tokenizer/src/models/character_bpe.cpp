@@ -85,8 +85,8 @@ class character_bpe final : public word_model {
       return std::nullopt;
     }
 
-    // The character at `at`. If the model adds a prefix or a suffix to it, the result includes
-    // them.
+    // Returns the character of `size` bytes at offset `at`, together with the prefix or the suffix
+    // that the model adds to it.
     std::string_view spelled(std::string_view word, std::size_t at, std::size_t size) {
       const std::string_view character = word.substr(at, size);
       if (model_->plain_) return character;

@@ -42,7 +42,7 @@ class piece_table {
 
  private:
   static constexpr std::size_t most_bytes = 12;          // maximum size of a piece in a slot
-  static constexpr std::size_t longer = most_bytes + 1;  // stands for all lengths in the tries
+  static constexpr std::size_t longer = most_bytes + 1;  // stands for all sizes above most_bytes
   static constexpr std::size_t first_bytes = 4;
   static constexpr unsigned first_bits = 16;
 

@@ -40,7 +40,7 @@ class vocabulary {
   token_index index_;
 };
 
-/// The spelling of a one-byte token in vocabularies with byte fallback, e.g. `<0x0A>`.
+/// Returns the text of the token for one byte in vocabularies with byte fallback, e.g. `<0x0A>`.
 inline std::string byte_token(unsigned char byte) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};

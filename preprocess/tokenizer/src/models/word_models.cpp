@@ -80,7 +80,8 @@ class word_piece final : public word_model {
   }
 
  private:
-  // A token that begins with the prefix counts as two pieces: one with and one without the prefix.
+  // Counts a token that begins with the prefix twice: as a piece with and a piece without the
+  // prefix.
   static std::size_t pieces_in(const token_table& tokens, std::string_view prefix) {
     std::size_t count = tokens.count();
     for (std::int64_t id = 0; id < tokens.end_id(); ++id) {

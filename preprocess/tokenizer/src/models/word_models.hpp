@@ -48,7 +48,7 @@ struct word_piece_options {
 /// the rest, and so on. If no token matches at some place, the whole word is unknown.
 ///
 /// In the worst case, the time is proportional to the length of the word times the length of the
-/// longest token (piece_table).
+/// longest token.
 std::unique_ptr<const word_model> make_word_piece(std::unique_ptr<const vocabulary> pieces,
                                                   word_piece_options options);
 

@@ -31,8 +31,8 @@ class lowercase_normalizer final : public normalizer {
                              [this](std::uint32_t point) { return lower(point); });
   }
 
-  // Each character changes independently of all others. But the characters next to a cut must not
-  // change, except for the case of ASCII letters.
+  // Each character changes independently of all others. But may_cut() must also ensure that the
+  // characters next to the cut do not change, except for the case of ASCII letters.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const neighbours around = neighbours_at(text, at);
     return (around.left | around.right) < 0x80;

@@ -29,8 +29,8 @@ class form_normalizer final : public normalizer {
   }
 
   // A cut needs two properties of the characters on both sides of it: the form does not change
-  // them, and they never compose with the text before them. The next character to the right must
-  // have both properties too, because a mark there could compose with the character before it.
+  // them, and they never compose with the text before them. The second character after the cut must
+  // have both properties too, because a mark there could compose with the first.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t next = at + code_point_at(text, at).size_bytes;
     if (next == text.size()) return false;

@@ -41,7 +41,7 @@ std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
   return members;
 }
 
-// If a symbol has both runs that are members and runs that are not, gives its members a new symbol.
+// If a symbol has both member runs and other runs, gives its member runs a new symbol.
 // @param count  number of symbols before the call
 // @return number of symbols after the call
 std::uint32_t split_symbols(std::vector<symbol_run>& runs, const std::vector<bool>& members,

@@ -56,8 +56,8 @@ class parser {
     });
   }
 
-  // Replaces the sets of all alternatives with their union. These sets are the ones from index
-  // `sets_before` on.
+  // Replaces the sets of all alternatives with their union. These sets are at the end of `sets_`,
+  // from index `sets_before`.
   pattern_node joined(const pattern_node& choice, std::size_t sets_before) {
     code_point_set set;
     for (const pattern_node& child : choice.children) set.add(sets_[child.children.front().set]);
@@ -79,7 +79,7 @@ class parser {
   }
 
   // Reads an option group such as (?i) or (?m-i), which changes options for the rest of the
-  // enclosing group. If no such group follows, returns nullopt and does not move.
+  // enclosing group. If no such group follows, returns nullopt and keeps the read position.
   std::optional<options> option_change(options how) {
     const std::size_t begin = in_.offset();
     if (!in_.take("(?")) return std::nullopt;

@@ -33,7 +33,7 @@ class pattern_reader {
     return point.value;
   }
   /// Takes the text up to the next `end`, and `end` itself. Returns the text without `end`. If
-  /// there is no `end`, returns nullopt and does not move.
+  /// there is no `end`, returns nullopt and keeps the read position.
   std::optional<std::string_view> take_until(char end) noexcept {
     const std::size_t found = pattern_.find(end, at_);
     if (found == std::string_view::npos) return std::nullopt;

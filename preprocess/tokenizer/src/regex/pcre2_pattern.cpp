@@ -21,7 +21,7 @@ constexpr std::uint64_t least_steps = 10'000'000;
 constexpr std::uint64_t steps_a_byte = 50;
 constexpr std::size_t most_memory_bytes = std::size_t{256} << 20;
 constexpr std::size_t first_stack_bytes = std::size_t{1} << 20;
-constexpr std::uint32_t most_groups_in_groups = 1000;  // up to three per original group
+constexpr std::uint32_t most_groups_in_groups = 1000;  // up to 3 nested per original group
 
 // Disables three optimizations of PCRE2. Two of them have bugs in PCRE2 10.42, and the third is
 // similar. With machine code, the start optimization finds no match of "(?>[ab]+?[^a]){2}" in

@@ -27,7 +27,7 @@ struct regex_memory {
   pcre2_memory engine;
 };
 
-/// A pattern over bytes, compiled by PCRE2, to machine code if possible. Immutable; threads may
+/// A pattern over bytes. PCRE2 compiles it, to machine code if possible. Immutable; threads may
 /// share it.
 ///
 /// In a build without PCRE2, the constructor always throws.

@@ -12,9 +12,9 @@
 #include "split/splitters.hpp"
 #include "split/windowed_splitter.hpp"
 
-// Each function names its own instruction sets. If compiler flags set them for the whole file, the
-// compiler could also use them in inline functions from headers. Machines without these instruction
-// sets could not run such functions.
+// Each function names its own instruction sets. Compiler flags for the whole file would also apply
+// to its copies of inline functions from headers. Other files may end up calling such a copy, even
+// on a machine without these instruction sets.
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -113,9 +113,9 @@ struct avx2 {
     return top_bits({_mm256_cmpeq_epi8(bytes.low, all), _mm256_cmpeq_epi8(bytes.high, all)});
   }
 
-  // One step of a look-up in a table of 256 entries. Each step handles 16 entries with one shuffle.
-  // Returns the kinds of the bytes whose high nibble is `row`, and 0 for all other bytes. For these
-  // other bytes, the sum has its top bit set, so the shuffle gives 0.
+  // Performs one of 16 steps of a look-up in a table of 256 kinds. A step finds the kinds of the
+  // bytes whose high nibble is `row`, with one shuffle. For all other bytes, the sum has its top
+  // bit set, so the shuffle gives 0.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i row_kinds(__m256i bytes,
                                                                          const kind_tables& tables,
                                                                          int row) noexcept {
@@ -154,7 +154,8 @@ struct avx2 {
            top_bits({_mm256_slli_epi16(kinds.low, to_top), _mm256_slli_epi16(kinds.high, to_top)});
   }
 
-  // Sets masks with one bit per byte. Only the first byte of a character can have its bit set.
+  // Sets the masks of `w`, with one bit per byte. Only the first byte of a character can have its
+  // bit set.
   template <class Matcher>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(window& w, halves bytes,
                                                                       halves kinds, mask leads,

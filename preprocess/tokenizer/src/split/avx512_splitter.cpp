@@ -11,15 +11,15 @@
 #include "split/splitters.hpp"
 #include "split/windowed_splitter.hpp"
 
-// Each function names its own instruction sets. If compiler flags set them for the whole file, the
-// compiler could also use them in inline functions from headers. Machines without these instruction
-// sets could not run such functions.
+// Each function names its own instruction sets. Compiler flags for the whole file would also apply
+// to its copies of inline functions from headers. Other files may end up calling such a copy, even
+// on a machine without these instruction sets.
 namespace millrace::tokenizer::detail {
 namespace {
 
 using byte_table = std::array<std::uint8_t, 128>;
 
-/// The role of a letter in a contraction.
+/// The role of a letter in a contraction such as 's or 're.
 struct contraction_letter {
   static constexpr std::uint8_t alone = 1;     // s t d m
   static constexpr std::uint8_t before_e = 2;  // r v
@@ -103,8 +103,8 @@ struct avx512 {
   }
 
   // Always performs three stores, so there is no branch to mispredict. Most text needs no more than
-  // three. Uses masked intrinsics with full masks, because GCC 12 reports uninitialized operands in
-  // the unmasked ones.
+  // three. Uses masked intrinsics with full masks, because GCC 12 reports uninitialized operands
+  // for the unmasked intrinsics.
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write(
       mask bits, std::size_t at, std::size_t* out) noexcept {
     const __m512i packed = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(positions.data()));
@@ -168,7 +168,8 @@ struct avx512 {
     return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(wanted));
   }
 
-  // Sets masks with one bit per byte. Only the first byte of a character can have its bit set.
+  // Sets the masks of `w`, with one bit per byte. Only the first byte of a character can have its
+  // bit set.
   template <class Matcher>
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(
       window& w, __m512i bytes, __m512i kinds, mask leads, mask wide) noexcept {

@@ -28,8 +28,8 @@ enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese 
 ///
 ///    ?P| ?[^P\s]+| white space      where P is punctuation or, with Chinese, an ideograph
 ///
-/// A space belongs to the unit that follows it. White space produces no ids, so this changes
-/// nothing.
+/// A space belongs to the unit that follows it. This does not change the ids, because white space
+/// produces no ids.
 ///
 /// Units are independent, whichever steps the normalizer has, for these reasons:
 ///
@@ -42,9 +42,8 @@ enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese 
 ///   around it before it is decomposed.
 /// - A character that clean_text drops is not a cut point, because dropping it joins its neighbors.
 ///
-/// Units that are cut only at white space are independent for more components: for all normal
-/// forms, because nothing composes with white space, and for all pre-tokenizers that drop white
-/// space.
+/// Units that are cut only at white space are also independent for all normal forms, because
+/// nothing composes with white space, and for all pre-tokenizers that drop white space.
 ///
 /// @tparam Apart  the characters that end a unit; punctuation_and_chinese if handle_chinese_chars
 ///                is on

@@ -14,7 +14,7 @@ namespace millrace::tokenizer::detail {
 struct cl100k_rules {
   std::size_t numbers_at_most = 3;  ///< 3: `\p{N}{1,3}`, 1: `\p{N}`
   bool contractions = true;
-  bool one_space_at_end = false;   ///< `\s++$` comes before `\s*[\r\n]`
+  bool one_space_at_end = false;   ///< `\s++$` is tried before `\s*[\r\n]`
   bool marks_are_letters = false;  ///< `[\p{L}\p{M}]+` instead of `\p{L}+`
   bool newline_tail = true;        ///< `[\r\n]*` after punctuation
   bool operator==(const cl100k_rules&) const = default;

@@ -135,8 +135,8 @@ struct slash_tail {
   return {taken & ~head, other & ~(taken & ~head)};
 }
 
-/// Finds where words begin inside a run of word characters: where `[U]*[V]+|[U]+[V]*` matches again
-/// and again.
+/// Finds where words begin inside a run of word characters, if `[U]*[V]+|[U]+[V]*` is matched
+/// repeatedly.
 template <class Isa>
 [[gnu::always_inline]] inline mask case_starts(mask words, mask upper, mask lower) noexcept {
   const mask caseless = words & ~upper & ~lower;

@@ -84,8 +84,8 @@ constexpr named spellings[] = {
     {" ?[^(\\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+", pattern::bloom},
 };
 
-// Spellings that have this meaning only in Rust's engine. In Oniguruma, a `+` after `{1,3}` repeats
-// the group.
+// Spellings that have the given meaning only in Rust's engine. In Oniguruma, a `+` after `{1,3}`
+// repeats the group.
 constexpr named rust_spellings[] = {
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
      R"(|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",

@@ -11,8 +11,8 @@
 #include "split/r50k_matcher.hpp"
 #include "split/splitters.hpp"
 
-/// The patterns of splitters.hpp. Each is a matcher with the rules that distinguish it from the
-/// other patterns of that matcher.
+/// The patterns of splitters.hpp. Each pattern is a matcher together with the rules that
+/// distinguish the patterns of this matcher.
 namespace millrace::tokenizer::detail::patterns {
 
 using r50k = r50k_matcher<false>;

@@ -81,7 +81,7 @@ std::optional<pattern> pattern_of_regex(std::string_view regex,
                                         regex_dialect dialect = regex_dialect::oniguruma) noexcept;
 
 /// Like pattern_of_regex, for a sequence of splits. Each split isolates its matches within the
-/// pieces of the previous one.
+/// pieces of the previous split.
 std::optional<pattern> pattern_of_regexes(
     std::span<const std::string_view> regexes,
     regex_dialect dialect = regex_dialect::oniguruma) noexcept;

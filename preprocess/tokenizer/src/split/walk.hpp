@@ -91,19 +91,21 @@ space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0)
   return run;
 }
 
-/// Matches `\s+(?!\S)|\s+`. At the end of the text, the match is the whole run. Elsewhere, it is
-/// the run without its last character, which joins the next characters or is a pretoken of its own.
+/// Returns the end of the match of `\s+(?!\S)|\s+`. At the end of the text, or if the run is one
+/// character, the match is the whole run. Otherwise, the match leaves out the last character of the
+/// run.
 inline std::size_t plain_space_end(const space_run& run) noexcept {
   return run.at_end || run.last == run.begin ? run.end : run.last;
 }
 
-/// Matches `\s*[\r\n]+|\s+(?!\S)|\s+`. The match is the run through its last newline. If the run
-/// has no newline, the result is that of plain_space_end.
+/// Returns the end of the match of `\s*[\r\n]+|\s+(?!\S)|\s+`. The match ends after the last
+/// newline of the run. If the run has no newline, the result is that of plain_space_end.
 inline std::size_t newline_space_end(const space_run& run) noexcept {
   return run.after_newline > run.begin ? run.after_newline : plain_space_end(run);
 }
 
-/// Size in bytes of the contraction 's 't 'm 'd 're 've or 'll at `at`, or 0. Lower case only.
+/// Returns the size in bytes of the contraction at offset `at`, or 0 if there is none. The
+/// contractions are 's 't 'm 'd 're 've and 'll, in lower case only.
 inline std::size_t lower_contraction_size(std::string_view text, std::size_t at) noexcept {
   if (text.size() - at < 2 || text[at] != '\'') return 0;
   const char first = text[at + 1];

@@ -104,9 +104,9 @@ struct cuts {
   return at_most == 1 ? number : every_third(number);
 }
 
-/// Filters `from`, which holds first characters of runs of `bits`. Keeps those whose run is
-/// followed by a `wanted` character or by nothing. Each run has one end, and the ends have the same
-/// order as the first characters.
+/// Filters `from`, a set of first characters of runs of `bits`. Keeps a first character if the
+/// character directly after its run is in `wanted`. Each run has one end, and the ends have the
+/// same order as the first characters.
 template <class Isa>
 [[gnu::always_inline]] inline mask followed_by(mask bits, mask from, mask wanted) noexcept {
   const mask ends = (bits + from) & ~bits;
@@ -121,8 +121,8 @@ template <class Isa>
   return {starts & w.valid, decided, false, highest(decided)};
 }
 
-/// The starts of matches of `\s*[\r\n]+|\s+(?!\S)|\s+` in the white space that is not part of a
-/// tail.
+/// Returns where the matches of `\s*[\r\n]+|\s+(?!\S)|\s+` start, in the white space that is not
+/// part of a tail.
 /// @param tail  white space that belongs to the match of the punctuation before it
 /// @param next  characters that the look-ahead treats as \S
 template <class Isa>

@@ -21,7 +21,7 @@ class byte_trie_builder {
   }
 
   void build(std::span<const entry> entries) {
-    // A loop instead of recursion, because a piece may have 8,000 bytes.
+    // Use a loop instead of recursion, because a piece may have 8,000 bytes.
     std::vector<family> open;
     open.push_back({entries, byte_trie::root, 0});
     while (!open.empty()) {
@@ -82,7 +82,7 @@ class byte_trie_builder {
       const auto base = static_cast<std::uint32_t>(at) ^ bytes_.front();
       if (fits(base)) return base;
     }
-    // The first gaps rarely fit, so later families do not try them again.
+    // Later families skip the first of these free places, because a family rarely fits there.
     if (tries == max_tries) first_free_ += max_tries / 8;
     const auto base = static_cast<std::uint32_t>(taken_.size());
     grow();

@@ -60,7 +60,7 @@ class token_index {
     __builtin_prefetch(&slots_[hash_of(token) >> shift_]);
   }
 
-  /// The id of `token`, or none.
+  /// The id of `token`, or `none`.
   std::int32_t find(std::string_view token) const noexcept {
     return slots_[place_of(token, head_of(token))].id;
   }

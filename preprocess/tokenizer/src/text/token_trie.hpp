@@ -26,7 +26,7 @@ class token_trie {
   /// @pre id >= 0
   void add(std::string_view bytes, std::int32_t id);
 
-  /// The child of `from` for `byte`, or nowhere.
+  /// The child of `from` for `byte`, or `nowhere`.
   node next(node from, unsigned char byte) const noexcept {
     if (from == root) return first_[byte];
     const std::uint64_t key = key_of(from, byte);
@@ -35,10 +35,10 @@ class token_trie {
       if (edges_[at].key == 0) return nowhere;
     }
   }
-  /// The token that ends at node `at`, or none.
+  /// The token that ends at node `at`, or `none`.
   std::int32_t token(node at) const noexcept { return tokens_[at]; }
 
-  /// The node that `bytes` lead to from node `from`, or nowhere.
+  /// The node that `bytes` lead to from node `from`, or `nowhere`.
   node walk(node from, std::string_view bytes) const noexcept {
     for (const char byte : bytes) {
       if (from == nowhere) break;

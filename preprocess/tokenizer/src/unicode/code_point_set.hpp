@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A set of code points. Takes 136 KiB, with one bit per code point. Look-ups for a text read only
-/// the few cache lines of its scripts.
+/// A set of code points. Takes 136 KiB, with one bit per code point. Look-ups for the characters of
+/// a text read only the few cache lines that belong to its scripts.
 class code_point_set {
  public:
   static constexpr std::uint32_t limit = 0x110000;
@@ -20,8 +20,9 @@ class code_point_set {
   explicit code_point_set(inversion_list bounds) : code_point_set() { add(bounds); }
   explicit code_point_set(reference_set set) : code_point_set(bounds_of(set)) {}
 
-  /// Adds a general category, such as "Lu", or all categories that begin with a letter, such as
-  /// "L". Returns false if no such category exists.
+  /// Adds all code points of a general category, such as "Lu". The name can also be one letter,
+  /// such as "L", for all categories whose names begin with that letter. Returns false if no such
+  /// category exists.
   bool add_category(std::string_view name);
 
   void add(inversion_list bounds);

@@ -26,7 +26,7 @@ enum class grapheme_kind : std::uint8_t {
   hangul_lvt,
 };
 
-/// The kind of a code point, and the other properties of a code point that the rules use.
+/// The kind of a code point, and its other properties that matter for finding clusters.
 struct grapheme_class {
   std::uint8_t bits = 0;
 

@@ -24,8 +24,8 @@ constexpr std::uint32_t vowel_count = 21;
 constexpr std::uint32_t tail_count = 28;
 constexpr std::uint32_t syllable_count = lead_count * vowel_count * tail_count;
 
-constexpr unsigned alone = 0;     // unchanged, regardless of its neighbors
-constexpr unsigned in_order = 4;  // unchanged if the marks are in order
+constexpr unsigned alone = 0;     // the character is unchanged next to any characters
+constexpr unsigned in_order = 4;  // it is unchanged if the marks are in order
 
 inline bool is_stable(normal_form form, std::uint32_t point, unsigned how = alone) noexcept {
   constexpr std::uint32_t block_size = 128;
@@ -204,7 +204,7 @@ std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
 }
 
 struct stretch_to_normalize {
-  std::size_t begin;  // start of the last stable character before `found`, or of the scan
+  std::size_t begin;  // offset of the last stable character before `found`, or of the scan
   std::size_t found;  // the first unstable character, or the end of the text
 };
 

@@ -24,8 +24,8 @@ enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
 std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
                               const std::function<void(std::size_t)>& made = {});
 
-/// The simple lower case of `point`, or `point` itself if it has none. Not for U+0130, whose lower
-/// case has two characters.
+/// The simple lower case of `point`, or `point` itself if it has none. `point` must not be U+0130,
+/// whose lower case has two characters.
 std::uint32_t lowercase_of(std::uint32_t point) noexcept;
 
 }  // namespace millrace::tokenizer::detail

@@ -36,10 +36,10 @@ extern const std::size_t compositions_size;
 extern const std::uint32_t combining_class_runs[];
 extern const std::size_t combining_class_runs_size;
 
-/// Flags of characters, in blocks of 128 code points. Bit f is set if form f does not change
-/// the character, and if in addition text that begins with the character is normalized
-/// independently of the text before it. Bit 4 + f is set if form f does not change the character
-/// when its marks are in the order of their classes.
+/// Flags of characters, in blocks of 128 code points. Bit f is set if two conditions hold: form f
+/// does not change the character, and text that begins with the character is normalized
+/// independently of the text before it. Bit 4 + f is set if form f does not change the character as
+/// long as all marks are in the order of their combining classes.
 extern const std::uint8_t stable_block_of[];
 extern const std::size_t stable_block_of_size;
 extern const std::uint8_t stable_blocks[];
