@@ -11,17 +11,17 @@
 namespace millrace::tokenizer::detail {
 
 struct gpt2_options {
-  /// Special tokens in addition to `<|endoftext|>`, without duplicates. A token that is a key of
-  /// the vocabulary keeps its id. Other tokens get the next ids, as in the `transformers` package.
+  /// Special tokens in addition to `<|endoftext|>`, without duplicates. A token keeps its id if it
+  /// is a key of the vocabulary. Other tokens get the next ids, as in the `transformers` package.
   std::vector<std::string> special_tokens = {};
   special_tokens_in_text in_text = special_tokens_in_text::as_reference;  ///< default: allow
 };
 
 /// GPT-2's byte-level BPE, with exactly the ids of Hugging Face's GPT2Tokenizer.
 ///
-/// `<|endoftext|>` in a text is the special token. If the vocabulary lacks this token, its id is
-/// the number of entries, as in the `transformers` package. If ids have gaps and another token has
-/// that id, the vocabulary is refused.
+/// By default, `<|endoftext|>` in a text is encoded as the special token. If the vocabulary lacks
+/// this token, its id is the number of entries, as in the `transformers` package. If ids have gaps
+/// and another token has that id, the vocabulary is refused.
 ///
 /// vocab_size() is the number of tokens, or the highest id plus 1 if ids have gaps. (`transformers`
 /// uses the number of tokens even if ids have gaps. It may then choose a dtype that cannot hold the

@@ -39,8 +39,8 @@ std::optional<byte_level_plan> byte_level_plan_of(const json_node& pre_tokenizer
 /// Creates the fast engine for a byte-level model with a well-known pattern. Returns null for other
 /// models, which need the general engine.
 /// @param model  If an engine is returned, the merges and the index of the model have been freed,
-///               because they would use as much memory as the engine's copies. Its tokens are
-///               unchanged.
+///               because they would use as much memory as the engine's copies. The tokens of the
+///               model are unchanged.
 std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
                                                              const byte_level_plan& plan);
 

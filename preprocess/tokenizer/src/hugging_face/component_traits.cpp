@@ -35,8 +35,8 @@ std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_to
   return mark;
 }
 
-// True for a Replace that replaces one character. If its content is not empty, the offset of the
-// next character then does not change.
+// True for a Replace whose pattern is one character. If its content is not empty, such a Replace
+// does not change the offset of the next character.
 bool replaces_one_character(const simdjson::dom::object& replace) {
   std::string_view pattern;
   return replace["pattern"]["String"].get(pattern) == simdjson::SUCCESS && !pattern.empty() &&

@@ -23,8 +23,8 @@ std::optional<pattern> raw_units_of(const json_node& root);
 
 /// A Metaspace whose prepend_scheme is "first" treats a piece differently if it is at the beginning
 /// of the text. Hugging Face tests this by comparing the offset of the piece in the original text
-/// with 0. A normalizer can change which pieces have offset 0. Both functions below return false if
-/// there is no such Metaspace.
+/// with 0. A normalizer can change which pieces have offset 0. If there is no such Metaspace,
+/// may_move_the_start() and may_split_the_start() return false.
 
 /// True if the first piece might have an offset other than 0, because the normalizer removes
 /// characters or replaces several characters at once. But if the replacement already begins with
@@ -32,7 +32,8 @@ std::optional<pattern> raw_units_of(const json_node& root);
 bool may_move_the_start(simdjson::dom::element normalizer, simdjson::dom::element pre_tokenizer);
 
 /// True if the second piece might also have offset 0. This can happen if the normalizer replaces
-/// one character with several, and an added token matches the first of these.
+/// one character with several characters, and an added token matches the first of the new
+/// characters.
 bool may_split_the_start(simdjson::dom::element normalizer, simdjson::dom::element pre_tokenizer);
 
 /// True if `is` returns true for any component in `value`, which is a component or a list of

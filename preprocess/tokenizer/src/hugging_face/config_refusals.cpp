@@ -105,7 +105,7 @@ std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
   return contents;
 }
 
-// Checks that tokenizer.json adds `<extra_id_0>` and so on. If it does not, a T5 class adds them.
+// Checks that tokenizer.json adds `<extra_id_0>` and so on. Otherwise, a T5 class would add them.
 void check_extra_ids(const json_node& config, const folder_class& opened_as,
                      const std::unordered_set<std::string>& added) {
   const auto value = config.find("extra_ids");
@@ -142,8 +142,8 @@ void check_tokens(const json_node& entries, const std::unordered_set<std::string
   }
 }
 
-// Checks the tokens whose names are not in token_names. Release 5 of `transformers` adds each such
-// token. Release 4 adds only those in extra_special_tokens.
+// Checks the tokens whose names are not in token_names. Release 5 of `transformers` adds all such
+// tokens. Release 4 adds only the tokens in extra_special_tokens.
 void check_named_tokens(const json_node& config, const std::unordered_set<std::string>& added) {
   check_tokens(config, added, [](std::string_view key) {
     return key.ends_with("_token") && !is_one_of(key, token_names);

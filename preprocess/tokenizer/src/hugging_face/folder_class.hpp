@@ -20,8 +20,8 @@ struct folder_class {
 };
 
 /// Determines the class of a folder: the "tokenizer_class" of tokenizer_config.json, otherwise the
-/// "tokenizer_class" of config.json. If both are missing, it is the class that releases 4.57 and
-/// 5.23 use for the model_type of config.json. The two releases must use the same class, or classes
+/// "tokenizer_class" of config.json. If both are missing, it is the class that `transformers` uses
+/// for the model_type of config.json. Releases 4.57 and 5.23 must use the same class, or classes
 /// that differ only in name.
 ///
 /// @param model  text of config.json, or empty if the folder has none

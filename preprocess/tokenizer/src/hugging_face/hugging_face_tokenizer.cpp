@@ -57,7 +57,8 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
     } catch (const format_error& e) {
       throw e.in(folder / (e.path().empty() ? "tokenizer_config.json" : e.path()));
     }
-    // Leave out added_tokens.json, because it never adds a token that tokenizer.json lacks.
+    // Leave added_tokens.json out of the identity, because it never adds a token that
+    // tokenizer.json lacks.
     identity += name_of("config", config) + name_of("map", map);
     // From config.json, include only the class, because nothing else in that file matters.
     if (answer.opened_as.of_model) identity += "class " + answer.opened_as.name + "\n";
@@ -184,7 +185,8 @@ void write_added(formats::json_writer& json, std::string_view content, std::int3
   json.key("special").value(true).close('}');
 }
 
-// Returns the text of a tokenizer.json that describes the same tokenizer.
+// Returns the text of a tokenizer.json that describes the same tokenizer as the lines of a
+// vocab.txt.
 std::string described(const std::vector<std::string_view>& lines, const token_index& index,
                       bool lower_case) {
   formats::json_writer json;

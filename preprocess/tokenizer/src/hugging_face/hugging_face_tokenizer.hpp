@@ -19,8 +19,8 @@ struct hugging_face_options {
   /// becomes unknown. In millrace, it keeps its id.
   bool include_special_tokens = true;
   /// Special tokens in addition to those of the files, as Megatron passes them to `transformers`.
-  /// They are matched in the original text. A token that the vocabulary has keeps its id. Other
-  /// tokens get the next ids.
+  /// They are matched in the original text. A token keeps its id if it is already in the
+  /// vocabulary. Other tokens get the next ids.
   std::vector<std::string> special_tokens = {};
   /// Here `as_reference` has the same effect as `allow`.
   special_tokens_in_text in_text = special_tokens_in_text::as_reference;
@@ -30,7 +30,7 @@ struct hugging_face_options {
 /// exactly the ids of Hugging Face's tokenizers.
 ///
 /// Added tokens get the ids that Hugging Face assigns (added_vocabulary), not those in the file.
-/// Truncation and padding in the file are ignored, as `AutoTokenizer` does. A single file has no
+/// Ignores truncation and padding in the file, as `AutoTokenizer` does. A single file has no
 /// end-of-document token. A folder's end-of-document token is its eos token, otherwise its sep
 /// token.
 ///

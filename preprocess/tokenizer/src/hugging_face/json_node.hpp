@@ -53,7 +53,8 @@ class json_node {
   bool is_null() const noexcept { return element_.is_null(); }
   bool is_string() const noexcept { return element_.is_string(); }
 
-  // Each of these throws format_error if the value has another type. `name` is for the message.
+  // Each function from object() to number() throws format_error if the value has another type.
+  // `name` is for the message.
   simdjson::dom::object object(const char* name) const;
   simdjson::dom::array array(const char* name) const;
   std::string_view string(const char* name) const;

@@ -29,9 +29,9 @@ class added_vocabulary {
   /// @param model  must outlive this object
   explicit added_vocabulary(const model_file& model);
 
-  /// Adds tokens in one step. If several tokens have the same content, the last one replaces the
-  /// others but keeps the id of the first. Ignores the `id` of each given token. Skips tokens with
-  /// empty content.
+  /// Adds tokens in one step. If several tokens have the same content, the last of them replaces
+  /// the others, but gets the id of the first. Ignores the `id` of each given token. Skips tokens
+  /// with empty content.
   ///
   /// @return a message if a token cannot be added, otherwise an empty string
   std::string add(const std::vector<added_token>& tokens);

@@ -18,8 +18,8 @@ constexpr std::array<std::pair<std::string_view, model_kind>, 4> kinds = {{
     {"Unigram", model_kind::unigram},
 }};
 
-// Older files have no "type". Their kind follows from their entries, tested in the same order as in
-// Hugging Face.
+// In older files, the model has no "type". Then its entries determine its kind. They are tested in
+// the same order as in Hugging Face.
 model_kind kind_of(const json_node& model) {
   if (const auto type = model.find("type")) {
     const std::string_view name = type->string("the type of the model");

@@ -211,8 +211,8 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
   return make_piecewise_engine(std::move(pieces), make_word_model());
 }
 
-// Moves the normalizer into the engine. Returns null if the components cannot process each unit of
-// a text independently.
+// Creates an engine for raw text, and moves the normalizer into it. Returns null if the components
+// cannot process each unit of a text independently.
 std::unique_ptr<const section_engine> tokenizer_file::make_engine_of_raw_text() {
   const auto units = raw_units_of(root_);
   if (!units) return nullptr;

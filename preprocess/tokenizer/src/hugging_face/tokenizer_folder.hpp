@@ -28,13 +28,13 @@ struct folder_answer {
 /// as Megatron does. Adds tokens and determines the end-of-document token.
 ///
 /// `tokenizer.json` decides everything else. Some classes of `transformers` would use only parts of
-/// `tokenizer.json` to build another tokenizer. This function does not.
+/// `tokenizer.json` to build another tokenizer. This function does not imitate them.
 ///
 /// Refuses code in the folder (`auto_map`), `split_special_tokens`, tokens that only the class
 /// defines, tokens with two sets of flags, and entries that contradict `tokenizer.json`. Such
 /// entries are `add_prefix_space`, the normalizer settings of a Bert class, and the BOS and EOS
-/// settings of a Llama class. Which side of a contradiction wins depends on the version of
-/// `transformers`.
+/// settings of a Llama class. If such an entry contradicts `tokenizer.json`, the version of
+/// `transformers` decides which of the two wins.
 ///
 /// If the config has "added_tokens_decoder", the other files are not read for tokens. Otherwise,
 /// names in special_tokens_map.json override those of the config, and a token of added_tokens.json

@@ -140,7 +140,7 @@ void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
     std::size_t at = home(mixed);
     while (slots_[at] != no_slot) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = rule;  // no pair occurs twice, as its text is one piece
+    slots_[at] = rule;  // no pair occurs twice, because its joined text is one piece
   }
 }
 

@@ -67,10 +67,10 @@ class piece_merges {
     const std::uint64_t mixed = mix(key(left, right));
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
-  /// The merges in the form that merge_short takes, in which ASCII characters are bytes, and
-  /// unknown_in_pairs() stands for `unknown`. Contains only the merges that rank before the first
-  /// two pieces of equal score, so each result has its own rank. Null if the model is too large for
-  /// this form or has unused pieces.
+  /// Returns a table of merges for merge_short. In this table, ASCII characters are bytes, and
+  /// unknown_in_pairs() stands for `unknown`. The table has only the merges that rank before the
+  /// first two pieces of equal score, so each result has its own rank. Returns null if the model is
+  /// too large for this form or has unused pieces.
   const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
   symbol unknown_in_pairs() const noexcept { return static_cast<symbol>(ids_.size()); }
   /// True if `symbols` may merge further after all merges of pairs(). With real models, this
@@ -129,7 +129,7 @@ class piece_merges {
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
   std::optional<pair_table> pairs_;
-  std::vector<bool> is_left_late_;    // by symbol: is left in a pair that only slots_ has
+  std::vector<bool> is_left_late_;  // by symbol: true if only slots_ has a pair that begins with it
   std::vector<std::uint64_t> slots_;  // in buckets; the size is a power of two
   unsigned shift_ = 0;
   std::vector<std::uint64_t> filter_;  // a bit per pair in slots_; few false positives

@@ -57,7 +57,7 @@ std::string sentencepiece_decoder::decode(std::span<const std::int64_t> ids) con
     bool dropped = false;
     if (at_start && drops_dummy_ && piece_text.starts_with(space_symbol)) {
       piece_text.remove_prefix(space_symbol.size());
-      dropped = !drops_spaces_;  // otherwise all leading spaces are dropped
+      dropped = !drops_spaces_;  // if drops_spaces_, drop the following spaces too
     }
     if (p->type == piece_type::unknown) {
       text += unk_surface_;

@@ -28,14 +28,14 @@ void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int
 /// The ids of Megatron's TikTokenizer. Special tokens have the first ids, ranks have the following
 /// ids.
 struct megatron_layout {
-  std::vector<std::string> special_tokens;  ///< the id of each is its index
+  std::vector<std::string> special_tokens;  ///< the id of a token is its index
   std::int64_t vocab_size = 0;              ///< greater than the number of special tokens
 };
 
-/// Returns the layout that the options specify. The special tokens are those of the options, which
-/// must include the usual seven. If the options name none, they are the usual seven. Then tokens
-/// such as `<SPECIAL_7>`, in which the number is the id, are added until there are as many special
-/// tokens as the options require (default: 1000).
+/// Returns the layout that the options specify. If the options name special tokens, these must
+/// include the usual seven. Otherwise, the special tokens are the usual seven. Then tokens such as
+/// `<SPECIAL_7>`, in which the number is the id, are added until there are as many special tokens
+/// as the options require (default: 1000).
 ///
 /// @throws config_error  Megatron would refuse the options.
 megatron_layout megatron_layout_of(const tokenizer_options& options);

@@ -14,7 +14,7 @@ struct special_token {
   std::int32_t id = 0;
 };
 
-/// Data that a `.tiktoken` file lacks. It is in the programs that are published with the file.
+/// Data that a `.tiktoken` file lacks, taken from the programs that are published with the file.
 struct special_table {
   std::size_t ranks = 0;              ///< number of lines in the file
   std::vector<special_token> tokens;  ///< contents are distinct; several may share an id

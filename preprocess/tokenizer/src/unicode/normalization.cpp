@@ -204,7 +204,7 @@ std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
 }
 
 struct stretch_to_normalize {
-  std::size_t begin;  // offset of the last stable character before `found`, or of the scan
+  std::size_t begin;  // start of the last stable character before `found`, or start of the scan
   std::size_t found;  // the first unstable character, or the end of the text
 };
 
