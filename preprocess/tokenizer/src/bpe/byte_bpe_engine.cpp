@@ -124,8 +124,8 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
   // Finds the words of the batch, starting at word `first`, that are not in the encoder's own
-  // tables, and adds them to the tables with their ids. Merges these words together to overlap
-  // their cache misses.
+  // tables, and adds them to the tables with their ids. Processes many words at the same time, so
+  // that their cache misses overlap.
   void learn_from(std::size_t first, std::string_view text) {
     const word_batch::absent_words& absent = cache_.prefetch_absent(first);
     learn(cache_.shorts, std::span(absent.shorts).first(absent.short_count), text,

@@ -28,7 +28,7 @@ struct pretoken_cache {
         batch(shorts.front(), longs.front(), seams, set, space) {}
 
   /// True if word `i` of the batch fits in a front table (one of the encoder's own tables) but is
-  /// not there. False for a word that is too long for the tables.
+  /// not in it. False for a word that is too long for the tables.
   bool is_absent(std::size_t i) const noexcept {
     const std::size_t size_bytes = batch.end(i) - batch.begin(i);
     if (size_bytes <= word_batch::short_table::key::max_bytes) {

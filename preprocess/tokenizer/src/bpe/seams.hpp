@@ -22,7 +22,7 @@ namespace millrace::tokenizer::detail {
 /// as Chinese or Japanese, into fragments of one or two characters. Such fragments repeat often,
 /// but whole words of such text rarely do.
 ///
-/// Pairs are stored as hashed bits. A collision hides a seam but never creates a wrong one.
+/// Pairs are stored as hashed bits. A collision hides a seam but never creates a false seam.
 /// Immutable; threads may share it.
 class seam_finder {
  public:

@@ -45,8 +45,9 @@ struct short_word {
 bool start_word(const pair_table& pairs, std::string_view text, short_word& word,
                 instruction_set set) noexcept;
 
-/// Merges each word until no merge applies. As in bpe_merger, the adjacent pair of lowest rank
-/// merges first, the leftmost pair on ties. Interleaves the words to overlap their cache misses.
+/// Merges the symbols of each word until no merge applies. As in bpe_merger, the adjacent pair of
+/// lowest rank merges first, the leftmost pair on ties. Interleaves the words to overlap their
+/// cache misses.
 /// @param words          initialized by start_word, at most `most_at_once`
 /// @param longest_bytes  upper bound on the size of each word in bytes; a bound of at most 16
 ///                       halves the time

@@ -11,8 +11,8 @@ namespace millrace::tokenizer::detail {
 
 namespace {
 
-// Stored in place of a short key if a word is too long for a short key. No short word has the size
-// that this key stores.
+// Stands for the short key of a word that is too long for one. It stores a size that no short word
+// has.
 constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 
 }  // namespace

@@ -29,8 +29,8 @@ class growth_limit {
  public:
   static constexpr std::size_t most_times = 32;
   static constexpr std::size_t spare_bytes = std::size_t{1} << 20;
-  /// A step that writes a few bytes at a time need not call expect() for each write. One call per
-  /// this many bytes that are read or written is enough.
+  /// A step that writes a few bytes at a time need not call expect() for each write. One call for
+  /// every `unchecked_bytes` bytes that it reads or writes is enough.
   static constexpr std::size_t unchecked_bytes = 4096;
 
   /// @param text_bytes  size of the text before the first step

@@ -50,7 +50,7 @@ __attribute__((target("avx2"))) inline __m128i half_table(const std::uint8_t* by
 }
 
 // Tests 32 places per step. A place is a candidate if some group may have a word that begins with
-// the two bytes there.
+// the two bytes at that place.
 __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
                                                       const std::uint8_t* high0,
                                                       const std::uint8_t* low1,

@@ -30,8 +30,8 @@ struct text_template {
 ///                       text exactly once.
 text_template read_post_processor(const json_node& processor);
 
-/// A `tokenizer.json` that is read and checked, but from which no engine is built yet. Other files
-/// of its folder may still change the parts that are accessible here.
+/// A `tokenizer.json` that has been read and checked, but from which no engine has been built yet.
+/// Other files of its folder may still change the parts that are accessible here.
 class tokenizer_file {
  public:
   /// @param text  must outlive this object

@@ -15,10 +15,11 @@ namespace millrace::tokenizer::detail {
 /// beginning of a word are separate from tokens that continue a word. Immutable once built; threads
 /// may share it.
 ///
-/// It tries only the lengths of tokens with the same first bytes as the text, longest first. Each
-/// try is one look-up in a hash table. A slot of the table has 16 bytes and holds both the token
-/// and its id. The look-ups are independent of each other, whereas a trie must process each byte
-/// before the next. Tokens that do not fit in a slot are in a trie.
+/// It tries only some lengths, longest first: the lengths of those tokens whose first bytes are the
+/// same as the first bytes of the text. Each try is one look-up in a hash table. A slot of the
+/// table has 16 bytes and holds both the token and its id. The look-ups are independent of each
+/// other, whereas a trie must process each byte before the next. Tokens that do not fit in a slot
+/// are in a trie.
 class piece_table {
  public:
   static constexpr std::int32_t none = -1;

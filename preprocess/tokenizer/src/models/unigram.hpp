@@ -17,10 +17,11 @@ struct unigram_piece {
 };
 
 /// Cuts a word into the pieces whose scores have the highest sum, as Hugging Face's `Unigram` does.
-/// Sums are computed in double precision from the start of the word. If sums are equal, the piece
-/// that begins earliest wins. The score of a character without a piece is the lowest score minus
-/// 10. Adjacent characters without a piece are joined into one text, which is looked up again. If
-/// it is not in the vocabulary, it becomes byte tokens if possible, otherwise the unknown token.
+/// Sums are computed in double precision from the start of the word. If two paths to the same place
+/// have equal sums, the path whose last piece begins earlier wins. The score of a character without
+/// a piece is the lowest score minus 10. Adjacent characters without a piece are joined into one
+/// text, which is looked up again. If it is not in the vocabulary, it becomes byte tokens if
+/// possible, otherwise the unknown token.
 ///
 /// SentencePiece itself computes the sums in single precision.
 ///

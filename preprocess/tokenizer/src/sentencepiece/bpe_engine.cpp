@@ -108,7 +108,7 @@ class bpe_encoder final : public section_encoder {
     fuse_unknown(ids, before);
   }
 
-  // Merges many fragments together to overlap their cache misses.
+  // Processes many fragments at the same time, so that their cache misses overlap.
   bool learn(std::string_view text, std::size_t first) {
     if (!merger_.merges_together() || !model_->symbols.empty()) return false;
     const word_batch& batch = cache_.batch();
@@ -272,7 +272,7 @@ class bpe_encoder final : public section_encoder {
   std::string buffer_;
   std::vector<piece_merger::symbol> symbols_;
   std::vector<std::int32_t> found_;
-  // Fragments that are merged together.
+  // The fragments for the next call of merge_together().
   std::array<short_word, short_word::most_at_once> started_;
   std::array<std::string_view, short_word::most_at_once> fragments_;
   std::size_t started_count_ = 0;

@@ -39,10 +39,10 @@ inline code_point point_at(std::string_view text, std::size_t at) {
 constexpr std::uint32_t first_without_spaces = 0x2000;
 
 ascii_seams ascii_seams_of(const seam_table& seams, const raw_characters& characters) {
-  // True if no piece contains `c` next to another character. For a digit, only other digits count.
-  // Each such character is one id, so a fragment of several such characters would have too many
-  // ids. Therefore, these characters are cut off. In most models, they are the control
-  // characters; in some models, also the digits.
+  // True if no piece contains `c` next to another character. (For a digit, this means next to
+  // another digit.) Such a character always gives its own id. The text is cut on both sides of it,
+  // because a fragment of many such characters would have too many ids. Most models have this
+  // property for control characters, and some also for digits.
   const auto is_alone = [&](std::uint32_t c) {
     for (std::uint32_t other = 0; other < 128; ++other) {
       const bool counts = !is_digit(c) || is_digit(other);

@@ -129,7 +129,7 @@ class piece_merges {
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
   std::optional<pair_table> pairs_;
-  std::vector<bool> is_left_late_;  // by symbol: true if only slots_ has a pair that begins with it
+  std::vector<bool> is_left_late_;    // by symbol: true if it is left in a pair that pairs_ lacks
   std::vector<std::uint64_t> slots_;  // in buckets; the size is a power of two
   unsigned shift_ = 0;
   std::vector<std::uint64_t> filter_;  // a bit per pair in slots_; few false positives
