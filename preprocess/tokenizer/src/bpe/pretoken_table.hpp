@@ -69,7 +69,7 @@ struct word_key {
   }();
 };
 
-/// The ids of a word with few ids, as a table stores them. Each id is below 2^24.
+/// Stores the ids of one word in a table. Each id is below 2^24.
 template <std::size_t Capacity>
 class word_ids {
  public:

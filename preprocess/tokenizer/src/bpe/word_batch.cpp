@@ -11,7 +11,7 @@ namespace millrace::tokenizer::detail {
 
 namespace {
 
-// Stands for the short key of a word that is too long for one. It stores a size that no short word
+// Stands for the short key of a long word. It stores a size that no short word
 // has.
 constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 

@@ -64,7 +64,7 @@ class composed_tokenizer final : public tokenizer {
 /// @throws config_error  no token has that text, or several do.
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content);
 
-/// Like the function above, but takes the id of the end-of-document token.
+/// Wraps `inner` to use the token with the id `eod` as the end-of-document token.
 /// @pre 0 <= eod < inner->vocab_size()
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod);
 

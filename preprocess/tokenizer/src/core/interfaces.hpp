@@ -33,7 +33,7 @@ class normalizer {
   virtual std::string_view normalize(std::string_view text, std::string& buffer,
                                      growth_limit& limit) const = 0;
 
-  /// Like the function above, but for a text that no normalizer has changed yet.
+  /// Normalizes a text that no normalizer has changed yet, and derives the growth limit from it.
   std::string_view normalize(std::string_view text, std::string& buffer) const {
     growth_limit limit(text.size());
     return normalize(text, buffer, limit);

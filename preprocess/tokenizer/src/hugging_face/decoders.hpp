@@ -34,8 +34,8 @@ class decoder_step {
 std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
                                                  std::vector<std::string>& notes);
 
-/// Creates a detokenizer that takes the strings of ids from `tokens` and then applies `decoder`. An
-/// id outside `tokens` becomes U+FFFD.
+/// Creates a detokenizer that looks up the string of each id in `tokens`, and then applies
+/// `decoder` to the strings. An id outside `tokens` becomes U+FFFD.
 std::unique_ptr<const detokenizer> make_chain_detokenizer(
     token_table tokens, std::unique_ptr<const decoder_step> decoder);
 

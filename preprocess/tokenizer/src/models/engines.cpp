@@ -118,8 +118,8 @@ class unit_engine final : public section_engine {
     return std::make_unique<unit_encoder>(parts_, plain_, cache_bytes, shared_.get(), set_);
   }
 
-  // Where a unit ends depends only on the two characters next to that place, except in runs of
-  // white space.
+  // Whether a unit ends at a place depends only on the two characters next to that place, except in
+  // runs of white space.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t left = character_before(text, at);
     constexpr unsigned plain = char_flags::letter | char_flags::number | char_flags::punctuation;

@@ -23,7 +23,7 @@ struct bert_steps {
 };
 normalizer_pointer make_bert_normalizer(const bert_steps& steps);
 
-/// NFC, NFD, NFKC, NFKD
+/// NFC, NFD, NFKC, NFKD: converts text to this normal form
 normalizer_pointer make_normal_form(normal_form form);
 
 /// Lowercase: converts each character independently, so a final sigma gets no special treatment

@@ -17,9 +17,9 @@ namespace millrace::tokenizer::detail {
 ///
 /// Each character is in one of three classes. A space is an ASCII character that becomes a space. A
 /// character is odd if it changes in any other way, or if a rule may combine it with preceding
-/// characters. All others are plain. So no rule spans the boundary between two characters that are
-/// not odd. But a plain character may change if an odd character follows it. Immutable; threads may
-/// share it.
+/// characters. All other characters are plain. So no rule spans the boundary between two characters
+/// that are not odd. But a plain character may change if an odd character follows it. Immutable;
+/// threads may share it.
 class raw_characters {
  public:
   raw_characters() : raw_characters(charsmap(), false) {}
@@ -27,8 +27,9 @@ class raw_characters {
   /// @param folds_symbol  true if U+2581 becomes a space
   raw_characters(const charsmap& rules, bool folds_symbol);
 
-  /// False if characters cannot be classified, because a rule changes U+0020 or has an ASCII
-  /// character after its first character, or because charsmap::for_each_character returns false.
+  /// False if characters cannot be classified. There are three reasons: a rule changes U+0020, the
+  /// text of a rule has an ASCII character after its first character, or
+  /// charsmap::for_each_character returns false.
   bool is_known() const noexcept { return known_; }
 
   bool is_space(std::uint32_t character) const noexcept {

@@ -13,8 +13,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// If a huge text needs scratch memory for more ends than this, the memory is freed before the next
-// text is searched.
+// If a huge text makes the list of ends longer than this, its memory is freed before the next text
+// is searched.
 constexpr std::size_t kept_ends = std::size_t{1} << 20;
 
 byte_trie trie_of(const std::vector<text_piece>& pieces) {

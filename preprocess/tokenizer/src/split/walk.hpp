@@ -35,8 +35,8 @@ walked_char char_at(std::string_view text, std::size_t at) noexcept {
   return {Matcher::kinds(point.value), point.size_bytes};
 }
 
-/// End of the run that begins at `at`. A run consists of at most `limit` characters with a kind in
-/// `mask`.
+/// Returns the end of the run at offset `at`. The run consists of at most `limit` characters, each
+/// with a kind in `mask`.
 template <class Matcher>
 std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
                     std::size_t limit = std::string_view::npos) noexcept {
@@ -48,7 +48,8 @@ std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
   return at;
 }
 
-/// End of the run that begins at `at`. Its characters are not letters, numbers or white space.
+/// Returns the end of the run at offset `at`. The run consists of characters that are not letters,
+/// numbers or white space.
 template <class Matcher>
 std::size_t other_end(std::string_view text, std::size_t at) noexcept {
   while (at < text.size()) {

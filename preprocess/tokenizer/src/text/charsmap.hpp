@@ -74,7 +74,7 @@ class charsmap {
     std::uint32_t missing_bytes;
     std::uint32_t unit;
   };
-  // Real charsmaps need about 1% of these steps.
+  // Maximum number of steps of for_each_character. Real charsmaps need about 1% of it.
   static constexpr std::size_t max_steps = std::size_t{1} << 22;
 
   // Calls `found(byte, place, unit)` for each byte from `first` to `last` for which `place` has a
