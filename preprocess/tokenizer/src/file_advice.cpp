@@ -95,7 +95,7 @@ file_kind kind_of(const fs::path& path) {
     return kind_of_json(text.substr(first));
   }
   // The first field of a SentencePiece model is a piece. This field consists of a tag, a length,
-  // another tag, another length, and the text of the piece.
+  // another tag, another length, and the text of the piece. Both tags are the byte `\n`.
   if (text.starts_with('\n') && text.find('\n', 1) == 2) {
     const std::string_view pieces = text.substr(0, 64);
     for (const char* control : {"<unk>", "<s>", "<pad>"}) {

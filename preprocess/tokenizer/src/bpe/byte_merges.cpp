@@ -7,8 +7,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// If a huge word needs scratch memory for more symbols than this, the next word that needs scratch
-// memory frees that memory. Ordinary words need less.
+// If a huge word needs scratch memory for more symbols than this, that memory is freed before the
+// next word that needs any. Ordinary words need less.
 constexpr std::size_t kept_word_symbols = std::size_t{1} << 20;
 
 // True if a pair_table can hold all ids and the result ids never decrease from one rule to the

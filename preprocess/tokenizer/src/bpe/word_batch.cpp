@@ -233,7 +233,7 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
 
 #undef MILLRACE_AVX512
 
-// This function is also used on AVX-512 CPUs, where masks would not be faster.
+// This function is also used on AVX-512 CPUs, where AVX-512 masks would not be faster.
 __attribute__((target("avx2"))) std::size_t word_batch::look_up_avx2(
     std::size_t first, std::int32_t*& out) const noexcept {
   constexpr std::uint32_t special = std::uint32_t{0x3F} << 24;  // ids[0] of a marked word_ids

@@ -90,7 +90,7 @@ std::string with_replacements(std::string_view bytes) {
       at += size;
       continue;
     }
-    // Find the longest prefix that could be the beginning of a character.
+    // Find the longest prefix of `rest` that could be the beginning of a character.
     std::size_t cut = 1;
     for (const std::size_t kept : {std::size_t{2}, std::size_t{3}}) {
       const std::string whole = std::string(rest.substr(0, kept)).append("\x80\x80");

@@ -154,7 +154,7 @@ std::vector<class_token> class_tokens(std::string_view stem) {
 }
 
 bool is_known_class(std::string_view stem) {
-  // These are the stems of generic classes.
+  // The empty stem, `PreTrained` and `Tokenizers` are the stems of generic classes.
   if (stem.empty() || stem == "PreTrained" || stem == "Tokenizers") return true;
   return std::ranges::any_of(all_names, [&](const class_names& each) {
     return std::ranges::find(each.stems, stem) != each.stems.end();

@@ -24,7 +24,7 @@ class piece_table {
  public:
   static constexpr std::int32_t none = -1;
   static constexpr std::int32_t max_id = (1 << 24) - 1;
-  /// Number of bytes that longest() reads at a text, even if the text is shorter.
+  /// Number of bytes that longest() reads from the start of a text, even if the text is shorter.
   static constexpr std::size_t read_bytes = 16;
 
   /// @param count  maximum number of pieces

@@ -28,7 +28,7 @@ void for_each_pair(std::span<const std::string_view> pieces, Visit visit) {
 seam_table::seam_table(std::span<const std::string_view> pieces) {
   std::size_t pairs = 0;
   for_each_pair(pieces, [&](auto, auto) { ++pairs; });
-  // With too few bits, too many seams are missed. With more bits than this, the table would not fit
+  // With too few bits, too many seams are missed. With more than 2^20 bits, the table would not fit
   // in the L2 cache. (A seam is a place where a text can be cut without changing its ids.)
   const std::size_t bits = std::bit_ceil(std::clamp<std::size_t>(4 * pairs, 1 << 12, 1 << 20));
   bits_.assign(bits / 64, 0);

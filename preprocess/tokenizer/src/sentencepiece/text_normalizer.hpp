@@ -17,8 +17,9 @@ namespace millrace::tokenizer::detail {
 enum class space_form : unsigned char {
   /// U+2581, as in SentencePiece, if the model escapes spaces.
   symbol,
-  /// A space. If the model escapes spaces, a U+2581 in the text becomes a space too. This is
-  /// shorter than U+2581, and equivalent, because normalized text then never has both.
+  /// A space. If the model escapes spaces, a U+2581 in the text becomes a space too. A space is
+  /// shorter than U+2581. The two are equivalent, because normalized text then never has both of
+  /// them.
   blank,
 };
 

@@ -47,9 +47,9 @@ struct path_piece {
   std::int32_t id = 0;
 };
 
-/// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: float32 sums,
-/// each path added up from the left. Of several equally good paths, the first wins. Owns scratch
-/// memory, so each thread needs its own lattice.
+/// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: the score of
+/// each path is summed from left to right in float32. Of several equally good paths, the first
+/// wins. Owns scratch memory, so each thread needs its own lattice.
 class unigram_lattice {
  public:
   /// If the |score| of the best path to a place in the text exceeds this value, that score is

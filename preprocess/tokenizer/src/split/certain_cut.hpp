@@ -23,7 +23,7 @@ inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   const unsigned before = flags_of(left);
   const unsigned behind = flags_of(right);
   const bool letter = (before & char_flags::letter) != 0;
-  // Patterns disagree on what a number is outside ASCII.
+  // Patterns disagree on which characters outside ASCII are numbers.
   const bool digit = is_ascii(left) && (before & char_flags::number) != 0;
   if (!letter && !digit) {
     const bool mark_or_sign = (before & (char_flags::punctuation | char_flags::symbol)) != 0;

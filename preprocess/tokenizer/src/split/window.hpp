@@ -113,9 +113,9 @@ template <class Isa>
   return Isa::scatter(Isa::gather(ends & wanted, ends), from);
 }
 
-/// The cuts for a matcher of local_matchers.hpp, in a window that more text follows. All cuts are
-/// decided, except the cut before the last character if that character is in `joins`. For these
-/// matchers, a window may begin at any character.
+/// The cuts for a matcher of local_matchers.hpp, in a window that is followed by more text. All
+/// cuts are decided, except the cut before the last character if that character is in `joins`. For
+/// these matchers, a window may begin at any character.
 [[gnu::always_inline]] inline cuts local_cuts(mask starts, const window& w, mask joins) noexcept {
   const mask decided = w.valid & ~(joins & last_of(w.valid, 1));
   return {starts & w.valid, decided, false, highest(decided)};

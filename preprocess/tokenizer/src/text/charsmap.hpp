@@ -66,8 +66,8 @@ class charsmap {
     return (unit >> 10) << ((unit & 0x200) >> 6);
   }
 
-  // A character of which some bytes may still be missing, and the place in the array that its bytes
-  // lead to.
+  // A character that is being read: some of its bytes may still be missing. `place` is the place in
+  // the array to which the bytes so far lead.
   struct step {
     std::uint32_t value;
     std::uint32_t place;  // child unit index = place ^ byte

@@ -35,7 +35,7 @@ std::unique_ptr<tokenizer> make_tiktoken_tokenizer(const tokenizer_options& opti
 /// @throws config_error  no pattern has that name.
 pattern tiktoken_pattern(std::string_view name);
 
-/// All names, for error messages.
+/// The names of all patterns, for error messages.
 std::string tiktoken_pattern_names();
 
 }  // namespace millrace::tokenizer::detail
