@@ -11,8 +11,7 @@ namespace millrace::tokenizer::detail {
 
 namespace {
 
-// Stands for the short key of a long word. It stores a size that no short word
-// has.
+// Stands for the short key of a long word. It stores a size that no short word has.
 constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 
 }  // namespace
@@ -168,7 +167,7 @@ MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> 
 }
 
 // Makes four keys at a time if all four words are short and 16 bytes can be read from the start of
-// each.
+// each word.
 template <leading_space Space>
 MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);

@@ -108,8 +108,8 @@ class section_engine {
     static_cast<void>(at);
     return false;
   }
-  /// True if a section with `continues` set must be encoded directly after the section before it,
-  /// by the same encoder.
+  /// True if a section with `continues` set must be encoded directly after the previous section, by
+  /// the same encoder.
   virtual bool continues_in_order() const noexcept { return false; }
 };
 

@@ -55,7 +55,8 @@ class tokenizer_file {
   tokenizer_parts make_parts(const hugging_face_options& options);
 
  private:
-  // Each of these functions may move data out of model_ if no later step uses the data.
+  // make_engine(), make_engine_of_raw_text() and make_word_model() may move data out of model_ if
+  // no later step uses the data.
   std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes);
   std::unique_ptr<const section_engine> make_engine_of_raw_text();
   std::unique_ptr<const word_model> make_word_model();

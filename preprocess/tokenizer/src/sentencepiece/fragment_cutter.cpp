@@ -99,7 +99,7 @@ bool fragment_cutter::cuts(std::uint32_t x, std::uint32_t y) const noexcept {
   return !seams_->joined(x, characters_->is_space(y) ? ' ' : y);
 }
 
-// The last character that cuts_before() decoded. Saves the next call from looking back for it.
+// The last character that cuts_before() decoded, so that the next call need not decode it again.
 struct fragment_cutter::latest {
   std::size_t end = 0;  // 0: none
   std::uint32_t value = 0;

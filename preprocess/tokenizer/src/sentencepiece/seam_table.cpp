@@ -84,8 +84,8 @@ struct set_of_seconds {
   character_set kept{};  // first characters that must not be cut off from some member
 };
 
-// The cost of joining two groups: the weighted number of pairs between which no text would be cut
-// anymore.
+// The cost of joining two groups: the weighted number of character pairs between which texts would
+// no longer be cut.
 std::uint64_t cost(const set_of_seconds& a, const set_of_seconds& b) {
   const character_set only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
   const character_set only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};

@@ -26,9 +26,10 @@ struct sentencepiece_options {
 };
 
 /// Creates the tokenizer of a SentencePiece `.model` file. It gives exactly the ids that `encode`
-/// of sentencepiece 0.2.3 gives. (So does 0.2.2; earlier releases break ties in Unigram models
-/// differently.) It adds neither BOS nor EOS. Its vocabulary size is the number of pieces. Its
-/// end-of-document token is the end-of-sentence piece, unless `options` names another.
+/// of sentencepiece 0.2.3 gives. (Release 0.2.2 gives the same ids, but earlier releases break ties
+/// in Unigram models differently.) It adds neither BOS nor EOS. Its vocabulary size is the number
+/// of pieces. Its end-of-document token is the end-of-sentence piece, unless `options` names
+/// another.
 ///
 /// @throws io_error      the file cannot be read.
 /// @throws format_error  the file is not a SentencePiece model, or the model is refused

@@ -118,7 +118,7 @@ inline std::size_t lower_contraction_size(std::string_view text, std::size_t at)
 }
 
 /// Like lower_contraction_size, but in upper or lower case. U+017F (long s) folds to s, so it
-/// counts as an s. No other character folds to just one of these letters.
+/// counts as an s. No other character outside ASCII folds to a single letter of a contraction.
 /// @pre at <= text.size()
 inline std::size_t contraction_size(std::string_view text, std::size_t at) noexcept {
   if (text.size() - at < 2 || text[at] != '\'') return 0;

@@ -19,8 +19,8 @@ struct window {
   mask valid;   ///< the complete characters in the window; can be 0
   bool at_end;  ///< the section ends after fewer than 64 characters, so all runs end inside
 
-  // The kinds of the matcher. A kind that the matcher does not use has the mask 0. Each mask is a
-  // subset of `valid`.
+  // One mask per kind of character. A kind that the matcher does not use has the mask 0. Each mask
+  // is a subset of `valid`.
   mask letter;
   mask number;
   mask space;

@@ -134,9 +134,9 @@ template <class Matcher>
 ///
 /// Isa provides:
 ///   read<Matcher>(section, at, tables) -> read_window
-///   write(bits, at, out): writes `at` plus the position of each bit, in ascending order. It
-///                         may write more values, up to a multiple of 8, and writes at least
-///                         `least_room` values.
+///   write(bits, at, out): for each bit that is set, writes `at` plus the position of the bit, in
+///                         ascending order. Then writes meaningless values, until the number of
+///                         values is a multiple of 8 and at least `least_room`.
 ///   gather(bits, mask), scatter(bits, mask): PEXT and PDEP
 ///
 /// This function and all of Isa are inlined into a function that is compiled for the instruction

@@ -11,8 +11,8 @@
 namespace millrace::tokenizer::detail {
 
 /// The replacement rules of a SentencePiece model, which tokenizer.json files also use. The rules
-/// are stored as a double array in the layout of darts-clone. The replacements follow it, each
-/// terminated by a zero byte. Immutable.
+/// are stored as a double array in the layout of darts-clone. The replacements follow the array.
+/// Each replacement ends with a zero byte. Immutable.
 class charsmap {
  public:
   struct rule {
