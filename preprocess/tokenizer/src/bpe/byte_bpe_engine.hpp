@@ -18,7 +18,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A byte-level vocabulary that a loader has read and checked.
+/// A byte-level vocabulary that has been read from files and checked.
 struct byte_bpe_vocabulary {
   /// The tokens that text can produce, with their bytes. Special tokens are not included.
   token_table tokens;

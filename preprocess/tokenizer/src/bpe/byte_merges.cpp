@@ -185,7 +185,7 @@ std::span<const short_word> byte_merger::merge_together(std::span<const std::str
 
 // Returns `word` without the bytes that have no token. Such a byte produces no id, and the symbols
 // on its two sides can merge with each other. After these bytes are removed, the caller can compute
-// from a list of ids how many bytes of the word it covers.
+// from a list of ids how many bytes of the word the list covers.
 std::string_view byte_merger::with_tokens(std::string_view word) {
   if (merges_->covers_all_bytes()) return word;
   const auto has_none = [&](char c) {

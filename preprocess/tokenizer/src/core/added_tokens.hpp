@@ -49,9 +49,9 @@ class added_token_finder {
 
   bool empty() const noexcept { return tokens_.empty(); }
 
-  /// True if every text that contains `text` can be cut at offset `at` of `text`: regardless of the
-  /// text before and after, the two sides together have the same matches as the uncut text. Ignores
-  /// the case of ASCII letters.
+  /// True if every text that contains `text` can be cut at offset `at` of `text`. After such a cut,
+  /// the two sides together have the same matches as the uncut text, regardless of the text before
+  /// and after. Ignores the case of ASCII letters.
   /// @pre 0 < at < text.size()
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 

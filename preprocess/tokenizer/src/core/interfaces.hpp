@@ -99,9 +99,9 @@ class section_engine {
   /// @return an encoder, which this engine must outlive.
   virtual std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
-  /// True if every section that contains `text` can be cut at offset `at` of `text`: regardless of
-  /// the text before and after, encoding the two sides separately gives the ids of the uncut
-  /// section. The second side must be encoded as a section with `continues` set.
+  /// True if every section that contains `text` can be cut at offset `at` of `text`. After such a
+  /// cut, encoding the two sides separately gives the ids of the uncut section, regardless of the
+  /// text before and after. The second side must be encoded as a section with `continues` set.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
     static_cast<void>(text);

@@ -20,15 +20,15 @@ class pair_filter {
   /// @param words  must not be empty strings
   explicit pair_filter(const std::vector<std::string_view>& words);
 
-  /// The first place at or after `from` where a word may begin, or text.size() if there is none. At
-  /// that place, the text has the first two bytes of a word, or the only byte of a word of one
-  /// byte. No word begins between `from` and that place.
+  /// Returns the first place at or after `from` where a word may begin, or text.size() if there is
+  /// no such place. At that place, the text has the first two bytes of a word, or the only byte of
+  /// a word of one byte. No word begins between `from` and that place.
   std::size_t next(std::string_view text, std::size_t from) const noexcept;
 
  private:
-  // Two tables for the first (or the second) byte of words. One is indexed by the low half of the
-  // byte, the other by the high half. Each entry has one bit for each of eight groups. The bit is
-  // set if a word of the group has a byte with that half.
+  // Two tables for one byte of the words: either the first byte or the second byte. `low` is
+  // indexed by the low half of the byte, `high` by the high half. Each entry has one bit for each
+  // of eight groups. The bit is set if a word of the group has a byte with that half.
   struct nibbles {
     std::array<std::uint8_t, 16> low{};
     std::array<std::uint8_t, 16> high{};

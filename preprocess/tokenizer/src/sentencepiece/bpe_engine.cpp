@@ -220,7 +220,7 @@ class bpe_encoder final : public section_encoder {
     return found_;
   }
 
-  // Fills symbols_ with the symbols that are there before any merge: characters and user-defined
+  // Fills symbols_ with the symbols that exist before any merge: characters and user-defined
   // pieces.
   std::size_t symbols_of(std::string_view text) {
     std::size_t count = 0;

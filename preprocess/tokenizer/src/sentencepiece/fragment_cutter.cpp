@@ -126,8 +126,8 @@ inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begi
   return cuts(left.value, right.value);
 }
 
-// True if a rule may combine the character at `at` with the next character. Such a next character
-// is never ASCII.
+// True if a rule may combine the character at `at` with the next character. The second character of
+// such a pair is never ASCII.
 bool fragment_cutter::may_change(std::string_view text, std::size_t at) const noexcept {
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   return next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80 &&

@@ -47,7 +47,7 @@ std::vector<text_piece> text_pieces_of(const sentencepiece_model& model) {
     text_piece kept{std::string(piece.text), static_cast<std::int32_t>(id), piece.score,
                     piece.type};
     if (model.normalizer.escape_whitespaces) {
-      // Models see every space in a text as U+2581, so this piece never matches.
+      // The model sees every space in a text as U+2581, so a piece with a space never matches.
       if (piece.text.find(' ') != std::string_view::npos) continue;
       kept.text.clear();
       for (std::size_t at = 0; at < piece.text.size(); ++at) {

@@ -76,8 +76,8 @@ class text_front {
                                   growth_limit& limit) const {
     return normalizer_.normalize_part(part, where, buffer, limit);
   }
-  /// True if any text that contains `text` may be cut at offset `at` of `text`. Then neither
-  /// normalization nor an engine looks across the cut. One exception remains: adjacent unknown
+  /// True if every text that contains `text` can be cut at offset `at` of `text`. Then neither
+  /// normalization nor an engine looks across the cut, with one exception: adjacent unknown
   /// characters become one id.
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 

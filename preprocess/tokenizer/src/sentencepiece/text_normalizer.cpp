@@ -37,7 +37,8 @@ text_normalizer::text_normalizer(const normalizer_spec& spec, bool whitespace_as
 std::size_t text_normalizer::plain_run(std::string_view text) const noexcept {
   std::size_t size = 0;
   while (size < text.size() && plain_[static_cast<unsigned char>(text[size])]) ++size;
-  // A rule may combine the last character with the next one, e.g. a letter with its accent.
+  // Leave out the last character if a rule may combine it with the next character, e.g. a letter
+  // with its accent.
   if (size != 0 && size < text.size() && static_cast<unsigned char>(text[size]) >= 0x80) --size;
   return size;
 }

@@ -53,7 +53,7 @@ struct path_piece {
 class unigram_lattice {
  public:
   /// If the |score| of the best path to a place in the text exceeds this value, that score is
-  /// subtracted from all open paths.
+  /// subtracted from the scores of all open paths.
   static constexpr float reset_threshold = 100000;
   /// Maximum size of a text, in bytes. Offsets are 31-bit numbers.
   static constexpr std::size_t max_bytes = 0x7FFFFFFE;

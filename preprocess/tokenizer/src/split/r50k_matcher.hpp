@@ -17,8 +17,8 @@ namespace millrace::tokenizer::detail {
 ///
 /// @tparam NumbersApart  first isolate every number, one character at a time (StarCoder). The
 ///                       pattern then treats the place before each number as the end of the text.
-/// @tparam DigitsStage   recognize the same numbers as the pre-tokenizer Digits, some of which are
-///                       from a later version of Unicode
+/// @tparam DigitsStage   recognize the same numbers as the pre-tokenizer Digits. Some of these
+///                       numbers are from a later version of Unicode.
 template <bool NumbersApart, bool DigitsStage = false>
 struct r50k_matcher {
   static constexpr bool numbers_apart = NumbersApart;

@@ -19,8 +19,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Maps the first byte of a character to the kinds (letter, number, ...) of that character in a
-/// group of patterns.
+/// For one group of patterns, maps the first byte of a character to the kinds (letter, number, ...)
+/// of that character.
 ///
 /// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
 /// kinds that all characters with this first byte share, or to `varied` if their kinds differ.

@@ -25,8 +25,8 @@ namespace millrace::tokenizer::detail {
 void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int32_t end_id,
                           ranked_tokens& tokens);
 
-/// The ids of Megatron's TikTokenizer. Special tokens have the first ids, ranks have the following
-/// ids.
+/// The ids of Megatron's TikTokenizer. Special tokens have the first ids, and ranks have the ids
+/// after these.
 struct megatron_layout {
   std::vector<std::string> special_tokens;  ///< the id of a token is its index
   std::int64_t vocab_size = 0;              ///< greater than the number of special tokens

@@ -19,7 +19,7 @@ struct code_point {
 /// The code point that begins at offset `at`.
 ///
 /// Texts are valid UTF-8 by contract, so this function does not validate. In invalid UTF-8, it
-/// still reads only inside `text`, and takes at least one byte.
+/// still reads only inside `text`, and returns a size of at least one byte.
 /// @pre at < text.size()
 inline code_point code_point_at(std::string_view text, std::size_t at) noexcept {
   const auto byte = [&](std::size_t i) {

@@ -120,7 +120,7 @@ class tokenizer {
     return 0;
   }
   /// If true, one encoder must encode the parts of a text in order, and must not encode another
-  /// text in between. If false, any encoders may encode the parts in any order.
+  /// text in between. If false, different encoders may encode the parts, in any order.
   virtual bool parts_in_order() const noexcept { return false; }
 
   /// Hexadecimal SHA-256 of the type, its options, its files and the version of its tables. Two
