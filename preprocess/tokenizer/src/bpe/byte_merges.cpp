@@ -46,7 +46,7 @@ class applicable_rules {
           if (symbols_[0] != rule.left || symbols_[1] != rule.right) continue;
           keep(rule, kept);
           reached[static_cast<std::size_t>(rule.result)] = true;
-          break;  // the same pair may occur in two rules
+          break;  // two rules may have the same pair
         }
       }
     }

@@ -128,7 +128,7 @@ class composed_encoder final : public encoder {
   std::unique_ptr<section_encoder> engine_;
   std::string normalized_;
   std::function<void()> interrupt_check_;
-  growth_limit limit_{0};       // of the current part
+  growth_limit limit_{0};       // limit for the current part
   std::size_t ids_before_ = 0;  // number of ids in the output before the current part
   std::int64_t special_tokens_ = 0;
 };

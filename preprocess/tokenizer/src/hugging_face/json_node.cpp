@@ -275,7 +275,7 @@ double reference_number(std::string_view number) noexcept {
       exponent -= !full;
     }
   }
-  if (at < number.size()) {  // 'e'
+  if (at < number.size()) {  // an 'e' or 'E' follows
     ++at;
     const bool down = number.substr(at).starts_with('-');
     if (down || number.substr(at).starts_with('+')) ++at;

@@ -54,7 +54,7 @@ class added_vocabulary {
   const model_file* model_;
   std::int64_t model_end_ = 0;
   std::int64_t end_id_ = 0;
-  std::vector<bool> taken_;  // ids of the model
+  std::vector<bool> taken_;  // by id: true if the model has the id
   std::unordered_map<std::string, std::int32_t> ids_;
   std::unordered_map<std::int32_t, added_token> tokens_;
   std::unordered_set<std::int32_t> normalized_once_;

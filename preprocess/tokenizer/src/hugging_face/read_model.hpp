@@ -28,11 +28,11 @@ struct model_file {
   std::optional<std::int32_t> unknown_id;   ///< id of `unknown`; Unigram: "unk_id"
   std::string_view suffix;                  ///< BPE: "end_of_word_suffix"
   std::vector<merge_rule> merges;           ///< BPE, in order of rank
-  bool fuse_unknown = false;                ///< BPE
-  bool byte_fallback = false;               ///< BPE and Unigram
+  bool fuse_unknown = false;                ///< BPE: "fuse_unk"
+  bool byte_fallback = false;               ///< BPE and Unigram: "byte_fallback"
   bool whole_words_first = false;           ///< BPE: "ignore_merges"
-  std::size_t max_characters_per_word = 0;  ///< WordPiece
-  std::vector<unigram_piece> pieces;        ///< Unigram
+  std::size_t max_characters_per_word = 0;  ///< WordPiece: "max_input_chars_per_word"
+  std::vector<unigram_piece> pieces;        ///< Unigram: "vocab"
 };
 
 /// Highest id that a file may give a token. Real ids are far lower. The sizes of tables grow with

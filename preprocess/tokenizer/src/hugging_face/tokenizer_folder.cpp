@@ -133,7 +133,7 @@ class folder_settings {
     for (const char* list : {"extra_special_tokens", "additional_special_tokens"}) {
       const auto value = from.find(list);
       if (!value) continue;
-      if (value->element().is_object() && !of_specials) continue;  // named tokens
+      if (value->element().is_object() && !of_specials) continue;  // has named tokens
       if (!value->element().is_array()) value->fail(std::string(list) + " is not an array");
       if (is_first && !extra_.empty()) continue;
       std::size_t index = 0;
@@ -330,7 +330,7 @@ class folder_settings {
   tokenizer_file* file_;
   const json_node& config_;
   const folder_class* opened_as_;
-  std::set<std::string, std::less<>> given_;  // names that a file sets, also to null
+  std::set<std::string, std::less<>> given_;  // names that a file sets, even if to null
   std::map<std::string, added_token> named_;
   std::vector<added_token> extra_;
 };

@@ -21,7 +21,7 @@ struct folder_texts {
 /// The settings that a folder defines, apart from added tokens.
 struct folder_answer {
   folder_class opened_as;
-  std::optional<std::int32_t> eod;  ///< the id of the eos token, else of the sep token
+  std::optional<std::int32_t> eod;  ///< id of the eos token, otherwise of the sep token
 };
 
 /// Applies a folder's `tokenizer_config.json` to a tokenizer, first as `AutoTokenizer` does, then

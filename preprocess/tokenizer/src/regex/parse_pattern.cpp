@@ -69,7 +69,7 @@ class parser {
     pattern_node all{.what = node_kind::sequence, .children = {}};
     while (!in_.at_end() && !in_.sees("|") && !in_.sees(")")) {
       if (const auto changed = option_change(how)) {
-        all.children.push_back(alternation(*changed, depth + 1));  // to the end of the group
+        all.children.push_back(alternation(*changed, depth + 1));  // the rest of the group
         break;
       }
       pattern_node one = atom(how, depth);

@@ -24,7 +24,7 @@ enum class model_type : std::uint8_t { unigram = 1, bpe = 2, word = 3, character
 /// The rules by which text is normalized before encoding, or denormalized after decoding.
 struct normalizer_spec {
   std::string charsmap;               ///< as in the file; empty if there are no rules
-  std::uint64_t charsmap_offset = 0;  ///< in the file
+  std::uint64_t charsmap_offset = 0;  ///< in bytes from the start of the file
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
@@ -44,10 +44,10 @@ struct sentencepiece_model {
   bool whitespace_as_suffix = false;
   std::string unk_surface = " \xE2\x81\x87 ";
   normalizer_spec normalizer;
-  std::optional<normalizer_spec> denormalizer;  ///< only if it has a charsmap
+  std::optional<normalizer_spec> denormalizer;  ///< absent if its charsmap is empty
   std::int32_t unk_id = -1;                     ///< -1 only with byte_fallback
   std::int32_t eos_id = -1;
-  std::array<std::int32_t, 256> byte_ids{};  ///< with byte_fallback
+  std::array<std::int32_t, 256> byte_ids{};  ///< set only with byte_fallback
 };
 
 /// Reads a model and checks it as SentencePiece does when it loads one.

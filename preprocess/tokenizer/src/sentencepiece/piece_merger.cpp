@@ -147,7 +147,7 @@ void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
 void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
   symbol first_tied = 0;
   while (first_tied < ranks_.size() && ranks_[first_tied] == first_tied) ++first_tied;
-  if (first_tied < ranks_.size()) --first_tied;  // the first tied piece is the one before
+  if (first_tied < ranks_.size()) --first_tied;  // the piece before it is tied too
   std::array<std::int32_t, 256> byte_ids;
   byte_ids.fill(-1);
   for (std::size_t c = 0; c < ascii_.size(); ++c) {

@@ -19,7 +19,7 @@ raw_characters::raw_characters(const charsmap& rules, bool folds_symbol) {
       set_odd(c.value);
     }
   });
-  if (!rules.empty()) set_odd(0);  // for_each_character skips it
+  if (!rules.empty()) set_odd(0);  // for_each_character skips U+0000
   if (folds_symbol) set_odd(code_point_at(space_symbol, 0).value);
   for (std::uint32_t c = 0; c < spaces_.size(); ++c) spaces_[c] = spaces_[c] && !is_odd(c);
   known_ = known_ && spaces_[' '] && !has_ascii_sequences;

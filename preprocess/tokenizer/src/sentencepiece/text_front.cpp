@@ -43,7 +43,7 @@ std::vector<text_piece> text_pieces_of(const sentencepiece_model& model) {
         piece.type != piece_type::unused) {
       continue;
     }
-    if (piece.text.find('\0') != std::string_view::npos) continue;  // SentencePiece ignores it
+    if (piece.text.find('\0') != std::string_view::npos) continue;  // as SentencePiece does
     text_piece kept{std::string(piece.text), static_cast<std::int32_t>(id), piece.score,
                     piece.type};
     if (model.normalizer.escape_whitespaces) {

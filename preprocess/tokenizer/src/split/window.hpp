@@ -17,7 +17,7 @@ using mask = std::uint64_t;
 
 struct window {
   mask valid;   ///< the complete characters in the window; can be 0
-  bool at_end;  ///< the section ends after fewer than 64 characters, so all runs end inside
+  bool at_end;  ///< the section ends after fewer than 64 characters, so all runs end in the window
 
   // One mask per kind of character. A kind that the matcher does not use has the mask 0. Each mask
   // is a subset of `valid`.

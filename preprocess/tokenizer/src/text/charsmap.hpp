@@ -42,7 +42,7 @@ class charsmap {
   struct character {
     std::uint32_t value = 0;
     bool begins_rule = false;
-    std::optional<std::string_view> replacement;  ///< if a rule is for just this character
+    std::optional<std::string_view> replacement;  ///< set if a rule is for just this character
   };
   /// Calls `visit(character)` for each character in the texts of the rules. May visit the same
   /// character several times. Skips zero bytes, because the array alone does not show where they

@@ -86,7 +86,7 @@ std::vector<special_token> known_specials(const tiktoken_vocabulary& v, special_
 
 void read_ranks(std::string_view text, const tokenizer_options& options, tiktoken_vocabulary& v) {
   v.pattern = options.tiktoken_pattern;
-  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // tiktoken's name
+  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // e.g. cl100k_base
   refuse(options.vocab_size.has_value(), "--vocab-size");
   refuse(options.tiktoken_num_special_tokens.has_value(), "--tiktoken-num-special-tokens");
   parse_rank_file(text, v.ranked);

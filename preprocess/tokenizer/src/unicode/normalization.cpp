@@ -118,7 +118,7 @@ std::uint32_t composed(std::uint32_t first, std::uint32_t second) noexcept {
 
 void compose(std::vector<marked>& points) {
   std::size_t size = 0;
-  std::size_t starter = points.size();  // none yet
+  std::size_t starter = points.size();  // no starter yet
   for (const marked next : points) {
     if (starter < size) {
       // Some characters between the starter and `next` block the composition: another starter, or a

@@ -11,7 +11,7 @@ namespace millrace::tokenizer::detail {
 
 struct decomposition {
   std::uint32_t point;
-  std::uint32_t begin;  ///< in decomposed_points
+  std::uint32_t begin;  ///< index in decomposed_points
   std::uint32_t count;
 };
 /// Full decompositions, sorted by code point. `compatible_decompositions` has only the
