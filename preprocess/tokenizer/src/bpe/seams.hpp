@@ -123,8 +123,7 @@ class seam_finder {
 
   void add(std::string_view token, std::size_t at);
 
-  // One table for each way in which a token can contain the end of x directly before the start of
-  // y.
+  // One table for each way in which a token can contain x and y: in whole or in part.
   std::vector<std::uint64_t> pairs_;               // whole x, whole y
   std::array<std::uint64_t, 1024> right_parts_{};  // whole x, beginning of y
   std::array<std::uint64_t, 1024> left_parts_{};   // end of x, whole y

@@ -42,8 +42,8 @@ inline constexpr std::int64_t max_token_id = (std::int64_t{1} << 22) - 1;
 /// Reads the model as Hugging Face's tokenizers do, including files without "type".
 ///
 /// Refuses every model that Hugging Face refuses. Also refuses a "dropout" that is not 0, a merge
-/// whose right part is not longer than the prefix, and a duplicate token or id (Hugging Face keeps
-/// the later text).
+/// whose right part is not longer than the prefix, and a duplicate token or id (of which Hugging
+/// Face keeps the later text).
 ///
 /// @param model  must outlive the result
 /// @throws format_error  the model is refused; the offset is that of the invalid part

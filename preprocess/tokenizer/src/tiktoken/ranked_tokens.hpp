@@ -20,7 +20,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A vocabulary in which the order of ids is the order in which merges produce the tokens.
+/// A vocabulary whose ids give the order of merges: the pair whose result has the lowest id merges
+/// first.
 class ranked_tokens {
  public:
   /// Maximum size of a token in bytes. Real tokens have at most 256 bytes.
