@@ -40,9 +40,9 @@ class normalizer {
   }
 
   /// True if every text that contains `text` can be cut at offset `at` of `text`. After such a cut,
-  /// normalizing the two sides separately gives the same result as normalizing the uncut text,
-  /// regardless of the text before and after. The characters next to the cut do not change, except
-  /// that ASCII letters may change their case.
+  /// the two sides, normalized separately and joined, equal the normalized uncut text, regardless
+  /// of the text before and after. The characters next to the cut do not change, except that ASCII
+  /// letters may change their case.
   /// @pre 0 < at < text.size(), a character begins at `at`
   virtual bool may_cut(std::string_view text, std::size_t at) const {
     static_cast<void>(text);

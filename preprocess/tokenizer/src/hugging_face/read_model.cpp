@@ -71,8 +71,7 @@ void read_vocab(const json_node& vocab, model_file& file) {
 }
 
 // Finds the merge result of two tokens. Files list merges in the order of their results. So the
-// next result is usually the latest result or the token after it. Only if it is neither, it is
-// looked up.
+// next result is usually the latest result or the token after it. Any other result is looked up.
 class merge_results {
  public:
   explicit merge_results(const model_file& file) : file_(&file) {
