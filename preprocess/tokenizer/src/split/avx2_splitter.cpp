@@ -113,9 +113,9 @@ struct avx2 {
     return top_bits({_mm256_cmpeq_epi8(bytes.low, all), _mm256_cmpeq_epi8(bytes.high, all)});
   }
 
-  // Performs one of 16 steps of a look-up in a table of 256 kinds. A step finds the kinds of the
-  // bytes whose high nibble is `row`, with one shuffle. For all other bytes, the sum has its top
-  // bit set, so the shuffle gives 0.
+  // Performs one step of a look-up in a table of 256 kinds: with one shuffle, finds the kinds of
+  // the bytes whose high nibble is `row`. For all other bytes, the sum has its top bit set, so the
+  // shuffle gives 0.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i row_kinds(__m256i bytes,
                                                                          const kind_tables& tables,
                                                                          int row) noexcept {
