@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Tests to which stage (reading, encoding or writing) a run attributes its work.
+// Tests that the time of all work counts for the right stage: reading, encoding or writing.
 class BusyStages : public testing::Test {
  protected:
   stage_times busy(const std::string& text, std::size_t giant_bytes) const {
@@ -36,12 +36,13 @@ TEST_F(BusyStages, OfAFileThatCanBeCutWorkersRead) {
   const stage_times times = busy(text, read_limits().giant_bytes);
   EXPECT_GT(times.read_spans, 0);
   EXPECT_GT(times.encode, 0);
-  // The reader only finds where spans (byte ranges for workers) begin. This takes little time.
+  // The reader only finds the borders of spans. A span is a byte range that a worker reads. So the
+  // reader needs less time than the workers.
   EXPECT_LT(times.read, times.read_spans + times.encode);
 }
 
-// A giant line is read, encoded and written while it is committed. Its times must still count for
-// these three stages.
+// A giant line is read, encoded and written in one step, the commit. Its time must still be divided
+// among the three stages.
 TEST_F(BusyStages, AGiantLineIsReadEncodedAndWritten) {
   const stage_times small = busy("{\"text\": \"a\"}\n", 1000);
   const stage_times giant =

@@ -33,7 +33,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// The output of a record for one key.
+/// The ids and sequence lengths that one key of a record gives.
 struct column {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> lengths;
@@ -89,8 +89,8 @@ class file_of_line {
 /// to create.
 class both_ways {
  public:
-  /// @param eod          appended to each document, if given
-  /// @param most_tokens  longest sequence
+  /// @param eod          token to append to each document, if any
+  /// @param most_tokens  maximum number of tokens in a sequence
   both_ways(const tokenizer::tokenizer& tokenizer, std::vector<std::string> keys,
             std::optional<std::int32_t> eod, std::int64_t most_tokens = most_sequence_tokens,
             std::optional<sentence_options> sentences = std::nullopt)
@@ -349,8 +349,8 @@ TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
 }
 
 // A giant text is never in memory as a whole, but must be split into the same sentences as a normal
-// text. The test uses chunks of one byte and more, all kinds of stops and abbreviations, and texts
-// with white space and line ends around these.
+// text. The chunks are of one byte or more. The texts have all kinds of stops and abbreviations,
+// with white space and line ends around them.
 TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   if (icu_version().empty()) GTEST_SKIP() << "this build has no ICU";
   const auto tokenizer = test::byte_tokenizer();
@@ -392,8 +392,8 @@ class stopping_sink final : public id_sink {
   std::atomic<int>& stop_;
 };
 
-// Encoding a line of gigabytes takes long. If the run is stopped meanwhile, it must soon give up
-// the line.
+// Encoding a line of several gigabytes takes long. If the run is stopped meanwhile, the encoder
+// must soon abandon the line.
 TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
   const file_of_line file(R"({"text":")" + std::string(std::size_t{8} << 20, 'a') + "\"}");
   const auto tokenizer = test::byte_tokenizer();

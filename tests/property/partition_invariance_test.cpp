@@ -74,7 +74,7 @@ std::string compressed(generator& random, const std::string& text) {
   }
 }
 
-/// Runs to the end, with stops at random times and resumptions.
+/// Repeats a run until it completes. If `stops` is true, stops the first runs at random times.
 /// @return number of stops
 int run_in_pieces(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
                   bool stops) {
@@ -158,7 +158,8 @@ class PartitionInvariance : public testing::Test {
     return folder_ / (name + "_" + key + "_document");
   }
 
-  // Expects the source places of the plain run, distributed to partitions by line number.
+  // Expects the source places of the plain run. Each place must be in the partition that the line
+  // number determines.
   void expect_places(const std::string& key, std::size_t partitions) const {
     std::vector<std::vector<std::pair<std::string, formats::source_place>>> hands(partitions);
     for (const auto& place : places_of(dataset("plain", key))) {

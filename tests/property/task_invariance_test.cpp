@@ -73,8 +73,8 @@ std::string random_array(generator& random) {
   return text + "]\n";
 }
 
-// Compresses a text into members or frames. All except the last have at least 1 MiB of text, so
-// that a reader can start at the next one.
+// Compresses a text into several members or frames. Each one except the last holds at least 1 MiB
+// of text, so that a reader can start at the next one.
 template <class Compress>
 std::string compressed_in_parts(generator& random, std::string_view text, Compress&& compress) {
   std::string compressed;
@@ -111,7 +111,7 @@ std::string random_task_input(generator& random) {
   }
 }
 
-/// Runs a task to its end, with stops at random times and resumptions.
+/// Repeats a task until it completes. If `stops` is true, stops the first runs at random times.
 /// @return number of stops
 int run_task(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
              bool stops) {

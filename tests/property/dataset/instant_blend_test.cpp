@@ -17,7 +17,8 @@
 namespace millrace::dataset {
 namespace {
 
-/// Walks a whole period and part of the next one. Keeps only a counter for each source.
+/// Expects that every source is always within one sample of its share. Tests the first `positions`
+/// positions, and keeps only one counter per source.
 void expect_exact(const blend_slots& slots, std::int64_t positions) {
   const auto n = static_cast<std::size_t>(slots.source_count());
   const auto period = static_cast<double>(slots.period());
@@ -33,9 +34,9 @@ void expect_exact(const blend_slots& slots, std::int64_t positions) {
     ASSERT_EQ(place.k, count) << p;
     ASSERT_EQ(slots.position_of(place), p);
     ++count;
-    // To check each of the n sources at every step would take n checks per step. Two checks are
-    // enough: only the source that was just served can be too far ahead, and a source is furthest
-    // behind just before it is served.
+    // Checking all n sources at every step would be slow. It is enough to check the source that was
+    // just served: only this source can be too far ahead, and a source is furthest behind just
+    // before it is served.
     const double due = share[static_cast<std::size_t>(place.source)] * static_cast<double>(p + 1);
     ASSERT_LT(static_cast<double>(count) - due, 1) << p;
     const double due_before =

@@ -115,7 +115,7 @@ TEST_F(InstantRanks, EveryWindowOfAnEpochIsServedOnce) {
     auto& met = windows[std::pair(sample.source, sample.place.epoch)];
     EXPECT_TRUE(met.insert(sample.place.window).second);
   }
-  // Every epoch is whole, except the last of each source.
+  // A source serves complete epochs. Only its last epoch may be incomplete.
   for (const auto& [which, met] : windows) {
     const auto [source, epoch] = which;
     if (!windows.contains({source, epoch + 1})) continue;

@@ -115,7 +115,7 @@ TEST(InstantShuffle, LeavesNoCorrelationOfNeighbours) {
   }
 }
 
-/// Number of pairs of windows that are adjacent in the file and share a global batch.
+/// Returns how many pairs of windows are adjacent in the file and also in the same global batch.
 template <class Turn>
 std::int64_t shared_batches(std::int64_t n, std::int64_t batch, Turn&& turn) {
   std::int64_t count = 0;

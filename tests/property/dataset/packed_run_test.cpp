@@ -31,7 +31,7 @@ constexpr std::int64_t global_batch = 12;
 constexpr std::int64_t seq_len = 16;
 constexpr std::int64_t run_steps = 30;
 
-/// A permutation of a few rows. It is drawn separately for each epoch.
+/// The random order of the rows in one epoch.
 class drawn {
  public:
   drawn(std::int64_t rows, std::uint64_t seed) {
@@ -47,7 +47,7 @@ class drawn {
 
 using sample = std::vector<std::uint16_t>;  // the text of the sample
 
-/// One process of a run. It is created only from the dataset and from a state, which contains the
+/// One process of a training run. It knows only the dataset and a run state. The state contains the
 /// options.
 class process {
  public:
@@ -64,7 +64,7 @@ class process {
             [&](const edit& e) { return positions_of(e); }),
         consumed_(state.consumed_samples) {}
 
-  /// The text of the n-th sample that the run serves.
+  /// Returns the text of the n-th sample that the run serves.
   sample served(std::int64_t n) const {
     std::vector<packed_part> parts;
     rows_.row(order_[edits_[n]].row, parts);
@@ -74,7 +74,7 @@ class process {
     return text;
   }
 
-  /// Returns the samples of one rank in the next step, assigned to ranks as by Megatron's sampler.
+  /// Returns the samples that Megatron's sampler would give to one rank in the next step.
   std::vector<sample> step_of(std::int64_t rank, std::int64_t ranks, std::int64_t micro) const {
     std::vector<sample> share;
     for (std::int64_t first = consumed_; first < consumed_ + global_batch; first += micro * ranks) {
@@ -172,7 +172,8 @@ TEST_F(PackedRun, GoesOnFromEveryStateAsIfItHadNotStopped) {
 TEST_F(PackedRun, IsTheSameHoweverManyRanksShareIt) {
   const auto expected = whole_run();
   std::mt19937_64 random(test::seed(9));
-  // The number of ranks and the micro-batch size change at every step, as they may at a restart.
+  // Every step has another number of ranks and another micro-batch size, because both may change
+  // when a run restarts.
   constexpr std::pair<std::int64_t, std::int64_t> layouts[] = {{1, 1}, {1, 12}, {2, 3}, {3, 2},
                                                                {3, 4}, {4, 1},  {6, 2}, {12, 1}};
   for (std::int64_t step = 0; step < run_steps; ++step) {

@@ -144,7 +144,8 @@ struct model {
     std::ranges::sort(rows, {}, &model_row::sample);
   }
 
-  /// Positions of the served samples, computed by applying the edits to one sample at a time.
+  /// Returns the positions of the first `count` served samples. Applies the edits to one sample at
+  /// a time.
   numbers edited(const drawn_case& c, std::int64_t count) const {
     std::vector<edit> plain = c.edits;
     for (edit& e : plain) {
@@ -269,7 +270,7 @@ class compared {
   bool is_endless() const {
     return case_.end == sampler::unbounded || case_.options.type == sampler_type::cyclic;
   }
-  /// The model contains all samples below this one.
+  /// Returns the end of the model, which contains all samples with smaller indices.
   std::int64_t known_end() const {
     return model_.rows.empty() ? case_.options.consumed_samples : model_.rows.back().sample + 1;
   }
@@ -403,9 +404,10 @@ class compared {
     return first == row.sample;
   }
 
-  /// Returns the positions of a pass (an epoch of the sampler) that are never served. The model
-  /// knows all served positions of a pass only if it has also served samples of later passes. For
-  /// the first pass, it does not know which positions were served before the start of the run.
+  /// Returns the positions of a pass (an epoch of the sampler) that are never served. The model may
+  /// not know all served positions of a pass: the run must begin before the pass, and the model
+  /// must contain samples of later passes. If it does not know all, returns the dropped positions
+  /// in `found`.
   std::multiset<std::int64_t> dropped(std::int64_t pass, const position_turns& found) const {
     std::multiset<std::int64_t> all;
     if (case_.options.type == sampler_type::full_validation) return all;
@@ -427,14 +429,15 @@ class compared {
     const bool is_first = pass == model_.rows.front().pass;
     const bool is_whole = pass + 3 < last && (!is_first || case_.options.consumed_samples == 0);
     if (is_whole) return all;
-    // Otherwise, only tests that no dropped position was served.
+    // The model does not know all served positions of this pass. So only test that no dropped
+    // position was served.
     for (const std::int64_t p : all_of(found.dropped)) EXPECT_TRUE(all.contains(p)) << p;
     return all_of(found.dropped);
   }
 
-  /// Tests dropped_between(begin, end), which must return the dropped positions between two limits.
-  /// The lower limit is the highest position that samples before `begin` serve. The upper limit is
-  /// the position of the first sample at or after `end` that is not a replay.
+  /// Tests `dropped_between(begin, end)`, which must return the dropped positions between two
+  /// limits. The lower limit is the highest position that samples before `begin` serve. The upper
+  /// limit is the position of the first sample at or after `end` that is not a replay.
   void compare_between(std::int64_t begin, std::int64_t end,
                        const std::multiset<std::int64_t>& dropped) const {
     const numbers& stream = *model_.stream;

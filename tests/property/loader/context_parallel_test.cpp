@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares what a loader serves to a context-parallel rank with whole rows. Functions of `dataset`
-// make these rows, and a naive loop cuts out the rank's part.
+// Compares the rows that a loader serves to a context-parallel rank with parts of whole rows.
+// Functions of `dataset` make the whole rows, and a naive loop cuts out the rank's part.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -201,7 +201,7 @@ TEST(ContextParallelLoader, ServesEachRankItsPartOfTheWholeRows) {
   }
 }
 
-// Position ids on the host may restart at boundaries even without context parallelism.
+// The option `positions_at_boundaries` also works without context parallelism.
 TEST(ContextParallelLoader, IsNotNeededForPositionsAtBoundaries) {
   std::mt19937_64 random(test::seed(2));
   for (int round = 0; round < 20; ++round) {
@@ -221,8 +221,8 @@ TEST(ContextParallelLoader, IsNotNeededForPositionsAtBoundaries) {
   }
 }
 
-// The samples of a data-parallel rank do not depend on context parallelism, and neither does the
-// state. So a run can be resumed with another degree of context parallelism.
+// Context parallelism changes neither the samples of a data-parallel rank nor the state. So a run
+// can be resumed with another degree of context parallelism.
 TEST(ContextParallelLoader, ResumesFromAStateOfWholeRows) {
   std::mt19937_64 random(test::seed(3));
   for (const test::run_kind kind :
@@ -306,7 +306,7 @@ TEST_F(RefusedContext, IsOneThatDoesNotDivideARow) {
   EXPECT_THAT(refusal({}, options), HasSubstr("context_parallel is 0, expected 1 to 1048576"));
 }
 
-/// A run that is defined by a user. It changes the boundaries of packed rows.
+/// A user-defined run that changes the boundaries of packed rows.
 class replanned_run : public dataset::packed_run {
  public:
   using change = void (*)(dataset::sample_text&);

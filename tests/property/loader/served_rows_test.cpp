@@ -45,8 +45,8 @@ using served_ranks = std::vector<std::vector<case_batch>>;  // index: rank
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-/// Creates a sampler with the options of the case's loaders. With it, `where` assigns samples to
-/// ranks in the same way as the loaders.
+/// Creates a sampler with the same options as the loaders of the case. So `where` assigns samples
+/// to ranks as the loaders do.
 dataset::sampler sampler_of_case(const served_case& c, const dataset::run& order,
                                  const std::vector<std::filesystem::path>& prefixes,
                                  const std::vector<dataset::edit>& edits) {
@@ -62,10 +62,10 @@ bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Returns whether a case is a cyclic run without data sharding that starts in a later epoch and
-/// whose ranks have unequal numbers of batches per epoch. After a start in the first epoch, ranks
-/// with one more batch per epoch would get ahead of the others. After a start in a later epoch, no
-/// rank is ahead at first.
+/// Returns true for a cyclic run without data sharding that starts in a later epoch than the first
+/// and whose ranks have unequal numbers of batches per epoch. Such a run differs from an
+/// uninterrupted run, in which ranks with one more batch per epoch get ahead of the others. After a
+/// start in a later epoch, no rank is ahead at first.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -75,7 +75,8 @@ bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
 
 // --- rows -----------------------------------------------------------------------------------
 
-/// A dataset that is opened with `indexed_dataset`. The loader does not read runs with this class.
+/// A dataset that is opened with `indexed_dataset`. The loader uses other code to read the datasets
+/// of a run.
 struct opened_source {
   explicit opened_source(const std::filesystem::path& prefix) : data(prefix) {
     document_of.resize(static_cast<std::size_t>(data.sequence_count()), -1);
@@ -140,7 +141,8 @@ std::vector<std::int32_t> without_repeats(std::vector<std::int32_t> boundaries) 
 
 /// Returns the document boundaries of a row by Megatron's rules. Every sequence counts as a
 /// document, even an empty one, which `where` does not list. The last document includes the
-/// padding. A document is left out if only its first token is in the row, as the extra token.
+/// padding. If the row has only the first token of a document, as its extra token, this document is
+/// left out.
 std::vector<std::int32_t> megatron_boundaries(const std::vector<dataset::piece>& pieces,
                                               std::int64_t seq_len, bool extra_token) {
   std::int64_t limit = extra_token ? -1 : 0;

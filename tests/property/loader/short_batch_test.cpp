@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests a last micro-batch with few rows or none. It must serve each sample that does not fill a
-// whole micro-batch exactly once. A run can resume from a state before or after this micro-batch.
+// Tests runs whose last micro-batch has few rows, or none on some ranks. The samples that do not
+// fill a whole micro-batch must be served exactly once. A run can resume from a state before or
+// after this micro-batch.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

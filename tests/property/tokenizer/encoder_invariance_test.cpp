@@ -129,7 +129,7 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Encodes words that never repeat. They have all sizes that the tables of the caches hold.
+// Encodes words that never repeat. Their sizes include all sizes that the cache tables can hold.
 void meet_new_words(tokenizer::encoder& encoder, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {

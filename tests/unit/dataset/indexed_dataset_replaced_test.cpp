@@ -26,7 +26,7 @@ void replace(const fs::path& path, const std::string& text) {
   fs::rename(partial, path);
 }
 
-// Returns the code of the io_error that `f` throws, or 0 if it throws none.
+// Returns the code of the io_error that `f` throws, or 0 if `f` succeeds.
 int code_of(const std::function<void()>& f) {
   try {
     f();
@@ -64,8 +64,8 @@ TEST_F(MapUnreplacedIdx, StartsOverIfTheIndexWasReplaced) {
   EXPECT_EQ(calls, 4);
 }
 
-// Opens a dataset after its old index was removed and before the new index has its final name. The
-// open waits for the new index.
+// While a writer replaces a dataset, the old index may be removed before the new index has its
+// final name. Opening the dataset then waits for the new index.
 TEST_F(MapUnreplacedIdx, WaitsForTheNewIndex) {
   replace(idx_, "old");
   std::jthread writer;
@@ -110,9 +110,9 @@ TEST_F(MapUnreplacedIdx, DoesNotWaitForWhatIsNotThere) {
   EXPECT_EQ(calls, 1);
 }
 
-// A dataset that is opened while a writer replaces it never mixes files of the old and the new
-// version. The files of both versions have the same sizes. So only the order in which files are
-// opened can prevent a mix.
+// A writer replaces a dataset while the test opens it. The opened dataset never mixes files of the
+// old and the new version. The files of both versions have the same sizes. So only the order in
+// which files are opened can prevent a mix.
 TEST(IndexedDatasetReplaced, IsNeverAMixOfTwo) {
   const test::temp_folder folder;
   const test::documents_of<std::uint16_t> even = {{{1, 1, 1}, {1}}};

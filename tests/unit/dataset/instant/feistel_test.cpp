@@ -40,8 +40,8 @@ TEST(Feistel, DependsOnEachKey) {
   }
 }
 
-// The order is a bijection for domains with an even and an odd number of bits. Some domains use all
-// numbers of their bits; in others, cycle walking skips most numbers.
+// The order is a bijection for every size. Some sizes need an even number of bits, others an odd
+// number. Some sizes use all numbers of these bits; for others, cycle walking skips most numbers.
 TEST(Feistel, IsABijectionAtTheEdgesOfItsDomains) {
   for (const std::int64_t n : {2, 255, 256, 257, 511, 512, 513, 65535, 65536, 65537}) {
     const feistel order = order_of(n, 3);

@@ -38,7 +38,7 @@ std::string fault(const Work& work) {
   return "none";
 }
 
-/// Returns the io_error that `work` throws because data of the file is lost.
+/// Returns the io_error that `work` throws because a page of the file is lost.
 template <class Work>
 io_error lost_by(const Work& work) {
   try {
@@ -176,14 +176,13 @@ TEST_F(IndexColumns, OutliveAFileThatShrinks) {
     EXPECT_EQ(e.code(), ENODATA);
     EXPECT_EQ(e.path(), columns.idx_path());
     EXPECT_EQ(e.offset(), columns.pointer_offset(8999));
-    // The loss is permanent and applies to all entries. Otherwise, a reader could mistake the zeros
-    // of a lost page for data.
+    // After a page is lost, every later access fails, to any entry. Otherwise, a reader could
+    // mistake the zeros of a lost page for data.
     EXPECT_EQ(lost_by([&] { (void)columns.pointer(8999); }).code(), ENODATA);
     EXPECT_EQ(lost_by([&] { (void)columns.length(0); }).code(), ENODATA);
     std::vector<std::int32_t> all(9000);
     EXPECT_EQ(lost_by([&] { columns.read_lengths(all); }).code(), ENODATA);
-    // Columns with their own mapping keep their values, and columns that are opened later see the
-    // new file.
+    // Columns of another file keep their values. Columns that are opened later see the new file.
     EXPECT_EQ(beside.pointer(8999), 8999 * 6);
     test::write_dataset<std::uint16_t>(prefix_, many);
     EXPECT_EQ(index_columns(prefix_, access).pointer(8999), 8999 * 6);

@@ -103,7 +103,7 @@ TEST_F(InstantOrder, OpensIndicesOnlyWhenPiecesAreAskedFor) {
   std::vector<piece> pieces;
   EXPECT_THROW(order.pieces(sample, pieces), io_error);
   (void)stored("absent", 999);
-  // The dataset had another token count when the order was created.
+  // The order was created with another token count than this dataset has.
   EXPECT_THROW(order.pieces(sample, pieces), format_error);
 }
 

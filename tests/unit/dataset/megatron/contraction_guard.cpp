@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blend code of the header-only form, compiled with -mfma -ffp-contract=fast -O3 where the
-// compiler supports these flags. A user may compile it in this way, and it must still round twice.
-// The test also checks that these flags contract expressions at all.
+// Tests the blend code of the header-only form. The test is compiled with -mfma -ffp-contract=fast
+// -O3 if the compiler supports these flags. A user may compile with these flags. The code must
+// still round twice: first the product, then the difference. The test also checks that these flags
+// contract expressions at all.
 //
 // This is not a *_test.cpp file, because it must not be in one program with sources that are
 // compiled with other flags: the linker keeps an arbitrary copy of each inline function.

@@ -59,8 +59,8 @@ std::vector<token> tokens_of(const std::vector<piece>& pieces) {
   return out;
 }
 
-/// Joining the sequences of the document index in order and cutting the result after every L tokens
-/// gives the samples.
+/// To make samples, the sequences are joined in the order of the document index. The result is cut
+/// after every L tokens.
 TEST(GptOrder, CutsTheShuffledSequencesIntoSamples) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
@@ -122,8 +122,8 @@ TEST(GptOrder, FindsTheSamplesOfAToken) {
             << "round " << round << ", token " << t << " of " << s;
       }
     }
-    // Compares two results with a search over all samples: the samples that contain tokens of some
-    // sequences, and the tokens after the last sample.
+    // Compares two lookups with a search over all samples. One lookup returns the samples with
+    // tokens of some sequences. The other returns the tokens after the last sample.
     const sequence_range some{2, 2 + below(random, 8)};
     std::vector<std::int64_t> expected;
     std::int64_t inputs = 0;

@@ -18,8 +18,8 @@ std::vector<double> uneven(int n) {
   return values;
 }
 
-// Sums equal those of numpy 2.4.6, which does not add the numbers from first to last. In that
-// order, ten times 0.1 gives less than 1.
+// Sums must equal those of numpy 2.4.6, which does not add numbers from first to last. Adding 0.1
+// ten times from first to last gives less than 1.
 TEST(Normalize, SumsInTheOrderOfNumpy) {
   EXPECT_EQ(numpy_sum(std::vector<double>(10, 0.1)), 0x1.0p+0);
   EXPECT_EQ(numpy_sum(std::vector<double>(3, 1.0 / 3)), 0x1.0p+0);

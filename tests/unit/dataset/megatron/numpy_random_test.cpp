@@ -111,8 +111,8 @@ TEST(NumpyRandom, DrawsFromEveryInterval) {
   EXPECT_EQ(ours.interval(~std::uint64_t{0}), naive.interval(~std::uint64_t{0}));
 }
 
-// Intervals that are drawn many at once equal those that are drawn one by one. Tests values near
-// 2^32, where bounds and masks almost wrap.
+// `intervals()` draws many numbers at once. They equal the numbers that are drawn one by one. Some
+// limits are near 2^32, where bounds and masks almost wrap.
 TEST(NumpyRandom, DrawsManyIntervalsAtOnce) {
   for (const std::uint32_t last : {0xFFFFFFFFU, 0xFFFFFFF0U, 0x80000100U, 0x7FFFFFFFU, 700U}) {
     numpy_random ours(5);

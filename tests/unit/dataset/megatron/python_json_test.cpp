@@ -27,7 +27,8 @@ TEST(PythonJson, PrintsAgainWhatItRead) {
   EXPECT_EQ(read_python_json("[[], {}, \"\"]").dump(), "[\n    [],\n    {},\n    \"\"\n]");
 }
 
-// A whole number beyond the range of a double becomes infinity or zero, as with Python's float().
+// Numbers that a double cannot represent become infinity, zero or the nearest double, as with
+// Python's float().
 TEST(PythonJson, ReadsNumbersThatNoDoubleHolds) {
   const std::string zeros(400, '0');
   const auto read = [](const std::string& number) { return read_python_json(number).dump(); };

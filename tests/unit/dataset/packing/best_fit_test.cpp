@@ -99,8 +99,8 @@ TEST(BestFit, CutsLongDocumentsIntoRowsOfTheirOwn) {
 
 TEST(BestFit, RoundsSharesUp) {
   best_fit packer({.seq_len = 8, .pad_documents_to = 4});
-  // Rounded up, the documents of 1, 2 and 5 tokens take 4, 4 and 8. Without rounding, all three
-  // would fit into one row.
+  // Rounded up, the documents of 1, 2 and 5 tokens take 4, 4 and 8 tokens. Without rounding, all
+  // three would fit into one row.
   EXPECT_THAT(rows_of(packer, {1, 2, 5}),
               ElementsAre(ElementsAre(packed_part{2, 0, 5}),
                           ElementsAre(packed_part{0, 0, 1}, packed_part{1, 0, 2})));

@@ -29,7 +29,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Writes an index with one sequence per document. The `.bin` has the right size, but is a hole.
+/// Writes an index with one sequence per document. The `.bin` is a sparse file of the right size.
 void write_lengths(const std::filesystem::path& prefix, const std::vector<std::int64_t>& lengths) {
   std::vector<std::int32_t> sequences;
   std::vector<std::int64_t> ends = {0};
@@ -212,7 +212,7 @@ TEST_F(PackedRows, AreTheSameFromManyThreads) {
 }
 
 TEST(PackedOrder, ServesAllRowsEachEpochAndFindsThemAgain) {
-  struct reversed {  // shifted by one per epoch
+  struct reversed {  // the order of each epoch is reversed, and shifted by `epoch`
     std::int64_t operator()(std::int64_t i) const { return (9 - i + epoch) % 10; }
     std::int64_t inverse(std::int64_t row) const { return ((9 - row + epoch) % 10 + 10) % 10; }
     std::int64_t epoch;

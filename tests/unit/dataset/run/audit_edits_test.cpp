@@ -30,7 +30,7 @@ std::shared_ptr<const edited_stream> stream_of(const run& order, const std::vect
   return std::make_shared<const edited_stream>(edited_positions(order, edits, batch_steps(4)));
 }
 
-/// The token counts of one round with edits, computed only from positions.
+/// Token counts of one round of a run with edits. They are computed only from positions.
 struct edited_counts {
   token_counts served;   // inputs in the steps, including replays
   token_counts dropped;  // inputs that edits drop, anywhere in the run

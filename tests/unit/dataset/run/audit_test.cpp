@@ -141,7 +141,8 @@ TEST_F(Audit, NamesThePassesOfTheSamplerCyclic) {
   }
 }
 
-// Samples that were served before the start are not holes, and the audit does not report them.
+// Samples that were served before the start of the run are not missing. So the audit does not
+// report them.
 TEST_F(Audit, CountsFromWhereARunStarts) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 2, 41);
   for (const bool sharded : {true, false}) {

@@ -25,7 +25,8 @@
 /// damage.
 namespace millrace::dataset::audited {
 
-/// Two ranks of two rows each, with one micro-batch per step.
+/// Returns a sampler for two ranks. Each rank has two rows per micro-batch, and a step is one
+/// micro-batch.
 inline sampler audited_ranks(const run& order,
                              std::shared_ptr<const edited_stream> edits = nullptr) {
   return sampler(order.end(), {.batch_size = 2, .world_size = 2}, std::move(edits));
@@ -103,8 +104,8 @@ inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& 
     EXPECT_EQ(each.label_only + each.padding + each.served + each.repeated,
               each.samples * (order.seq_len() + (has_labels ? 1 : 0)));
   }
-  // An audit that divides the streams into parts gives the same counts. Only its faults differ at
-  // the borders of parts.
+  // An audit that divides the streams into parts gives the same counts. Its faults may differ only
+  // at the borders of parts.
   auto in_parts = audit_run(order, ranks, first, last, {.most_changes = 10});
   EXPECT_EQ(in_parts.size(), ledgers.size());
   for (std::size_t i = 0; i < std::min(in_parts.size(), ledgers.size()); ++i) {

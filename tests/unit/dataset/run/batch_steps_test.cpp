@@ -20,7 +20,7 @@ TEST(BatchSteps, AreConstantWithoutARampUp) {
   EXPECT_EQ(steps.done_at(169), 8);
 }
 
-// The batch sizes of RampupBatchsizeNumMicroBatchesCalculator in megatron-core 0.16.1, which is
+// Batch sizes that `RampupBatchsizeNumMicroBatchesCalculator` of megatron-core 0.16.1 gives. It is
 // updated before each step with the number of consumed samples. The micro-batch size and the number
 // of ranks are 1.
 struct ramp {

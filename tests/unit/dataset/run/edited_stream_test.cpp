@@ -83,7 +83,7 @@ TEST(EditedStream, SkipsAndReplays) {
   EXPECT_THAT(stream.all_served(3), ElementsAre());
   EXPECT_EQ(stream.served(3), std::nullopt);
   EXPECT_EQ(stream.served(5), 3);
-  EXPECT_EQ(stream.served(1000), 1000);  // before it, 2 are skipped and 2 replayed
+  EXPECT_EQ(stream.served(1000), 1000);  // before this position, 2 are skipped and 2 replayed
 }
 
 TEST(EditedStream, CountsStepsOfTheRunWithoutEdits) {
@@ -314,8 +314,8 @@ TEST(EditedStream, IsThatOfANaiveModel) {
       ASSERT_EQ(stream.reached(static_cast<std::int64_t>(n)), furthest) << round << ", " << n;
       furthest = std::max(furthest, expected[n] + 1);
       if (n % 16 != 0) continue;
-      // Suppose that the run ends at this position. Then it serves all samples before the first
-      // sample with this position or a later one.
+      // Suppose that the run ends before this position. Then it serves all samples before the first
+      // one with this position or a higher one.
       const auto beyond =
           std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
       ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;

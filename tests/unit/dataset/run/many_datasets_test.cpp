@@ -78,8 +78,8 @@ class ManyDatasets : public testing::Test {
     return count;
   }
   using samples = std::vector<std::pair<source_sample, std::vector<piece>>>;
-  /// Returns all samples of the run. Sets `most_maps` to the largest number of mappings, which is
-  /// counted from time to time.
+  /// Returns all samples of the run. Counts the mappings from time to time, and sets `most_maps` to
+  /// the largest count.
   samples all_of(const megatron_run& run, std::int64_t& most_maps) const {
     samples all;
     for (std::int64_t position = 0; position < run.end(); ++position) {
@@ -105,7 +105,7 @@ TEST_F(ManyDatasets, AreMappedWhenTouchedAndFewAtATime) {
   const megatron_run run = build(false);
   EXPECT_EQ(all_of(run, most), expected);
   EXPECT_EQ(run.open_count(), most_open);
-  EXPECT_EQ(most, datasets + std::int64_t{most_open});  // mappings of all_open stay
+  EXPECT_EQ(most, datasets + std::int64_t{most_open});  // `all_open` keeps its mappings
 }
 
 TEST_F(ManyDatasets, AreMappedFewAtATimeWithTheirCaches) {
@@ -121,7 +121,7 @@ TEST_F(ManyDatasets, AreMappedFewAtATimeWithTheirCaches) {
   const megatron_run run = build(true);
   EXPECT_EQ(all_of(run, most), expected);
   EXPECT_EQ(run.open_count(), most_open);
-  EXPECT_EQ(most, 4 * std::int64_t{most_open});  // three indices and the .idx each
+  EXPECT_EQ(most, 4 * std::int64_t{most_open});  // three index files and the .idx per open dataset
 }
 
 // If the file system refuses mmap, indices, caches and documents are read with system calls.

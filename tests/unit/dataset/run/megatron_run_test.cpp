@@ -73,8 +73,8 @@ class MegatronRun : public testing::Test {
   test::temp_folder folder_;
 };
 
-// A single dataset with a weight has spare samples; without a weight, it has exactly its own
-// samples. So the two orders differ.
+// The order of a single dataset differs with and without a weight: with a weight, the dataset has
+// spare samples.
 TEST_F(MegatronRun, SaysWhatDecidesABlend) {
   const run_state weighted = run(plan_of("0.3"), false, blend_rounding::twice).description();
   EXPECT_TRUE(weighted.weighted);

@@ -22,7 +22,7 @@ inline std::vector<std::int64_t> naive_stream(
   using dataset::edit_kind;
   std::vector<std::int64_t> served;
   std::set<std::int64_t> skipped;
-  std::multimap<std::int64_t, std::deque<std::int64_t>> replays;  // by index of the first one
+  std::multimap<std::int64_t, std::deque<std::int64_t>> replays;  // key: index of first sample
   std::deque<std::int64_t> again;
   std::int64_t position = 0;
   std::set<std::size_t> known;

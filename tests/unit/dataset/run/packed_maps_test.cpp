@@ -150,7 +150,8 @@ TEST_F(PackedMaps, MayBeRefused) {
   EXPECT_EQ(maps(), before) << "none but those there were";
 }
 
-// Row tables made without mmap equal those made with it, and can be read again.
+// If the file system refuses mmap, a run can read row tables that were made with mmap. If it makes
+// new tables, they are the same.
 TEST_F(PackedMaps, MayBeRefusedToTables) {
   const auto tables = [&] {
     std::vector<std::vector<std::byte>> all;
