@@ -38,8 +38,8 @@ TEST(VerifyTokens, NamesTheFirstIdOutsideTheVocabulary) {
               EndsWith("data.bin: token 0 of sequence 0 is 1, expected 0 to 0 (at byte 0)"));
 }
 
-// A negative id must not wrap to an id of the vocabulary, even if the vocabulary is larger than the
-// type.
+// A negative id must not wrap to an id of the vocabulary, even if the vocabulary has more ids than
+// the type can hold.
 TEST(VerifyTokens, TakesNegativeIdsForNone) {
   const test::temp_folder folder;
   test::write_dataset<std::int32_t>(folder / "data", {{{1, -1}}});

@@ -63,12 +63,12 @@ TEST(RefusedDevices, MayBeAddedByAnyThread) {
   EXPECT_FALSE(refused.has(4));
 }
 
-/// A file whose file system refuses the flag RWF_DONTCACHE with the error `code`, or accepts the
-/// flag if `code` is 0. Records the flags of each call.
+/// A file on a simulated file system, which refuses the flag RWF_DONTCACHE with the error `code`,
+/// or accepts the flag if `code` is 0. Records the flags of each call.
 struct toy_file {
   unique_fd fd;
   int code = 0;
-  bool fails = false;  // even without the flag
+  bool fails = false;  // the call also fails without the flag
   std::vector<int> flags = {};
   std::uint64_t dropped = 0;
 

@@ -259,7 +259,7 @@ TEST(BatchLoader, ServesNothingWhereNoStepIsWhole) {
   expect_run(stored, {.batch_size = 2147483647, .seq_len = 99, .world_size = 2147483647});
   expect_run(stored, {.batch_size = 10, .seq_len = 10});                        // only 9 windows
   expect_run(stored, {.batch_size = 1, .seq_len = 10, .consumed_samples = 9});  // all served
-  expect_run(stored, {.seq_len = 10, .rank = 9, .world_size = 10});             // 9 for 10 ranks
+  expect_run(stored, {.seq_len = 10, .rank = 9, .world_size = 10});  // 9 windows for 10 ranks
   EXPECT_FALSE(batch_loader(stored.data(), {.seq_len = 10, .consumed_samples = 9}).next());
 }
 

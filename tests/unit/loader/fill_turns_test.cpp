@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each filling thread has its own reader. A reader is told only about ranges that its thread will
-// read.
+// Each filling thread has its own reader. The loader announces a range only to the reader of the
+// thread that will read the range.
 #include <millrace/loader/detail/batch/fill_turns.hpp>
 
 #include <chrono>

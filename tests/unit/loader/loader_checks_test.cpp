@@ -187,8 +187,8 @@ void spin(std::chrono::microseconds time) {
 void spin_long() {
   spin(std::chrono::milliseconds(5));
 }
-// For cases in which the caller held all slots before the batch, but the batch is late for another
-// reason.
+// For the case in which the caller holds all slots. This work makes the next batch late, but the
+// reported cause must be the caller.
 void spin_short() {
   spin(std::chrono::microseconds(300));
 }

@@ -121,8 +121,8 @@ TEST(LoaderEnd, AWaitInPiecesThrowsAsAnyOther) {
   EXPECT_FALSE(loader.next_for(1h).timed_out);
 }
 
-// A read does not return. The destructor must return anyway, and `ends_of_process` must say what
-// stays. When the read returns, the rest must end properly.
+// A read does not return. The loader's destructor must return anyway, and `ends_of_process` must
+// list the unfinished end. When the read returns, this end must finish.
 TEST(LoaderEnd, DoesNotWaitForAStuckReadForEver) {
   const test::stored_tokens stored(100);
   stuck_storage storage(1);

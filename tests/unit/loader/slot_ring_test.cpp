@@ -310,8 +310,8 @@ TEST(SlotRing, GivesTicketsInOrderWhicheverIsFilledFirst) {
   EXPECT_EQ(r.take()->value, 3);
 }
 
-// A wait with a time limit must end early if the next slot is filled, or if there are no more slots
-// to come.
+// A wait with a time limit must end early if the next slot is filled, or if no more slots will
+// come.
 TEST(SlotRing, WaitsForTheNextSlotOnlySoLong) {
   const auto in = [](std::chrono::milliseconds time) {
     return std::chrono::steady_clock::now() + time;

@@ -56,8 +56,8 @@ bool is_space(char c) {
   return std::string_view(" \t\n\r").find(c) != std::string_view::npos;
 }
 
-// The reference for the conversion that array_lines.hpp describes. It converts the whole text at
-// once, element by element.
+// Reference implementation of the conversion that array_lines.hpp describes. It converts the whole
+// text at once, element by element.
 conversion naive(std::string text) {
   std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   const std::size_t begin = at;

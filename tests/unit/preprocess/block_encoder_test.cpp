@@ -142,8 +142,8 @@ TEST_F(BlockEncoder, SkipsAndCountsBlankLines) {
   EXPECT_EQ(out.counts.bad_record_total(), 0);
 }
 
-// A line that consists of other space characters is a bad record, because JSON does not treat these
-// characters as white space.
+// A line of space characters is a bad record if JSON does not treat these characters as white
+// space.
 TEST_F(BlockEncoder, TakesALineOfOtherSpacesForABadRecord) {
   for (const std::string_view line : {"\v"sv, "\f"sv, "\xC2\xA0"sv, "\0"sv}) {
     const auto out = encode(line, options());

@@ -35,8 +35,8 @@ inline std::filesystem::path store_documents(const std::filesystem::path& prefix
   return prefix;
 }
 
-/// Returns the run of --data-path PREFIX. Several prefixes give a blend with the weights 1, 2, 3
-/// etc.
+/// Returns the run that `--data-path` gives for these prefixes. Several prefixes make a blend with
+/// the weights 1, 2, 3 etc.
 inline dataset::megatron_run megatron_run_of(const std::vector<std::filesystem::path>& prefixes,
                                              std::int64_t seq_len, const std::string& split,
                                              std::optional<std::int64_t> train_samples) {

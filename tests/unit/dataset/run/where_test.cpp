@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Two ranks of two rows each, with steps of 8 samples.
+/// Returns a sampler for two ranks with two rows each. A step has 8 samples.
 sampler asked_ranks(const run& order, sampler_type type = sampler_type::single,
                     bool data_sharding = true) {
   return sampler(order.end(), {.type = type,

@@ -163,8 +163,8 @@ TEST(BatchTile, MakesAnyOfTheFieldsWithoutTheOthers) {
   }
 }
 
-// In long rows, a block cannot read back to the last eod. So the places of eods are marked in
-// advance.
+// In long rows, a block of threads cannot read back to the last eod. So the places of eods are
+// marked in advance.
 TEST(BatchTile, MakesLongRows) {
   std::mt19937_64 random(test::seed(128));
   const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
@@ -267,8 +267,9 @@ TEST(CutBatchTile, MakesLongRows) {
   }
 }
 
-// Padding with the pad id `eod` restarts positions. Padding with another id never does, even if its
-// stored bytes look like an eod. Both hold at any distance between the padding and the tile.
+// If the pad id is `eod`, padding restarts positions. If it is another id, padding never restarts
+// them, even if its stored bytes look like an eod. Both hold at any distance between the padding
+// and the tile.
 TEST(BatchTile, RestartsPositionsInPaddingAsDatasetDoes) {
   std::mt19937_64 random(test::seed(3));
   for (const std::int64_t seq_len : {2000, 9000}) {

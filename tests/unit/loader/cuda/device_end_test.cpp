@@ -159,7 +159,7 @@ TEST_F(DeviceEnd, DoesNotWaitForAStreamForEver) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Same as above, but a batch is the last owner of the memory.
+// Like the previous test, but a batch is the last owner of the memory.
 TEST_F(DeviceEnd, ABatchThatOutlivesThePipeDoesNotWaitEither) {
   gate other_rank;
   auto pipe_of_rank = pipe({.end_within = 50ms});
@@ -205,8 +205,9 @@ TEST_F(DeviceEnd, DoesNotWaitForASourceForEver) {
   EXPECT_EQ(cuda_.alive(), alive_);
 }
 
-// The storage of the loader hangs, but the loader's destructor must return. It can stop the pipe's
-// thread, which only waits for the host's threads. Only the host's threads stay.
+// The storage of the loader hangs, but the loader's destructor must return. The destructor can stop
+// the pipe's thread, which only waits for threads of the host loader. These threads stay until the
+// storage answers.
 TEST_F(DeviceEnd, ALoaderDoesNotWaitForItsStorageForEver) {
   const test::stored_tokens stored(200);
   gate storage;

@@ -228,8 +228,8 @@ TEST(DeviceLoader, ServesContextParallelRanksTheirPart) {
   }
 }
 
-// A rank copies only its own tokens, at 2 bytes per token and little more. This holds whether or
-// not position ids restart.
+// A rank copies only its own tokens. This takes little more than 2 bytes per token, whether or not
+// position ids restart.
 TEST(DeviceLoader, CopiesOnlyTheRanksPart) {
   const test::temp_folder folder{test::quick_folder()};
   test::documents_of<std::uint16_t> documents(1);

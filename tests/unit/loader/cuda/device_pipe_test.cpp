@@ -212,8 +212,8 @@ TEST(DevicePipe, TwoCopiesAreOnTheirWay) {
   EXPECT_EQ(source.most_held(), 2U);
 }
 
-// A trainer takes a batch from time to time. By then, the previous copy is done, and the pipe must
-// find that out without a wait.
+// A trainer rarely takes a batch. When it does, the previous copy is already done. The pipe must
+// notice this without a wait.
 TEST(DevicePipe, WaitsForNoCopyThatIsDone) {
   fake_cuda cuda;
   cuda.jitter(0us);
@@ -590,9 +590,9 @@ TEST(DevicePipe, ADeviceThatCannotBeUsedIsAnError) {
             "-DMILLRACE_CUDA_ARCHITECTURES=70");
 }
 
-// Makes each call fail once, in turn. The error must reach the caller with its name, or be ignored
-// if no caller is left. Nothing may hang, leak or be wrong. No error may stay in the runtime, where
-// other code would find it.
+// Makes each call fail once, in turn. The error must name the call and reach the caller, or be
+// ignored if no caller is left. Nothing may hang, leak or be wrong. No error may stay in the
+// runtime, where other code would find it.
 TEST(DevicePipe, EveryCallMayFail) {
   bool some_call_was_left = true;
   bool some_was_kept = false;
@@ -629,8 +629,8 @@ TEST(DevicePipe, EveryCallMayFail) {
     some_call_was_left = !failed.empty();
     cuda.fail_call(0, 0);
     EXPECT_EQ(cuda.error_left(), 0);
-    // If a call to destroy or free an object failed, the object may still exist. If a wait failed,
-    // the memory for whose users it waited may still exist, too.
+    // If a call to destroy or free an object failed, the object may still exist. If a wait for the
+    // users of some memory failed, this memory may still exist, too.
     if (!std::ranges::any_of(std::array{"Destroy", "Free", "Synchronize"}, [&](const char* name) {
           return failed.find(name) != std::string::npos;
         })) {
@@ -649,8 +649,9 @@ TEST(DevicePipe, EveryCallMayFail) {
   EXPECT_TRUE(some_was_kept);
 }
 
-// From the k-th such call on, all waits fail, or all queries whether a copy is done. The pipe then
-// gives up while copies may still run. It must not free the memory that they read or write.
+// From the k-th call of one kind on, all such calls fail. They are either waits, or queries whether
+// a copy is done. The pipe then gives up while copies may still run. It must not free the memory
+// that these copies read or write.
 TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
   for (const char* call : {"Synchronize", "Query"}) {
     for (std::int64_t k = 1; k <= 12; ++k) {
@@ -671,9 +672,9 @@ TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
           consumer.use(*batch, source.batches()[static_cast<std::size_t>(served++)], on);
         }
       });
-      // Every batch except the first makes at least one call of this kind. The calls of the last
-      // batch and of the pipe's end come after all batches were served. So at least four calls come
-      // before that.
+      // Every batch except the first makes at least one call of this kind. The calls for the last
+      // batch and at the end of the pipe come after all batches were served. So at least four calls
+      // come while batches are served.
       if (k <= 4 || said != "nothing was thrown") {
         EXPECT_THAT(said, HasSubstr(std::string(call) + ": fakeError (999)"));
       } else {

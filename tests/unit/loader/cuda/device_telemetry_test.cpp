@@ -139,7 +139,8 @@ void sleep_long() {
 void spin_long() {
   spin(15ms);  // long in comparison with scheduling delays
 }
-// In these cases, the batch is late after the consumer held all slots, but that is not the reason.
+// For cases in which the consumer holds all slots. This work makes the next batch late, but the
+// reported cause must be the consumer.
 void spin_short() {
   spin(300us);
 }

@@ -95,9 +95,9 @@ void serve(fake_cuda& cuda, trainer& consumer) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
-/// Simulates the work of the pipe, but with any order in which slots are reused. When the
-/// consumer's host waits for a batch, one slot is filled. When the host waits for its stream, all
-/// free slots are filled.
+/// Simulates the pipe, but reuses slots in the order that `reuse` names. When the consumer's host
+/// waits for a batch, the simulation fills one slot. When the host waits for its stream, the
+/// simulation fills all free slots.
 void serve_by_model(fake_cuda& cuda, trainer& consumer, slot_reuse reuse, unsigned flags) {
   struct slot {
     owned_event ready = make_event(fake_cuda::api());
@@ -136,7 +136,7 @@ void serve_by_model(fake_cuda& cuda, trainer& consumer, slot_reuse reuse, unsign
   drain(api, made);
 }
 
-/// After how many steps the consumer waits for its stream, and how long a step takes.
+/// How often the consumer waits for its stream (in steps), and how long a step takes.
 struct pace {
   std::int64_t every;
   virtual_time lasts;

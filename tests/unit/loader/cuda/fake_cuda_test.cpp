@@ -54,8 +54,8 @@ class FakeCuda : public testing::Test {
   owned_event event_ = make_event(api_);
 };
 
-// cudaThreadExchangeStreamCaptureMode: the mode of a thread, the mode of each capture and the
-// thread that began it determine which calls the thread may make.
+// See cudaThreadExchangeStreamCaptureMode. Which calls a thread may make depends on its own mode,
+// on the mode of each capture, and on the thread that began the capture.
 TEST_F(FakeCuda, ACaptureForbidsUnsafeCallsAsItsModeSays) {
   struct rule {
     fake_cuda::capture_mode capture;
@@ -91,7 +91,7 @@ TEST_F(FakeCuda, ACaptureForbidsUnsafeCallsAsItsModeSays) {
   }
 }
 
-// cudaStreamBeginCapture and cudaStreamEndCapture.
+// See cudaStreamBeginCapture and cudaStreamEndCapture.
 TEST_F(FakeCuda, ACaptureEndsWhereAndAsItBegan) {
   EXPECT_EQ(cuda_.begin_capture(nullptr), fake_cuda::capture_unsupported);
   EXPECT_EQ(cuda_.end_capture(of(stream_)), fake_cuda::capture_unmatched);
@@ -103,7 +103,7 @@ TEST_F(FakeCuda, ACaptureEndsWhereAndAsItBegan) {
   EXPECT_EQ(on_another_thread([&] { return cuda_.end_capture(of(stream_)); }), 0);
 }
 
-// CUDA C++ Programming Guide, "Cross-stream Dependencies and Events".
+// See the CUDA C++ Programming Guide, "Cross-stream Dependencies and Events".
 TEST_F(FakeCuda, AStreamThatWaitsForACapturedEventIsCapturedAndMustJoin) {
   int ran = 0;
   const auto work = [&](const owned_stream& on) { cuda_.put(of(on), {}, [&] { ++ran; }); };
@@ -132,7 +132,7 @@ TEST_F(FakeCuda, AStreamThatWaitsForACapturedEventIsCapturedAndMustJoin) {
   EXPECT_EQ(ran, 0) << "graphs are never launched";
 }
 
-// CUDA C++ Programming Guide, "Prohibited and Unhandled Operations".
+// See the CUDA C++ Programming Guide, "Prohibited and Unhandled Operations".
 TEST_F(FakeCuda, NobodyMayWaitForWhatIsOnlyInAGraph) {
   int mode = fake_cuda::relaxed;
   ASSERT_EQ(api_.exchange_capture_mode(&mode), 0);
@@ -154,7 +154,7 @@ TEST_F(FakeCuda, NobodyMayWaitForWhatIsOnlyInAGraph) {
   ASSERT_EQ(api_.exchange_capture_mode(&mode), 0);
 }
 
-// cudaErrorStreamCaptureIsolation and cudaErrorStreamCaptureMerge.
+// See cudaErrorStreamCaptureIsolation and cudaErrorStreamCaptureMerge.
 TEST_F(FakeCuda, ACaptureDependsOnNothingOutside) {
   ASSERT_EQ(api_.record_event(of(event_), of(other_)), 0);
   ASSERT_EQ(cuda_.begin_capture(of(stream_)), 0);
@@ -187,7 +187,8 @@ TEST_F(FakeCuda, TheDefaultStreamIsUnusableDuringTheCaptureOfABlockingOne) {
   EXPECT_EQ(cuda_.end_capture(of(stream_)), 0);
 }
 
-// "Stream synchronization behavior": the default stream and blocking streams wait for each other.
+// See "Stream synchronization behavior": the default stream and blocking streams wait for each
+// other.
 TEST_F(FakeCuda, BlockingStreamsAndTheDefaultStreamWaitForOneAnother) {
   const owned_stream blocking = blocking_stream();
   std::mutex mutex;
@@ -224,7 +225,7 @@ TEST_F(FakeCuda, EachThreadHasItsLastError) {
   EXPECT_EQ(api_.last_error(), 0);
 }
 
-// cudaEventQuery.
+// See cudaEventQuery.
 TEST_F(FakeCuda, AnEventIsNotReadyUntilItsStreamGetsThere) {
   EXPECT_EQ(api_.query_event(of(event_)), 0) << "never recorded";
   cuda_.delay(test::work_kind::other, 20ms);
@@ -236,7 +237,7 @@ TEST_F(FakeCuda, AnEventIsNotReadyUntilItsStreamGetsThere) {
   EXPECT_EQ(api_.query_event(of(event_)), 0);
 }
 
-// "Lazy Loading": the first call that needs a kernel loads it.
+// See "Lazy Loading": the first call that needs a kernel loads it.
 TEST_F(FakeCuda, KernelsAreLoadedOncePerDevice) {
   EXPECT_EQ(api_.find_kernels(), 0);
   EXPECT_EQ(api_.find_kernels(), 0);
@@ -248,7 +249,7 @@ TEST_F(FakeCuda, KernelsAreLoadedOncePerDevice) {
   EXPECT_EQ(api_.launch_batch(work, of(stream_)), fake_cuda::no_kernel_image);
 }
 
-// "Environment variables": CUDA_DEVICE_MAX_CONNECTIONS.
+// See "Environment variables": CUDA_DEVICE_MAX_CONNECTIONS.
 TEST(FakeCudaQueues, OneQueueRunsWorkInOrderOfSubmission) {
   const char* set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const std::string before = set == nullptr ? "" : set;
@@ -282,8 +283,8 @@ TEST(FakeCudaQueues, OneQueueRunsWorkInOrderOfSubmission) {
     drain(api, slow.get().value);
     drain(api, fast.get().value);
     EXPECT_EQ(order.substr(0, one_queue ? 4 : 2), one_queue ? "abcd" : "ba");
-    // In virtual time, work can overlap with earlier work of its queue on which it does not depend.
-    // It does not begin before that work.
+    // In virtual time, work never begins before earlier work of the same queue. But the two may
+    // overlap if the later work does not depend on the earlier work.
     EXPECT_EQ(cuda.times_of(fast.get().value)[0].begin, 0ms);
     EXPECT_EQ(cuda.times_of(fast.get().value)[1].begin, 30ms);
     EXPECT_THAT(cuda.faults(), IsEmpty());

@@ -19,9 +19,9 @@
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 
-// Tests each wait and each record of the pipe by the failure that occurs without it.
-// removed_waits.py removes them one by one and expects a failure here. The delays are so long that
-// late work cannot finish in time by chance.
+// Each wait and each record of an event in the pipe has a test here, which fails without it.
+// removed_waits.py removes them one by one to check this. The delays are so long that late work
+// cannot finish in time by chance.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -78,8 +78,8 @@ TEST_F(PipeOrder, ASlotOfTheHostIsLeftAloneUntilItWasCopied) {
   serve_all();
 }
 
-// Without the query whether `copied` is done, or without the wait for it at the end, a host slot is
-// refilled too early if the consumer is slow.
+// The pipe must query whether `copied` is done, and must wait for `copied` at the end. Without the
+// query or the wait, a host slot is refilled too early if the consumer is slow.
 TEST_F(PipeOrder, NoSlotOfTheHostIsThoughtToBeCopied) {
   cuda_.delay(test::work_kind::copy, 10ms);
   {
@@ -108,9 +108,9 @@ TEST_F(PipeOrder, ASlotOfTheDeviceIsLeftAloneUntilItsConsumerHasDone) {
   serve_all();
 }
 
-// Without the wait until a copy may begin, a stall because of a slow consumer always looks like a
-// stall because of a slow copy. The first copies are late in any case, and a busy machine can delay
-// others. So most stalls must be the consumer's in at least one attempt.
+// Without the wait until a copy may begin, the pipe would attribute each stall that a slow consumer
+// causes to a slow copy. The first copies are late in any case, and a busy machine can delay other
+// copies. So one attempt in which most stalls are attributed to the consumer is enough.
 TEST_F(PipeOrder, AConsumerThatIsLateIsToldFromACopyThatIs) {
   const auto is_told = [this] {
     test::pinned_source source(&fake_cuda::api(), ordered_batches(24));

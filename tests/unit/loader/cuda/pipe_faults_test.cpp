@@ -18,8 +18,8 @@
 #include "support/seed.hpp"
 
 // Makes each call of the runtime fail in turn, including the waits. Work and calls are late at
-// random. In all cases, no batch may be wrong, no slot may be overwritten during a copy, no memory
-// may be freed while work uses it, and nothing may hang.
+// random. In all cases, every batch must be right, and nothing may hang. No slot may be overwritten
+// during a copy, and no memory may be freed while work uses it.
 
 namespace millrace::loader::cuda {
 namespace {

@@ -266,7 +266,7 @@ TEST_P(RangeReader, AnEndLostInsideAPageIsSeenWhereverItBegins) {
         EXPECT_EQ(e.code(), ENODATA);
         continue;
       }
-      // If the lost bytes were zero, the loss cannot be noticed.
+      // The reader noticed no loss. This is right only if the lost bytes were zeros.
       EXPECT_TRUE(std::equal(found.begin(), found.end(), contents_[0].begin() + 4096))
           << left << " bytes left, read up to " << end;
     }

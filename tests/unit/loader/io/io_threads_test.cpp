@@ -58,8 +58,8 @@ TEST(IoThreads, TasksRunBesideOneAnother) {
   EXPECT_EQ(here, 2);
 }
 
-// If there is no memory to ask helpers, the caller must run all tasks itself. No task may run
-// later, because the objects to which it refers may no longer exist.
+// If memory for the requests to helpers cannot be allocated, the caller must run all tasks itself.
+// No task may run after the call, because the objects that the task uses may no longer exist.
 TEST(IoThreads, AFailedAllocationLeavesNoTaskBehind) {
   bool failed = true;
   for (std::int64_t k = 1; failed; ++k) {

@@ -103,7 +103,7 @@ TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
       f = t->attach(a);
       g = t->attach(b);
       if (!t->open(*f)->fd || !t->open(*g)->fd) return 1;
-      for (const auto& one : {f, g, f}) {  // only after some uses, an idle map is replaced
+      for (const auto& one : {f, g, f}) {  // an idle map is replaced only after some uses
         for (int use = 0; use < 100; ++use) (void)t->map_at(*one, 0);
         if (!t->map_at(*one, 0).got) return 2;
       }
@@ -217,8 +217,8 @@ TEST_F(OpenFiles, OnlyTheSameFileIsOpenedAgain) {
   EXPECT_THAT(error_of(*t, *g).what(), HasSubstr("this is no longer the file"));
 }
 
-// Maps and files may outlive the table. A thread pool that still works on a map may be its last
-// owner.
+// Maps and files may outlive the table. A thread pool that still works on a map may be the last
+// owner of that map.
 TEST_F(OpenFiles, WhatIsHandedOutMayOutliveTheTable) {
   auto t = table();
   auto f = t->attach(add("a"));

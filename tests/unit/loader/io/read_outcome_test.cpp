@@ -70,7 +70,8 @@ TEST(ReadOutcome, NoShortReadIsResumedWhereTheDeviceRefusesIt) {
   }
 }
 
-// A device may never read a whole block. The reader must not repeat the read forever.
+// If a device returns only a part of a block every time, the reader must not repeat the read
+// forever.
 TEST(ReadOutcome, AReadThatIsAlwaysTooShortIsForPread) {
   read_progress p = of(16384, 16000);
   p.memory_alignment = 4096;

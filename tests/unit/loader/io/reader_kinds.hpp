@@ -52,7 +52,8 @@ inline reader_kind uring_kind(std::string name, const loader::uring_options& rin
 }
 #endif
 
-/// The fake cuFile of tests/support/fake_cufile.cpp, for requests of at least `least_bytes`.
+/// A reader that uses the fake of cuFile in tests/support/fake_cufile.cpp, for requests of at least
+/// `least_bytes`.
 inline reader_kind cufile_kind(std::string name, std::uint64_t least_bytes) {
   return {std::move(name), [least_bytes](const std::vector<loader::data_file>& files,
                                          loader::reader_options options) {

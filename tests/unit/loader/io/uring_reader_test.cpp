@@ -144,8 +144,8 @@ class UringReader : public Uring {
   }
 };
 
-// io_uring becomes forbidden after the reader is created, but before it creates its ring. Then it
-// must use pread.
+// io_uring becomes forbidden after the reader is created, but before the reader creates its ring.
+// The reader must then use pread.
 TEST_F(UringReader, WhereNoRingIsToBeHadPreadReads) {
   const int status = test::in_child([&] {
     const auto r = reader();

@@ -19,8 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Expert ranks have a numbering of their own. Of the 16 ranks here, attention uses 2 x 2 x 2 x 2,
-// but experts use 1 x 4 x 2 x 2.
+// Ranks are numbered separately for experts. For attention, the 16 ranks here form a grid of 2 x 2
+// x 2 x 2. For experts, the same ranks form a grid of 1 x 4 x 2 x 2.
 TEST(ParallelLayout, NumbersExpertsAnew) {
   const parallel_layout layout({.world_size = 16,
                                 .tensor_parallel = 2,

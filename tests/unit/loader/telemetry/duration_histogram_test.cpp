@@ -58,8 +58,8 @@ TEST(DurationHistogram, NamesTheLargestBeyondItsRange) {
   EXPECT_EQ(histogram.counts().quantile_ns(0.5), std::int64_t{1} << 50);
 }
 
-// Quantiles must be exact to a sixteenth. The test compares them with the quantiles of the sorted
-// durations.
+// Quantiles may be wrong by a sixteenth at most. The test compares them with the quantiles of the
+// sorted durations.
 TEST(DurationHistogram, HasQuantilesToASixteenth) {
   std::mt19937_64 random(test::seed(1));
   for (int round = 0; round < 50; ++round) {

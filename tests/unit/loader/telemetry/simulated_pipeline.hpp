@@ -69,7 +69,7 @@ inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::i
     }
   };
 
-  // The caller requests the first batch when the ring is full, as it is after any longer start.
+  // The caller requests the first batch only when the ring is full, as after a long start.
   produce();
   caller = ready_at.back();
   for (std::int64_t m = 0; m < batches; ++m) {

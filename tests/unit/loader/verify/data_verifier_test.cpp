@@ -493,8 +493,8 @@ TEST(DataVerifier, RefusesOptionsOutOfRange) {
   EXPECT_THROW((void)parse_verify_mode("on"), config_error);
 }
 
-// If another process replaced or truncated the file, the error must be that of a reader, not a
-// checksum mismatch.
+// If another process replaced or truncated the file, the verifier must report the same error as a
+// reader, not a checksum mismatch.
 TEST(DataVerifier, MeetsAFileThatWasCutOff) {
   sample_source source;
   data_verifier verifier(source.files(), first_touch());
