@@ -51,8 +51,8 @@ class scanned {
   std::size_t size_ = 0;
 };
 
-// Expects the same result as from exact_json for many window sizes, starting with the smallest.
-// Windows of different sizes end at different places of the line.
+// Expects that the scanner gives the same result as exact_json. Tries many window sizes, from the
+// smallest on. Windows of different sizes end at different places of the line.
 void expect_as_exact(const std::string& line) {
   exact_json exact({"text"});
   const auto expected = exact.parse(line);

@@ -132,8 +132,8 @@ TEST_F(InputPlan, RefusesAFolderWithoutFiles) {
               testing::AllOf(HasSubstr(path("empty")), HasSubstr("no file")));
 }
 
-// A link to a folder inside a folder is refused. Such links may form cycles, and skipping them
-// would lose documents.
+// If an input folder contains a link to a folder, it is refused. Such links may form cycles, and
+// skipping them would lose documents.
 TEST_F(InputPlan, RefusesALinkToAFolderInAFolder) {
   std::filesystem::create_directory(folder_ / "d");
   add("d/file");

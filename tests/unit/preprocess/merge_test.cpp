@@ -259,8 +259,8 @@ TEST_F(Merge, NamesADatasetWithoutModes) {
   EXPECT_THAT(failure<config_error>(options(true)), HasSubstr(in("b.idx").string()));
 }
 
-// A merge must not write among its inputs. The next merge of this folder would use the output as an
-// input.
+// A merge must not write into the folder of its inputs. Otherwise, the next merge of this folder
+// would use the output as an input.
 TEST_F(Merge, RefusesToWriteAmongItsInputs) {
   write_two();
   auto how = options();
@@ -318,8 +318,8 @@ TEST_F(Merge, RefusesEveryTruncatedIdx) {
 }
 
 // Faults in the middle of the arrays are refused. The output's pointers are computed from the
-// lengths. So without this check, an input whose pointers contradict its lengths would be changed
-// unnoticed.
+// lengths of the sequences. Suppose that the pointers of an input contradict its lengths. Without
+// this check, the merge would silently change such an input.
 TEST_F(Merge, RefusesFaultsInTheMiddleOfTheArrays) {
   part p;
   p.bin.resize(20);

@@ -250,8 +250,8 @@ TEST_F(MetricsJson, HasNoRateWithoutTime) {
   EXPECT_EQ(number(metrics_json(example_sample(), example_sample()), "/documents_per_second"), 0);
 }
 
-// The output follows Prometheus's format. This is a small parser of the parts that are used: each
-// sample belongs to the metric of the HELP and TYPE lines before it, and values are numbers.
+// The output follows Prometheus's format. The test is a small parser for the parts that are used:
+// each sample belongs to the metric of the HELP and TYPE lines before it, and values are numbers.
 TEST(MetricsPrometheus, IsReadAsItsFormatSays) {
   const std::regex help(R"(# HELP ([a-z_]+) [A-Z].*\.)");
   const std::regex type(R"(# TYPE ([a-z_]+) (counter|gauge))");

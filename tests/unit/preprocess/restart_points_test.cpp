@@ -35,7 +35,7 @@ class RestartPoints : public testing::Test {
     return find_restart_points(write(bytes));
   }
 
-  // Returns the text of a file read from the start, or nothing if the file is refused.
+  // Returns the text of a file, read from the start. Returns nothing if the file is refused.
   static std::optional<std::string> from_front(const input_file& file) {
     try {
       return test::read_source(*open_input_at(file, {}));
@@ -44,8 +44,8 @@ class RestartPoints : public testing::Test {
     }
   }
 
-  // Returns the same text from separate reads. Each read starts at a restart point and ends exactly
-  // at the next one.
+  // Returns the text of a file from separate reads. Each read starts at a restart point and ends
+  // exactly at the next one.
   static std::optional<std::string> by_pieces(const input_file& file,
                                               std::span<const restart_point> points) {
     std::string all;
@@ -223,8 +223,8 @@ TEST_F(RestartPoints, AreNoneForAFrameThatSaysToBeHuge) {
   }
 }
 
-// Zeros after the last gzip member are skipped, as gzip does. The member itself can end in zeros
-// too.
+// The search skips zeros after the last gzip member, as gzip does. The member itself can end in
+// zeros too.
 TEST_F(RestartPoints, PassTheZerosBehindTheLastGzipMember) {
   const std::string a = seeded_text(2 * mebibyte, 1);
   for (const std::size_t last : {std::size_t{0}, std::size_t{255}, std::size_t{65'536}, mebibyte}) {

@@ -53,7 +53,7 @@ TEST_F(SentenceSplitter, DropsTheWhiteSpaceBetweenSentences) {
 // The start and the end of a text are treated as in NLTK. The first of NLTK's sentences begins at
 // the start of the text, and every other sentence at the start of a word. Sentences end after the
 // last character that is not white space. With the language variables that Megatron passes for
-// --keep-newlines, they end at the start of the next sentence.
+// --keep-newlines, a sentence ends where the next sentence begins.
 TEST_F(SentenceSplitter, LeavesTheEndsOfATextAsNltkDoes) {
   EXPECT_THAT(split("\n One. Two. \n"), ElementsAre("\n One.", "Two."));
   EXPECT_THAT(split("\n One. Two. \n", true), ElementsAre("\n One. ", "Two."));

@@ -37,8 +37,8 @@ TEST(GrowthForecast, SaysMoreAsTheSampleGrows) {
   EXPECT_EQ(forecast.next(90 * mib, 90 * mib), std::nullopt);
 }
 
-// The forecast is not misled by a line that is longer than the input counted as read. Here, a line
-// of 90 MiB was processed to its end, but only 1 MiB of input counts as read.
+// A line can be longer than the input that counts as read. This must not mislead the forecast.
+// Here, a line of 90 MiB was processed to its end, but only 1 MiB of input counts as read.
 TEST(GrowthForecast, IsNotMisledByALineThatIsLongerThanWhatIsRead) {
   const auto plain = files({compression::none});
   EXPECT_THAT(growth_forecast(plain, 100 * mib).next(mib, 90 * mib, true),

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int all[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
-// This process may itself have been started with some of these signals ignored.
+// Restores the default actions, because this process may have been started with some of these
+// signals ignored.
 void restore_all() {
   for (const int number : all) (void)std::signal(number, SIG_DFL);
 }

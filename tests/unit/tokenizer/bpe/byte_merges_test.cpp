@@ -182,8 +182,8 @@ TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   EXPECT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), whole);
 }
 
-// Rules are skipped if their result has no bytes. Such a result can be a special token, to which no
-// text merges.
+// The merger skips a rule if its result has no bytes. Such a result can be a special token, which
+// merging never produces.
 TEST(ByteMerger, PassesOverRulesWithoutTheBytesOfTheirResult) {
   std::mt19937 random(29);
   const test::naive_bpe naive(random, "ab", 10);

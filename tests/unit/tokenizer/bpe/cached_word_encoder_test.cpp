@@ -120,8 +120,8 @@ TEST(CachedWordEncoder, AsksForEachWordOnce) {
   }
 }
 
-// An encoder does not compute the ids of a word that another encoder has met. There are two
-// exceptions: the latest words may not be shared yet, and a word may have too many ids for a table.
+// Once one encoder has met a word, no other encoder computes its ids. There are two exceptions: the
+// latest words may not be shared yet, and a word may have too many ids for a table.
 TEST(CachedWordEncoder, AsksForNoWordThatAnotherHasMet) {
   const auto splitter = make_splitter(pattern::bert);
   std::string text;

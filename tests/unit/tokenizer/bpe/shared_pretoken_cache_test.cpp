@@ -84,7 +84,7 @@ TYPED_TEST(SharedPretokenTable, KeepsWordsWhereTheyAre) {
   EXPECT_EQ(in, 2 * TypeParam::ways);
 }
 
-// At any time, a thread finds only complete words that a thread has added.
+// At any time, a search finds only complete words that some thread has added.
 TYPED_TEST(SharedPretokenTable, GivesWholeWordsWhileThreadsAddThem) {
   const auto words = some_words<TypeParam>(3000);
   for (const unsigned line_bits : {4U, 12U}) {

@@ -69,8 +69,8 @@ TEST(BertMatcher, CutsIdeographsOutWhereTheNormalizerDoes) {
             (strings{"a", "\u4E2D", "\u6587", "\u304B", " \U00020000", "b"}));
 }
 
-// Units have a purpose: if the normalizer and the pre-tokenizer process one unit at a time, they
-// give the same words as for the whole text. A space before a unit makes no difference.
+// Tests the purpose of units. If the normalizer and the pre-tokenizer process one unit at a time,
+// they give the same words as for the whole text. A space before a unit makes no difference.
 class Independence : public testing::TestWithParam<int> {
  public:
   static constexpr int bert_settings = 16;
