@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares blends with a naive model. There are 200 sources; one of them has weight 1e-6.
+// Compares blends with a naive model. One of the blends has 200 sources, including a source with
+// only a millionth of the total weight.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -73,7 +74,7 @@ TEST(InstantBlend, IsWithinOneSampleForAnyWeights) {
   }
 }
 
-// The slots of each source are its exact share of the period, rounded up or down.
+// A source gets its exact share of the slots in the period, rounded up or down.
 TEST(InstantBlend, RoundsSharesByLittle) {
   std::mt19937_64 random(test::seed(3));
   for (int round = 0; round < 200; ++round) {

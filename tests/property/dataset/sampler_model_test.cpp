@@ -404,10 +404,9 @@ class compared {
     return first == row.sample;
   }
 
-  /// Returns the positions of a pass (an epoch of the sampler) that are never served. The model may
-  /// not know all served positions of a pass: the run must begin before the pass, and the model
-  /// must contain samples of later passes. If it does not know all, returns the dropped positions
-  /// in `found`.
+  /// Returns the positions of a pass (an epoch of the sampler) that are never served. The model is
+  /// complete for a pass if the run began before this pass and the model also has samples of later
+  /// passes. If the model is not complete, returns the dropped positions in `found`.
   std::multiset<std::int64_t> dropped(std::int64_t pass, const position_turns& found) const {
     std::multiset<std::int64_t> all;
     if (case_.options.type == sampler_type::full_validation) return all;
@@ -429,8 +428,7 @@ class compared {
     const bool is_first = pass == model_.rows.front().pass;
     const bool is_whole = pass + 3 < last && (!is_first || case_.options.consumed_samples == 0);
     if (is_whole) return all;
-    // The model does not know all served positions of this pass. So only test that no dropped
-    // position was served.
+    // The model is not complete for this pass. So only test that no dropped position was served.
     for (const std::int64_t p : all_of(found.dropped)) EXPECT_TRUE(all.contains(p)) << p;
     return all_of(found.dropped);
   }

@@ -62,10 +62,9 @@ bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Returns true for a cyclic run without data sharding that starts in a later epoch than the first
-/// and whose ranks have unequal numbers of batches per epoch. Such a run differs from an
-/// uninterrupted run, in which ranks with one more batch per epoch get ahead of the others. After a
-/// start in a later epoch, no rank is ahead at first.
+/// Returns true for a cyclic run without data sharding if ranks have unequal numbers of batches per
+/// epoch and the run starts after the first epoch. In an uninterrupted run, ranks with one more
+/// batch per epoch get ahead of the others. After such a start, no rank is ahead at first.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -320,8 +319,8 @@ class compared_case {
     }
   }
 
-  /// Follows the training loop, in which Megatron's calculator determines the number of
-  /// micro-batches of each step.
+  /// Compares the steps with the training loop, in which Megatron's calculator determines the
+  /// number of micro-batches of each step.
   void compare_steps(const std::vector<case_batch>& served, std::int64_t total) const {
     std::int64_t step = 0;
     std::int64_t first = 0;

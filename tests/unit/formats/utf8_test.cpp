@@ -26,9 +26,9 @@ std::string encoded(std::uint32_t point) {
   return {static_cast<char>(0xF0 | point >> 18), tail(12), tail(6), tail(0)};
 }
 
-// Returns the size of the first character, or 0 if it is not well-formed. Decodes the character
-// only by the shape of its bytes, and encodes it again. If it is well-formed, this gives the same
-// bytes.
+// Returns the size of the first character, or 0 if the character is not well-formed. Decodes the
+// character without checks, and encodes the result again. This gives the same bytes only if the
+// character is well-formed.
 std::size_t naive_size(const std::string& text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;

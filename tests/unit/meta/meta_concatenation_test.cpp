@@ -201,7 +201,7 @@ TEST(Concatenate, PutsSharesThatMeetTogether) {
 }
 
 // A file that was left out or read twice may be hard to detect. If shares begin at the start of a
-// file, only the index and the names of the inputs reveal it.
+// file, only the index and the names of the inputs reveal the mistake.
 TEST(Concatenate, RefusesSharesOfOtherInputs) {
   auto parts = tasks_with_shares();
   parts[2].tasks->share->begin = {2, 0};

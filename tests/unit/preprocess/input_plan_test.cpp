@@ -132,7 +132,7 @@ TEST_F(InputPlan, RefusesAFolderWithoutFiles) {
               testing::AllOf(HasSubstr(path("empty")), HasSubstr("no file")));
 }
 
-// If an input folder contains a link to a folder, it is refused. Such links may form cycles, and
+// Inside an input folder, a link to another folder is refused. Such links may form cycles, and
 // skipping them would lose documents.
 TEST_F(InputPlan, RefusesALinkToAFolderInAFolder) {
   std::filesystem::create_directory(folder_ / "d");
@@ -281,8 +281,9 @@ TEST_F(InputPlan, TakesFilesTooShortForAMagicNumber) {
   }
 }
 
-// A file with a compressed name but other bytes is refused. Perhaps it was decompressed and kept
-// its name, or its download was interrupted. Reading it as text would report bad JSON on line 1.
+// A file is refused if its name is that of a compressed file, but its bytes are not compressed.
+// Perhaps it was decompressed and kept its name, or its download was interrupted. Reading it as
+// text would report bad JSON on line 1.
 TEST_F(InputPlan, RefusesACompressedNameOnOtherBytes) {
   for (const char* name : {"a.gz", "a.jsonl.zst"}) {
     add(name, "{}\n");

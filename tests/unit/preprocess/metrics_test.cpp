@@ -47,7 +47,8 @@ class Metrics : public testing::Test {
     for (std::string line; std::getline(file, line);) out.push_back(line);
     return out;
   }
-  // Waits until `ready()` returns true, at most ten seconds. Returns whether it did.
+  // Waits until `ready()` returns true, at most ten seconds. Returns whether `ready()` returned
+  // true.
   template <class Ready>
   static bool wait_until(Ready ready) {
     for (int i = 0; i < 1000; ++i) {

@@ -57,8 +57,8 @@ TEST_F(Progress, IsQuietInTheFirstSecond) {
   EXPECT_THAT(said(), IsEmpty());
 }
 
-// The user chooses after how many documents a progress line is printed. The line waits for that
-// many documents, even if they are slow.
+// The user chooses the number of documents between two progress lines. No line is printed earlier,
+// even if the documents are slow.
 TEST_F(Progress, WaitsForTheIntervalOfDocuments) {
   progress p(style::lines, 1000, 0);
   std::this_thread::sleep_for(over_a_second);

@@ -2,7 +2,7 @@
 //
 // The instant order is a file format: a run may be resumed with it years later. These values are
 // from tests/golden/instant/vectors.json, which comes from a model that was written only from
-// formats/spec/instant_order.md. If a line fails, the code is wrong.
+// formats/spec/instant_order.md. If a check of these values fails, the code is wrong.
 #include <cstdint>
 #include <vector>
 

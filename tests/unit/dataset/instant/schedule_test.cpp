@@ -86,7 +86,7 @@ TEST(Schedule, NamesTheFirstStepThatExceedsALimit) {
       refusal(halves, limits, most + 1),
       AllOf(HasSubstr("step 19 would take more than the 95 samples"), HasSubstr("of source a")));
   // The error names the step in which the source runs out of samples, even if another segment takes
-  // more samples from it.
+  // more samples from this source.
   EXPECT_THAT(refusal({{0, {{0, 1}, {1, 1}}}, {5, {{1, 1}}}, {50, {{0, 1}}}}, limits, 1000),
               HasSubstr("step 57 would"));
 }

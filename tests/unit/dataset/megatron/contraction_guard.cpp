@@ -18,7 +18,8 @@
 
 #include "support/plain_blend.hpp"
 
-// The functions that round. <millrace/header_only/loader.hpp> contains the same function bodies.
+// These files contain the functions that round. <millrace/header_only/loader.hpp> contains the same
+// function bodies.
 #define MILLRACE_INLINE inline
 #include "megatron/greedy_blend.cpp"   // NOLINT: a body, of which this is the one user
 #include "megatron/greedy_groups.cpp"  // NOLINT

@@ -111,8 +111,8 @@ TEST(GreedyBlend, EqualsThePlainLoop) {
   }
 }
 
-// Every kernel gives the same blend as the plain loop over many more steps. More blocks of steps
-// then end early, and positions become large.
+// Every kernel gives the same blend as the plain loop even after many more steps. By then,
+// positions are large, and more blocks of steps have ended early.
 TEST(GreedyBlend, EqualsThePlainLoopFarOut) {
   std::mt19937_64 random(test::seed(2));
   std::normal_distribution<double> normal(0.0, 1.0);

@@ -138,8 +138,8 @@ TEST_F(VerifyGptIndex, NamesTheFirstThatIsWrong) {
               testing::AllOf(HasSubstr("136"), HasSubstr("as an entry before it is")));
 }
 
-// The files have the same sizes with and without an extra token. If the two cases differ in any
-// row, has_extra_token() returns the right answer.
+// The sizes of the files do not depend on whether samples have an extra token. has_extra_token()
+// gives the right answer if any row differs between the two cases.
 TEST_F(VerifyGptIndex, TellsWhetherSamplesHaveAnExtraToken) {
   int told = 0;
   int same = 0;

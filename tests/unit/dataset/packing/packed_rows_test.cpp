@@ -112,8 +112,8 @@ TEST_F(PackedRows, AreTheSameWithoutAMap) {
 }
 
 // Tables made with and without mmap are identical. Columns with mmap accept tables made without
-// mmap, and vice versa, because the checksum of the lengths does not depend on how they are read.
-// The number of documents is so large that lengths are read in parts.
+// mmap, and vice versa, because the checksum of the lengths does not depend on how the lengths are
+// read. The number of documents is so large that lengths are read in parts.
 TEST_F(PackedRows, HaveTheSameTableWithoutAMap) {
   for (int i = 0; i < 300'000; ++i) lengths_.push_back(i % 7);
   write_lengths(prefix_, lengths_);

@@ -221,7 +221,7 @@ bool keeps_out(const edit& e, std::int64_t position,
 }
 
 /// Checks what the stream reports about each position: whether it is served for the first time,
-/// replayed or never served, and because of which edit. `expected` lists the positions that are
+/// replayed or never served, and which edit causes this. `expected` lists the positions that are
 /// served.
 void expect_told_apart(const edited_stream& stream, const std::vector<edit>& edits,
                        const std::map<std::int64_t, positions>& documents,

@@ -49,7 +49,8 @@ std::vector<test::random_batch> some_batches(std::size_t count) {
   return result;
 }
 
-/// A gate that blocks waiting code until the gate opens. The destructor opens it at the latest.
+/// A gate that blocks waiting code until the gate opens. The destructor opens the gate if it is
+/// still closed.
 class gate {
  public:
   ~gate() { open(); }

@@ -297,8 +297,8 @@ const profiler_marks fake_marks = {
         },
 };
 
-// If requested, a profiler gets a range for each batch, both from the pipe and from the consumer,
-// and the names of the streams.
+// If requested, a profiler gets two ranges for each batch: one while the pipe fills the batch, and
+// one while the consumer requests it. The profiler also gets the names of the streams.
 TEST(DevicePipe, ShowsItsWorkToAProfilerIfAsked) {
   static cuda_api api = fake_cuda::api();
   api.marks = &fake_marks;

@@ -65,7 +65,7 @@ struct trainer {
 };
 
 /// Returns how long the stream idled between the first and the last counted step. Subtracts the
-/// idle time that it would have if all batches were already on the device.
+/// idle time that the stream would have if all batches were already on the device.
 virtual_time exposed(fake_cuda& cuda, const trainer& served) {
   const auto span = [&](stream on) {
     const std::vector<work_time> steps = cuda.times_of(on);
@@ -136,7 +136,7 @@ void serve_by_model(fake_cuda& cuda, trainer& consumer, slot_reuse reuse, unsign
   drain(api, made);
 }
 
-/// How often the consumer waits for its stream (in steps), and how long a step takes.
+/// The number of steps after which the consumer waits for its stream, and the duration of a step.
 struct pace {
   std::int64_t every;
   virtual_time lasts;

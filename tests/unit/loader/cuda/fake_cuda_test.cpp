@@ -210,8 +210,8 @@ TEST_F(FakeCuda, BlockingStreamsAndTheDefaultStreamWaitForOneAnother) {
   EXPECT_EQ(order, "abcd");
 }
 
-// cudaGetLastError: "Returns the last error that has been produced by any of the runtime calls in
-// the same instance of the CUDA Runtime library in the host thread and resets it".
+// See cudaGetLastError: "Returns the last error that has been produced by any of the runtime calls
+// in the same instance of the CUDA Runtime library in the host thread and resets it".
 TEST_F(FakeCuda, EachThreadHasItsLastError) {
   EXPECT_EQ(on_another_thread([&] {
               EXPECT_EQ(api_.use_device(5), fake_cuda::invalid_device);

@@ -19,9 +19,9 @@
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 
-// Each wait and each record of an event in the pipe has a test here, which fails without it.
-// removed_waits.py removes them one by one to check this. The delays are so long that late work
-// cannot finish in time by chance.
+// Each wait and each event record of the pipe has a test in this file. The test fails if the wait
+// or the record is missing. removed_waits.py removes them one by one to check this. The delays are
+// so long that late work cannot finish in time by chance.
 
 namespace millrace::loader::cuda {
 namespace {
@@ -134,7 +134,7 @@ TEST_F(PipeOrder, AConsumerThatIsLateIsToldFromACopyThatIs) {
 }
 
 // Without the wait for the pipe's own streams, memory is freed while copies and kernels still use
-// it. Their results are no longer needed.
+// it. This work still runs, although its results are not needed.
 TEST_F(PipeOrder, MemoryEndsBehindTheLastKernel) {
   cuda_.delay(test::work_kind::kernel, 5ms);
   {

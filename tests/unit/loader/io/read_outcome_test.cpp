@@ -31,7 +31,7 @@ TEST(ReadOutcome, AShortReadIsReadOn) {
 
 // A device may need coarser alignment for addresses than for offsets. After a short read, the next
 // read must start where both the offset and the address are aligned. Otherwise, the device would
-// refuse it (EINVAL), and pread would read the file from then on.
+// refuse this read (EINVAL), and pread would read the file from then on.
 TEST(ReadOutcome, ReadingResumesWhereOffsetAndAddressAreAligned) {
   read_progress p = of(16384, 16000);
   p.memory_alignment = 4096;

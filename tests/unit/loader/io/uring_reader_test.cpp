@@ -376,8 +376,8 @@ TEST_F(UringReader, AnErrorThatStaysEndsTheGatherAndNoMore) {
   EXPECT_THROW((void)is_right(*r, {{0, 0, 100}, {0, 3'000'000, 8192}, {0, 100, 100}}), io_error);
 }
 
-// Whichever allocation fails, a call either does its work or changes nothing. The same reader can
-// still be used, even from another thread, for which it makes another ring.
+// Whichever allocation fails, a call either does its work or changes nothing. The reader can still
+// be used afterwards, even on another thread. There, the reader makes another ring.
 TEST_F(UringReader, AFailedAllocationHarmsNoLaterGather) {
   const auto ranges = random_ranges(40, 8192);
   const auto others = random_ranges(20, 20'000);

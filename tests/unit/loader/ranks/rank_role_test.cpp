@@ -133,8 +133,9 @@ TEST(HeldByStage, IsAtMostTheDefaultForEightStages) {
               HasSubstr("model_chunks is 0, expected 1 to 1024"));
 }
 
-// A job of 2 x 2 x 3 x 3 ranks. Every rank of the first and the last stage reads, and all ranks of
-// a tensor-parallel group read the same data. Ranks of the middle stage read nothing.
+// The job has 2 tensor-parallel, 2 context-parallel, 3 data-parallel and 3 pipeline-parallel ranks.
+// Every rank of the first and the last stage reads, and all ranks of a tensor-parallel group read
+// the same data. Ranks of the middle stage read nothing.
 TEST(RankRole, HasAllRanksOfATensorParallelGroupReadTheSame) {
   const parallel_layout layout(
       {.world_size = 36, .tensor_parallel = 2, .context_parallel = 2, .pipeline_parallel = 3});

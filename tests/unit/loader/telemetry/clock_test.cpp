@@ -23,8 +23,9 @@ TEST(Clock, GoesAsTheWallsDoes) {
   EXPECT_GE(end - begin, 199'000'000);
 }
 
-// One thread reads the time, and another thread compares it with its own time. The first time must
-// never be in the future, except for a possible difference between the counters of two processors.
+// Each thread publishes its time, and compares the time that another thread has published with its
+// own. The published time must never be in the future, except for a possible difference between the
+// counters of two processors.
 TEST(Clock, IsOneForAllThreads) {
   std::atomic<std::int64_t> last = now_ns();
   std::atomic<std::int64_t> worst = 0;

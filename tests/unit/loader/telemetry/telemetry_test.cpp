@@ -177,7 +177,8 @@ TEST_P(StallCause, IsNamed) {
       simulated_times& each = times[static_cast<std::size_t>(m)];
       each = {between(1, 5) * us, random() % 4 == 0 ? between(1, 20) * us : 0, between(10, 30) * us,
               between(5, 15) * us, compute};
-      // The caller works on all the batches that it holds at once. Meanwhile, it requests no batch.
+      // The caller first collects batches, and then works on all of them. During this work, it
+      // requests no batch.
       if (hold) each.compute = m % held == held - 1 ? held * compute : 0;
       if ((m + 1) % every != 0) continue;
       if (cause == stall_cause::storage) each.storage += late;

@@ -135,7 +135,8 @@ TEST_F(Regex, GivesUpOnAnExponentialSearchWithASentence) {
   }
 }
 
-// The engine remembers a choice for each character, which takes more than its initial memory.
+// The engine remembers a choice for each character. For this text, the choices take more than the
+// engine's initial memory.
 TEST_F(Regex, TakesMebibytesInOneMatch) {
   const std::string text(std::size_t{2} << 20, 'a');
   const auto fastest = pcre2_pattern::engine::fastest;

@@ -115,7 +115,8 @@ TEST_F(SentencePieceTokenizer, EndsDocumentsWithTheTokenThatIsNamed) {
   EXPECT_EQ(encode(*load(file, {.eod_token = "</s>"}), "a"), encode(*load(file), "a"));
   EXPECT_THAT([&] { (void)load(file, {.eod_token = "<pad>"}); },
               ThrowsMessage<config_error>(HasSubstr("'<pad>' is not the text of any token")));
-  // If the end-of-document token is a piece that occurs in texts, the option gives its text.
+  // The end-of-document token may also be a piece that occurs in texts. The option then gives the
+  // text of this piece.
   const std::string word = file + piece("end");
   EXPECT_EQ(load(word, {.eod_token = "end"})->eod(), 6);
 }

@@ -31,7 +31,7 @@ TEST(WireReader, ReadsFieldsOfAllKindsInOrder) {
   EXPECT_FALSE(reader.next());
 }
 
-// A truncation between two fields cannot be detected. Any other truncation must be.
+// A truncation between two fields cannot be detected. Any other truncation must be detected.
 TEST(WireReader, RefusesEveryTruncationInsideAField) {
   const std::string message = bytes_field(2, "abc") + float_field(3, 1);
   for (std::size_t size = 1; size < message.size(); ++size) {

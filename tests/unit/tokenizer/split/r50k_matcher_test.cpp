@@ -168,8 +168,8 @@ TEST(R50kMatcher, AgreesWithTheNaivePatternOnRandomTexts) {
   }
 }
 
-// For the pattern, the text ends before each number. So white space before a number is one
-// pretoken.
+// The pattern sees only the text between two numbers. So white space before a number is at the end
+// of such a text, and is one pretoken.
 TEST(R50kMatcher, CutsNumbersOutFirstForStarCoder) {
   const auto splitter = make_splitter(pattern::starcoder);
   const std::vector<std::pair<std::string, strings>> cases = {

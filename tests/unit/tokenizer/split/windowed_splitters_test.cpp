@@ -87,8 +87,8 @@ std::string random_text(std::mt19937_64& random, const test::strings& from, std:
 TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
   std::mt19937_64 random(test::seed(60));
   for (int i = 0; i < 10000; ++i) {
-    // Use all characters or just a few. If there are few, the same one often occurs three times in
-    // a row, which some rules depend on.
+    // Use all characters or just a few. If there are few, the same character often occurs three
+    // times in a row. Some rules depend on such repeats.
     test::strings some;
     for (auto left = random() % 7 + 1; left > 0; --left) {
       some.push_back(characters[random() % characters.size()]);
