@@ -65,8 +65,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtEveryLengthAndAlignment) {
   }
 }
 
-// The checksum must be right near the length from which three streams are used. It must also be
-// right for longer texts, in which three streams are used several times.
+// The checksum must be correct for lengths near the one from which three streams are used. It must
+// also be correct for longer texts, which use three streams several times.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(200000, random);
@@ -82,8 +82,8 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   }
 }
 
-// The checksum must be right near the length from which the widest instructions are used. The test
-// needs a machine with these instructions.
+// The checksum must be correct for lengths near the one from which the widest instructions are
+// used. The test needs a machine with these instructions.
 TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(70000, random);

@@ -6,7 +6,7 @@
 namespace millrace::formats {
 namespace {
 
-// The codes are Megatron's, and files contain them. In files by other tools, codes 6 and 7 may be
+// Files contain these codes, which are Megatron's. In files by other tools, codes 6 and 7 may be
 // swapped.
 TEST(Dtype, HasMegatronsCodes) {
   struct row {

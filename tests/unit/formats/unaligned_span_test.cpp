@@ -9,7 +9,7 @@
 namespace millrace::formats {
 namespace {
 
-// Values are read at every address. UBSan would report a plain load at every odd address.
+// Values are read at every address. UBSan would report a plain load at an odd address.
 TEST(UnalignedSpan, ReadsAtEveryAddress) {
   std::array<std::byte, 32> room{};
   const std::array<std::int64_t, 2> values = {-2, 0x0102030405060708};

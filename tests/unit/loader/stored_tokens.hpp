@@ -43,7 +43,8 @@ class stored_tokens {
   /// Closes the dataset. Batches that were already served must stay valid without it.
   void close() { data_.reset(); }
 
-  /// Returns which micro-batch `batch` is, counted from the start of a run with these options.
+  /// Returns the index of the micro-batch `batch`, counted from the start of a run with these
+  /// options.
   static std::int64_t number_of(const loader::batch& batch, const loader::loader_options& options) {
     return (batch.first_sample() - options.consumed_samples - options.rank * options.batch_size) /
            (options.world_size * options.batch_size);

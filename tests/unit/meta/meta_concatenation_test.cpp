@@ -27,8 +27,8 @@ std::string task_name(int task, int of) {
   return "twice_" + std::to_string(task) + "_of_" + std::to_string(of);
 }
 
-/// Returns the .meta of each task from `first` to `last`, for a run of `of` tasks. generate.py made
-/// the tasks. Their input is one file that is listed twice.
+/// Returns the .meta of each task from `first` to `last`, for a run with `of` tasks. generate.py
+/// wrote these files. The input of the tasks is one file that is listed twice.
 std::vector<dataset_meta> tasks(int first, int last, int of) {
   std::vector<dataset_meta> parts;
   for (int task = first; task <= last; ++task) parts.push_back(read_golden(task_name(task, of)));

@@ -282,8 +282,8 @@ TEST_F(InputPlan, TakesFilesTooShortForAMagicNumber) {
 }
 
 // A file is refused if its name is that of a compressed file, but its bytes are not compressed.
-// Perhaps it was decompressed and kept its name, or its download was interrupted. Reading it as
-// text would report bad JSON on line 1.
+// Perhaps the file was decompressed without a change of its name, or its download was interrupted.
+// Reading the file as text would report bad JSON on line 1.
 TEST_F(InputPlan, RefusesACompressedNameOnOtherBytes) {
   for (const char* name : {"a.gz", "a.jsonl.zst"}) {
     add(name, "{}\n");

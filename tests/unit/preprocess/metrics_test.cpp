@@ -112,7 +112,7 @@ TEST_F(Metrics, OfPrometheusReplaceTheWholeFile) {
     return found.empty() ? std::string() : found.front();
   };
   EXPECT_TRUE(wait_until([&] { return first_line().starts_with("# HELP"); }));
-  // At any time, the file with this name is complete.
+  // At any time, a reader of this file must find complete contents.
   for (int i = 0; i < 200; ++i) {
     const auto found = lines(file_);
     ASSERT_FALSE(found.empty());

@@ -265,7 +265,7 @@ TEST_F(RestartPoints, AreNotFoundInTheMiddleOfAMember) {
   std::mt19937 random(3);
   for (char& each : noise) each = static_cast<char>(random());
   for (std::size_t at = 50; at + 20 < noise.size(); at += 1000) {
-    // a header after a plausible size
+    // looks like the size at the end of a member, followed by the header of the next member
     noise.replace(at, 14, std::string("\0\0\x02\0\x1F\x8B\x08\0\0\0\0\0\0\xFF", 14));
   }
   const std::string text = seeded_text(mebibyte, 1);

@@ -64,7 +64,7 @@ class EditedPositions : public testing::Test {
     const sampler plain = ranks_of(order);
     const run_places unedited(order, plain);
     for (std::int64_t d = 4; d < 6; ++d) {
-      // Does not use `where`, because the last samples may not fill a micro-batch.
+      // Finds the positions without `where`, because the last samples may not fill a micro-batch.
       for (std::int64_t p = 0; p < order.end(); ++p) {
         const source_sample sample = order.at(p);
         std::vector<piece> pieces;

@@ -170,8 +170,8 @@ TEST_F(FakeCuda, ACaptureDependsOnNothingOutside) {
   EXPECT_EQ(cuda_.end_capture(of(other_)), fake_cuda::capture_invalidated);
 }
 
-// cudaStreamIsCapturing: "When a blocking stream is capturing, the legacy stream is in an unusable
-// state".
+// See cudaStreamIsCapturing: "When a blocking stream is capturing, the legacy stream is in an
+// unusable state".
 TEST_F(FakeCuda, TheDefaultStreamIsUnusableDuringTheCaptureOfABlockingOne) {
   const owned_stream blocking = blocking_stream();
   int status = 0;

@@ -58,7 +58,7 @@ bool forbid_rings(int code, unsigned call = ring_setup) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/// A file of random bytes. It is on a disk if the temporary folder is.
+/// A file of random bytes in the temporary folder, which may be on a disk or in memory.
 class Uring : public testing::Test {
  protected:
   static constexpr std::uint64_t size = 4'000'001;

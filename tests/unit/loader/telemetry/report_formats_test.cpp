@@ -104,7 +104,7 @@ struct exposition {
 };
 
 /// Parses the text as strictly as Prometheus does.
-/// @throws std::runtime_error if the text does not follow the format
+/// @throws std::runtime_error  the text does not follow the format
 exposition parse_exposition(const std::string& text) {
   static const std::regex comment("# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)");
   static const std::regex sample(

@@ -438,7 +438,7 @@ TEST(DataVerifier, FindsATokenThatIsNoId) {
                                  "5 needs it: tokenize with the same vocabulary";
     EXPECT_THAT(source.refusal(verifier, 2 * place - 2, 4, 5), HasSubstr(expected));
     EXPECT_EQ(source.at_byte, 2 * place);
-    // A sample of the same block that does not have the bad token must be served.
+    // A sample of the same block must be served if the sample does not have the bad token.
     source.serve(verifier, 2 * place + 2, 2, 6);
     EXPECT_EQ(verifier.report().findings.at(0).kind, finding_kind::token);
   }

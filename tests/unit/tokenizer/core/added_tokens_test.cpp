@@ -47,7 +47,8 @@ TEST(AddedTokens, OfSingleWordsAreTouchedByNone) {
             "");
 }
 
-// If a match gives no token, it is skipped as a whole, so no token inside it is found.
+// A match may give no token, for example because a word character touches it. Such a match is
+// skipped as a whole, so no token inside the match is found.
 TEST(AddedTokens, ThatDoNotCountHideOthers) {
   added_token alone = token("a-b", 1);
   alone.single_word = true;

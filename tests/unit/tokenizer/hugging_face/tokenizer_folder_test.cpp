@@ -180,7 +180,8 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
     EXPECT_EQ(encode(*make_folder(plain, config + names, {.include_special_tokens = false}), "b"),
               ids_list{2});
   }
-  // With these configs, other names refer to the tokens of the template.
+  // The templates of these classes use other names: bos_token and eos_token, not cls_token and
+  // sep_token.
   const std::string xlm = R"({"tokenizer_class":"XLMRobertaTokenizer","unk_token":null,)"
                           R"("pad_token":null,"mask_token":null,"cls_token":"b","sep_token":"a")";
   EXPECT_EQ(encode(*make_folder(json, xlm + R"(,"bos_token":"a","eos_token":"b"})"), "b"),

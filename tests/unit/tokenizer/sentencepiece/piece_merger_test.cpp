@@ -131,7 +131,7 @@ TEST(PieceMerger, TakesUnusedPiecesApart) {
   EXPECT_EQ(merged(pieces, "abab"), (std::vector<std::int32_t>{4}));
 }
 
-// A run of one character. At each level, every second pair merges.
+// The text is a long run of one character. At each level of merging, every second pair merges.
 TEST(PieceMerger, AMillionOfOneCharacterTakesNoLongerThanItShould) {
   std::vector<text_piece> pieces;
   std::string text = "a";

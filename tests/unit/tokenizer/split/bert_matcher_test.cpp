@@ -102,7 +102,7 @@ class Independence : public testing::TestWithParam<int> {
                                  .strip_accents = (bits & 4) != 0,
                                  .lowercase = (bits & 8) != 0});
   }
-  // Normalizers that do not look beyond the next white space.
+  // Returns one of several normalizers that do not look beyond the next white space.
   static normalizer_pointer other_normalizer(int number) {
     constexpr normal_form forms[] = {normal_form::nfc, normal_form::nfd, normal_form::nfkc,
                                      normal_form::nfkd};
