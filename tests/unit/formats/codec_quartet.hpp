@@ -15,7 +15,7 @@
 
 #include <millrace/error.hpp>
 
-/// Tests that every codec must pass. `parse` is called as parse(std::span<const std::byte>).
+/// Every codec must pass these tests. `parse` is called as parse(std::span<const std::byte>).
 namespace millrace::test {
 
 using bytes = std::vector<std::byte>;

@@ -93,8 +93,8 @@ TEST(ParseMmidx, RefusesOtherVersions) {
   }
 }
 
-// Counts of sequences (S) and documents (D) are refused even if they make a size wrap: 12 * S + 8 *
-// D, or 34 + 12 * S. Some wrapped sizes are small, and some equal the file size.
+// Counts of sequences (S) and documents (D) are refused even if a size wraps. The sizes are (12 * S
+// + 8 * D) and (34 + 12 * S). Some wrapped sizes are small, and some equal the file size.
 TEST(ParseMmidx, RefusesCountsThatWouldWrap) {
   const bytes file = golden_idx();
   for (const std::uint64_t count :

@@ -187,8 +187,8 @@ void spin(std::chrono::microseconds time) {
 void spin_long() {
   spin(std::chrono::milliseconds(5));
 }
-// For the case in which the caller holds all slots. This work makes the next batch late, but the
-// reported cause must be the caller.
+// Delays the next batch a little, for the case in which the caller holds all slots. The reported
+// cause must still be the caller.
 void spin_short() {
   spin(std::chrono::microseconds(300));
 }

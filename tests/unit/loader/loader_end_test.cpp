@@ -180,7 +180,7 @@ TEST(LoaderEnd, AForkedChildLeavesTheLoaderAlone) {
   EXPECT_TRUE(loader->next());  // the loader of the parent still works
 }
 
-// Tests each class that owns threads in the same way.
+// In a forked child, every class that owns threads must leave the threads of the parent alone.
 TEST(LoaderEnd, AForkedChildLeavesEveryThreadAlone) {
   const auto outlived = [](auto& owner) {
     return test::in_forked_child([&] {

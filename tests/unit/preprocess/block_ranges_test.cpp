@@ -15,7 +15,7 @@
 #include "support/paths.hpp"
 #include "support/read_blocks.hpp"
 
-/// Tests of reading only parts of the inputs, as tasks and resumed runs do.
+/// These tests read only parts of the inputs, as tasks and resumed runs do.
 namespace millrace::preprocess {
 namespace {
 

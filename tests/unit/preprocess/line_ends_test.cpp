@@ -30,8 +30,8 @@ TEST(LineSplitter, AgreesWithUniversalNewlinesOnEveryShortText) {
   });
 }
 
-// No other separator ends a line. In Python, str.splitlines() ends lines at all of these
-// characters, but reading a text file does not.
+// No other separator ends a line. In Python, str.splitlines() ends lines at each separator in this
+// text, but reading a text file does not.
 TEST(LineSplitter, EndsNoLineAtOtherSeparators) {
   const auto text = "a\v\f\x1C\x1D\x1E\xC2\x85\xE2\x80\xA8\xE2\x80\xA9\0b"sv;
   EXPECT_EQ(lines_of(text), std::vector<std::string>{std::string(text)});

@@ -37,7 +37,8 @@ documents read_back(const std::filesystem::path& prefix) {
   return out;
 }
 
-// The reference: all documents in memory, each moved to the place that the permutation gives.
+// Reference implementation. Keeps all documents in memory, and moves each to the place that the
+// permutation gives.
 documents shuffled(const documents& in, std::uint64_t seed) {
   if (in.empty()) return {};
   const dataset::feistel order(

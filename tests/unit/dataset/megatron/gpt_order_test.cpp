@@ -258,7 +258,7 @@ TEST_F(DamagedIndex, GivesNothingThatIsNotThereOfWideNumbersEither) {
   EXPECT_GT(refused_, 300);
 }
 
-// A search for a token reads rows of the sample index but not whole samples. Its error still names
+// A search for a token reads rows of the sample index but not whole samples. The error still names
 // the invalid row.
 TEST_F(DamagedIndex, NamesTheRowThatCannotBe) {
   gpt_index index = build_gpt_index(plan_, view(lengths_), "data");

@@ -52,9 +52,9 @@ TEST(GptPlan, TakesTheEpochsThatTheSamplesNeed) {
   }
 }
 
-// The last epoch is shuffled separately if only a small part of it is needed. 100 tokens give 9
-// samples of 10 tokens and a label. 0.80 * 9, truncated, is 7. So if 7 samples or more of the last
-// epoch are needed, it is shuffled together with the other epochs.
+// The last epoch is shuffled separately if only a small part of it is needed. Each sample has 10
+// tokens and a label, so 100 tokens give 9 samples. 0.80 * 9, truncated, is 7. So if 7 samples or
+// more of the last epoch are needed, this epoch is shuffled together with the other epochs.
 TEST(GptPlan, SeparatesALastEpochOfWhichLittleIsNeeded) {
   const auto plan = [](std::int64_t samples) {
     return plan_of({.sequence_length = 10, .num_samples = samples}, 100);

@@ -128,7 +128,7 @@ TEST_F(EditedAudit, AccountsForWhatEditsDropAndReplay) {
   check(instant, 0, steps_of(instant));
 }
 
-// A round is reported even if edits drop all of it and it is the last round.
+// The last round is reported even if edits drop the whole round.
 TEST_F(EditedAudit, TellsOfARoundThatEditsDropWhole) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, {});
   const std::int64_t windows = order.order().windows(0).windows_per_epoch();

@@ -160,7 +160,8 @@ TEST_F(DeviceEnd, DoesNotWaitForAStreamForEver) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
-// Like the previous test, but a batch is the last owner of the memory.
+// The consumer's stream waits for another rank, and a batch is the last owner of the memory. The
+// end of this batch must not wait for the stream.
 TEST_F(DeviceEnd, ABatchThatOutlivesThePipeDoesNotWaitEither) {
   gate other_rank;
   auto pipe_of_rank = pipe({.end_within = 50ms});

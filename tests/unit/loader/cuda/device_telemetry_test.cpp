@@ -139,8 +139,8 @@ void sleep_long() {
 void spin_long() {
   spin(15ms);  // long in comparison with scheduling delays
 }
-// For cases in which the consumer holds all slots. This work makes the next batch late, but the
-// reported cause must be the consumer.
+// Delays the next batch a little, for the cases in which the consumer holds all slots. The reported
+// cause must still be the consumer.
 void spin_short() {
   spin(300us);
 }

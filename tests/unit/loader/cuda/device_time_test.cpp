@@ -174,8 +174,8 @@ TEST_P(DeviceTime, TheConsumersStreamNeverIdles) {
   }
 }
 
-// The same holds if the consumer uses the default stream, because the pipe's streams do not wait
-// for that stream.
+// The consumer's stream never idles even if it is the default stream, because the pipe's streams do
+// not wait for the default stream.
 TEST_P(DeviceTime, TheDefaultStreamNeverIdles) {
   trainer served = consumer();
   served.on = nullptr;

@@ -50,7 +50,7 @@ std::string refusal_of(Act act) {
   return "nothing was thrown";
 }
 
-// The consumer uses its own stream, as JAX does, or the default stream. Although it is slow, it
+// The consumer uses its own stream, as JAX does, or the default stream. The consumer is slow, but
 // must find each batch complete and not yet overwritten.
 TEST(DlpackStream, OrdersTheConsumersOwnStream) {
   for (const bool default_stream : {false, true}) {

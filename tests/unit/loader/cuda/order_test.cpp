@@ -151,7 +151,8 @@ TEST_F(PipeOrder, MemoryEndsBehindTheLastConsumer) {
   serve_all();
 }
 
-// Like the previous test, but the last batch is released after the pipe is destroyed.
+// Without the wait for `released`, memory is freed while a slow consumer still uses it. Here, the
+// last batch is released after the pipe is destroyed.
 TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
   cuda_.delay(test::work_kind::other, 5ms);
   std::optional<device_batch> batch;

@@ -22,7 +22,7 @@
 #include "support/seed.hpp"
 #include "unit/loader/io/reader_kinds.hpp"
 
-// Tests that every reader must pass, no matter how it reads.
+// Every reader must pass these tests, no matter how it reads.
 namespace millrace::loader {
 namespace {
 

@@ -43,8 +43,8 @@ TEST(ReadOutcome, ReadingResumesWhereOffsetAndAddressAreAligned) {
   EXPECT_EQ(take_result(p, 4096), read_outcome::complete);
 }
 
-// Tests the same rule for short reads of all sizes, on a simulated device that refuses unaligned
-// reads.
+// A read must resume only at an aligned place. Tests short reads of all sizes, on a simulated
+// device that refuses unaligned reads.
 TEST(ReadOutcome, NoShortReadIsResumedWhereTheDeviceRefusesIt) {
   for (const std::uint32_t offset : {512u, 4096u}) {
     for (const std::uint32_t memory : {4u, 512u, 4096u}) {

@@ -116,7 +116,8 @@ TEST(Unigram, TakesTheHighestSum) {
   EXPECT_EQ(encode(*model, "axxa"), (ids_list{1, 0, 1})) << "neighbours that are unknown are one";
 }
 
-// If two paths have equal sums, the path that is found first wins. Its last piece begins earlier.
+// If two paths have equal sums, the path that is found first wins. This is the path whose last
+// piece begins earlier.
 TEST(Unigram, KeepsTheFirstOfEqualSums) {
   const auto model = make_unigram({{"?", 0}, {"a", -1}, {"ab", -2}, {"b", -1}}, 0, false);
   EXPECT_EQ(encode(*model, "ab"), ids_list{2});
