@@ -112,7 +112,7 @@ TEST_P(LoaderResume, EqualsTheUninterruptedRun) {
   const rows whole = serve(4, "", steps, nullptr);
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(steps * global_batch));
   const bool cyclic = GetParam().sampler == sampler_type::cyclic;
-  for (const std::int64_t ranks : {4, 2, 3}) {  // the same number, half of it, an odd one
+  for (const std::int64_t ranks : {4, 2, 3}) {  // as before, half as many, an odd number
     for (const std::int64_t stop : {1, 5}) {
       SCOPED_TRACE(testing::Message() << "stopped at step " << stop << ", then " << ranks);
       std::string state;

@@ -44,7 +44,7 @@ class DocumentSources : public testing::Test {
 TEST_F(DocumentSources, GiveThePlaceOfADocument) {
   auto found = document_sources::find(indexed_dataset(prefix_));
   ASSERT_TRUE(found);
-  const document_sources sources = std::move(*found);  // the mapped data does not move
+  const document_sources sources = std::move(*found);  // the move leaves the mapped data in place
   EXPECT_EQ(sources.at(0), (formats::source_place{1, 1, 0, 10}));
   EXPECT_EQ(sources.at(2), (formats::source_place{0, 6, 111, 120}));
   EXPECT_EQ(sources.input_name(1), "b");

@@ -108,8 +108,8 @@ TEST_F(DryRun, OfPlainFilesIsWithinItsError) {
   EXPECT_GT(report.memory_bytes, 1e6);
 }
 
-// The larger file has documents of another kind. The sample must contain documents of each file in
-// proportion to the size of the file.
+// The larger file has only empty documents. The sample must use each file in proportion to its
+// size.
 TEST_F(DryRun, TakesFromFilesByTheirSizes) {
   std::string blank;
   while (blank.size() < 30'000'000) blank += "{\"text\": \"\"}\n";

@@ -71,7 +71,7 @@ TEST(SampledSearch, LooksAtFewEntries) {
     pages.insert(i / 512);
     return i * 1000 +
            static_cast<std::int64_t>(static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15 >>
-                                     50);  // up to 16 entries out of place
+                                     50);  // values are up to 16 entries out of order
   };
   const sampled_search search(count);
   std::mt19937_64 random(3);

@@ -36,7 +36,7 @@ TEST(SplitMatrix, SaysWhatMegatronSays) {
   EXPECT_EQ(compact("100,0,0"), "[[0,1.0],null,null]");
   EXPECT_EQ(compact("0,1,1"), "[null,[0.0,0.5],[0.5,1.0]]");
   EXPECT_EQ(compact("1"), "[[0,1.0],null,null]");
-  EXPECT_EQ(compact("1e-3"), "[[0,0.25],[0.25,1.0],null]");  // equals two numbers
+  EXPECT_EQ(compact("1e-3"), "[[0,0.25],[0.25,1.0],null]");  // read as the numbers 1 and 3
   EXPECT_EQ(compact("-1 of 5."), "[[0,0.16666666666666666],[0.16666666666666666,1.0],null]");
 }
 

@@ -136,7 +136,7 @@ template <class Order>
 class damaged : public Order {
  public:
   explicit damaged(Order good) : Order(std::move(good)) {}
-  std::map<std::int64_t, std::int64_t> instead;  // position to the position served instead
+  std::map<std::int64_t, std::int64_t> instead;  // key: position; value: position served instead
   std::optional<source_sample> cut;
 
   source_sample at(std::int64_t position) const override {

@@ -81,7 +81,7 @@ class EditedPositions : public testing::Test {
     const auto expected = test::naive_stream(all, end, global_batch, blocked);
     const run_places places(order, ranks);
     std::map<std::int64_t, std::vector<std::int64_t>>
-        met;  // [document of source b], sample indices
+        met;  // key: document of source b; value: sample indices
     for (std::int64_t n = 0; n < ranks.end_sample(); ++n) {
       const served_sample served = places.at(ranks.slot_of(n));
       ASSERT_EQ(served.served, n);

@@ -74,7 +74,7 @@ TEST(StateCompare, LetsThroughWhatChangesNothing) {
   now.data[0].prefix = "/elsewhere/web";
   now.data[1].root = "aaaa";  // the state has no root: sizes decide
   now.samples = {5};          // only a limit in the instant order
-  now.micro_batch = 8;        // only matters for cyclic
+  now.micro_batch = 8;        // only matters for the cyclic sampler
   now.ranks = 64;
   now.data_sharding = false;
   EXPECT_EQ(difference(now), "");

@@ -161,7 +161,7 @@ TEST_F(DeviceEnd, DoesNotWaitForAStreamForEver) {
 }
 
 // The consumer's stream waits for another rank, and a batch is the last owner of the memory. The
-// end of this batch must not wait for the stream.
+// end of this batch must not wait for the stream forever.
 TEST_F(DeviceEnd, ABatchThatOutlivesThePipeDoesNotWaitEither) {
   gate other_rank;
   auto pipe_of_rank = pipe({.end_within = 50ms});

@@ -100,7 +100,7 @@ TEST(ReportJson, HoldsEveryFigure) {
 struct exposition {
   std::map<std::string, std::string> types;
   std::map<std::string, double> samples;  ///< by name and labels, as in the text
-  std::map<std::string, std::vector<std::string>> labels_of;  ///< by family; in order
+  std::map<std::string, std::vector<std::string>> labels_of;  ///< key: family; labels in order
 };
 
 /// Parses the text as strictly as Prometheus does.

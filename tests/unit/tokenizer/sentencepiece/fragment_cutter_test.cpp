@@ -50,7 +50,7 @@ TEST(FragmentCutter, CutsWhereWordsEnd) {
   const cutter_of cut(cut_words);
   EXPECT_EQ(cut(""), list{});
   EXPECT_EQ(cut("ab  ba01 a),b"), (list{"ab", "  ba", "01", " a", "),", "b"}));
-  EXPECT_EQ(cut("#ab"), (list{"#ab"}));                    // a piece spans this
+  EXPECT_EQ(cut("#ab"), (list{"#ab"}));                    // the piece "#a" spans this place
   EXPECT_EQ(cut("a\n\nb"), (list{"a", "\n", "\n", "b"}));  // "\n" always has its own id
   EXPECT_EQ(cut("\xD0\xB6\xD0\xB6 \xD0\xB6."), (list{"\xD0\xB6\xD0\xB6", " \xD0\xB6", "."}));
   EXPECT_EQ(cut("\xE4\xB8\x80\xE4\xB8\x81"), (list{"\xE4\xB8\x80", "\xE4\xB8\x81"}));

@@ -107,7 +107,7 @@ class naive_pattern {
       }
     }
     const std::size_t spaces = run(at, char_class::space);
-    for (std::size_t size = spaces; size > 0; --size) {  // \s+(?!\S) gives back one by one
+    for (std::size_t size = spaces; size > 0; --size) {  // \s+(?!\S) gives back spaces one by one
       const bool followed = at + size < points_.size() && !is(at + size, char_class::space);
       if (!followed) return size;
     }
