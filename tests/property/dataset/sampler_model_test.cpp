@@ -270,7 +270,7 @@ class compared {
   bool is_endless() const {
     return case_.end == sampler::unbounded || case_.options.type == sampler_type::cyclic;
   }
-  /// Returns the end of the model, which contains all samples with smaller indices.
+  /// Returns an end index. The model contains all samples with smaller indices.
   std::int64_t known_end() const {
     return model_.rows.empty() ? case_.options.consumed_samples : model_.rows.back().sample + 1;
   }

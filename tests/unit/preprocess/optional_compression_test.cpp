@@ -113,8 +113,8 @@ TEST_F(OptionalKind, RefusesGarbageBehindTheData) {
   }
 }
 
-// Each kind of compression needs a library. A build without this library refuses a compressed file
-// when it plans the run. It refuses a compressed pipe when it reads the pipe.
+// Each kind of compression needs a library. Without this library, a compressed file is refused when
+// the run is planned, and a compressed pipe when the pipe is read.
 TEST_F(OptionalKind, IsRefusedByNameWithoutItsLibrary) {
   const std::string parts = optional_input_parts();
   for (const auto& [part, compressed_with] : {std::pair("without bzip2", compression::bzip2),

@@ -89,7 +89,7 @@ TEST(ReadAhead, StopsBeforeTheEndIsRead) {
   }
 }
 
-/// A read waits forever, unless cancel() is called.
+/// A source whose reads wait until cancel() is called.
 class silent_source final : public byte_source {
  public:
   std::size_t read(std::span<std::byte>) override {

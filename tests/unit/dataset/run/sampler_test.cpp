@@ -170,7 +170,8 @@ TEST(Sampler, NumbersStepsOfTheRunAndTheirMicroBatches) {
   EXPECT_EQ(sequence.consumed_after(3), 32);
 }
 
-// The samples are the same as with a constant batch size. Only the sizes of the steps differ.
+// With a ramp-up, the samples are the same as with a constant batch size. Only the sizes of the
+// steps differ.
 TEST(Sampler, RampsUpStepsAndMovesNoSample) {
   sampler_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 16};
   const batches plain = positions_of(200, options);

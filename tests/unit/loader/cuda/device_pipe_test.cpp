@@ -649,9 +649,9 @@ TEST(DevicePipe, EveryCallMayFail) {
   EXPECT_TRUE(some_was_kept);
 }
 
-// From the k-th call of one kind on, all such calls fail. They are either waits, or queries whether
-// a copy is done. The pipe then gives up while copies may still run. It must not free the memory
-// that these copies read or write.
+// All calls of one kind fail, from the k-th call on. These calls are either waits or queries
+// whether a copy is done. The pipe then gives up while copies may still run. It must not free the
+// memory that these copies read or write.
 TEST(DevicePipe, EveryWaitFromOneOnMayFail) {
   for (const char* call : {"Synchronize", "Query"}) {
     for (std::int64_t k = 1; k <= 12; ++k) {

@@ -86,7 +86,7 @@ bool comes(const std::function<bool()>& so) {
   return true;
 }
 
-/// Waits for 100 ms, then returns `so()`. For conditions that must not become true.
+/// Waits for 100 ms, then returns `so()`. Used for conditions that must not become true.
 bool comes_soon(const std::function<bool()>& so) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return so();
