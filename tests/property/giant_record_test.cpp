@@ -349,8 +349,8 @@ TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
 }
 
 // A giant text is never in memory as a whole, but must be split into the same sentences as a normal
-// text. The chunks are of one byte or more. The texts have all kinds of stops and abbreviations,
-// with white space and line ends around them.
+// text. The chunks have one byte or more. The texts have all kinds of stops and abbreviations, with
+// white space and line ends around them.
 TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   if (icu_version().empty()) GTEST_SKIP() << "this build has no ICU";
   const auto tokenizer = test::byte_tokenizer();

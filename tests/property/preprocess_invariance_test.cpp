@@ -316,8 +316,8 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) 
   }
 }
 
-// The user may repair the reported record and try again, so it must always be the first bad one.
-// The user may also choose to skip bad records and resume.
+// The user may repair the reported record and try again. So the reported record must always be the
+// first bad one. The user may also choose to skip bad records and resume.
 TEST_F(PreprocessInvariance, FailsWithTheFirstBadRecordAndGoesOnWithoutIt) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes

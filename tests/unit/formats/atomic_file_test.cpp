@@ -203,7 +203,7 @@ TEST_F(AtomicFile, FollowsNoLinkFromThePartialName) {
   EXPECT_EQ(test::read_text(folder_ / "precious"), "keep");
 }
 
-// An interrupted run resumes after the bytes that it knows to be safe.
+// An interrupted run resumes after the bytes that are known to be safe.
 TEST_F(AtomicFile, GoesOnWithWhatWasKept) {
   {
     atomic_file file(path());

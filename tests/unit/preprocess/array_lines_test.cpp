@@ -135,7 +135,8 @@ TEST(ArrayLines, WaitsForNoMoreThanItTakesToKnow) {
   EXPECT_EQ(watched->position_bytes(), 2U);
 }
 
-// Binary data is refused however few bytes each read returns, even if it begins with a bracket.
+// Binary data is refused however few bytes each read returns, even if the data begins with a
+// bracket.
 TEST(ArrayLines, RefusesForeignTextHoweverItComes) {
   for (const std::string& text : {"[\0]\0\n\0\n\0"s, "{\0}\0\n\0\n\0"s, "[\0\0\0]\0\0\0"s}) {
     for (const std::size_t step : {1U, 2U, 99U}) {

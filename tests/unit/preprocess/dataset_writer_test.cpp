@@ -262,7 +262,7 @@ void complete(dataset_writer& writer) {
   publish_dataset(writer.paths(), writer.sidecars());
 }
 
-// A resuming writer removes everything from the files that was written after the saved state.
+// A resuming writer removes everything that was written to the files after the saved state.
 TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
   constexpr std::int64_t documents = 40;
   const auto file = [&](const char* name, const char* suffix) {

@@ -276,8 +276,7 @@ TEST(ExactJson, TakesTexts) {
       {R"({"text":"\ud83d\n"})", {"\uFFFD\n"}, 1},
       {R"({"text":"\ud800\udbff\uDFFF\ue000"})", {"\uFFFD\U0010FFFF\ue000"}, 1},
       {R"({"text":["\ud800","\udc00"]})", {"\uFFFD", "\uFFFD"}, 2},
-      {R"({"a":"\ud800","\udc00":1,"text":"b"})", {"b"}},  // only surrogates in wanted texts are
-                                                           // counted
+      {R"({"a":"\ud800","\udc00":1,"text":"b"})", {"b"}},  // surrogates elsewhere are not counted
   };
   exact_json json({"text"});
   for (const taken& each : cases) {

@@ -20,7 +20,8 @@ namespace {
 using namespace std::string_literals;
 using testing::ElementsAre;
 
-// Lines with every possible outcome. The tests of exact_json check what each must return.
+// Lines with every possible outcome. The tests of exact_json check what a parser must return for
+// each line.
 const std::vector<std::string> lines = {
     R"({"text":"a"})",
     R"( {"text":"a"} )",

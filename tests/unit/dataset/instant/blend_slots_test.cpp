@@ -44,7 +44,7 @@ TEST(BlendSlots, TakesRatiosAlone) {
 }
 
 TEST(BlendSlots, RoundsByLargestRemainder) {
-  // 21845.33 slots for each source; source 0 gets the remaining slot.
+  // The share of each source is 21845.33 slots. Source 0 gets the remaining slot.
   const blend_slots slots(weights{1, 1, 1});
   EXPECT_EQ(slots.slots(0), 21846);
   EXPECT_EQ(slots.slots(1), 21845);

@@ -56,7 +56,7 @@ inline std::vector<std::vector<dataset::packed_part>> naive_block(
   return rows;
 }
 
-/// All rows of a dataset.
+/// Returns all rows of a dataset.
 inline std::vector<std::vector<dataset::packed_part>> naive_rows(
     const std::vector<std::int64_t>& lengths, std::int64_t seq_len, std::int64_t multiple,
     std::size_t first = 0, std::size_t last = SIZE_MAX) {

@@ -21,8 +21,8 @@
 
 #include "unit/dataset/run/stored_run.hpp"
 
-/// Helpers to test audits: token counts that are made one token at a time, and orders with planted
-/// damage.
+/// Helpers to test audits: token counts that are computed one token at a time, and orders with
+/// planted damage.
 namespace millrace::dataset::audited {
 
 /// Returns a sampler for two ranks. Each rank has two rows per micro-batch, and a step is one

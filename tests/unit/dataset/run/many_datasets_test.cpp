@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of many datasets in Megatron's order map only a few files at a time. They map no files if
+// A run of many datasets in Megatron's order maps only a few files at a time. It maps no files if
 // the file system refuses mmap.
 #include <millrace/dataset/megatron_run.hpp>
 

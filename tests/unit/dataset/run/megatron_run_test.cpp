@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests runs in Megatron's order: how their state describes a blend, and how they compare a cached
-// blend with the built one.
+// blend with a newly built one.
 #include <millrace/dataset/detail/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron_run.hpp>
 

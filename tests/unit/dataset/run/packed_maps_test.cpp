@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of packed rows over many datasets map only `.idx` files, and only a few at a time. They map
+// A run of packed rows over many datasets maps only `.idx` files, and only a few at a time. It maps
 // no files if the file system refuses mmap.
 #include <millrace/dataset/packed_run.hpp>
 
@@ -150,8 +150,8 @@ TEST_F(PackedMaps, MayBeRefused) {
   EXPECT_EQ(maps(), before) << "none but those there were";
 }
 
-// If the file system refuses mmap, a run can read row tables that were made with mmap. If it makes
-// new tables, they are the same.
+// Without mmap, a run can read row tables that were made with mmap. If the run makes new tables
+// without mmap, they are identical.
 TEST_F(PackedMaps, MayBeRefusedToTables) {
   const auto tables = [&] {
     std::vector<std::vector<std::byte>> all;

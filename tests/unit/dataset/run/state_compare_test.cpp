@@ -217,7 +217,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   now.edits.resize(2);
   EXPECT_THAT(difference(now), HasSubstr("edits[2] is none, but was {\"block_documents\""));
 
-  // If the comparison is given the edited streams, only samples that were actually served count.
+  // With the edited streams, the comparison counts only samples that were actually served.
   const auto stream = [](const std::vector<edit>& edits) {
     return edited_stream(
         edits, [](std::int64_t step) { return step * 512; },

@@ -79,7 +79,8 @@ struct stored_run {
   std::optional<test::any_run> run;
 };
 
-// Tests every order, plain and packed. Uses a device with random delays, and also no device.
+// Tests every order, with plain and packed rows, on a device with random delays and also without a
+// device.
 TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
   std::mt19937_64 random(test::seed(77));
   for (int round = 0; round < 24; ++round) {

@@ -177,8 +177,8 @@ TEST_F(CufileReader, MoreFilesThanAreKeptOpen) {
   EXPECT_EQ(by_cufile(r->report()), "200 of 200 requests");
 }
 
-/// Returns the path of NVIDIA's own library. This is MILLRACE_CUFILE, or else the place where
-/// `scripts/setup --cufile` installs the library.
+/// Returns the path of NVIDIA's own library. The environment variable MILLRACE_CUFILE can set this
+/// path. The default is where `scripts/setup --cufile` installs the library.
 std::filesystem::path real_library() {
   if (const char* given = std::getenv("MILLRACE_CUFILE"); given != nullptr) return given;
   const auto root = test::source_folder() / "build/cufile/lib";

@@ -49,7 +49,8 @@ TEST(WordKey, TellsWordsApartByBytesAndSize) {
   expect_keys_tell_words_apart<4>();
 }
 
-// A look-up returns the ids that were put in for the word, or null. It always finds the last entry.
+// A look-up returns the ids that were stored for the word, or null. It always finds the entry that
+// was stored last.
 template <std::size_t Words>
 void expect_table_forgets_but_never_lies(unsigned line_bits) {
   pretoken_table<Words> table(line_bits);

@@ -13,7 +13,7 @@ added_token token(const char* content, std::int32_t id) {
   return {content, id};
 }
 
-// All matches as "begin-end:id". Searches in the same way as a tokenizer.
+// Returns all matches as "begin-end:id". Searches in the same way as a tokenizer.
 std::string matches(const added_token_finder& finder, std::string_view text) {
   std::string all;
   std::size_t from = 0;

@@ -39,8 +39,9 @@ TEST_F(TokenizerFolder, AddsTheTokensOfItsFolder) {
   EXPECT_EQ(encode(*t, "a <x><y><z>"), (ids_list{1, 4, 3, 5}));
 }
 
-// If the config has no "added_tokens_decoder", the names in the map override those in the config,
-// and a null removes a name. If the config has this entry, the map is ignored.
+// If the config has no "added_tokens_decoder", the names in special_tokens_map.json override those
+// in the config, and a null removes a name. If the config has this entry, special_tokens_map.json
+// is ignored.
 TEST_F(TokenizerFolder, TakesTheNamesOfTheSpecialTokensMap) {
   const std::string json = json_of(word_level, white_space);
   const auto map = [&](std::string_view text) {

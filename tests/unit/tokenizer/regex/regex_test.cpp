@@ -18,8 +18,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// The pieces of `text` after a Split that isolates the matches of `pattern`. `how` selects the
-// engine.
+// Returns the pieces of `text` after a Split that isolates the matches of `pattern`. `how` selects
+// the engine.
 std::vector<std::string> cuts_by(pcre2_pattern::engine how, std::string_view pattern,
                                  std::string_view text) {
   const regex compiled(pattern, how);

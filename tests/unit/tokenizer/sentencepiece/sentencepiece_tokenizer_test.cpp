@@ -88,8 +88,8 @@ TEST_F(SentencePieceTokenizer, LettersMayHaveNeighboursOfOtherScriptsAlone) {
   EXPECT_EQ(encode(*t, "a b\xC3\xA9"), (ids_list{1, 2, 5}));
 }
 
-// A long text gives the same ids the second time. The sums of its scores exceed the limit up to
-// which cached paths apply.
+// A long text gives the same ids the second time. In this text, the sums of scores exceed the limit
+// up to which cached paths are valid.
 TEST_F(SentencePieceTokenizer, LongTextsAreTheSameTwice) {
   const auto t = load(unknown_piece() + piece("a", -3) + piece("aa", -6) + piece("b", -2000) +
                       piece("ab", -2003.001F) + trainer(1) + plain_normalizer());

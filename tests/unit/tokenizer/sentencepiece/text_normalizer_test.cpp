@@ -46,7 +46,7 @@ TEST(TextNormalizer, ReplacesWhatIsNoUtf8) {
             "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-// A charsmap with 256 units, whose root has no children, and with one replacement.
+// Returns a charsmap with 256 units and one replacement. The root of its trie has no children.
 std::string empty_charsmap() {
   std::string blob("\x00\x04\x00\x00", 4);
   blob += std::string(1024, '\0');

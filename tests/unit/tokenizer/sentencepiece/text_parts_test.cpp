@@ -25,8 +25,8 @@ class random_models {
  public:
   explicit random_models(std::uint64_t seed) : random_(seed) {}
 
-  // A model of type 1 (unigram) or 2 (BPE). Integer scores make many paths equal. Large scores make
-  // large sums, which are rounded.
+  // Returns a model of type 1 (unigram) or 2 (BPE). Integer scores make many paths equal. Large
+  // scores make large sums, which are rounded.
   std::string model(unsigned type, bool byte_fallback) {
     std::string file = unknown_piece();
     const float scale = random_() % 2 == 0 ? 1.0F : 5000.0F;

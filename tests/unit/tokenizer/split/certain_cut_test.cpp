@@ -28,7 +28,7 @@ constexpr pattern patterns[] = {pattern::r50k,        pattern::cl100k,         p
                                 pattern::deepseek_v3, pattern::starcoder,      pattern::digits_r50k,
                                 pattern::seed_coder,  pattern::deepseek_coder, pattern::bloom};
 
-// True if splitting the two sides of a cut gives the same ends as splitting the whole text.
+// Returns true if splitting the two sides of a cut gives the same ends as splitting the whole text.
 bool parts_give_the_whole(const word_splitter& splitter, std::string_view text, std::size_t at) {
   std::vector<std::size_t> ends = test::ends_of(splitter, text.substr(0, at));
   for (const std::size_t end : test::ends_of(splitter, text.substr(at))) ends.push_back(at + end);
