@@ -25,7 +25,7 @@ namespace {
 namespace command = millrace::command;
 namespace preprocess = millrace::preprocess;
 
-constexpr double usual_source_bytes = 3;  // estimated size of a document's entry in P.src
+constexpr double usual_source_bytes = 3;  // estimated bytes per document in `P.src`
 
 int foretell(const millrace::tokenizer::tokenizer& tokenizer,
              const preprocess::program_flags& line) {
@@ -96,7 +96,7 @@ int preprocess_data(int argc, const char* const* argv) {
         "in a .bad file");
   }
   if (metrics) {
-    // run() wrote the last sample of the metrics. If that failed, there is a note for the user.
+    // If run() failed to write a metrics sample, tell the user why.
     if (const auto note = metrics->take_note()) progress.note(*note);
   }
   summary.tokenizer = preprocess::choice_of(line.tokenizer);

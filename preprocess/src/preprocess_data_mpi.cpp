@@ -97,8 +97,8 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   return command::exit_done;
 }
 
-// An exception on one rank, other than `job_ended`, aborts the whole job. Otherwise the other ranks
-// would wait forever in their next collective step.
+// If a rank throws any exception except `job_ended`, aborts the whole job. Otherwise the other
+// ranks would wait forever for this rank in their next collective step.
 int run(preprocess::rank_group& ranks, int argc, char** argv) {
   try {
     return preprocess_data_mpi(ranks, argc, argv);

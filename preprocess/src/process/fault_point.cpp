@@ -10,7 +10,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// Sends this process a signal at the step that an environment variable requests.
+/// Sends a signal to this process at the step that an environment variable names.
 class signal_order {
  public:
   signal_order(const char* variable, int signal) : signal_(signal) {

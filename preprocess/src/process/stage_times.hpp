@@ -10,15 +10,16 @@
 
 namespace millrace::preprocess {
 
-/// Seconds that each stage of a run was busy. Waiting for another stage does not count. In a job of
-/// several processes, these are sums over the processes. Each process has one reader, one committer
-/// and its own workers.
+/// Seconds that each stage of a run was busy. Waiting for another stage does not count. In a job,
+/// each value is the sum over all its processes. Each process has one reader, one committer and its
+/// own workers.
 struct stage_times {
-  double read = 0;        ///< the reader: reading, decompressing, cutting into blocks
-  double read_spans = 0;  ///< the work of `read` that is done by workers; summed over them
-  double encode = 0;      ///< parsing and tokenizing, summed over the workers
-  double write = 0;       ///< writing encoded blocks and, in a job, merging its parts
-  double sync = 0;        ///< completing the outputs and making them durable
+  double read = 0;  ///< the reader: reading, decompressing, cutting into blocks
+  double read_spans =
+      0;              ///< reading done by workers instead of the reader; summed over the workers
+  double encode = 0;  ///< parsing and tokenizing, summed over the workers
+  double write = 0;   ///< writing encoded blocks; in a job, also merging the parts
+  double sync = 0;    ///< completing the outputs and making them durable
 
   stage_times& operator+=(const stage_times& more) noexcept {
     read += more.read;
@@ -30,16 +31,16 @@ struct stage_times {
   }
 };
 
-/// The bottleneck of a run, such as "encode", and the fraction of the run's time in which that
-/// stage was busy. The name is empty if no stage was timed.
+/// The stage that was the bottleneck of a run, such as "encode". The name is empty if no stage was
+/// timed.
 struct slow_stage {
   std::string_view name;
   double busy_part = 0;  ///< fraction of the run's time; average over workers or processes
 };
 
 /// @param workers    total number of workers in all processes
-/// @param processes  number of processes in the run. A stage that is serial within a process runs
-///                   in parallel in all processes.
+/// @param processes  number of processes in the run. A stage that uses one thread per process still
+///                   runs in parallel in all processes.
 inline slow_stage slowest_stage(const stage_times& busy, double seconds, int workers,
                                 int processes = 1) {
   slow_stage slowest;
@@ -56,7 +57,7 @@ inline slow_stage slowest_stage(const stage_times& busy, double seconds, int wor
   return slowest;
 }
 
-/// Sums how long each stage is busy. Any thread may use it.
+/// Adds up the time for which each stage is busy. Any thread may use it.
 ///
 ///   const auto timed = clock.time(stage_clock::stage::encode);  // until the end of the scope
 class stage_clock {

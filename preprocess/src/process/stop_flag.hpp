@@ -32,9 +32,10 @@ class stop_flag {
   /// A flag that is never set.
   stop_flag() = default;
 
-  /// @param signal       the number of the received signal, or 0 before any signal; must outlive
-  ///                     this object; may be null
-  /// @param consequence  says whether the stopped work is lost or can be resumed; for the message
+  /// @param signal       where to read the number of the received signal (0: none yet); must
+  ///                     outlive this object; may be null
+  /// @param consequence  text for the message that says whether the stopped work is lost or can be
+  ///                     resumed
   stop_flag(const std::atomic<int>* signal, std::string consequence)
       : signal_(signal), consequence_(std::move(consequence)) {}
 
@@ -48,9 +49,9 @@ class stop_flag {
   std::string consequence_;
 };
 
-/// Thrown when a worker abandons a giant line, or a text that takes long to normalize, because the
-/// run was asked to stop. The handler drops what the line has produced so far. The next run resumes
-/// at that line or at the block that contains it.
+/// Thrown when a worker abandons a line because the run was asked to stop. The line is a giant
+/// line, or has a text that takes long to normalize. The handler drops the line's output so far.
+/// The next run resumes at that line or at the block that contains it.
 ///
 /// Not derived from `error`, so that handlers of errors do not catch it.
 class line_abandoned : public std::exception {
@@ -58,10 +59,10 @@ class line_abandoned : public std::exception {
   const char* what() const noexcept override { return "a long line was left to the next run"; }
 };
 
-/// Call this before each piece of a giant line, because such a line can be gigabytes long. A run
-/// must stop soon after a signal (Slurm kills it after 30 s).
+/// Call this before each piece of a giant line. Such a line can be gigabytes long, but a run must
+/// stop soon after a signal (Slurm kills it after 30 s).
 ///
-/// @param stop  a nonzero value means that the run must stop; may be null
+/// @param stop  if `*stop` is not zero, the run must stop; may be null
 /// @throws line_abandoned  `*stop` is not zero.
 inline void expect_going_on(const std::atomic<int>* stop) {
   if (stop != nullptr && stop->load() != 0) throw line_abandoned();
@@ -71,12 +72,12 @@ inline void expect_going_on(const std::atomic<int>* stop) {
 /// Call this once, before the process has other threads.
 ///
 /// The first signal does not end the process. Instead, it changes the returned value from 0 to the
-/// signal's number. A second SIGINT, SIGTERM or SIGUSR1 of the same kind ends the process at once.
-/// A second SIGHUP does not, because the shell and the kernel may each send one when a terminal
-/// closes.
+/// signal's number. If SIGINT, SIGTERM or SIGUSR1 arrives a second time, it ends the process at
+/// once. A second SIGHUP does not end it: when a terminal closes, the shell and the kernel may each
+/// send a SIGHUP.
 ///
-/// A signal that was ignored when the program started stays ignored, as under `nohup` or in a
-/// background job of a shell script.
+/// Signals that were ignored when the program started stay ignored. `nohup` ignores SIGHUP, for
+/// example, and a shell script ignores SIGINT for its background jobs.
 const std::atomic<int>& catch_stop_signals();
 
 }  // namespace millrace::preprocess

@@ -25,7 +25,8 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t most_decompressed = 4;  // limit of take_all(), in units of `whole_bytes`
+constexpr std::uint64_t most_decompressed =
+    4;  // take_all() decompresses at most this many times `whole_bytes`
 constexpr std::size_t most_places = 256;
 constexpr std::size_t compressed_files = 64;
 constexpr std::size_t bytes_per_place = std::size_t{128} << 10;
@@ -65,8 +66,8 @@ struct sampled_piece {
   }
 };
 
-// A part of the input, and the pieces that were sampled from it. `bytes` is the decompressed size
-// of the part.
+// A part of the input and the pieces sampled from this part. `bytes` is the decompressed size of
+// the part.
 struct stratum {
   std::vector<sampled_piece> pieces;
   estimate bytes;
@@ -196,7 +197,7 @@ class input_sampler {
     }
   }
 
-  // Used if there are few compressed files. Each file is a stratum of its own.
+  // Samples one compressed file as a stratum of its own. Used if there are few compressed files.
   void take_compressed_file(std::size_t file, std::size_t files) {
     stratum part;
     const compressed_sample read =
@@ -209,7 +210,7 @@ class input_sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  // Used if there are many compressed files. A sample of the files represents all of them, and each
+  // Samples some of the compressed files, as one stratum. Used if there are many such files. Each
   // sampled file is one piece. A file that is selected twice counts twice.
   void take_some_compressed(const std::vector<std::uint64_t>& compressed) {
     stratum part;
@@ -237,7 +238,7 @@ class input_sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  // Encodes at least one piece, then more pieces until the file's share of the time is used up.
+  // Reads and encodes at least one piece of a file, then more pieces for at most `share_seconds`.
   compressed_sample read_compressed(std::size_t file, std::uint64_t text_bytes,
                                     double share_seconds, std::vector<sampled_piece>& pieces) {
     const auto began = clock::now();
@@ -257,8 +258,8 @@ class input_sampler {
     return read;
   }
 
-  // Returns the encoding time of one worker. Uses only the second half of the sample, because the
-  // first half warms the caches.
+  // Returns the time in which one worker encodes one byte. Uses only the second half of the
+  // timings, because the first half includes warming the caches.
   double encode_seconds_per_byte() const {
     sampled_amount sum;
     for (std::size_t i = timings_.size() / 2; i < timings_.size(); ++i) {
@@ -298,13 +299,14 @@ class input_sampler {
     const double encode = encode_seconds_per_byte();
     const double decompress = decompress_.bytes > 0 ? decompress_.amount / decompress_.bytes : 0;
     out.encode_rate = encode > 0 ? 1 / encode : 0;
-    // The workers share the total work, but decompression is serial, so its time is a lower bound.
+    // The workers share all the work equally. But the total cannot take less time than
+    // decompression, which is serial.
     out.seconds =
         out.input_bytes.value * std::max(decompress, (decompress + encode) / options_.workers);
     const double input = out.input_bytes.value;
     const double ids_per_byte = input > 0 ? out.bin_bytes / input : 0;
     const double encoder = std::max(0.0, resident_bytes() - resident_before_);
-    std::uint64_t window = 0;  // the largest window, because one file is read at a time
+    std::uint64_t window = 0;  // of all files, the largest window: only one file is read at a time
     for (const input_file& each : options_.inputs) window = std::max(window, each.window_bytes);
     out.memory_bytes = resident_before_ + static_cast<double>(window) + encoder * options_.workers +
                        static_cast<double>(options_.blocks_in_flight) *
@@ -316,7 +318,7 @@ class input_sampler {
   const double resident_before_;
   const clock::time_point start_ = clock::now();
   clock::time_point begun_ = start_;  // start of the current sampling method
-  std::vector<bool> from_start_;      // per file: it cannot be read from the middle
+  std::vector<bool> from_start_;      // per file: whether it must be read from its start
   std::vector<stratum> strata_;
   std::vector<sampled_amount> timings_;  // bytes and seconds of each call of the encoder
   sampled_amount decompress_;            // bytes and seconds of reading compressed files

@@ -30,7 +30,8 @@ struct sampled_counts {
 /// lines must be readable.
 using sample_encoder = std::function<sampled_counts(std::string_view lines)>;
 
-/// Makes an encoder for samples. It always skips bad records and ignores the policy in `options`.
+/// Makes an encoder for samples. The encoder always skips bad records, whatever
+/// `options.on_bad_record` is.
 ///
 /// @param tokenizer  must outlive the encoder
 sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encoder_options options);
@@ -75,14 +76,15 @@ struct dry_run_report {
   std::vector<std::string> notes;  ///< one sentence each
 };
 
-/// Encodes a sample of the inputs and extrapolates to all of them. Inputs of up to `whole_bytes` in
-/// total are encoded completely, so the counts are exact. For larger inputs, the sample consists of
-/// 256 places of 128 KiB, spread evenly over the bytes of uncompressed files, and of the starts of
-/// up to 64 compressed files and JSON arrays. The places are the same each time, unless time runs
-/// out.
+/// Encodes a sample of the inputs and extrapolates the counts to all inputs. Inputs of up to
+/// `whole_bytes` in total are encoded completely, so their counts are exact. For larger inputs, the
+/// sample consists of 256 places of 128 KiB, spread evenly over the bytes of uncompressed files,
+/// and of the starts of up to 64 compressed files and JSON arrays. Every call samples the same
+/// places, unless time runs out.
 ///
 /// @throws io_error, format_error  an input cannot be read.
-/// @throws config_error  an input is not a regular file. Data read from a pipe would be lost.
+/// @throws config_error  an input is not a regular file. Sampling a pipe would lose the data read
+///                       from it.
 dry_run_report dry_run(const dry_run_options& options, const sample_encoder& encode);
 
 /// Returns the report as a table for the user.

@@ -26,13 +26,13 @@ struct sampled_amount {
   double amount = 0;
 };
 
-/// Estimates the amount in `total_bytes` bytes of input: the ratio of amount to bytes in a sample,
-/// times `total_bytes`. `pieces` are in input order.
+/// Estimates the amount in an input of `total_bytes` bytes: amount per byte in a sample, times
+/// `total_bytes`. The sample consists of `pieces`, which are in input order.
 ///
-/// The error is computed from the differences between neighboring pieces. Evenly spread pieces
-/// cover every part of the input, so differences between distant parts cause no error. The error is
-/// 0 if the pieces are the whole input. With a single piece, the error is unknown; it is set to the
-/// estimated amount.
+/// The error is computed only from the differences between neighboring pieces. Since the pieces are
+/// spread evenly, every part of the input is sampled, so differences between distant parts cause no
+/// error. The error is 0 if the pieces are the whole input. With a single piece, the error is
+/// unknown; it is set to the estimated amount.
 inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate& total_bytes) {
   double bytes = 0;
   double amount = 0;
@@ -54,8 +54,7 @@ inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate
     if (i > 0) squares += (off - off_before) * (off - off_before) / 2;
     off_before = off;
   }
-  // The standard error of the mean amount per piece, if `count` pieces are drawn without
-  // replacement.
+  // Standard error of the mean amount per piece, for `count` pieces drawn without replacement.
   const double of_mean = std::sqrt(unseen * squares / (count - 1) / count);
   out += {0, of_mean / (bytes / count) * total_bytes.value};
   return out;

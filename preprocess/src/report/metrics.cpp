@@ -23,7 +23,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// O_NONBLOCK prevents a FIFO without a reader from blocking the run.
+// Without O_NONBLOCK, opening a FIFO that has no reader would block the run.
 constexpr int open_flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
 
 io::unique_fd open_to_write(const std::filesystem::path& path, int flags) {
@@ -77,7 +77,7 @@ void run_metrics::run(std::chrono::milliseconds period) {
     const progress_state state = state_;
     lock.unlock();
     write_sample(state, false);
-    // After a stall, write only one sample, not all those that were missed.
+    // After a stall, write only one sample instead of catching up on all missed samples.
     next = std::max(next + period, clock::now());
     lock.lock();
   }

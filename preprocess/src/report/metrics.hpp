@@ -44,8 +44,9 @@ enum class metrics_format : std::uint8_t {
 /// @throws config_error  `name` is neither `json` nor `prometheus`.
 metrics_format metrics_format_of(std::string_view name);
 
-/// Writes the progress of a run to a file for other programs: every second, and once at the end. It
-/// uses its own thread. So if the run hangs, samples with unchanged numbers are still written.
+/// Writes the progress of a run to a file for other programs, every second and once at the end. A
+/// separate thread writes the file. So if the run hangs, samples with unchanged numbers are still
+/// written.
 ///
 /// A failed write never ends a run. Samples that cannot be written are lost, and the user gets one
 /// note about the first of them. Files are not synced.
@@ -67,8 +68,8 @@ class run_metrics {
   /// Writes the last sample of a successful run. After this, update() has no effect.
   void finish(const progress_state& state);
 
-  /// If a sample could not be written, returns a line that tells the user why. Each such line is
-  /// returned only once. Otherwise, returns nothing. Any thread may call this.
+  /// If a sample could not be written, returns a line that tells the user why. Returns each such
+  /// line only once. Returns nothing if there is no new line. Any thread may call this.
   std::optional<std::string> take_note();
 
  private:
@@ -92,7 +93,7 @@ class run_metrics {
   bool failed_ = false;
   std::optional<std::string> note_;
 
-  // Used only by the thread, and by end() after it has joined the thread.
+  // Used only by `thread_`, and by end() after it has joined `thread_`.
   io::unique_fd file_;  // opened when the first line is written
   bool torn_ = false;   // the last line is incomplete
   metrics_sample before_;

@@ -25,7 +25,7 @@ void tell(fmt::format_string<Values...> format, Values&&... values) {
   command::tell(fmt::format(format, std::forward<Values>(values)...));
 }
 
-// Called for each update, because the size of a window may change.
+// Called again for each update, because the user may resize the terminal window.
 std::size_t terminal_columns() {
   ::winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
@@ -54,7 +54,7 @@ void progress::update(const progress_state& state) {
   } else {
     if (state.documents < next_documents_) return;
     next_documents_ = state.documents + log_interval_;
-    // Scripts search for Megatron's sentence, so additional values come after it.
+    // Scripts search for this sentence of Megatron's, so other values come after the sentence.
     std::string line = fmt::format("Processed {} documents ({:.2f} docs/s, {:.2f} MB/s).",
                                    state.documents, static_cast<double>(state.documents) / seconds,
                                    static_cast<double>(state.input_bytes) * 1e-6 / seconds);
@@ -101,7 +101,7 @@ constexpr std::size_t least_bar = 8;
 constexpr std::size_t longest_bar = 30;
 constexpr double hours_shown = 10'000;  // longer durations are shown as 10,000 hours
 
-// Returns the text of the line, without its `dropped` least important parts.
+// Returns the text of the line without the `dropped` least important fields.
 std::string words(const bar_view& view, int dropped) {
   std::string text;
   const auto add = [&](int rank, const std::string& part) {
@@ -136,7 +136,7 @@ std::string bar_line(const bar_view& given, std::size_t columns) {
   for (int dropped = 0; dropped <= 5; ++dropped) {
     text = words(view, dropped);
     const std::size_t bar_room = view.done ? least_bar + 4 : 0;  // "[", ">", "]" and a space
-    // The bar is more important than documents per second, and less important than the rest.
+    // If space is short, omit the documents per second first, then the bar, then other fields.
     if (text.size() + (dropped == 0 ? bar_room : 0) <= room) break;
   }
   if (!view.done || text.size() + least_bar + 4 > room) return text;
@@ -149,7 +149,7 @@ std::string short_number(double value) {
   if (value < 9999.5) return fmt::format("{:.0f}", value);
   std::size_t unit = 0;
   value /= 1000;
-  // A value that would be rounded to 1000 is shown as 1 of the next unit.
+  // If the value would be rounded to 1000, show it as 1 of the next unit.
   while (value >= 999.5 && unit + 1 < units.size()) {
     value /= 1000;
     ++unit;

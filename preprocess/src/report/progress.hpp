@@ -19,12 +19,12 @@ struct bar_view {
   double megabytes_rate = 0;
   double documents_rate = 0;
   double tokens_rate = 0;
-  std::optional<double> done;  ///< fraction, 0 to 1; nothing if the size of the inputs is unknown
+  std::optional<double> done;  ///< fraction from 0 to 1; empty if the size of the inputs is unknown
   std::optional<double> seconds_left;
 };
 
-/// Returns one line without a line end. It is shorter than `columns` characters, so that no
-/// terminal wraps it:
+/// Returns the progress bar as one line without a line end. The line is shorter than `columns`
+/// characters, so that no terminal wraps it:
 ///
 ///   [=======>      ]  54%  81.2 MB/s  3214 docs/s  19.8M tokens/s  1:23 left
 ///
@@ -60,7 +60,8 @@ class smoothed_rate {
   static constexpr double half_life_seconds = 10;
 
   double sum_ = 0;
-  double weight_ = 0;  // total weight so far; without it, the first rates would be near zero
+  double weight_ =
+      0;  // total weight so far; without dividing by it, the first rates would be near zero
   double total_ = 0;
   double seconds_ = 0;
 };
@@ -69,8 +70,8 @@ class smoothed_rate {
 /// ever decreases.
 struct progress_state {
   std::int64_t documents = 0;
-  std::uint64_t input_bytes = 0;      ///< bytes of decompressed text committed
-  std::uint64_t read_bytes = 0;       ///< bytes on disk read
+  std::uint64_t input_bytes = 0;      ///< committed bytes of decompressed text
+  std::uint64_t read_bytes = 0;       ///< bytes read from disk, before decompression
   std::int64_t tokens = 0;            ///< total over all keys
   std::uint64_t output_bytes = 0;     ///< bytes written to all outputs
   std::int64_t bad_records = 0;       ///< bad records met so far
@@ -92,9 +93,9 @@ struct progress_state {
 };
 
 /// Shows the progress of a run on stderr: a bar if stderr is a terminal, otherwise lines like
-/// Megatron's. A bar shows recent rates and the remaining time that follows from them; it is
-/// updated at most five times per second. Lines show average rates since the start, as Megatron's
-/// do; there is at most one per second. Not thread-safe.
+/// Megatron's. The bar shows recent rates and the remaining time computed from them. It is updated
+/// at most five times per second. Each line shows average rates since the start, as Megatron's
+/// lines do. At most one line is printed per second. Not thread-safe.
 class progress {
  public:
   enum class style : std::uint8_t { silent, lines, bar };

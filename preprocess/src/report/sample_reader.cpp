@@ -15,8 +15,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns a permutation of [0, count). Its steps are about 0.618 (golden ratio) times `count`, so
-// that the first few indices are far apart.
+// Returns a permutation of [0, count). Consecutive indices differ by about 0.618 (golden ratio)
+// times `count`, so the first few indices are far apart.
 std::vector<std::size_t> jumping_order(std::size_t count) {
   std::size_t step = std::max<std::size_t>(1, count * 618 / 1000);
   while (std::gcd(step, count) != 1) ++step;
@@ -32,13 +32,14 @@ std::vector<std::uint64_t> ends_of(std::span<const std::uint64_t> sizes) {
   return ends;
 }
 
-// Returns the index of the file that contains byte `at`, which must be less than the last of
-// `ends`.
+// Returns the index of the file that contains byte `at` of the concatenation. `at` must be less
+// than `ends.back()`.
 std::size_t file_at(const std::vector<std::uint64_t>& ends, std::uint64_t at) {
   return static_cast<std::size_t>(std::ranges::upper_bound(ends, at) - ends.begin());
 }
 
-// Returns the middle of part `i` of `count` equal parts. Avoids products that could overflow.
+// Cuts [0, total) into `count` equal parts and returns the middle of part `i`. Avoids products that
+// could overflow.
 std::uint64_t middle_of_part(std::uint64_t total, std::size_t i, std::size_t count) {
   return total / count * i + total % count * i / count + total / count / 2;
 }
@@ -93,9 +94,9 @@ std::string_view without_mark(std::string_view text) {
   return text.substr(mark_bytes_of(text));
 }
 
-// Returns the offset of the first line start in `text` that is at least `from`, or npos. `from`
-// must be at least 1. A line ends with `\n`, `\r\n` or `\r`. The end of `text` is never returned:
-// if `text` ends with `\r`, a `\n` may still follow.
+// Returns the offset of the first line in `text` that starts at or after `from`, or npos. `from`
+// must be at least 1. A line ends with `\n`, `\r\n` or `\r`. Never returns the end of `text`: if
+// `text` ends with `\r`, a `\n` may still follow.
 std::size_t line_start(std::string_view text, std::size_t from) {
   for (std::size_t at = from; at < text.size(); ++at) {
     const char before = text[at - 1];
@@ -157,8 +158,8 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
   while (true) {
     const std::uint64_t position = source->position_bytes();
     const std::size_t got = source->read(bytes_of(buffer, held, buffer.size() - padding));
-    // The source may read the file in steps. Its position changes only after all data before the
-    // old position was decompressed. Only then do `produced` and `position` describe the same data.
+    // The source may read the file in large steps. When its position changes, all data before the
+    // old position has been decompressed, so `produced` and `position` describe the same data.
     if (source->position_bytes() != position && position != 0) {
       sample.compression_ratio = static_cast<double>(produced) / static_cast<double>(position);
       ++jumps;
@@ -174,7 +175,7 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
       return sample;
     }
     if (held + padding < buffer.size()) continue;
-    // Split at the last position that is certainly a line start. If one line fills the buffer,
+    // Split at the last position at which a line certainly starts. If one line fills the buffer,
     // enlarge the buffer.
     const std::string_view text(buffer.data(), held);
     const std::size_t feed = text.find_last_of("\r\n", held - 2);

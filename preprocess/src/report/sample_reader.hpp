@@ -23,31 +23,31 @@ struct sample_range {
 /// A place to sample: contiguous bytes, usually in one file, but in several if files are small.
 using sample_place = std::vector<sample_range>;
 
-/// Returns at most `count` places of `place_bytes` each. They are spread evenly over the bytes of
-/// all files, as if the files were concatenated, so that each byte is equally likely to be sampled.
-/// The same sizes always give the same places. Their order is scattered, so that the first few
-/// places are spread evenly too.
+/// Returns at most `count` places of `place_bytes` each. The places are spread evenly over the
+/// bytes of all files, as if the files were concatenated, so that each byte is equally likely to be
+/// sampled. The same arguments always give the same places. The order of the places is scattered,
+/// so that the first few places are spread evenly too.
 std::vector<sample_place> sample_places(std::span<const std::uint64_t> file_sizes,
                                         std::size_t count, std::uint64_t place_bytes);
 
-/// Returns the indices of the files that contain `count` points spread evenly over the bytes of all
-/// files. There are `count` indices, in the order of sample_places(). Larger files may occur more
-/// than once; empty files never occur.
+/// Spreads `count` points evenly over the bytes of all files, and returns the index of the file for
+/// each point. The points are in the order of sample_places(). A large file may occur more than
+/// once; an empty file never occurs.
 std::vector<std::size_t> sample_files(std::span<const std::uint64_t> file_sizes, std::size_t count);
 
-/// Receives complete lines of one input, which are valid during the call.
-/// `record_parser::padding_bytes` bytes after them are readable.
+/// Receives complete lines of one input. The lines, and `record_parser::padding_bytes` bytes after
+/// them, are readable until the call returns.
 using take_lines = std::function<void(std::string_view lines)>;
 
 /// Largest size in bytes of a line in a sample. Longer lines are not sampled.
 inline constexpr std::size_t longest_sampled_line = std::size_t{64} << 20;
 
-/// Reads the lines that start within a range of an uncompressed file. The last line is read to its
-/// end, even if it ends after the range. So if ranges are adjacent, each line belongs to exactly
-/// one of them. A byte order mark is skipped.
+/// Reads the lines that start within a range of an uncompressed file. Reads the last line to its
+/// end, even if that is after the range. So if ranges are adjacent, each line belongs to exactly
+/// one range. Skips a byte order mark.
 class sample_reader {
  public:
-  /// Calls `take` with the lines, unless no line starts in the range.
+  /// Calls `take` with the lines that start in `range`, unless there are none.
   ///
   /// @return false if a line is longer than longest_sampled_line. In that case, `take` is not
   /// called.

@@ -24,7 +24,8 @@ double per_second(double amount, double seconds) {
   return seconds > 0 ? amount / seconds : 0;
 }
 
-// Reads VmHWM. getrusage's ru_maxrss would include the memory of the program that called exec.
+// Reads `VmHWM`, because `ru_maxrss` of getrusage(2) would include the memory of the program that
+// started this one with exec.
 std::uint64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

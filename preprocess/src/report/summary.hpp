@@ -17,7 +17,7 @@ namespace millrace::preprocess {
 
 /// The tokenizer that a run uses, for its summary.
 struct tokenizer_choice {
-  std::string type;                ///< name in `--tokenizer-type`
+  std::string type;                ///< value of `--tokenizer-type`
   std::vector<std::string> files;  ///< files and folders, as given by the user
 };
 
@@ -72,16 +72,16 @@ progress_state progress_of(const run_summary& summary);
 /// Sets the CPU time and the peak memory of this process in `summary`.
 void measure_process(run_summary& summary);
 
-/// Returns the arguments for Megatron's `--data-path`: a single prefix, or (weight, prefix) pairs
-/// in which the weight is the token count. Outputs without tokens are omitted. Empty if no output
-/// has tokens.
+/// Returns the arguments for Megatron's `--data-path`. For one output, this is its prefix. For
+/// several, these are (weight, prefix) pairs; the weight is the token count. Omits outputs without
+/// tokens. The result is empty if no output has tokens.
 std::vector<std::string> data_path(const run_summary& summary);
 
 /// Returns a line such as "wrote out/web_text_document.bin (1,234 bytes), .idx, .meta and .src".
 std::string wrote_line(const output_summary& output);
 
-/// Returns the line `--data-path` with these arguments, quoted for a shell. If `arguments` is
-/// empty, the line says that there is nothing to train on.
+/// Returns the line "--data-path ARGUMENTS", with the arguments quoted for a shell. If `arguments`
+/// is empty, the line says that there is nothing to train on.
 std::string data_path_line(const std::vector<std::string>& arguments);
 
 /// Returns the summary as text. Its last line is the result of data_path_line().
