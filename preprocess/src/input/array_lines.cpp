@@ -22,7 +22,8 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// The meaning of a byte outside strings. A `plain` byte is simply part of an element.
+// The meaning of a byte outside strings. A `plain` byte is part of an element and needs no special
+// treatment.
 enum byte_kind : std::uint8_t { plain, space, line_end, quote, comma, opening, closing };
 constexpr std::array<byte_kind, 256> byte_kinds = [] {
   std::array<byte_kind, 256> all{};
@@ -35,9 +36,9 @@ constexpr std::array<byte_kind, 256> byte_kinds = [] {
   return all;
 }();
 
-// Returns whether a text is an array. `head` is the beginning of the text, or all of it if `all` is
-// true. Returns an empty optional if `head` is too short to tell. Earlier calls examined the first
-// `searched` bytes of `head`; this call updates `searched`.
+// Returns whether a text is an array, or an empty optional if `head` is too short to decide. `head`
+// is the beginning of the text; if `all` is true, it is the whole text. `searched` is the number of
+// bytes of `head` already examined; each call updates it.
 std::optional<bool> starts_array(std::string_view head, bool all, std::size_t& searched) {
   head = head.substr(0, array_lines::most_space_bytes);
   if (searched == 0 && head.starts_with(byte_order_mark)) searched = byte_order_mark.size();
@@ -63,9 +64,9 @@ bool array_lines::is_array() {
     const std::string_view text(reinterpret_cast<const char*>(head_.data()), head_.size());
     const auto found = starts_array(text, n == 0, searched);
     if (!found) continue;
-    // Recognizing a foreign format, such as a zip archive, takes more bytes than a pipe may deliver
-    // at a time. A text that begins like a record is not foreign, so do not wait for more of it.
-    // UTF-16 and UTF-32 are the exception: text in them can begin like a record, with a zero as
+    // Recognizing a foreign format, such as a zip archive, may need more bytes than a pipe delivers
+    // at a time. A text that begins like a record is not foreign, so do not wait for more bytes.
+    // The exception is UTF-16 or UTF-32 text: it can also begin like a record, but has a zero as
     // second byte.
     const bool begins_record = searched < text.size() && (text[searched] == '{' || *found);
     const bool sure = begins_record && searched + 1 < text.size() && text[searched + 1] != '\0';
@@ -107,7 +108,8 @@ void array_lines::fail(const char* problem) {
   problem_ = problem;
 }
 
-// Converts in place. Returns the number of good bytes: all bytes, unless this call sets `problem_`.
+// Converts `bytes` in place. Returns the number of bytes before the first error, or the number of
+// all bytes if there is none. An error sets `problem_`.
 std::size_t array_lines::convert(std::span<std::byte> bytes) {
   auto* const begin = reinterpret_cast<char*>(bytes.data());
   char* const end = begin + bytes.size();
@@ -134,8 +136,7 @@ std::size_t array_lines::convert(std::span<std::byte> bytes) {
   return static_cast<std::size_t>(at - begin);
 }
 
-// Skips the '[' and everything that is_array() found before it: white space and perhaps a byte
-// order mark.
+// Skips the `[` of the array, and before it the white space and any byte order mark.
 char* array_lines::open_array(char* at, char* end) {
   for (; at != end; ++at) {
     if (*at == '\n' || *at == '\r') *at = ' ';
@@ -163,7 +164,7 @@ char* array_lines::convert_outside(char* at, char* end) {
   return at;
 }
 
-// Returns false if there is a problem at this byte.
+// Converts a byte outside strings. Returns false if this byte is an error.
 bool array_lines::convert_mark(char& mark) {
   switch (mark) {
     case '"':

@@ -22,10 +22,10 @@ namespace millrace::preprocess {
 ///   the element remains one bad record.
 ///
 /// is_array() decides whether the text is an array. This class counts brackets without checking
-/// that they match. It does not validate the elements either; their parser does. read() throws
-/// `format_error`, with the byte offset, for an error in the array itself: a comma without an
-/// element before it, a comma before the closing bracket, text after the array, or a missing
-/// closing bracket.
+/// that they match, and does not validate the elements; the parser of the elements does both.
+/// read() throws `format_error`, with the byte offset, only for an error in the array itself: a
+/// comma without an element before it, a comma before the closing bracket, text after the array, or
+/// a missing closing bracket.
 class array_lines final : public byte_source {
  public:
   /// is_array() skips at most this many bytes of white space to find a '['.
@@ -38,8 +38,8 @@ class array_lines final : public byte_source {
   std::uint64_t position_bytes() const noexcept override { return inner_->position_bytes(); }
   void cancel() noexcept override { inner_->cancel(); }
 
-  /// Returns whether the text is an array. Reads only as many bytes as needed; read() still returns
-  /// those bytes.
+  /// Returns whether the text is an array. Reads only as many bytes as this needs. Later calls of
+  /// read() still return these bytes.
   ///
   /// @throws  as the inner source's read()
   bool is_array();
@@ -62,7 +62,7 @@ class array_lines final : public byte_source {
   std::vector<std::byte> head_;  // read by is_array(), not yet returned
   std::size_t head_given_ = 0;
   state state_ = state::unknown;
-  std::uint64_t depth_ = 0;   // open brackets, including the array's own
+  std::uint64_t depth_ = 0;   // number of open brackets, including the array's own
   bool has_element_ = false;  // an element began after the last separator
   bool comma_ = false;        // a comma between elements was found
   std::uint64_t given_ = 0;   // number of bytes returned by read()

@@ -33,13 +33,14 @@ std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::
       used += n;
     }
   } catch (...) {
-    // Deliver the lines before the error first: one of them may be bad and must be reported first.
+    // First deliver the lines before the error. If one of these lines is bad, it must be reported
+    // before this error.
     failure_ = std::current_exception();
   }
   return used;
 }
 
-// Reads until the block has a line end, at which it can be cut, or until the input ends.
+// Reads until the block has a line end at which it can be cut, or until the input ends.
 bool sequential_reader::next(byte_block& block) {
   if (failure_) std::rethrow_exception(failure_);
   block.unread.reset();
@@ -76,7 +77,7 @@ void sequential_reader::finish(byte_block& block, std::size_t used, std::size_t 
   block.end_bytes = offset_;
 }
 
-// Called if everything read so far is the beginning of one line.
+// Reads the rest of a giant line. Called if all bytes in the block are the beginning of one line.
 void sequential_reader::follow_giant(byte_block& block, std::size_t used) {
   const line_place place{path_, offset_};
   auto followed = follow_giant_line(*source_, {block.buffer.data(), used}, place, limits_);
@@ -93,12 +94,12 @@ namespace {
 // The last line of a span usually ends less than this many bytes after the span's end.
 constexpr std::size_t tail_guess = std::size_t{8} << 10;
 
-/// The text of an input from the start of a span. extend() reads more of it.
+/// The text of an input from the start of a span on, as far as extend() has read it.
 class growing_text {
  public:
   growing_text(byte_buffer& buffer, byte_source& source) : buffer_(buffer), source_(source) {}
 
-  /// Reads until there are `size` bytes or the input ends.
+  /// Reads until the text has `size` bytes or the input ends.
   void extend(std::size_t size) {
     buffer_.reserve(size + text_padding_bytes, size_);
     while (size_ < size && !ended_) {
@@ -158,8 +159,8 @@ void read_span(byte_block& block, const read_limits& limits) {
   block.mark_bytes = 0;
   std::size_t first = 0;
   if (!span.at_line) {
-    // A line that begins right at the end of this span still belongs to this span. The next span
-    // skips that line, because it does not read the line end before the line.
+    // A line that begins exactly at the end of this span still belongs to this span. The next span
+    // skips that line, because its reader cannot see the line end before the line.
     first = next_line(text.view().substr(0, length + 1), 0, true);
     if (first == text.view().npos || first > length) return set_text(block, span, 0, 0);
   }

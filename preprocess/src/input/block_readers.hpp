@@ -42,16 +42,17 @@ class sequential_reader {
   std::filesystem::path path_;
   std::unique_ptr<byte_source> source_;
   read_limits limits_;
-  std::exception_ptr failure_;   // error of source_; thrown after the lines before it
+  std::exception_ptr failure_;   // error of source_; next() throws it after it has delivered the
+                                 // lines before the error
   bool ended_ = false;           // source_ has reached its end
   std::uint64_t offset_;         // offset of the first byte of rest_ in the text
-  std::vector<std::byte> rest_;  // bytes that were read, but follow the last cut
+  std::vector<std::byte> rest_;  // bytes that were already read but belong to the next block
 };
 
 /// If `block` carries a span, reads the text of that span into the block. Any thread may call this.
 ///
 /// @throws io_error, format_error  as byte_source::read. Also format_error if the file became
-///                                 shorter or longer.
+///                                 shorter or longer after the inputs were planned.
 /// @throws line_abandoned          the run was asked to stop during a giant line.
 void read_span(byte_block& block, const read_limits& limits);
 

@@ -78,9 +78,9 @@ void block_source::cancel() noexcept {
   if (reading_ != nullptr) reading_->cancel();
 }
 
-// Skips the first `bytes` bytes of the text, which an earlier run has read, and checks that they
-// are unchanged. Without this check, the output could mix two corpora. Returns the bytes that it
-// has read after the skipped bytes: at most one.
+// Skips the first `bytes` bytes of the text, which an earlier run has read, and checks that these
+// bytes are unchanged. Without this check, the output could mix two corpora. This function may also
+// read one more byte. If so, it returns that byte; otherwise it returns nothing.
 std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_t bytes) const {
   std::vector<std::byte> chunk(std::min<std::uint64_t>(bytes, limits_.block_bytes));
   std::uint32_t crc = 0;
@@ -99,8 +99,8 @@ std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_
                     "same input, or --overwrite to start again",
                     bytes, display_path(inputs_[input_]).string()));
   }
-  // The earlier run stopped in the middle of a line only if the input ended there. In that case,
-  // the line must not be longer now.
+  // If the earlier run stopped in the middle of a line, the input ended there. That line must not
+  // be longer now.
   std::vector<std::byte> behind(last == '\n' ? 0 : 1);
   if (!behind.empty()) behind.resize(source.read(behind));
   if (!behind.empty() && !ends_line(last, static_cast<char>(behind.front()))) {
@@ -119,8 +119,8 @@ std::uint64_t block_source::end_of(std::size_t input) const {
 
 bool block_source::next_span(byte_block& block) {
   const std::uint64_t end = end_of(input_);
-  // If the run resumes right at `end`, it still owns the line that begins at `end`. Without the
-  // interruption, the last span before `end` would have owned that line.
+  // If the run resumes exactly at `end`, a line that begins at `end` still belongs to this run. In
+  // an uninterrupted run, that line belongs to the last span before `end`.
   const bool line_at_end = at_line_ && offset_ == end && end < seekable_->text_bytes();
   if (offset_ >= end && !line_at_end) return false;
   const std::uint64_t span_end = std::min(end, seekable_->span_end(offset_, limits_.block_bytes));

@@ -26,17 +26,20 @@ struct text_place {
 /// The part of the inputs that a run reads.
 struct read_range {
   text_place begin = {};
-  text_place count_from = {};  ///< `byte_block::read_bytes` counts from here, at or before `begin`
-  text_place end = {};         ///< {number of inputs, 0} means the end of the last input
+  text_place count_from =
+      {};               ///< where `byte_block::read_bytes` starts to count; not after `begin`
+  text_place end = {};  ///< {number of inputs, 0} means the end of the last input
   /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
   /// `begin` belongs to the range before this one.
   bool at_line = true;
-  std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of the input's text before `begin`
+  std::uint32_t crc32c =
+      0;  ///< checksum of the text of input `begin.input` before `begin`; used only if `at_line`
 };
 
-/// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span (a byte
-/// range) that a worker reads later. For any other input, the block carries the text. Where the
-/// inputs are cut into blocks affects only memory and speed. Not thread-safe, except cancel().
+/// Delivers the inputs, in order, as blocks. For a seekable input, a block contains a span (a byte
+/// range) that a worker reads later. For any other input, a block contains the text itself. The
+/// places at which inputs are cut into blocks affect only memory and speed. Only cancel() is
+/// thread-safe.
 class block_source {
  public:
   /// @param inputs  must outlive this object
@@ -49,9 +52,9 @@ class block_source {
   /// @throws io_error, format_error  as byte_source::read, after all whole lines before the error
   ///                                 were delivered. Also format_error if the file is shorter or
   ///                                 longer than when the inputs were planned.
-  /// @throws config_error            a pipe, or a compressed file that must be read from its start
-  ///                                 again, has different text before `begin` than in the earlier
-  ///                                 run.
+  /// @throws config_error            the text before `begin` differs from the text that the earlier
+  ///                                 run read. Checked only for inputs that are read from their
+  ///                                 start, such as pipes and some compressed files.
   /// @throws line_abandoned          the run was asked to stop during a giant line.
   bool next(byte_block& block);
 
@@ -70,11 +73,13 @@ class block_source {
   read_range range_;
   read_limits limits_;
   std::size_t input_;
-  std::shared_ptr<const seekable_input> seekable_;  // at most one of these two is open
+  std::shared_ptr<const seekable_input>
+      seekable_;  // at most one of `seekable_` and `sequential_` is open
   std::optional<sequential_reader> sequential_;
-  std::uint64_t offset_ = 0;          // text offset at which the next span starts
-  bool at_line_ = true;               // a line begins at `offset_`, and no earlier span owns it
-  std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before this one
+  std::uint64_t offset_ = 0;  // text offset at which the next span starts
+  bool at_line_ =
+      true;  // a line begins at `offset_`, and that line does not belong to an earlier span
+  std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before `input_`
   std::uint64_t skipped_bytes_ = 0;   // bytes on disk before this task's part of its first input
 
   std::mutex mutex_;                // guards the next two members

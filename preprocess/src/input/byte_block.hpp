@@ -37,7 +37,7 @@ struct giant_line {
 struct unread_span {
   std::shared_ptr<const seekable_input> from;
   std::uint64_t begin = 0;
-  std::uint64_t end = 0;  ///< if equal to `begin`, the span owns only the line that begins there
+  std::uint64_t end = 0;  ///< if `end == begin`, the span owns only the line that begins there
   bool at_line = false;   ///< a line begins at `begin`, and the span owns it too
 };
 
@@ -49,9 +49,10 @@ struct byte_block {
   std::uint64_t read_bytes = 0;  ///< bytes on disk read so far from all inputs
 
   std::optional<unread_span>
-      unread;               ///< if set, read_span() must still fill in the text and its bounds
-  byte_buffer buffer;       ///< has text_padding_bytes after the text
-  std::size_t text_at = 0;  ///< offset of the text in `buffer`, after bytes of other blocks
+      unread;  ///< if set, the text and its bounds are not known until read_span() sets them
+  byte_buffer buffer;  ///< has text_padding_bytes after the text
+  std::size_t text_at =
+      0;  ///< offset of the text in `buffer`; the bytes before it belong to other blocks
   std::size_t text_bytes = 0;
   std::size_t mark_bytes = 0;       ///< size of a byte order mark at the start of the text
   std::optional<giant_line> giant;  ///< a giant line that follows the text
@@ -65,7 +66,7 @@ struct byte_block {
   std::uint64_t text_offset() const noexcept { return begin_bytes + mark_bytes; }
 };
 
-/// Sizes and places used for reading inputs. They do not affect the output.
+/// Settings for reading inputs. They do not affect the output.
 struct read_limits {
   std::size_t block_bytes = std::size_t{512} << 10;  ///< approximate size of a block
   std::size_t giant_bytes = std::size_t{16} << 20;   ///< longer lines are not kept in memory
@@ -74,8 +75,9 @@ struct read_limits {
   /// `stop` may be null.
   const std::atomic<int>* stop = nullptr;
 
-  /// If a part of a compressed file (gzip members or zstd frames) has more text than this, the file
-  /// is read only from its start. Otherwise each part is decompressed into memory as a whole.
+  /// Most text bytes in a part of a compressed file (gzip members or zstd frames). If a part has
+  /// more text, the file is read only from its start. Otherwise, each part is decompressed as a
+  /// whole into memory.
   std::size_t largest_part_bytes() const noexcept {
     return std::min(giant_bytes, std::size_t{8} << 20);
   }

@@ -11,7 +11,7 @@
 
 namespace millrace::preprocess {
 
-/// The decompressed bytes of one input, read sequentially. Not thread-safe, except cancel().
+/// The decompressed bytes of one input, read sequentially. Only cancel() is thread-safe.
 class byte_source {
  public:
   virtual ~byte_source() = default;
@@ -24,11 +24,12 @@ class byte_source {
   /// @throws format_error  compressed data is damaged or truncated, or a JSON array is malformed.
   ///                       Earlier calls returned all bytes before the damage. The offset counts
   ///                       decompressed bytes from the start of the file.
-  /// @throws config_error  the data in a pipe needs a library that this build lacks; a zstd frame
-  ///                       needs more memory than input_file::most_window_bytes.
+  /// @throws config_error  the data in a pipe needs a library that this build lacks, or a zstd
+  ///                       frame needs more memory than input_file::most_window_bytes.
   virtual std::size_t read(std::span<std::byte> out) = 0;
 
-  /// Approximate offset in the file on disk up to which the data was returned, for progress bars.
+  /// Approximate offset in the file on disk at which the data returned so far ends. Used for
+  /// progress bars.
   virtual std::uint64_t position_bytes() const noexcept = 0;
 
   /// If read() is waiting for a pipe, makes it stop waiting. Any thread may call this. After this
@@ -46,23 +47,22 @@ std::unique_ptr<byte_source> open_input(const input_file& file);
 
 /// Opens the decompressed bytes of a regular file from a restart point (a place at which
 /// decompression can start) to the end of the file. The caller's thread does the reading. In an
-/// uncompressed file, every byte offset n is a restart point `{n, n}`, even past the end of the
-/// file. A JSON array is not converted to lines: see is_array().
+/// uncompressed file, `{n, n}` is a restart point for every n, even past the end of the file. A
+/// JSON array is not converted to lines: see is_array().
 ///
 /// @param later  the restart points after `from`, as find_restart_points() returns them; the last
 ///               is the end of the file. Must outlive the source; empty for an uncompressed file.
 ///               Before read() returns the last byte before a restart point, it verifies the point:
-///               a member or frame with a correct checksum must end there, and the next one must
-///               begin there. So a caller that reads from one point to the next knows that no text
-///               is missing.
+///               one member or frame, with a correct checksum, must end there, and the next member
+///               or frame must begin there. So a caller that reads from one point to the next knows
+///               that no text is missing.
 /// @throws io_error      the file cannot be opened.
 /// @throws config_error  this build has no library for the compression.
 std::unique_ptr<byte_source> open_input_at(const input_file& file, restart_point from,
                                            std::span<const restart_point> later = {});
 
-/// Returns whether the text of a regular file is one JSON array: after an optional byte order mark,
-/// its first byte that is not white space is `[`. An array must be read from its start
-/// (open_input).
+/// Returns whether the text of a regular file is one JSON array. It is if the first byte after any
+/// byte order mark and white space is `[`. An array must be read from its start, with open_input().
 ///
 /// @throws io_error, format_error, config_error  as open_input and read.
 bool is_array(const input_file& file);

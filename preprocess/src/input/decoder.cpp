@@ -18,9 +18,9 @@
 namespace millrace::preprocess {
 namespace {
 
-// Decodes whole members with zlib through Boost. zlib itself checks the header, the checksum and
-// the size. This class uses the decompressor inside Boost's stream filter, because the filter
-// itself does not report where a member ends.
+// Decodes whole members with zlib, which also checks the header, the checksum and the size. zlib is
+// called through an internal class of Boost's stream filter, because the filter itself does not
+// report where a member ends.
 class gzip_decoder final : public decoder {
  public:
   void start() override { inflater_.close(); }
@@ -36,7 +36,7 @@ class gzip_decoder final : public decoder {
       done.ended = !inflater_.filter(from, from_end, to, to_end, false);
     } catch (const boost::iostreams::zlib_error& e) {
       namespace zlib = boost::iostreams::zlib;
-      // zlib reports buf_error if it made no progress, which is not an error in the data.
+      // `buf_error` means only that zlib made no progress. It is not an error in the data.
       if (e.error() != zlib::buf_error) done.problem = "zlib rejected a member";
     }
     in = in.subspan(static_cast<std::size_t>(from - reinterpret_cast<const char*>(in.data())));
@@ -47,7 +47,8 @@ class gzip_decoder final : public decoder {
   const char* name() const noexcept override { return "gzip"; }
 
  private:
-  static constexpr int gzip_window_bits = 15 + 16;  // for zlib: the largest window, in gzip format
+  static constexpr int gzip_window_bits =
+      15 + 16;  // zlib's code for the largest window (15) and the gzip format (16)
 
   boost::iostreams::detail::zlib_decompressor_impl<> inflater_{gzip_window_bits};
 };
@@ -57,7 +58,8 @@ class zstd_decoder final : public decoder {
   explicit zstd_decoder(std::uint64_t most_window_bytes)
       : stream_(::ZSTD_createDCtx()), most_window_bytes_(most_window_bytes) {
     if (stream_ == nullptr) throw std::bad_alloc();
-    // By default libzstd refuses windows above 128 MiB. This class applies its own limit instead.
+    // By default, libzstd refuses windows above 128 MiB. Raise that limit to its maximum: this
+    // class applies its own limit instead.
     const int most_log = ::ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound;
     (void)::ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, most_log);
   }
@@ -93,8 +95,8 @@ class zstd_decoder final : public decoder {
     void operator()(::ZSTD_DCtx* stream) const noexcept { ::ZSTD_freeDCtx(stream); }
   };
 
-  // Checks the size of the frame's window before libzstd receives the whole frame header: as soon
-  // as libzstd has the header, it allocates the window.
+  // Checks the size of the frame's window before libzstd receives the whole frame header, because
+  // libzstd allocates the window as soon as it has the header.
   std::string look_at_head(std::span<const std::byte> in) {
     if (window_ || head_bytes_ == head_.size()) return {};
     const auto more = in.first(std::min(in.size(), head_.size() - head_bytes_));

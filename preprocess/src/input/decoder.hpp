@@ -18,7 +18,7 @@ namespace millrace::preprocess {
 class decoder {
  public:
   struct step {
-    bool ended = false;        ///< the unit has ended; `in` now starts after its checksums
+    bool ended = false;        ///< the unit has ended; `in` now starts after the unit's checksums
     std::string problem = {};  ///< if not empty, the data is damaged after the text in `out`
     /// If not empty, the unit is refused, because it needs more memory than allowed or available.
     std::string refusal = {};
@@ -26,11 +26,12 @@ class decoder {
 
   virtual ~decoder() = default;
 
-  /// Prepares for a unit that begins with the next bytes that decode() receives.
+  /// Starts a new unit. The next bytes passed to decode() must be the beginning of that unit.
   virtual void start() = 0;
 
-  /// Decompresses from the start of `in` to the start of `out`, and advances both spans past the
-  /// bytes that it used. If it used no bytes, it needs more input or more room in `out`.
+  /// Decompresses bytes from the start of `in` to the start of `out`, and advances both spans past
+  /// the bytes that were used. If both spans are unchanged, the decoder needs more input or more
+  /// room in `out`.
   ///
   /// @param last  true if `in` is the rest of the file
   virtual step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool last) = 0;
@@ -47,12 +48,12 @@ std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::st
 
 std::unique_ptr<decoder> make_gzip_decoder();
 /// @param most_window_bytes  a frame is refused if its window (the text that the decoder must keep)
-///                           needs more memory than this. A window takes up memory only for the
-///                           part that text has filled so far.
+///                           needs more memory than this. Only the part of the window that is
+///                           filled with text occupies memory.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
-/// A build may lack libbz2, liblzma or both. Without its library, a make function returns null, and
-/// a version function returns an empty string.
+/// A build may lack libbz2 (bzip2), liblzma (xz) or both. Without the library for a format, the
+/// make function for that format returns null, and its version function returns an empty string.
 std::unique_ptr<decoder> make_bzip2_decoder();
 std::unique_ptr<decoder> make_xz_decoder();
 std::string bzip2_version();

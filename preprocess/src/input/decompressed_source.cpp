@@ -29,7 +29,7 @@ std::size_t decompressed_source::read(std::span<std::byte> out) {
   assert(!out.empty());
   if (!problem_.empty()) fail(problem_);
   if (!later_.empty()) {
-    // Do not read past the next restart point, which must be verified first.
+    // Do not return text after the next restart point before that point is verified.
     const std::uint64_t up_to_point = later_.front().text_offset - text_;
     out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), up_to_point)));
   }
@@ -57,8 +57,8 @@ bool decompressed_source::next_unit() {
   return true;
 }
 
-// Skips zero padding after a gzip member, as gzip itself does: tapes and block devices pad with
-// zeros. Returns false at the end of the input.
+// Skips zero padding after a gzip member, as the gzip program does, because tapes and block devices
+// pad files with zeros. Returns false at the end of the input.
 bool decompressed_source::pass_padding() {
   if (in_.empty() && !refill()) return false;
   if (compression_ != compression::gzip || in_.front() != std::byte{0}) return true;
@@ -106,8 +106,8 @@ void decompressed_source::decompress(std::span<std::byte>& out) {
   }
 }
 
-// Called after all text before the next restart point was decompressed. Decodes the compressed data
-// up to that point, and fails if this yields more text.
+// Called after all text before the next restart point was decompressed. Decodes the remaining
+// compressed data before that point. Fails if this data yields more text.
 void decompressed_source::reach_point() {
   const std::size_t points = later_.size();
   std::array<std::byte, 1> spare{};
@@ -123,8 +123,8 @@ void decompressed_source::reach_point() {
   if (!problem_.empty()) fail(problem_);
 }
 
-// Called between two units. Removes the restart points up to the current compressed offset, and
-// fails if a removed point differs from the current place.
+// Called between two units. Removes the restart points at or before the current compressed offset.
+// Fails if a removed point is not exactly the current place.
 void decompressed_source::check_points() {
   const std::uint64_t compressed = compressed_->position_bytes() - in_.size();
   while (!later_.empty() && later_.front().compressed_offset <= compressed) {

@@ -18,7 +18,8 @@ namespace millrace::preprocess {
 namespace {
 
 io::unique_fd open_fd(const input_file& file) {
-  // Non-blocking, so that a FIFO without a writer can be opened; poll(2) waits for the writer.
+  // O_NONBLOCK makes open(2) return at once even if a FIFO has no writer yet. wait() waits for the
+  // writer.
   if (!file.is_stdin()) return io::open_read_only(file.path, O_NONBLOCK);
   io::unique_fd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!fd) throw io_error(display_path(file), "dup", errno);

@@ -16,7 +16,7 @@ namespace millrace::preprocess {
 /// The raw bytes of a file, pipe or device.
 class file_bytes final : public byte_source {
  public:
-  /// Opening a FIFO does not wait for its writer; reading does.
+  /// Opens the file. Opening a FIFO does not wait for its writer, but read() does.
   ///
   /// @param offset  byte at which to begin; nonzero only for a regular file
   /// @throws io_error  the file cannot be opened.
@@ -44,8 +44,9 @@ class file_bytes final : public byte_source {
   io::unique_fd cancelled_;  // an eventfd, readable after cancel(); empty for a regular file
   bool regular_ = false;
   io::page_cache pages_ = io::page_cache::keep;
-  std::uint64_t position_ = 0;   // offset in the file of the first byte after head_
-  std::vector<std::byte> head_;  // bytes returned by peek(), not yet by read()
+  std::uint64_t position_ =
+      0;  // offset in the file of the first byte that is neither returned nor in head_
+  std::vector<std::byte> head_;  // bytes that peek() has read and read() has not yet returned
 };
 
 /// The error for a file that became shorter.
@@ -62,9 +63,9 @@ inline format_error became_longer(const std::filesystem::path& path, std::uint64
   return {path, end, "the file became longer while it was being read"};
 }
 
-/// Checks that a file, now read to its end, still has the size that it had when the run was
-/// planned. This check is necessary, because no decoder notices if a compressed file was truncated
-/// or extended exactly where a member or frame ends.
+/// Checks that a file that was read to its end still has the size that it had when the run was
+/// planned. No decoder would notice that a compressed file was truncated or extended exactly at the
+/// end of a member or frame.
 ///
 /// @throws format_error  the two sizes differ.
 inline void expect_whole(const std::filesystem::path& path, std::uint64_t read,

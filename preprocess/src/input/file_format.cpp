@@ -44,8 +44,8 @@ compression compression_of(std::span<const std::byte> head) {
                                         6))) {
     return compression::xz;
   }
-  // A text may begin with "BZh", so also check the bytes after the level digit: the magic number of
-  // a block, or of the end of an empty stream.
+  // Plain text may also begin with "BZh", so also check the bytes after the level digit. They must
+  // be the magic number of a block, or of the end of an empty stream.
   if (text.size() >= 10 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9' &&
       (text.substr(4, 6) == "\x31\x41\x59\x26\x53\x59" ||
        text.substr(4, 6) == "\x17\x72\x45\x38\x50\x90")) {
@@ -92,9 +92,9 @@ bool is_printable(char c) {
   return c >= ' ' && c <= '~';
 }
 
-// Returns the iconv name of a UTF-16 or UTF-32 encoding, or "" for any other text. Detects the
-// encoding by its byte order mark, or by the two ASCII characters with which every JSON record
-// starts.
+// Returns the iconv name of the encoding if it is UTF-16 or UTF-32, or "" for any other text.
+// Detects the encoding by its byte order mark, or by the two ASCII characters with which every JSON
+// record starts.
 std::string_view wide_encoding_of(std::string_view head) {
   if (head.starts_with("\0\0\xFE\xFF"sv) || head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32";
   if (head.starts_with("\xFE\xFF"sv) || head.starts_with("\xFF\xFE"sv)) return "UTF-16";
@@ -130,8 +130,8 @@ void expect_text(std::span<const std::byte> head, std::string_view name) {
         "a zip archive; unpack it first, or send its text through a pipe: unzip -p FILE | "
         "preprocess_data --input - ...");
   }
-  // A tar header pads names with zero bytes. A line of JSON can also contain "ustar" at this
-  // offset, but no zero bytes.
+  // A JSON line can also contain "ustar" at this offset. But only a tar header, which pads names
+  // with zeros, has zero bytes before it.
   if (text.size() >= ustar_at + 5 && text.substr(ustar_at, 5) == "ustar" &&
       text.substr(0, ustar_at).find('\0') != text.npos) {
     refuse(

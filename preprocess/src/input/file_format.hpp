@@ -20,14 +20,14 @@ inline constexpr std::size_t compression_head_bytes = 10;
 /// @param head  the first `compression_head_bytes` of a file, or the whole file if it is shorter
 compression compression_of(std::span<const std::byte> head);
 
-/// The compression that a file with this suffix (such as ".gz") should have; `none` for any other
-/// suffix.
+/// The compression that a suffix such as ".gz" stands for, or `none` for a suffix that stands for
+/// no compression.
 compression compression_of_suffix(std::string_view suffix);
 
 /// The bytes at the start of every file with this compression, for messages: "1f 8b".
 std::string_view first_bytes_of(compression compressed_with);
 
-/// Checks that this build can read data with this compression.
+/// Checks that this build can decompress `compressed_with`.
 ///
 /// @throws config_error  this build has no library for `compressed_with`; the message begins with
 ///                       `name`.
@@ -47,11 +47,12 @@ bool is_dataset_index(std::span<const std::byte> head);
 inline constexpr std::string_view leave_out_dataset =
     "pass inputs that exclude datasets, such as 'FOLDER/*.jsonl'";
 
-/// Throws if the first bytes show that an input is not lines of UTF-8 text, but an archive, a
-/// Parquet file, the index of a dataset, or text in UTF-16 or UTF-32. Without this check, the run
-/// would report line 1 as bad, which does not explain the cause.
+/// Throws if the first bytes show that an input is not UTF-8 text but an archive, a Parquet file,
+/// the index of a dataset, or text in UTF-16 or UTF-32. Without this check, the run would only
+/// report line 1 as a bad record, which does not explain the cause.
 ///
-/// @param head  the first `foreign_head_bytes` of the decompressed text, or all of a shorter text
+/// @param head  the first `foreign_head_bytes` of the decompressed text, or the whole text if it is
+///              shorter
 /// @throws config_error  the message begins with `name`, names the format and says what to do.
 void expect_text(std::span<const std::byte> head, std::string_view name);
 

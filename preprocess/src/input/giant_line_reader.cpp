@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-// Creates a file in the folder. The file is deleted when its last descriptor is closed.
+// Creates a file without a name in `folder`. Its space is freed when its last descriptor is closed.
 io::unique_fd unnamed_file(const std::filesystem::path& folder) {
   io::unique_fd fd(io::uninterrupted(
       [&] { return ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600); }));
@@ -34,7 +34,7 @@ io::unique_fd unnamed_file(const std::filesystem::path& folder) {
   return fd;
 }
 
-/// Collects a line from consecutive pieces.
+/// Puts one giant line together from consecutive pieces.
 class line_taker {
  public:
   line_taker(const line_place& place, const read_limits& limits) {
@@ -72,7 +72,7 @@ class line_taker {
  private:
   giant_line line_;
   std::optional<io::unique_fd> copy_;
-  std::string tail_;  // the last two bytes
+  std::string tail_;  // the last two bytes of the line so far
 };
 
 }  // namespace

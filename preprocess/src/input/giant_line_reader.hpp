@@ -19,7 +19,8 @@ namespace millrace::preprocess {
 struct line_place {
   std::filesystem::path input;
   std::uint64_t offset_bytes = 0;  ///< offset of the line in the decompressed input
-  /// The input file, if it is not compressed. If null, the line is copied to an unnamed file.
+  /// The input file if it is not compressed; otherwise null, and the line is copied to an unnamed
+  /// file.
   std::shared_ptr<const io::unique_fd> plain = nullptr;
 };
 

@@ -27,9 +27,9 @@ bool begins_member(std::span<const std::byte> at) {
 
 }  // namespace
 
-// Returns between `least` and `most` bytes of the file, starting at `offset`. Returns fewer than
-// `least` only at the end of the file. If the buffer does not hold `least` bytes from `offset` on,
-// refills it with up to `most` bytes.
+// Returns at least `least` bytes of the file from `offset` on, or fewer only at the end of the
+// file. If the buffer does not hold these bytes yet, fills it with up to `most` bytes from `offset`
+// on.
 std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t least,
                                                 std::size_t most) {
   const std::uint64_t left = file_size_ - offset;
@@ -95,15 +95,15 @@ std::optional<unit_size> gzip_members::search_end(std::uint64_t offset) {
   return last_member(offset);
 }
 
-// Called if no other member follows. Zeros at the end of the file may be part of the member's size
-// field, or padding.
+// Returns the sizes of the last member of the file. Zeros at the end of the file may be padding or
+// part of the member's size field.
 std::optional<unit_size> gzip_members::last_member(std::uint64_t offset) {
   if (window(file_size_ - 1, 1)[0] != std::byte{0}) {
     if (!may_reach(offset, file_size_)) return std::nullopt;
     return unit_size{file_size_ - offset, text_bytes_before(file_size_)};
   }
-  // If the last byte, a zero, belongs to the size field, it is the field's highest byte, so the
-  // text has fewer than 2^24 bytes.
+  // The last byte of the file is zero. If it belongs to the size field, it is the highest byte of
+  // that field, so the text has fewer than 2^24 bytes.
   const trial whole = decompress(offset, std::uint64_t{1} << 24);
   if (!whole.ended || !padding_from(offset + whole.size.compressed_bytes)) return std::nullopt;
   return unit_size{file_size_ - offset, whole.size.text_bytes};
@@ -127,9 +127,9 @@ std::uint64_t gzip_members::text_bytes_before(std::uint64_t end) {
   return little_endian(size);
 }
 
-// Returns whether the size field before `end` is plausible for a member at `offset`. Deflate
-// expands a byte to at most 1032 bytes of text. A member can also be more than twice as large as
-// its text, but that is so rare that such members are not accepted.
+// Returns whether the size field before `end` is plausible for a member at `offset`. One compressed
+// byte yields at most 1032 bytes of text. Members of more than twice the size of their text (plus
+// 64 KiB) are possible, but so rare that they are not accepted.
 bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t compressed = end - offset;
   const std::uint64_t text = text_bytes_before(end);

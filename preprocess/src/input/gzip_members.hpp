@@ -15,13 +15,14 @@
 namespace millrace::preprocess {
 
 /// Finds the sizes of gzip members (RFC 1952). The header of a BGZF (blocked gzip) member declares
-/// the size of the member. For other members, this class searches for the next member: a valid
-/// header, with a plausible size field before it and data after it that can be decompressed.
+/// the size of the member. Any other member ends where the next member begins. This class searches
+/// for that place: a valid header, preceded by a plausible size field and followed by data that can
+/// be decompressed.
 class gzip_members {
  public:
-  /// Limits of the search for the next member. The first is the largest distance from one member to
-  /// the next. The second is how many bytes of text are decompressed to prove that a candidate is a
-  /// member: random bytes fail after a few deflate codes.
+  /// Limits of the search for the next member. `most_compressed_bytes` is the largest distance
+  /// between the starts of two members. To prove that a candidate is a member, `proof_bytes` bytes
+  /// of its text are decompressed. Random bytes fail much earlier, after a few deflate codes.
   static constexpr std::uint64_t most_compressed_bytes = std::uint64_t{64} << 20;
   static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
 
@@ -29,9 +30,9 @@ class gzip_members {
   gzip_members(const io::unique_fd& fd, std::uint64_t file_size, const std::filesystem::path& path)
       : fd_(fd), file_size_(file_size), path_(path) {}
 
-  /// Returns the sizes of the member at `offset`. If only zero padding follows the member up to the
-  /// end of the file, the padding counts as part of the member. Returns an empty optional if no
-  /// member begins at `offset` or its end is not found.
+  /// Returns the sizes of the member at `offset`. If only zeros (padding) follow the member up to
+  /// the end of the file, they count as part of the member. Returns an empty optional if no member
+  /// begins at `offset` or its end is not found.
   ///
   /// @throws io_error  the file cannot be read.
   std::optional<unit_size> size_at(std::uint64_t offset);
@@ -39,7 +40,8 @@ class gzip_members {
  private:
   struct trial {
     bool sound = false;  ///< no damage was found
-    bool ended = false;  ///< the end was reached, and `size` is the member's size
+    bool ended =
+        false;  ///< the end of the member was reached, so `size` is the size of the whole member
     unit_size size = {};
   };
 

@@ -32,8 +32,8 @@ void list_matches(const std::string& folder, const std::string& pattern,
 
 enum class entry_kind : std::uint8_t { file, folder, other };
 
-// Returns the kind of a folder's entry. Pipes and devices are not regular files, so they are
-// `other`.
+// Returns the kind of a folder's entry. Anything that is neither a regular file nor a folder, such
+// as a pipe, is `other`.
 entry_kind kind_of(const std::filesystem::directory_entry& entry) {
   std::error_code error;
   const auto status = entry.status(error);  // follows links
@@ -93,8 +93,8 @@ bool exists(const std::string& path) {
   return io::is_there(path, io::links::are_not_followed);
 }
 
-// Does not use glob(3), which treats an inaccessible folder or name as absent. That would silently
-// drop documents.
+// Does not use glob(3), because glob(3) treats an inaccessible folder or name as absent, so
+// documents would be dropped silently.
 std::vector<std::string> expand_pattern(const std::string& pattern) {
   std::vector<std::string> paths = {pattern.starts_with('/') ? "/" : ""};
   for (std::size_t begin = 0; begin < pattern.size();) {
@@ -116,7 +116,7 @@ std::vector<std::string> expand_pattern(const std::string& pattern) {
     paths = std::move(longer);
   }
   std::sort(paths.begin(), paths.end());  // by byte value: the same order under every locale
-  // A file with the name `-` must not be taken for stdin.
+  // Do not confuse a file whose name is `-` with stdin.
   if (const auto dash = std::ranges::find(paths, "-"); dash != paths.end()) *dash = "./-";
   return paths;
 }

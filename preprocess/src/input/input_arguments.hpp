@@ -23,7 +23,7 @@ std::vector<std::string> expand_pattern(const std::string& pattern);
 /// @throws config_error  the folder has no file, or contains a link to a folder.
 std::vector<std::string> expand_folder(const std::string& folder);
 
-/// The arguments in a list file (`--input @FILE`). `path` has no leading '@'.
+/// The arguments in the list file `path` (`--input @FILE`; `path` is FILE without the `@`).
 ///
 /// @throws io_error      the file cannot be read.
 /// @throws config_error  the list names another list, or all its lines are blank.

@@ -31,8 +31,8 @@ void check_name(const input_file& file) {
                   file.path.string(), suffix, first_bytes_of(expected)));
 }
 
-// Refuses the token file of a dataset. A token file has no signature, so the index next to it is
-// examined.
+// Refuses the token file (.bin) of a dataset. A token file has no signature, so this function
+// examines the .idx file in the same folder.
 void expect_no_tokens(const std::filesystem::path& path) {
   if (path.extension() != ".bin") return;
   const auto index = std::filesystem::path(path).replace_extension(".idx");
@@ -49,7 +49,8 @@ void expect_no_tokens(const std::filesystem::path& path) {
                   path.string(), leave_out_dataset));
 }
 
-// If stdin is a redirected file, sets the number of its remaining bytes, for the progress bar.
+// Describes stdin. If stdin is redirected from a file, also sets the number of remaining bytes, for
+// the progress bar.
 input_file look_at_stdin(std::uint64_t most_window_bytes) {
   input_file file{.path = "-", .most_window_bytes = most_window_bytes};
   struct ::stat status {};
@@ -66,8 +67,8 @@ input_file look_at_stdin(std::uint64_t most_window_bytes) {
 input_file look_at_file(const std::string& name, const struct ::stat& status,
                         std::uint64_t most_window_bytes) {
   input_file file{.path = name, .most_window_bytes = most_window_bytes};
-  // Do not open a pipe here: closing it again would kill its writer and lose the data already
-  // written.
+  // Do not open a pipe here. Closing it again would kill the program that writes to it, and the
+  // data already written would be lost.
   if (!S_ISREG(status.st_mode)) return file;
   const io::unique_fd fd = io::open_read_only(file.path);
   file.regular = true;
@@ -116,7 +117,7 @@ class planner {
       return;
     }
     if (argument.find_first_of("*?[") == argument.npos || exists(argument)) {
-      return add_file(argument);  // throws the right error
+      return add_file(argument);  // throws the proper error if the file does not exist
     }
     const auto paths = expand_pattern(argument);
     if (paths.empty()) {

@@ -15,11 +15,11 @@ namespace millrace::preprocess {
 
 struct input_file {
   std::filesystem::path path;  ///< "-" is stdin; a file with the name "-" is "./-"
-  /// Detected from the first bytes of a regular file. `none` for other inputs (pipes, stdin), whose
+  /// For a regular file, detected from its first bytes. For pipes and stdin, always `none`: their
   /// compression is detected when they are read.
   compression compressed_with = compression::none;
   std::uint64_t size_bytes = 0;  ///< size on disk; 0 if it is unknown (a pipe)
-  bool regular = false;          ///< a regular file: can be read from any byte, more than once
+  bool regular = false;  ///< a regular file, which can be read more than once and from any byte
   /// Memory that the window of the file's first zstd frame takes; 0 if the file is not zstd.
   std::uint64_t window_bytes = 0;
   /// The value of `--zstd-memory`: a zstd frame whose window takes more memory is refused.
@@ -31,8 +31,8 @@ struct input_file {
 /// The name of an input for messages: its path, or "stdin".
 std::filesystem::path display_path(const input_file& file);
 
-/// Expands the arguments of `--input` to the list of files to read. The order of the arguments is
-/// kept. An argument may be:
+/// Expands the arguments of `--input` to the list of files to read, in the order of the arguments.
+/// An argument may be:
 ///
 /// - an existing file: that file, whatever characters its name contains;
 /// - a folder: all regular files in it and its subfolders, sorted by byte value of the whole path,
@@ -44,9 +44,8 @@ std::filesystem::path display_path(const input_file& file);
 /// - a pattern with `*`, `?` or `[...]`: the matching files, sorted by byte value.
 ///
 /// @param most_window_bytes  the value of input_file::most_window_bytes for all files
-/// @param expect_input  called for each file before it is opened; throws to refuse the file. Its
-///                      purpose is to refuse outputs of the run, which cannot be recognized by
-///                      their bytes.
+/// @param expect_input  called for each file before it is opened; throws to refuse the file. It
+///                      refuses the outputs of this run, which cannot be recognized by their bytes.
 /// @throws config_error  a pattern matches nothing; a folder or list is empty; stdin is named
 ///                       twice; a list names another list; a name ends in .gz, .zst, .bz2 or .xz
 ///                       but the bytes are something else; this build has no library for the

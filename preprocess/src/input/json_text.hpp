@@ -18,8 +18,9 @@
 /// UTF-8. They are used by `json_scanner`, among others.
 namespace millrace::preprocess::detail {
 
-/// The plain bytes of a string (all except quotes, backslashes and control characters) are copied
-/// in blocks of this size. So up to this many bytes may be written after the last plain byte.
+/// Size of the blocks in which the plain bytes of a string (all except quotes, backslashes and
+/// control characters) are copied. The last block may write up to this many bytes after the last
+/// plain byte.
 inline constexpr std::size_t block_bytes = 16;
 
 constexpr std::uint8_t byte(char c) {
@@ -42,8 +43,8 @@ inline constexpr std::array<std::int16_t, 256> hex_values = [] {
   return values;
 }();
 
-/// Maps the letter after a backslash to the character that the escape means. The entry is 0 for `u`
-/// and for any letter that is not an escape.
+/// Maps the character after a backslash to the character that the escape stands for. The value is 0
+/// for `u` and for any character that does not form an escape.
 inline constexpr std::array<char, 256> short_escapes = [] {
   std::array<char, 256> values{};
   for (const char c : {'"', '\\', '/'}) values[byte(c)] = c;
@@ -97,12 +98,14 @@ inline char* put_utf8(char* out, int code_point) {
   return out;
 }
 
-/// Returns the end of the plain bytes that start at `at`: the position of a quote, a backslash or a
-/// control character, or `end`. If `Keep` is true, also copies the plain bytes to `out_end` and
-/// advances it. The output must have room for the plain bytes and `block_bytes` more.
+/// Returns the end of the plain bytes that start at `at`: the position of the next quote, backslash
+/// or control character, or `end` if there is none. If `Keep` is true, also copies the plain bytes
+/// to `out_end` and advances `out_end` past them. The output must have room for the plain bytes and
+/// `block_bytes` more bytes.
 template <bool Keep>
 const char* pass_plain(const char* at, const char* end, char*& out_end) {
-  // A store through a char* may alias out_end, so the loop uses a local copy.
+  // For the compiler, a store through a `char*` could change `out_end`, so the loop uses a local
+  // copy.
   char* out = out_end;
 #if defined(__SSE2__)
   const __m128i quote = _mm_set1_epi8('"');

@@ -9,10 +9,12 @@
 
 #include "input/input_plan.hpp"
 
-/// Functions that find where a text and its lines begin. `\n`, `\r\n` and a lone `\r` end a line.
+/// Functions that find where a text begins and where its lines begin and end. A line ends with
+/// `\n`, `\r\n` or a lone `\r`.
 namespace millrace::preprocess {
 
-/// U+FEFF as the first character of a file marks it as UTF-8 and is not part of the text.
+/// The character U+FEFF in UTF-8. At the start of a file, it marks the file as UTF-8 and is not
+/// part of the text.
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 /// Size in bytes of the byte order mark at the start of a file's text; 0 if there is none.
@@ -22,8 +24,8 @@ inline std::size_t mark_bytes_of(std::string_view text) {
 
 /// Finds the first line end at or after `from` and returns the position after it.
 ///
-/// @param complete  true if nothing follows `text`. If false, a `\r` at the very end does not count
-///                  as a line end yet, because a `\n` may follow it.
+/// @param complete  true if nothing follows `text`. If false, a `\r` as the last byte of `text`
+///                  does not count as a line end yet, because a `\n` may follow it.
 /// @return npos if no line ends at or after `from`.
 inline std::size_t next_line(std::string_view text, std::size_t from, bool complete) {
   const std::size_t feed = text.find('\n', from);
@@ -89,16 +91,16 @@ class line_splitter {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  // Positions of the next `\n` and `\r` at or after at_. Both are cached: most texts have only one
-  // of the two characters, and searching for the other one again in every line would take quadratic
-  // time.
+  // Positions of the next `\n` and `\r` at or after at_. Both are cached, because most texts
+  // contain only one of the two characters. Searching the whole rest of the text for the missing
+  // character at every line would take quadratic time.
   std::size_t feed_;
   std::size_t return_;
 };
 
-/// Returns the number of lines before `begin` in an uncompressed file. Returns an empty optional
-/// for other inputs, or if the file cannot be read. Reads everything before `begin`, so use it only
-/// for messages.
+/// Returns the number of lines before `begin` in an uncompressed file. Returns an empty optional if
+/// the input is not an uncompressed file or cannot be read. Reads everything before `begin`, so use
+/// this only for messages.
 ///
 /// @pre a line begins at `begin`
 std::optional<std::int64_t> lines_before(const input_file& file, std::uint64_t begin);

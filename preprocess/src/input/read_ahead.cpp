@@ -52,8 +52,8 @@ void read_ahead::run() noexcept {
   }
 }
 
-// Fills at least half a chunk. Does not wait for a full chunk, so that data from a slow pipe is not
-// held back for long. Returns false at the end.
+// Reads until at least half of the chunk is filled. Does not wait for a full chunk, so that data
+// from a slow pipe is soon available. Returns false at the end of the input.
 bool read_ahead::fill(chunk& to) {
   to.size = 0;
   to.bytes.resize(chunk_bytes);

@@ -13,12 +13,12 @@
 
 namespace millrace::preprocess {
 
-/// Reads another source on a separate thread, at most `chunks` chunks of `chunk_bytes` ahead of the
-/// caller of read(). If the other source throws, read() throws the same error after it has returned
-/// all bytes before the error.
+/// Reads an inner source on a separate thread, at most `chunks` chunks of `chunk_bytes` ahead of
+/// the caller of read(). If the inner source throws, read() throws the same error after it has
+/// returned all bytes before the error.
 ///
-/// The destructor stops and joins the thread, whether or not everything was read. It cancels the
-/// other source first, so it does not wait long.
+/// The destructor stops and joins the thread, whether or not everything was read. It first cancels
+/// the inner source, so that the thread ends soon.
 class read_ahead final : public byte_source {
  public:
   static constexpr std::size_t chunks = 4;
@@ -38,7 +38,7 @@ class read_ahead final : public byte_source {
     std::vector<std::byte> bytes;
     std::size_t size = 0;
     std::uint64_t position = 0;  // position of inner_ after this chunk
-    bool last = false;           // the end or the error follows this chunk
+    bool last = false;           // after this chunk, the inner source ended or failed
   };
 
   void run() noexcept;
@@ -55,7 +55,7 @@ class read_ahead final : public byte_source {
 
   std::exception_ptr failure_;  // set by the thread; read after the last chunk
 
-  chunk current_;          // only read() uses this member and the next two
+  chunk current_;          // only read() uses `current_`, `given_` and `position_`
   std::size_t given_ = 0;  // bytes of current_ already returned
   std::uint64_t position_ = 0;
 

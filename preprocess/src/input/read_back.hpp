@@ -33,7 +33,7 @@ void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t e
 }
 
 /// Truncates a file of a stopped run to its first `size` bytes, which that run had made durable.
-/// Drops everything that the run wrote after them.
+/// Everything that the run wrote after these bytes is dropped.
 ///
 /// @throws config_error  the file has fewer than `size` bytes.
 inline void cut_back(io::atomic_file& file, std::uint64_t size) {

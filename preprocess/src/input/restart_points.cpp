@@ -31,7 +31,7 @@ std::vector<restart_point> walk(std::uint64_t file_size, SizeOf size_of) {
     at.compressed_offset += unit->compressed_bytes;
     at.text_offset += unit->text_bytes;
   }
-  // If the units after the last point have no text, they belong to the piece before that point.
+  // If the units after the last point have no text, merge them into the piece before that point.
   if (points.size() > 1 && at.text_offset == points.back().text_offset) points.pop_back();
   if (points.size() == 1) return {};
   points.push_back(at);
@@ -45,7 +45,7 @@ std::vector<restart_point> find_restart_points(const input_file& file) {
     return {};
   const io::unique_fd fd = io::open_read_only(file.path, O_NONBLOCK);
   const std::uint64_t size = io::regular_file_size(fd, file.path);
-  // Usually, only the headers in the file are needed. Without this hint, the kernel's read-ahead
+  // Usually, only the headers of the units are read. Without this hint, the kernel's read-ahead
   // would read the whole file.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
   if (file.compressed_with == compression::zstd) {

@@ -21,7 +21,7 @@ struct restart_point {
 /// The result depends only on the file's bytes. The first point is {0, 0}; the last is the end,
 /// {size of the file, size of its text}. Both offsets increase from point to point. Every piece
 /// except the last has at least 1 MiB of text. N + 1 points delimit N pieces, and N is at least 2.
-/// The result is empty if the file looks damaged. It is also empty if the file should be read from
+/// The result is empty if the file looks damaged. It is also empty if the file must be read from
 /// its start because it has:
 ///
 /// - no compression, or bzip2 or xz compression;
@@ -30,10 +30,10 @@ struct restart_point {
 /// - a gzip member of more than 64 MiB (compressed) without a declared size: finding its end would
 ///   mean searching all of it. (BGZF members declare their size.)
 ///
-/// The points are likely to be right, but not proven: open_input_at() checks them as it
-/// decompresses. In an undamaged file they can be wrong only if a gzip member has at least 4 GiB of
-/// text, compressed by a factor above 64. Reading that member then fails; none of its text is
-/// silently lost.
+/// The points are almost certainly right, but the source that open_input_at() returns still checks
+/// them while it decompresses. In an undamaged file, the points can be wrong only if a gzip member
+/// has at least 4 GiB of text, compressed by a factor above 64. In that case, reading the member
+/// fails, so no text is lost silently.
 ///
 /// @throws io_error  the file cannot be opened or read.
 std::vector<restart_point> find_restart_points(const input_file& file);

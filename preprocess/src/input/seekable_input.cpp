@@ -13,7 +13,8 @@
 namespace millrace::preprocess {
 namespace {
 
-/// Reads an uncompressed file, starting at some byte. Many of these objects may share a descriptor.
+/// Reads an uncompressed file, starting at a given byte. Many `pread_source` objects may share one
+/// descriptor.
 class pread_source final : public byte_source {
  public:
   pread_source(const std::filesystem::path& path, std::shared_ptr<const io::unique_fd> fd,
@@ -35,7 +36,8 @@ class pread_source final : public byte_source {
   std::uint64_t at_;
 };
 
-/// Reads an archive, starting at any place inside one of its parts.
+/// Reads an archive, starting at any byte of its text: `from` starts at the part that contains that
+/// byte, and the first `skip` bytes of the part are dropped.
 class skipping_source final : public byte_source {
  public:
   skipping_source(std::unique_ptr<byte_source> from, std::uint64_t skip) : from_(std::move(from)) {
@@ -84,7 +86,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
   return made;
 }
 
-// For an archive, returns the index of the last restart point at or before `offset`.
+// Returns the index of the last restart point at or before `offset`. Only for an archive.
 std::size_t seekable_input::point_before(std::uint64_t offset) const {
   const auto behind = std::ranges::upper_bound(points_, offset, {}, &restart_point::text_offset);
   return static_cast<std::size_t>(behind - points_.begin()) - 1;

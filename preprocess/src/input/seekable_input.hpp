@@ -16,13 +16,13 @@
 namespace millrace::preprocess {
 
 /// An input that can be read from the middle: an uncompressed file or an *archive*. Here, an
-/// archive is a compressed file of several parts (gzip members or zstd frames) that can be
-/// decompressed independently. Thread-safe.
+/// archive is a compressed file whose parts (gzip members or zstd frames) can be decompressed
+/// independently. Thread-safe.
 class seekable_input {
  public:
-  /// @return null for an input that can be read only from its start: a pipe, a JSON array, or a
-  ///         compressed file that is not an archive or has a part with more text than
-  ///         `largest_part_bytes`.
+  /// @return null for an input that must be read from its start. This is a pipe, a JSON array, a
+  ///         compressed file that is not an archive, or an archive with a part of more than
+  ///         `largest_part_bytes` of text.
   /// @throws io_error      the file cannot be opened.
   /// @throws format_error  the size of an archive has changed since the inputs were planned.
   static std::shared_ptr<const seekable_input> open(const input_file& file,
@@ -35,14 +35,14 @@ class seekable_input {
   /// Size of the decompressed text.
   std::uint64_t text_bytes() const noexcept { return text_bytes_; }
 
-  /// Returns the first place at which reading can start and that is at least `least` bytes after
-  /// `begin`. Returns the end of the text if there is no such place.
+  /// Finds the places that are at least `least` bytes after `begin` and at which reading can start.
+  /// Returns the first of these places, or the end of the text if there is none.
   ///
   /// @pre begin < text_bytes()
   std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;
 
-  /// Considers the places at which reading can start and whose offset on disk is at most
-  /// `compressed_bytes`. Returns the text offset of the last one.
+  /// Finds the places whose offset on disk is at most `compressed_bytes` and at which reading can
+  /// start. Returns the text offset of the last of these places.
   std::uint64_t text_before(std::uint64_t compressed_bytes) const;
 
   /// Approximate offset on disk of a place in the text.

@@ -22,8 +22,8 @@ std::uint64_t portion(std::uint64_t total, std::int64_t part, std::int64_t of) {
   return total / n * p + total % n * p / n;
 }
 
-// Returns the place in the text at which a task should begin if its ideal start is byte `offset` of
-// the file on disk.
+// Returns the place in the text at which a task begins. Its ideal start is byte `offset` of the
+// file on disk, but not every file can be cut there.
 text_place place_in(std::span<const input_file> inputs, std::size_t input, std::uint64_t offset,
                     std::uint64_t largest_part_bytes) {
   if (offset == 0) return {input, 0};
@@ -123,8 +123,8 @@ task_id task_of_array(const slurm& slurm) {
   const std::int64_t first = slurm.get("SLURM_ARRAY_TASK_MIN");
   const std::int64_t last = slurm.get("SLURM_ARRAY_TASK_MAX");
   const std::int64_t count = slurm.get("SLURM_ARRAY_TASK_COUNT");
-  // An array with gaps is used to rerun failed elements of a larger array. So its number of
-  // elements is not the number of tasks.
+  // Users rerun the failed elements of a larger array as an array with gaps. The number of elements
+  // in such an array is not the number of tasks.
   if (last - first != count - 1) {
     throw config_error(
         fmt::format("--task slurm: the array goes from {} to {} but has {} elements; pass --task "

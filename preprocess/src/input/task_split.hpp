@@ -14,8 +14,7 @@
 
 namespace millrace::preprocess {
 
-/// Identifies a task by its number and the total number of tasks. Tasks are runs that share the
-/// inputs.
+/// Identifies one of several tasks: runs that share the same inputs.
 struct task_id {
   std::int64_t index = 0;  ///< starts at 0
   std::int64_t of = 1;
@@ -26,7 +25,7 @@ struct task_id {
 inline constexpr std::int64_t most_tasks = 99'999;
 
 /// The part of the inputs that one task reads: the lines that begin after `begin` and at or before
-/// `end`. If a task begins at the start of a file, the first line of that file belongs to this
+/// `end`. Exception: if `begin` is the start of a file, the first line of that file belongs to this
 /// task, not to the previous task.
 struct task_share {
   task_id id;
@@ -36,8 +35,8 @@ struct task_share {
 
   /// Returns whether a line begins at `begin` and belongs to this task.
   bool at_line() const noexcept { return begin.offset_bytes == 0; }
-  /// Returns whether the start of the input belongs to this task. If so, P.meta of the task lists
-  /// the input, even if the input is empty.
+  /// Returns whether the start of the input belongs to this task. If so, the task's .meta file
+  /// lists the input, even if the input is empty.
   bool has_start_of(std::size_t input) const noexcept;
   /// Returns whether the whole input belongs to this task.
   bool has_all_of(std::size_t input) const noexcept {
@@ -73,12 +72,12 @@ std::filesystem::path task_prefix(std::filesystem::path prefix, const task_id& i
 task_id task_of(std::string_view flag, const std::function<const char*(const char*)>& variable);
 
 /// Returns the number of tasks that the processes of a job share: one per 32 MiB of the inputs on
-/// disk, but at least 1 and at most 4096. The number depends only on the inputs, so a job with
-/// another number of processes resumes the same tasks.
+/// disk, but at least 1 and at most 4096. The number depends only on the inputs, so a job with a
+/// different number of processes resumes the same tasks.
 ///
 /// There are usually many more tasks than processes. Each process does one task after another, so
-/// all processes finish at about the same time. A task is so large that its fixed cost, a few
-/// fsyncs, is small in comparison.
+/// all processes finish at about the same time. A task is large enough that its fixed cost, a few
+/// fsync calls, does not matter.
 std::int64_t task_count(std::span<const input_file> inputs);
 
 }  // namespace millrace::preprocess

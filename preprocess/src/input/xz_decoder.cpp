@@ -32,8 +32,8 @@ class xz_decoder final : public decoder {
   ~xz_decoder() override { ::lzma_end(&stream_); }
 
   void start() override {
-    // There is no memory limit: the file declares how much memory its decompression needs, which is
-    // at most what its compression took.
+    // Set no memory limit. The file declares how much memory its decompression needs, and that is
+    // never more than its compression needed.
     if (::lzma_stream_decoder(&stream_, std::numeric_limits<std::uint64_t>::max(),
                               LZMA_CONCATENATED) != LZMA_OK) {
       throw std::bad_alloc();

@@ -69,8 +69,8 @@ std::optional<unit_size> zstd_frames::size_at(std::uint64_t offset) const {
   return unit_size{header->bytes + *blocks + (header->checksum ? 4U : 0U), *header->text_bytes};
 }
 
-// Returns the total size of a frame's blocks. RFC 8878, section 3.1.1.2: the three bytes before
-// each block hold its type, its size and whether it is the last one.
+// Returns the total size of a frame's blocks. Three bytes before each block hold its type, its size
+// and whether it is the last block (RFC 8878, section 3.1.1.2).
 std::optional<std::uint64_t> zstd_frames::blocks_bytes(std::uint64_t offset) const {
   for (std::uint64_t at = offset;;) {
     std::array<std::byte, 3> header{};
