@@ -49,10 +49,9 @@ struct byte_block {
   std::uint64_t read_bytes = 0;  ///< bytes on disk read so far from all inputs
 
   std::optional<unread_span>
-      unread;  ///< if set, the text and its bounds are not known until read_span() sets them
-  byte_buffer buffer;  ///< has text_padding_bytes after the text
-  std::size_t text_at =
-      0;  ///< offset of the text in `buffer`; the bytes before it belong to other blocks
+      unread;               ///< if set, read_span() must still set the text and its bounds
+  byte_buffer buffer;       ///< has text_padding_bytes after the text
+  std::size_t text_at = 0;  ///< offset in `buffer`; earlier bytes belong to other blocks
   std::size_t text_bytes = 0;
   std::size_t mark_bytes = 0;       ///< size of a byte order mark at the start of the text
   std::optional<giant_line> giant;  ///< a giant line that follows the text

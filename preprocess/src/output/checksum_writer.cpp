@@ -14,7 +14,7 @@ checksum_writer::checksum_writer(const std::filesystem::path& path, io::atomic_f
                                  const state& from)
     : file_(path, how), bin_(from) {
   if (how == io::atomic_file::start::afresh) {
-    file_.append(formats::encode_sum_header(0, 0));  // finish() writes it again
+    file_.append(formats::encode_sum_header(0, 0));  // a placeholder; finish() overwrites it
   } else {
     cut_back(file_, sum_header_bytes + 4 * (from.size / sum_block_bytes));
   }

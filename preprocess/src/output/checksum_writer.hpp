@@ -15,13 +15,14 @@
 
 namespace millrace::preprocess {
 
-/// Returns the size of the `.sum` file for a `.bin` and an `.idx` of these sizes.
+/// Returns the size in bytes of a `.sum` file, given the sizes of its `.bin` and `.idx`.
 constexpr std::uint64_t sum_bytes(std::uint64_t bin_bytes, std::uint64_t idx_bytes) noexcept {
   return formats::sum_header_bytes + formats::sum_root_bytes +
          4 * (formats::sum_block_count(bin_bytes) + formats::sum_block_count(idx_bytes));
 }
 
-/// Completes a `.sum` file that has all its checksums: writes its header and appends its root.
+/// Completes a `.sum` file that already contains all checksums: writes its header and appends its
+/// root.
 ///
 /// @return the root, in hexadecimal
 std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes);
@@ -31,8 +32,8 @@ class checksum_writer {
  public:
   using state = formats::block_checksums::state;
 
-  /// If `how` is `afresh`, starts a new file; `from` must then be `state{}`. Otherwise, resumes the
-  /// file from the state `from`.
+  /// If `how` is `afresh`, starts a new file; in this case, `from` must be `state{}`. Otherwise,
+  /// resumes the file from the state `from`.
   checksum_writer(const std::filesystem::path& path, io::atomic_file::start how,
                   const state& from = {});
 

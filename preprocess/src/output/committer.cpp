@@ -15,10 +15,11 @@
 namespace millrace::preprocess {
 namespace {
 
-// Size of a byte order mark plus the first byte of a line end.
+// Most bytes of a line that its record may lack: a byte order mark (3 bytes) and the first byte of
+// the line end.
 constexpr std::uint64_t most_around_line = 4;
 
-/// Writes the ids of a giant record to the datasets of their keys, as the ids arrive.
+/// Writes the ids of a giant record to one dataset per key, as the ids arrive.
 class id_writer final : public id_sink {
  public:
   /// @param writers  one writer per key
@@ -80,7 +81,8 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
 std::vector<std::string> committer::commit(std::size_t input, const giant_line& line,
                                            const giant_encoder& encode) {
   enter(input, line.offset_bytes);
-  // The other functions of this class treat a bad giant line as a block with one bad record.
+  // Build a block for the functions below. They treat a bad giant line as a block with one bad
+  // record.
   encoded_block block;
   block.input = input;
   block.text_offset = line.offset_bytes + line.mark_bytes;
@@ -94,7 +96,8 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     try {
       fault = encode(ids, counts);
     } catch (const line_abandoned&) {
-      outputs_.go_back_line(number, state_.outputs);  // avoids syncing gigabytes in vain
+      outputs_.go_back_line(number,
+                            state_.outputs);  // so that the dropped gigabytes are not synced
       throw;
     }
     if (fault) {
@@ -149,7 +152,8 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
   }
 }
 
-// Throws if bad records of this block end the run. Called before any part of the block is written.
+// Throws if the bad records of this block must end the run. Called before any part of the block is
+// written.
 void committer::refuse(const encoded_block& block) {
   if (block.faults.empty()) return;
   if (first_fault_.empty()) first_fault_ = describe_with_advice(block, block.faults.front());
@@ -176,8 +180,8 @@ void committer::append_places(const encoded_block& block) {
   outputs_.append_places(block, state_.counts.lines, places_);
 }
 
-// Returns the index of an input in P.src. P.src lists an input if its start is in the run's share,
-// or if the run read any of its bytes.
+// Returns the number by which P.src refers to `input`. P.src lists every input whose start is in
+// the run's share, or of which the run read any byte.
 std::uint32_t committer::number_of(std::size_t input) const {
   const std::size_t first = options_.begin.input;
   const bool first_is_named =
@@ -185,8 +189,8 @@ std::uint32_t committer::number_of(std::size_t input) const {
   return static_cast<std::uint32_t>(input - first - (first_is_named ? 0 : 1));
 }
 
-// `giant_bytes` is the size of a giant line, whose bytes are not stored in P.bad. It is 0 for other
-// records.
+// Appends the bad records of `block` to P.bad. For a giant line, `giant_bytes` is the size of its
+// record, whose bytes are not stored in P.bad. For a normal block, `giant_bytes` is 0.
 void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes) {
   if (!options_.dataset.quarantine) return;
   const std::string file = display_path(inputs_[block.input]).string();
@@ -194,8 +198,8 @@ void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes
     record_fault in_record = fault.fault;
     in_record.offset_bytes -= fault.place.begin;
     const std::uint64_t size = giant_bytes != 0 ? giant_bytes : fault.place.size;
-    // A line counts as giant by its size with the byte order mark and the line end, but `size`
-    // excludes them. This margin ensures that a giant line is always too long to be stored.
+    // The byte order mark and the line end count when a line is classified as giant, but not in
+    // `size`. Adding `most_around_line` ensures that a giant line is always too long to be stored.
     const bool kept = size + most_around_line <= options_.most_raw_bytes;
     const std::string line =
         bad_record_line({.file = file,
@@ -221,8 +225,8 @@ void committer::advance(std::uint64_t end, std::uint32_t crc32c, const record_co
   untouched_ = false;
 }
 
-// Adds one final note when the run has more than `most_notes` bad records. The notes do not depend
-// on block boundaries.
+// When the run first has more than `most_notes` bad records, adds a last note that says so. The
+// notes do not depend on block boundaries.
 void committer::limit(std::vector<std::string>& notes) {
   notes_ += notes.size();
   if (!told_of_more_ && state_.counts.bad_record_total() > std::int64_t{most_notes}) {
@@ -269,8 +273,8 @@ std::string committer::describe_with_advice(const encoded_block& block, const bl
   return describe(block, fault) + (advice.empty() ? "" : ". " + advice);
 }
 
-// Returns the line number of a fault in its file. Returns nothing if the run began inside a
-// compressed file, because the number of lines before that place is unknown.
+// Returns the line number of a fault in its file. If the run began inside a compressed file,
+// returns nothing, because the number of lines before the beginning is unknown.
 std::optional<std::int64_t> committer::line_of(const encoded_block& block,
                                                const block_fault& fault) {
   const input_total& total = state_.inputs.back();

@@ -24,7 +24,7 @@
 namespace millrace::preprocess {
 
 /// A bad record that ends the run. The message is `file:line (byte N): what`. N is the offset in
-/// the decompressed file, starting at 0; lines are counted from 1.
+/// the decompressed file. N starts at 0, and lines start at 1.
 class bad_record_error : public error {
  public:
   /// @param has_advice  `what` already says what the user can do
@@ -42,18 +42,20 @@ struct commit_options {
   dataset_options dataset = {};
   std::size_t partitions = 1;  ///< as in dataset_outputs
   bad_record_policy on_bad_record = bad_record_policy::fail;
-  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends if there are more
-  /// Largest raw record that is stored in P.bad, in bytes. The limit applies to the size of the
-  /// record, not of its block, so the result does not depend on block boundaries.
+  std::optional<std::int64_t> most_bad_records =
+      std::nullopt;  ///< the run ends if it has more bad records
+  /// P.bad stores the bytes of a bad record only if the record is at most this large. The limit
+  /// does not refer to the size of the block, so P.bad does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
-  text_place begin = {};  ///< start of the run's inputs, even if the run resumes at a later place
+  text_place begin = {};  ///< where the run's inputs start; the same in a resumed run
 };
 
 /// A function that calls encode_giant_record() for one particular line.
 using giant_encoder = std::function<std::optional<record_fault>(id_sink&, record_counts&)>;
 
 /// Writes encoded blocks to the outputs, in input order. Only this class decides where bytes go in
-/// the outputs, so neither threads nor block sizes can change them. Not thread-safe, except sync().
+/// the outputs, so the outputs depend neither on threads nor on block sizes. Only sync() is
+/// thread-safe.
 class committer {
  public:
   /// @param inputs  must outlive this object
@@ -67,18 +69,19 @@ class committer {
 
   /// Appends the next block.
   ///
-  /// @return one line per bad record, for the first `most_notes` bad records of the run
+  /// @return notes about bad records in this block: one line per record until the run has
+  /// `most_notes` notes
   /// @throws bad_record_error  the block has a bad record and the policy is `fail`, or the run has
   ///                           too many bad records.
-  /// @throws error             the block does not begin where the last one ended, because the input
-  ///                           changed.
+  /// @throws error             the block does not begin where the last block ended, because the
+  ///                           input changed.
   std::vector<std::string> commit(const encoded_block& block);
 
-  /// Appends a line that was too long for a block.
+  /// Appends the document of a line that is too long for a block.
   ///
-  /// @param encode  passes the line's ids to the sink, and adds to the counts
-  /// @throws line_abandoned  `encode` threw it. The outputs and counts are then the same as before
-  ///                         the call, and the next run resumes with this line.
+  /// @param encode  passes the line's ids to the sink, and increases the counts
+  /// @throws line_abandoned  `encode` threw line_abandoned. In this case, the call changed neither
+  ///                         the outputs nor the counts, and the next run resumes with this line.
   std::vector<std::string> commit(std::size_t input, const giant_line& line,
                                   const giant_encoder& encode);
 
@@ -89,8 +92,8 @@ class committer {
   /// The description of the first bad record of this run, with advice; empty if there is none.
   const std::string& first_fault() const noexcept { return first_fault_; }
 
-  /// If `fault` is in the current input, records that this input is damaged. If a later run finds
-  /// that the input has changed, it reads the input again from its start.
+  /// If `fault` is in the current input, marks this input as damaged. If the file of a damaged
+  /// input has changed when a later run resumes, that run reads the input again from its start.
   void note_damage(const format_error& fault);
   /// Records that all inputs were read to their end without damage.
   void note_all_read() noexcept;
@@ -98,15 +101,14 @@ class committer {
   /// Makes everything that was committed before the call durable. Another thread may call this.
   void sync();
 
-  /// These call keep() and forget() of all outputs: see dataset_writer.
+  /// Call dataset_writer::keep() and dataset_writer::forget() for all outputs.
   void keep() noexcept;
   void forget() noexcept;
   std::list<dataset_writer>& writers() noexcept { return outputs_.wholes(); }
   dataset_outputs& outputs() noexcept { return outputs_; }
 
   /// Joins the partitions: see dataset_outputs::join(). Call this after everything was committed.
-  /// During each call of `go_on`, the caller may save state(); a later run can resume from that
-  /// state.
+  /// `go_on` may save state(), so that a later run can resume from that state.
   bool join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
                        const std::function<bool()>& go_on);
 
@@ -129,11 +131,12 @@ class committer {
   run_progress state_;
   std::string first_fault_;
   bool untouched_ = true;
-  bool begun_;             // the place of the first line is known
+  bool begun_;             // the offset of the first line is already stored in `state_`
   std::size_t notes_ = 0;  // number of notes given so far, at most most_notes
   bool told_of_more_ = false;
-  bool counted_ = false;                       // `lines_before_` was computed
-  std::optional<std::int64_t> lines_before_;   // lines before the first input's `begin_bytes`
+  bool counted_ = false;  // `lines_before_` was computed
+  std::optional<std::int64_t>
+      lines_before_;  // number of lines before the first input's `begin_bytes`
   std::vector<formats::source_place> places_;  // a member only to reuse its memory
 };
 

@@ -26,11 +26,11 @@ struct output_states {
 
 /// The datasets that a run writes, one per key. With one partition, documents are in input order.
 /// With P > 1 partitions, a dataset first has all documents from lines whose index is 0 modulo P,
-/// then the documents from lines whose index is 1 modulo P, and so on. Each partition is a separate
-/// dataset until join() concatenates them.
+/// then all documents from lines whose index is 1 modulo P, and so on. Each partition is a separate
+/// dataset until join() concatenates the partitions.
 ///
-/// Line indices start at 0 and continue across all inputs. Blank and bad lines count too. Not
-/// thread-safe, except sync().
+/// Line indices start at 0 and continue across all inputs. Blank and bad lines also count. Only
+/// sync() is thread-safe.
 class dataset_outputs {
  public:
   /// @param from  the state to resume from; null for a new run
@@ -44,18 +44,19 @@ class dataset_outputs {
   /// Appends the source places of the block's documents, in the order of the documents.
   void append_places(const encoded_block& block, std::int64_t lines_before,
                      std::span<const formats::source_place> places);
-  /// Appends a line to the P.bad of each key's dataset.
+  /// Appends a line to each dataset's P.bad.
   void append_bad(std::string_view line);
 
-  /// The writers that receive the documents of a line, one per key.
+  /// The writers that receive the document of a line: one per key.
   std::vector<dataset_writer*> writers_of_line(std::int64_t line);
-  /// Removes the sequences that were appended to the writers of this line after the state `to`.
+  /// Takes back the sequences that were appended to the writers of `line` after the state `to` was
+  /// saved.
   ///
-  /// @pre no document of these writers has ended since that state
+  /// @pre since then, no document has ended in these writers
   void go_back_line(std::int64_t line, const output_states& to);
 
   /// Appends the partitions to the whole datasets. Resumes where an earlier call stopped. Does
-  /// nothing without partitions.
+  /// nothing if there are no partitions.
   ///
   /// @param inputs       names of the inputs, for P.src
   /// @param chunk_bytes  approximate number of bytes copied between two calls of `go_on`
@@ -65,7 +66,7 @@ class dataset_outputs {
             const std::function<bool()>& go_on);
 
   void save(output_states& to) const;
-  /// These call sync(), keep() and forget() of all writers: see dataset_writer.
+  /// Call the functions of the same names in all writers: see dataset_writer.
   void sync();
   void keep() noexcept;
   void forget() noexcept;
@@ -74,7 +75,7 @@ class dataset_outputs {
   std::list<dataset_writer>& parts() noexcept { return parts_; }
 
  private:
-  /// The documents of a block that belong to one partition.
+  /// Those documents of a block that belong to one partition.
   struct slice {
     std::vector<std::byte> ids;
     std::vector<std::int32_t> lengths;

@@ -63,7 +63,7 @@ dataset_state& dataset_state::operator+=(const dataset_state& more) noexcept {
 
 dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options)
     : dataset_writer(prefix, options, {}, io::atomic_file::start::afresh) {
-  // The counts are not known yet, so finish() writes the header again.
+  // Write a placeholder: the counts are not known yet. finish() overwrites it with the real header.
   idx_.append(formats::encode_mmidx_header(options.type, 0, 0));
 }
 
@@ -184,7 +184,7 @@ void dataset_writer::sync() {
     fault_point("sync");
     file.sync();
   });
-  io::drop_synced(bin_.fd());  // the only large file; it is not read back
+  io::drop_synced(bin_.fd());  // only the .bin is large, and usually it is not read back
   sync_failed_ = false;
 }
 
@@ -226,8 +226,8 @@ sidecar_set dataset_writer::sidecars() const noexcept {
           bad_ && bad_->size_bytes() != 0};
 }
 
-// Appends the pointer of each sequence: the total size in bytes of the sequences before it. Reads
-// the lengths back in chunks.
+// Appends the pointer of each sequence: the total size in bytes of all earlier sequences. Reads the
+// lengths back in chunks.
 void dataset_writer::write_pointers() {
   std::vector<std::int64_t> pointers;
   const auto item = static_cast<std::int64_t>(formats::size_bytes(options_.type));
@@ -250,7 +250,7 @@ void dataset_writer::append_spill(const io::atomic_file& spill) {
 
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
   const auto path = io::parent_folder(paths.prefix);
-  const auto folder = io::open_folder(path);  // first, because descriptors could run out later
+  const auto folder = io::open_folder(path);  // may fail, so do this before any change
   if (io::is_there(partial_of(paths.idx))) {
     fault_point("publish");
     if (io::remove_if_exists(paths.idx)) io::sync_folder(folder, path);

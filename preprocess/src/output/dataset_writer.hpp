@@ -33,7 +33,7 @@ struct dataset_options {
 };
 
 /// The progress of a dataset_writer. A later writer can resume from this state and the partial
-/// files. That writer drops the bytes that were written to the files after this state.
+/// files. It drops the bytes that were written to the files after this state was saved.
 struct dataset_state {
   std::uint64_t bin_bytes = 0;
   std::uint64_t bad_bytes = 0;
@@ -51,13 +51,12 @@ struct dataset_state {
   /// Returns this state with every count of bytes, sequences and documents multiplied by (1 +
   /// growth).
   dataset_state grown(double growth) const noexcept;
-  /// Adds the counts of `more`. Does not change the rest of the states of `checksums` and
-  /// `provenance`.
+  /// Adds the counts of `more`. In `checksums` and `provenance`, changes only the counts.
   dataset_state& operator+=(const dataset_state& more) noexcept;
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
 
-/// For each sidecar (P.meta, P.sum, P.src, P.bad), whether a finished dataset has it.
+/// Says for each possible sidecar (P.meta, P.sum, P.src, P.bad) whether a finished dataset has it.
 using sidecar_set = std::array<bool, all_sidecars.size()>;
 
 /// Writes a `.bin`, its `.idx` and its sidecars sequentially, in constant memory.
@@ -65,10 +64,10 @@ using sidecar_set = std::array<bool, all_sidecars.size()>;
 /// Lengths are written to their final place in the `.idx`, after the header. Document ends go to a
 /// temporary file, because their place is known only after all sequences were written. Pointers are
 /// computed from the lengths at the end. No file has its final name before publish_dataset(). The
-/// destructor removes all files, unless keep() was called. Not thread-safe, except sync().
+/// destructor removes all files, unless keep() was called. Only sync() is thread-safe.
 class dataset_writer {
  public:
-  /// @throws io_error  the folder does not exist or is not writable; or another process is writing
+  /// @throws io_error  the folder does not exist or is not writable, or another process is writing
   ///                   this dataset.
   dataset_writer(const std::filesystem::path& prefix, const dataset_options& options);
 
@@ -82,9 +81,9 @@ class dataset_writer {
   ///
   /// @param ids            the tokens of the sequences, concatenated
   /// @param lengths        number of tokens in each sequence
-  /// @param document_ends  for each document, the number of sequences from the start of this call
-  ///                       to the document's end; ascending. A count may include sequences that
-  ///                       only later calls append.
+  /// @param document_ends  for each document, the number of sequences between the start of this
+  ///                       call and the end of the document; ascending. The number may include
+  ///                       sequences that later calls append.
   /// @throws io_error  a file cannot be written, for example because the disk is full.
   void append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
               std::span<const std::int64_t> document_ends);
@@ -102,18 +101,18 @@ class dataset_writer {
 
   dataset_state state() const noexcept;
 
-  /// Removes the sequences that were appended after the state `to`.
+  /// Takes back the sequences that were appended after the state `to` was saved.
   ///
-  /// @pre no document, source place or bad record was appended after that state
+  /// @pre no document end, source place or bad record was appended since then
   void go_back(const dataset_state& to);
 
   /// The purpose for which a dataset is written.
   enum class role : std::uint8_t {
     whole,  ///< a complete dataset with its index
-    part,   ///< joined with other parts later; its index stays incomplete
+    part,   ///< to be joined with other parts; its index stays incomplete
   };
 
-  /// Appends one claim per file to `to`: the disk space that the file needs to reach the counts in
+  /// Appends one claim per file to `to`: the size of the file when the dataset has the counts in
   /// `grown`. Leaves out P.meta, which is small.
   ///
   /// @param names_bytes  total size of the names of the inputs in P.src
@@ -127,7 +126,7 @@ class dataset_writer {
   ///                   stays lost, even if a later fsync succeeds.
   void sync();
 
-  /// Completes only P.src, so that it can be read back. The saved state of P.src stays the same.
+  /// Completes only P.src, so that it can be read back. state() stays the same.
   ///
   /// @pre P.src exists, and neither this function nor finish() was called before
   /// @return the path of the file
@@ -146,9 +145,9 @@ class dataset_writer {
   sidecar_set sidecars() const noexcept;
 
   const dataset_paths& paths() const noexcept { return paths_; }
-  /// Three files that can be read back before finish(). bin() has the tokens. idx() has space for a
-  /// header, then the lengths. document_ends() has one int64 per document: the number of sequences
-  /// up to the end of the document.
+  /// Three files that can be read back before finish(). bin() contains the tokens. idx() contains
+  /// space for the header, then the lengths. document_ends() contains one int64 per document: the
+  /// number of sequences up to the end of the document.
   const io::atomic_file& bin() const noexcept { return bin_; }
   const io::atomic_file& idx() const noexcept { return idx_; }
   const io::atomic_file& document_ends() const noexcept { return documents_spill_; }
@@ -181,10 +180,10 @@ class dataset_writer {
   bool sync_failed_ = false;
 };
 
-/// Gives the finished files of a dataset their final names. It removes the old `.idx` first and
-/// renames the new one last. So if the process is killed in between, either the old dataset, the
-/// new dataset or no dataset exists. Another call then completes the work. Old sidecars that the
-/// new dataset does not have are removed.
+/// Gives the finished files of a dataset their final names. First removes the old `.idx`, and last
+/// renames the new `.idx`. So if the process is killed in between, the old dataset, the new dataset
+/// or no dataset exists, but never a mixture. Another call then completes the work. Also removes
+/// old sidecars that the new dataset lacks.
 ///
 /// @throws io_error  a rename or fsync failed.
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars);

@@ -16,8 +16,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Space is reserved in chunks of this size. Some file systems fill reserved space with zeros, which
-// takes long, and a stop signal should not wait for all of it.
+// Space is reserved in chunks of this size, and a stop signal is checked before each chunk. Some
+// file systems fill reserved space with zeros, which takes long.
 constexpr std::uint64_t reserved_chunk_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t page_bytes = 4096;  // most file systems round file sizes up to this
 constexpr std::uint64_t stat_block_bytes = 512;
@@ -49,10 +49,11 @@ std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder) 
   if (io::uninterrupted([&] { return ::statvfs(folder.c_str(), &disk); }) != 0) {
     return std::nullopt;
   }
-  // FUSE reports 0 blocks for a file system without statfs. That does not mean that the disk is
-  // full.
+  // If a FUSE file system does not implement statfs, FUSE reports 0 blocks. That does not mean that
+  // the disk is full.
   if (disk.f_blocks == 0) return std::nullopt;
-  // Some file systems keep blocks that only root may use.
+  // Some file systems reserve blocks for root: `f_bfree` includes these blocks, `f_bavail` does
+  // not.
   const std::uint64_t blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
   return blocks * disk.f_frsize;
 }

@@ -16,14 +16,13 @@ namespace millrace::preprocess {
 
 /// A file that is being written, and the size that it will have.
 struct room_claim {
-  io::atomic_file* file = nullptr;  ///< null if not open yet; then its space is counted, not
-                                    ///< reserved
+  io::atomic_file* file = nullptr;  ///< null if not open yet; its space is then only counted
   std::uint64_t bytes = 0;
 };
 
 /// Returns the number of bytes that this process may still write to the file system of `folder`.
-/// Returns nothing if that is unknown: statvfs fails, or reports a size of 0 blocks, as FUSE does
-/// for file systems without statfs.
+/// Returns nothing if that number is unknown, because statvfs(3) failed or reported a disk of 0
+/// blocks. FUSE reports 0 blocks for file systems that do not implement statfs.
 std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder);
 
 /// Returns the error message for a disk that is too small.
@@ -35,10 +34,10 @@ std::string no_room(const std::filesystem::path& where, std::string_view what, s
                     std::uint64_t free, std::string_view advice);
 
 /// Checks that the disk has space for all the files together, then reserves the space. So a full
-/// disk is detected now, and not hours later. Space that a file already has is not counted again.
-/// The check is skipped if free_bytes_of() returns nothing. On a file system that cannot reserve
-/// space, only the check is done. If the file system compresses, the check still counts
-/// uncompressed bytes, so it may refuse files that would fit.
+/// disk is detected now instead of hours later. Space that a file already occupies is not counted
+/// again. If free_bytes_of() returns nothing, the check is skipped. If the file system cannot
+/// reserve space, only the check is done. If the file system compresses data, the check still
+/// counts uncompressed bytes, so it may refuse files that would fit.
 ///
 /// @param claims  files, all in the same folder
 /// @param where, what, advice  as in no_room()

@@ -18,7 +18,7 @@ namespace millrace::preprocess {
 void expect_folder(const std::filesystem::path& prefix);
 
 /// Checks that an output does not exist yet. Call this while the writer of `prefix` holds its
-/// locks. Without the locks, another run may be about to finish the same output.
+/// locks. Otherwise, another run could finish the same output after the check.
 ///
 /// @throws config_error  PREFIX.bin, PREFIX.idx or one of their sidecars exists, even as a dangling
 ///                       link.
@@ -45,7 +45,7 @@ void expect_own_file(const std::filesystem::path& path,
 /// writing.
 ///
 /// @param option  the option that names the files, for the message
-/// @throws config_error  an input is one of `files`, perhaps under another name.
+/// @throws config_error  an input is the same file as one of `files`, perhaps under another name.
 void refuse_inputs_among(std::span<const std::filesystem::path> files,
                          std::span<const input_file> inputs, std::string_view option);
 

@@ -24,8 +24,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns the end of a chunk of complete items that starts at `from`. The chunk has about
-// `chunk_bytes`, but at least one item, and does not extend past `end`.
+// Returns the end of the chunk that starts at `from` and consists of complete items. The chunk has
+// at most `chunk_bytes` bytes, but at least one item, and does not extend past `end`.
 std::uint64_t end_of_chunk(std::uint64_t from, std::uint64_t end, std::size_t chunk_bytes,
                            std::uint64_t item_bytes) {
   const std::uint64_t most = std::max<std::uint64_t>(chunk_bytes / item_bytes, 1) * item_bytes;
@@ -41,9 +41,10 @@ part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const>
       inputs_(inputs),
       chunk_bytes_(std::min(chunk_bytes, read_back_bytes)) {}
 
-// In a part, document ends count from the start of the part. In the argument of append(), they
-// count from the current end of the whole. This end is where the part starts only until the part's
-// lengths are appended. So the document ends are copied before the lengths.
+// Copies the document ends of a part before its lengths. In the part, document ends count sequences
+// from the start of the part. In the argument of append(), they count from the current end of
+// `whole_`. Until the part's lengths are appended, the end of `whole_` is the start of the part, so
+// both counts are equal.
 bool part_joiner::next() {
   for (; part_ < parts_.size(); ++part_) {
     dataset_writer& part = *parts_[part_];
@@ -99,8 +100,7 @@ void part_joiner::copy_tokens(dataset_writer& part, std::uint64_t from) {
             [&](auto bytes) { whole_.append(bytes, {}, {}); });
 }
 
-// Copies complete groups of P.src, so that a state saved between two calls is always at a group
-// boundary.
+// Copies complete groups of P.src, because a saved state must be at a group boundary.
 void part_joiner::copy_places(dataset_writer& part, std::uint64_t from) {
   if (!places_) {
     const auto path = part.finish_places(inputs_);
@@ -123,13 +123,14 @@ void part_joiner::copy_places(dataset_writer& part, std::uint64_t from) {
 
 namespace {
 
-// Each partition has five files, and each file also needs a descriptor for its folder.
+// Each partition has five files, and each file takes two descriptors: its own and one for its
+// folder.
 constexpr ::rlim_t descriptors_of_part = 10;
 // Descriptors for the inputs, the dataset itself, and sockets inherited from the parent process.
 constexpr ::rlim_t other_descriptors = 256;
 
-// Returns whether `rest` can follow PREFIX.part- in the name of a partition's file: for example
-// 00003.bin.partial.
+// Returns whether `rest` can follow "PREFIX.part-" in the name of a partition's file.
+// "00003.bin.partial" can, for example.
 bool names_part(std::string_view rest) {
   const std::size_t digits = rest.find_first_not_of("0123456789");
   return digits != rest.npos && digits >= 5 && rest[digits] == '.' && rest.ends_with(".partial");

@@ -17,7 +17,7 @@ provenance_writer::provenance_writer(const std::filesystem::path& path, io::atom
                                      const state& from)
     : file_(path, how), directory_(beside(path), how), encoder_(from) {
   if (how == io::atomic_file::start::afresh) {
-    file_.append(formats::encode_src_header({}, 0, 0));  // finish() writes it again
+    file_.append(formats::encode_src_header({}, 0, 0));  // a placeholder; finish() overwrites it
   } else {
     cut_back(file_, formats::src_header_bytes + from.payload_bytes);
     cut_back(directory_, from.directory_bytes());

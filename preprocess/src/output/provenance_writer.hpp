@@ -12,15 +12,15 @@
 
 namespace millrace::preprocess {
 
-/// Writes a `.src` file (formats/spec/src.md) while documents arrive. The payload goes to its final
-/// place. The directory, a table that follows the payload, goes to a separate file first. Not
-/// thread-safe.
+/// Writes a `.src` file (formats/spec/src.md) while documents arrive. The payload is written to its
+/// final place. The directory, a table that follows the payload, is first written to a separate
+/// file. Not thread-safe.
 class provenance_writer {
  public:
   using state = formats::src_encoder::state;
 
-  /// If `how` is `afresh`, starts a new file; `from` must then be `state{}`. Otherwise, resumes the
-  /// file from the state `from`.
+  /// If `how` is `afresh`, starts a new file; in this case, `from` must be `state{}`. Otherwise,
+  /// resumes the file from the state `from`.
   provenance_writer(const std::filesystem::path& path, io::atomic_file::start how,
                     const state& from = {});
 

@@ -14,7 +14,8 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A sample size, and the part of the extrapolated growth that counts as certain at this size.
+/// The size of a sample, and the fraction of the extrapolated growth that counts as certain with
+/// such a sample.
 struct sample {
   std::uint64_t text_bytes;
   double certain_part;
@@ -57,9 +58,9 @@ std::filesystem::path folder_of(dataset_outputs& outputs) {
   return io::parent_folder(outputs.wholes().front().paths().prefix);
 }
 
-/// Returns the space that the files of a run need after every dataset has grown by `growth`. With
-/// partitions, this includes both the partitions and the whole datasets, because the partitions are
-/// removed only after they were joined.
+/// Returns the space that the files of a run need when every dataset has grown by `growth`. This
+/// includes both the partitions, if any, and the whole datasets, because partitions are removed
+/// only after they were joined.
 std::vector<room_claim> claims_of(dataset_outputs& outputs, double growth,
                                   std::uint64_t names_bytes = 0) {
   std::vector<room_claim> claims;
@@ -67,7 +68,7 @@ std::vector<room_claim> claims_of(dataset_outputs& outputs, double growth,
   auto part = outputs.parts().begin();
   for (dataset_writer& whole : outputs.wholes()) {
     dataset_state grown = whole.state().grown(growth);
-    if (partitions != 0) {  // joined data counts only once: with its partition
+    if (partitions != 0) {  // data already joined is counted only in its partition
       grown = {};
       grown.bad_bytes = whole.state().grown(growth).bad_bytes;
     }

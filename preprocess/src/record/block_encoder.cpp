@@ -111,17 +111,17 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   return std::nullopt;
 }
 
-// Returns the text itself, or its sentences. The result is valid until the next call, and only
-// while `text` lives.
+// Returns the sentences of `text`, or only `text` itself if there is no splitter. The result is
+// valid until the next call or until `text` is destroyed.
 std::span<const std::string_view> block_encoder::sequences_of(const std::string_view& text) {
   if (!splitter_) return {&text, 1};
   splitter_->split(text, sentences_);
   return sentences_;
 }
 
-// Appends one sequence for each text or sentence that has tokens. The document's entry in
-// document_ends is appended last. If a fault stops this function early, that entry is missing, and
-// drop_record() removes the sequences after the last complete document.
+// Appends one sequence for each text or sentence that has tokens. Last, appends the document's
+// entry in `document_ends`. If a fault stops this function early, that entry is missing, so
+// drop_record() removes the document's sequences.
 template <class Id>
 std::optional<record_fault> block_encoder::encode_document(std::size_t key, encoded_column& column,
                                                            record_counts& counts) {

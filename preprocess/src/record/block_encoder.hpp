@@ -27,10 +27,9 @@ namespace millrace::preprocess {
 /// the length of a sequence as an int32 (megatron-core, indexed_dataset.py).
 inline constexpr std::int64_t most_sequence_tokens = std::numeric_limits<std::int32_t>::max();
 
-/// Returns the fault of a text whose sequence has more than `most` tokens.
+/// Returns the fault that describes a text whose sequence has more than `most` tokens.
 ///
-/// @param tokens  number of tokens of the sequence, including its end-of-document token if it has
-///                one
+/// @param tokens  number of tokens in the sequence, including any end-of-document token
 /// @param most    most_sequence_tokens; smaller only in tests
 inline record_fault too_many_tokens(const text_key& key, std::int64_t tokens, std::int64_t most) {
   return {fault_kind::not_encodable, 0,
@@ -42,7 +41,7 @@ inline record_fault too_many_tokens(const text_key& key, std::int64_t tokens, st
 enum class bad_record_policy : std::uint8_t {
   fail,        ///< the first bad record, in input order, ends the run
   skip,        ///< the record is dropped for all keys, and counted
-  quarantine,  ///< as `skip`, and the record is stored in P.bad
+  quarantine,  ///< as `skip`, but the record is also stored in P.bad
 };
 
 /// How texts are split into sentences. Each sentence becomes a sequence.
@@ -60,8 +59,8 @@ struct encoder_options {
   /// Size in bytes of the encoder's cache of pretokens (word-like pieces of text) and their ids.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< maximum per sequence; smaller only in tests
-  /// If `*stop` becomes nonzero while encode() works on a text that takes long, encode() soon
-  /// abandons the block and throws line_abandoned. `stop` may be null.
+  /// If `*stop` becomes nonzero while encode() normalizes a long text, encode() soon abandons the
+  /// block and throws line_abandoned. `stop` may be null.
   const std::atomic<int>* stop = nullptr;
 };
 
@@ -74,13 +73,13 @@ class block_encoder {
   /// @param tokenizer  must outlive this object
   block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options);
 
-  /// Encodes a block to `out`. Overwrites `out`, but reuses its buffers. Under
-  /// bad_record_policy::fail, it stops at the first bad record.
+  /// Encodes a block to `out`. Overwrites `out`, but reuses its buffers. Stops at the first bad
+  /// record if the policy is `fail`.
   ///
   /// @throws line_abandoned  encoder_options::stop was set while the tokenizer normalized a text.
   void encode(const byte_block& block, encoded_block& out);
 
-  /// The token encoder of this block_encoder, for lines that are not in a block.
+  /// The token encoder of this block_encoder. Used for giant lines, which are not in a block.
   tokenizer::encoder& encoder() noexcept { return *encoder_; }
 
  private:

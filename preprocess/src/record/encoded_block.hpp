@@ -20,7 +20,7 @@ struct record_counts {
   std::int64_t documents = 0;        ///< records that became a document
   std::int64_t empty_documents = 0;  ///< documents without tokens for at least one key
   std::int64_t lone_surrogates = 0;  ///< lone surrogates replaced by U+FFFD
-  std::int64_t special_tokens = 0;   ///< special tokens spelled out in texts and encoded as ids
+  std::int64_t special_tokens = 0;   ///< special tokens that a text spells out and that became ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
   std::array<std::int64_t, fault_kinds> bad_records{};  ///< counts by fault_kind
 
@@ -40,7 +40,7 @@ struct record_counts {
   }
 };
 
-/// The place of a record, relative to the block's text. Some fields have 64 bits because a block
+/// The place of a record, relative to the block's text. The fields have 64 bits because a block
 /// with a huge line may exceed 4 GiB.
 struct record_range {
   std::int64_t line = 0;    ///< number of lines before the record in the block
@@ -50,7 +50,7 @@ struct record_range {
 
 /// A bad record: its fault and its place.
 struct block_fault {
-  record_fault fault;  ///< its offset is relative to the block's text
+  record_fault fault;  ///< `fault.offset_bytes` is relative to the block's text
   record_range place;
   std::string raw = {};  ///< the record itself, if the policy is `quarantine`
 };

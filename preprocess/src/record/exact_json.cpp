@@ -11,8 +11,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// The buffer for texts grows by powers of two up to this size. A larger buffer is replaced as soon
-// as a line needs no more than this.
+// The buffer for texts grows by powers of two up to this size. If a longer line needs a larger
+// buffer, that buffer is replaced as soon as a line needs no more than this size.
 constexpr std::size_t kept_room_bytes = std::size_t{4} << 20;
 
 /// A line that is entirely in memory.
@@ -29,9 +29,9 @@ struct whole_line {
 
 }  // namespace
 
-// Collects the texts of wanted keys. It is the `Record` of json_scanner.
+// Collects the texts of wanted keys. This is the `Record` argument of json_scanner.
 class exact_json::reading {
-  /// Appends consecutive texts to the buffer, which is large enough.
+  /// Appends consecutive texts to the buffer. make_room() has made the buffer large enough.
   struct kept_text {
     static constexpr bool is_kept = true;
     const char* plain(const char* at, const char* line_end) {
@@ -69,7 +69,8 @@ class exact_json::reading {
 exact_json::exact_json(std::vector<std::string> keys) : wanted_(plain_keys(std::move(keys))) {}
 exact_json::exact_json(std::span<const text_key> keys) : wanted_({keys.begin(), keys.end()}) {}
 
-// Decoding never makes a string longer, so the texts of a line fit in the size of the line.
+// Makes the buffer large enough for all texts of a line. Decoding never makes a string longer, so
+// `line_bytes` bytes are enough, plus one block for copying.
 void exact_json::make_room(std::size_t line_bytes) {
   const std::size_t needed = line_bytes + detail::block_bytes;
   if (needed <= room_bytes_ && (room_bytes_ <= kept_room_bytes || needed > kept_room_bytes)) return;

@@ -17,17 +17,16 @@
 
 namespace millrace::preprocess {
 
-/// Defines the behavior of `record_parser` for every line. The line is decoded strictly as UTF-8
-/// and parsed as by Python 3.11's `json.loads(line)`. Then every key is looked up as
-/// `[path[0]][path[1]]...`, where only objects have keys.
+/// The reference parser: `record_parser` must give the same results for every line. Decodes the
+/// line strictly as UTF-8 and parses it as Python 3.11's `json.loads(line)` does. Then looks up
+/// every key as `[path[0]][path[1]]...`, where only objects have keys.
 ///
-/// Parses in one pass, without recursion. The only memory is one buffer for the decoded texts. If a
-/// record has several faults, the first of these kinds is reported: invalid_utf8, invalid_json,
-/// not_an_object, then missing_key or wrong_type in the order of the keys. Not thread-safe.
+/// Parses in one pass, without recursion. Allocates only one buffer, for the decoded texts. If a
+/// record has several faults, only one is reported: the first of invalid_utf8, invalid_json and
+/// not_an_object, or else the missing_key or wrong_type of the first faulty key. Not thread-safe.
 class exact_json {
  public:
-  /// @param keys  at least one; distinct; valid UTF-8, so none of them matches a key with a lone
-  ///              surrogate
+  /// @param keys  at least one; distinct; valid UTF-8, so no key in `keys` has a lone surrogate
   explicit exact_json(std::span<const text_key> keys);
   /// Constructs a parser for top-level keys of the record (not paths).
   explicit exact_json(std::vector<std::string> keys);

@@ -57,7 +57,8 @@ bool giant_chunk_reader::next(giant_chunk& chunk) {
   }
 }
 
-// Called at the end of a text, when all of it is in this chunk or in earlier chunks.
+// Adds the last part or the last sentences of a text. Called when the whole text is in this chunk
+// or in earlier chunks.
 void giant_chunk_reader::end_text(giant_chunk& chunk, std::size_t begin) {
   if (!splitter_) {
     chunk.parts.push_back({begin, chunk.text.size, given_ == 0, true, given_});
@@ -67,7 +68,8 @@ void giant_chunk_reader::end_text(giant_chunk& chunk, std::size_t begin) {
   add_sentences(chunk, begin);
 }
 
-// Adds the sentences in sentences_ as parts. Their text begins at `begin` in the chunk.
+// Adds each sentence in `sentences_` as a part. `begin` is the offset in the chunk of the text from
+// which the sentences were split.
 void giant_chunk_reader::add_sentences(giant_chunk& chunk, std::size_t begin) const {
   for (const std::string_view sentence : sentences_) {
     const auto at = static_cast<std::size_t>(sentence.data() - chunk.text.data());
@@ -75,8 +77,8 @@ void giant_chunk_reader::add_sentences(giant_chunk& chunk, std::size_t begin) co
   }
 }
 
-// Tries to end the chunk inside its last text, or before that text. Returns false if neither is
-// possible.
+// Tries to end the chunk inside its last text, or else before that text. Returns false if neither
+// is possible.
 bool giant_chunk_reader::cut(giant_chunk& chunk, std::size_t begin) {
   const std::string_view text(chunk.text.data() + begin, chunk.text.size - begin);
   sentences_.clear();

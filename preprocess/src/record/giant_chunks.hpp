@@ -20,8 +20,8 @@ struct giant_chunk {
   struct part {
     std::size_t begin = 0;  ///< offset in giant_chunk::text
     std::size_t end = 0;
-    bool is_first = true;            ///< the part begins its text
-    bool is_last = true;             ///< the part ends its text
+    bool is_first = true;            ///< the part is at the start of its text
+    bool is_last = true;             ///< the part is at the end of its text
     std::uint64_t offset_bytes = 0;  ///< offset of the part in its text
   };
 
@@ -30,7 +30,7 @@ struct giant_chunk {
 
   // encode() fills the following members.
   tokenizer::id_buffer ids;
-  std::vector<std::size_t> id_ends;  ///< for each encoded part, its end in `ids`
+  std::vector<std::size_t> id_ends;  ///< for each encoded part, where its ids end in `ids`
   /// The fault that stopped encode(); its offset counts from the start of the text.
   std::optional<tokenizer::encode_fault> fault;
   std::int64_t special_tokens = 0;
@@ -45,8 +45,8 @@ struct giant_chunk {
 
 /// Cuts the texts of one key's value into chunks of about `chunk_bytes`, at places where a cut does
 /// not change the ids. If the tokenizer finds no such place in the text, the chunk becomes longer.
-/// With a splitter, each sentence is one part, for which `is_first` and `is_last` are true, and
-/// chunks are cut between sentences. Not thread-safe.
+/// With a splitter, chunks are cut between sentences. Each sentence is then one part, for which
+/// `is_first` and `is_last` are true. Not thread-safe.
 class giant_chunk_reader {
  public:
   /// @param tokenizer  must outlive this object
@@ -75,7 +75,7 @@ class giant_chunk_reader {
   std::optional<sentence_splitter> splitter_;
   std::vector<std::string_view> sentences_;  // a member only to reuse its memory
   text_bytes rest_;                          // rest of the current text, not yet in a chunk
-  bool open_ = false;                        // there is a current text
+  bool open_ = false;                        // a text was begun and not yet ended
   std::uint64_t given_ = 0;                  // bytes of the current text already in chunks
 };
 

@@ -57,9 +57,9 @@ class key_writer {
   std::optional<record_fault> take_fault() { return std::move(fault_); }
 
  private:
-  // The end-of-document token belongs to the document's last sequence. Any sequence may be the last
-  // until another one begins. So a sequence is ended in `sink_` only when the next one begins, or
-  // at the end of the document.
+  // Adds ids to the current sequence. The end-of-document token must be added to the document's
+  // last sequence, but whether a sequence is the last is known only later. So `sink_` is told about
+  // the end of a sequence only when the next sequence begins, or at the end of the document.
   void append(std::span<const std::int32_t> ids) {
     if (ids.empty()) return;
     if (length_ == 0 && ended_length_ != 0) end_sequence();
@@ -90,8 +90,9 @@ class key_writer {
   const giant_options& options_;
   id_sink& sink_;
   record_counts& counts_;
-  std::int64_t length_ = 0;        // number of ids in the current sequence
-  std::int64_t ended_length_ = 0;  // ids in the previous sequence, if not yet ended in sink_
+  std::int64_t length_ = 0;  // number of ids in the current sequence
+  std::int64_t ended_length_ =
+      0;  // number of ids in the previous sequence; 0 if `sink_` knows its end
   std::optional<record_fault> fault_;
 };
 
@@ -116,9 +117,9 @@ class chunk_pool {
   std::vector<giant_chunk*> free_;
 };
 
-// Selects the encoder for the parts: usually the encoder of the calling thread. If the tokenizer
-// needs the parts in order, they get a separate encoder. The reason is that a waiting thread may
-// run other tasks, which also use the encoder of that thread.
+// Selects the encoder for the parts. This is usually the encoder of the calling thread. But if the
+// tokenizer needs the parts in order, this is a separate encoder, because a waiting thread may run
+// other tasks, which would use the thread's encoder between two parts.
 struct encoding {
   encoding(const tokenizer::tokenizer& tokenizer, std::size_t memory_bytes,
            const encoder_of_thread& of_thread, const std::atomic<int>* stop)
@@ -133,7 +134,7 @@ struct encoding {
   const encoder_of_thread& shared;
 };
 
-// Adds the lifetime of this object to the time of a stage. Does nothing without a clock.
+// Adds the lifetime of this object to the time of a stage. Does nothing if `clock` is null.
 class optional_timer {
  public:
   optional_timer(stage_clock* clock, stage_clock::stage which) {

@@ -19,9 +19,9 @@
 
 namespace millrace::preprocess {
 
-/// Receives the ids of a giant record (a line too long for memory) in order: key by key, and
-/// sequence by sequence within a key. If the record turns out to be bad, the caller must undo
-/// everything that the sink received.
+/// Receives the ids of a giant record (a line too long for memory): key by key, and sequence by
+/// sequence within a key. If the record turns out to be bad, the caller of encode_giant_record()
+/// must undo everything that the sink received.
 class id_sink {
  public:
   virtual ~id_sink() = default;
@@ -47,23 +47,23 @@ struct giant_options {
   stage_clock* clock = nullptr;  ///< measures reading, encoding and writing; may be null
 };
 
-/// Returns an encoder for the calling thread. No other thread uses that encoder, and it outlives
-/// encode_giant_record().
+/// Returns the encoder of the calling thread. No other thread uses this encoder, and it must
+/// outlive the call of encode_giant_record().
 using encoder_of_thread = std::function<tokenizer::encoder&()>;
 
 /// Encodes one line that is too long for memory. The ids, counts, faults and messages are the same
 /// as those of block_encoder, for any window size, chunk size and number of workers.
 ///
-/// The line is read twice. The first pass validates it and finds the wanted values. The second pass
-/// decodes the values one by one, and cuts the texts into chunks at places that the tokenizer
-/// selects, so that the ids do not change. The threads of the calling task_arena encode the chunks.
-/// At most `workers` + 2 chunks are in flight, so memory use does not depend on the size of the
-/// line or of its texts. There are two exceptions: a sentence is encoded as a whole, and so is a
-/// text in which the tokenizer finds no place to cut.
+/// The line is read twice. The first pass validates the line and finds the wanted values. The
+/// second pass decodes the values one by one, and cuts their texts into chunks at places where a
+/// cut does not change the ids. The threads of the calling task_arena encode the chunks. At most
+/// `workers` + 2 chunks are in flight, so memory use does not depend on the size of the line or of
+/// its texts. There are two exceptions: sentences, and texts in which the tokenizer finds no place
+/// to cut, are held in memory as a whole.
 ///
 /// @param line      must not be blank; the caller checks this
-/// @param encoder   called by any thread of the arena, between and during calls of `sink`
-/// @param sink      called by one thread at a time, not always the same thread
+/// @param encoder   called by any thread of the arena, perhaps while another thread calls `sink`
+/// @param sink      called by one thread at a time, but not always by the same thread
 /// @param[out] counts  the counts of this record, except `lines`. If the record is bad, only
 ///                     bad_records is not zero.
 /// @return nothing, or the fault; its offset is relative to the line

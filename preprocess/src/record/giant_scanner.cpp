@@ -11,7 +11,8 @@
 namespace millrace::preprocess {
 namespace {
 
-/// Stores a key, but only if it is short enough to be a wanted key or to be shown in a message.
+/// Stores a key of the record, but only if the key is short enough to be a wanted key or to be
+/// shown in a message.
 class bounded_text {
  public:
   static constexpr bool is_kept = true;
@@ -56,7 +57,7 @@ std::size_t longest_of(std::span<const text_key> keys) {
   return longest;
 }
 
-/// Collects the offsets of values. It is the `Record` of json_scanner.
+/// Collects the offsets of the wanted values. This is the `Record` argument of json_scanner.
 class places {
  public:
   static constexpr bool keeps_texts = false;
@@ -84,8 +85,8 @@ std::optional<record_fault> scan_giant_line(const line_range& line, std::span<co
   detail::json_scanner scan(line_window(line, window_bytes), places(keys, wanted));
   line_window& window = scan.bytes();
   const bool valid = scan.document();
-  // invalid_utf8 takes precedence over all other faults, even if the invalid bytes come later in
-  // the line.
+  // If the line has another fault, read the rest of the line: invalid_utf8 takes precedence, even
+  // if the invalid bytes come later.
   while (!valid && !window.invalid()) {
     window.at = window.end;
     if (!window.refill()) break;

@@ -18,9 +18,9 @@ struct giant_value {
   std::uint64_t offset_bytes = 0;
 };
 
-/// Does what `exact_json` does, for a line that is too long for memory. It uses the same scanner,
-/// so faults have the same offsets and messages. It needs memory only for a window (the bytes of
-/// the line that are in memory) and the keys.
+/// Does the same as `exact_json`, but for a line that is too long for memory. Uses the same
+/// scanner, so faults have the same offsets and messages. Needs memory only for the keys and for a
+/// window, which holds some bytes of the line.
 ///
 /// @param window_bytes  at least line_window::least_bytes
 /// @param[out] values  one value per key; set only if no fault is returned

@@ -15,7 +15,8 @@ bool giant_texts::have(std::size_t count) {
   return true;
 }
 
-// The scanner has validated the line, so between texts there are only brackets, commas and spaces.
+// Skips to the next text. The scanner has validated the line, so only brackets, commas and spaces
+// are between two texts.
 bool giant_texts::next() {
   if (!started_) {
     started_ = true;
@@ -38,8 +39,8 @@ bool giant_texts::read(text_bytes& out) {
   out.buffer.reserve(out.size + window_bytes_ + detail::block_bytes, out.size);
   char* const start = reinterpret_cast<char*>(out.buffer.data());
   char* to = start + out.size;
-  // Reads to the end of the bytes that are in memory now. An escape at that end may load more
-  // bytes, which are left for the next call.
+  // Decode only the bytes that are in memory now. If an escape at their end loads more bytes, leave
+  // those to the next call.
   bool ended = false;
   const char* limit = window_.end;
   while (window_.at != limit && !ended) {

@@ -18,7 +18,7 @@ struct text_bytes {
   const char* data() const noexcept { return reinterpret_cast<const char*>(buffer.data()); }
 };
 
-/// Decodes the texts of one value, piece by piece, for a line that is too long for memory. Not
+/// Decodes the texts of one value piece by piece, because the line is too long for memory. Not
 /// thread-safe.
 class giant_texts {
  public:
@@ -31,7 +31,8 @@ class giant_texts {
   /// @pre this is the first call, or read() has returned false
   bool next();
 
-  /// Appends more of the text, in complete characters, at most one window at a time.
+  /// Appends the next piece of the current text to `out`: complete characters, at most one window
+  /// of them.
   ///
   /// @return false if the end of the text was reached.
   /// @throws io_error  as line_window.

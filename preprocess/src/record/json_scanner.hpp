@@ -17,10 +17,10 @@ namespace millrace::preprocess {
 
 /// Deepest accepted nesting of objects and lists.
 ///
-/// `json.loads` accepts this depth when it is called at the top level of a script (measured with
-/// Python 3.11.2 and 3.11.7). Each level uses one of the interpreter's 1,000 nested calls, and five
-/// are already in use. If `json.loads` is called from deeper inside a program, it accepts slightly
-/// less.
+/// This is the limit of `json.loads` when it is called at the top level of a script (measured with
+/// Python 3.11.2 and 3.11.7). The interpreter allows 1,000 nested calls; five are already in use,
+/// and each level of nesting takes one. If `json.loads` is called inside functions, its limit is
+/// slightly lower.
 inline constexpr std::size_t max_nesting = 995;
 
 /// Largest number of digits in an integer: Python's `sys.int_info.default_max_str_digits`. Numbers
@@ -29,7 +29,7 @@ inline constexpr std::size_t max_integer_digits = 4300;
 
 namespace detail {
 
-/// Skips a text that is not wanted.
+/// Receives a text that is not wanted, and drops it.
 struct no_text {
   static constexpr bool is_kept = false;
   static const char* plain(const char* at, const char* end) {
@@ -48,14 +48,14 @@ struct no_text {
 ///                             `at`; returns false at the end of the line
 ///   std::size_t offset(at)    returns the offset of `at` in the line
 /// `Record` receives the results:
-///   wanted()                  returns the wanted_texts that is notified of keys and brackets
-///   text                      receives decoded texts; has the interface of no_text
-///   begin_text(), take_key()  take_key() returns the key written to `text` since begin_text(), or
+///   wanted() returns the `wanted_texts` object to which keys and brackets are reported text
+///   receives decoded texts; has the interface of no_text begin_text(), take_key() take_key()
+///   returns the key written to `text` since begin_text(), or
 ///                             nothing if the key is certainly not a wanted key
 ///   keeps_texts               true if wanted strings are also written to `text`
 ///   taken_text()              returns the string written to `text` since begin_text(); exists
 ///                             only if `keeps_texts` is true
-/// A function that parses a part of the line returns false if it has set the fault.
+/// Each function that parses a part of the line returns false if it has set the fault.
 template <class Bytes, class Record>
 class json_scanner {
  public:
@@ -76,7 +76,8 @@ class json_scanner {
     return !more() || fail("data after the value");
   }
 
-  /// Call this after document() returned true. Returns a fault if the line does not hold an object.
+  /// Call this after document() returned true. Returns a fault if the value in the line is not an
+  /// object.
   std::optional<record_fault> fault_of_root() const {
     if (root_byte_ == '{') return std::nullopt;
     return record_fault{
@@ -176,7 +177,8 @@ class json_scanner {
     record_.begin_text();
     if (!string(record_.text)) return false;
     const std::optional<std::string_view> key = record_.take_key();
-    // A wanted key may contain a real U+FFFD, which must not match a replaced lone surrogate.
+    // Ignore keys with lone surrogates. Each lone surrogate was replaced by U+FFFD, which must not
+    // match a real U+FFFD in a wanted key.
     if (key && lone_surrogates_ == 0) {
       to_ = record_.wanted().match(depth_, *key);
     } else {
@@ -187,8 +189,9 @@ class json_scanner {
     return true;
   }
 
-  // Returns the slot (the results for one key) that receives the value at this place: the value of
-  // a wanted key, or an element of its list. Returns null for any other value.
+  // Returns the slot (the results for one wanted key) that receives the value at the current place.
+  // The value is wanted if it is the value of a wanted key or an element of a list that is the
+  // value. Returns null for any other value.
   slot* destination() const {
     return depth_ == to_depth_ || (depth_ == to_depth_ + 1 && to_list_) ? to_ : nullptr;
   }
@@ -292,7 +295,7 @@ class json_scanner {
       if (next_is('+') || next_is('-')) ++in_.at;
       if (skip_digits() == 0) return fail("expected a digit in an exponent");
     }
-    // Python accepts floats of any length, but limits the digits of integers.
+    // Python accepts floats of any length, but limits the number of digits of integers.
     static_assert(max_integer_digits == 4300, "the message says so");
     if (integer && digits > max_integer_digits) {
       return fail_at(start, "an integer of more than 4300 digits");
@@ -300,7 +303,8 @@ class json_scanner {
     return true;
   }
 
-  // Reads a string, starting at its opening quote. Counts lone surrogates if the text is kept.
+  // Reads a string, starting at its opening quote. Counts the lone surrogates in the string if its
+  // text is kept.
   template <class Text>
   bool string(Text& text) {
     const std::size_t start = offset();
@@ -360,12 +364,12 @@ class json_scanner {
   char root_byte_ = 0;
   std::size_t root_offset_ = 0;
   std::size_t closing_ = 0;           // offset of the last closing bracket
-  std::bitset<max_nesting> objects_;  // for each open level: whether it is an object
-  std::size_t depth_ = 0;             // open levels
-  bool first_ = false;                // the innermost level was just opened
-  slot* to_ = nullptr;                // slot of the last key that was compared, if it is wanted
-  std::size_t to_depth_ = 0;          // depth of the object with that key
-  bool to_list_ = false;              // the value of that key is a list
+  std::bitset<max_nesting> objects_;  // for each open level: true for an object, false for a list
+  std::size_t depth_ = 0;             // number of open levels
+  bool first_ = false;                // the innermost level has no member or element yet
+  slot* to_ = nullptr;        // slot of the last compared key; null if that key is not wanted
+  std::size_t to_depth_ = 0;  // depth of the object that contains the key of `to_`
+  bool to_list_ = false;      // the value of the key of `to_` is a list
   std::int64_t lone_surrogates_ = 0;  // count in the last string that was kept
 
   std::size_t fault_at_ = 0;

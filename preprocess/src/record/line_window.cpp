@@ -19,8 +19,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns the number of bytes at the end of `text` that may begin a character whose rest was not
-// read yet.
+// Returns the number of bytes at the end of `text` that may be the beginning of an incomplete
+// character.
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto lead = static_cast<std::uint8_t>(text[text.size() - back]);

@@ -47,8 +47,8 @@ class line_window {
   std::size_t offset(const char* place) const noexcept {
     return static_cast<std::size_t>(base_ + static_cast<std::uint64_t>(place - buffer_.get()));
   }
-  /// Offset in the line of the first UTF-8 sequence that is not well-formed; empty if none was read
-  /// so far.
+  /// Offset in the line of the first UTF-8 sequence that is not well-formed; empty if all bytes
+  /// read so far are well-formed.
   std::optional<std::uint64_t> invalid() const noexcept { return invalid_; }
 
   const char* at;   ///< start of the bytes in memory; the user advances it
@@ -58,8 +58,9 @@ class line_window {
   line_range line_;
   std::size_t size_;
   std::unique_ptr<char[]> buffer_;
-  std::size_t filled_ = 0;  // bytes in the buffer; those after `end` are an incomplete character
-  std::uint64_t base_;      // offset of the buffer's first byte in the line
+  std::size_t filled_ =
+      0;  // number of bytes in the buffer; the bytes after `end` are an incomplete character
+  std::uint64_t base_;  // offset of the buffer's first byte in the line
   std::optional<std::uint64_t> invalid_;
 };
 

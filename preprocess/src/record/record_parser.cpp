@@ -13,13 +13,14 @@
 namespace millrace::preprocess {
 namespace {
 
-// Longer lines go to exact_json, because simdjson allocates up to 14 bytes of memory per byte of a
-// line and never frees them.
+// Longer lines are parsed by exact_json, because simdjson allocates up to 14 bytes of memory per
+// byte of a line and never frees this memory.
 constexpr std::size_t longest_for_simdjson = std::size_t{1} << 20;
 constexpr std::size_t least_capacity = std::size_t{1} << 14;
 
-// simdjson does not count an empty list or object as a nesting level. This limit is one below
-// max_nesting, so lines near max_nesting go to exact_json.
+// Largest nesting for simdjson, which does not count an empty list or object as a level. A line
+// that simdjson accepts therefore has at most `max_nesting` levels. Deeper lines are parsed by
+// exact_json.
 constexpr std::size_t simdjson_nesting = max_nesting - 1;
 
 static_assert(record_parser::padding_bytes >= simdjson::SIMDJSON_PADDING);
@@ -59,8 +60,8 @@ void record_parser::state::make_room(std::size_t line_bytes) {
   capacity_bytes = wanted;
 }
 
-// Finds the values of the wanted keys. If a key occurs several times, its last value counts, as in
-// Python.
+// Finds the values of the wanted keys. If a key occurs several times, takes its last value, as
+// Python does.
 bool record_parser::state::find_fields(const simdjson::dom::object& object) {
   const std::span<const text_key> keys = exact.keys();
   for (field& each : fields) each.found = false;
@@ -77,7 +78,7 @@ bool record_parser::state::find_fields(const simdjson::dom::object& object) {
   return true;
 }
 
-// Follows a path from the value of its first key to the value of its last key.
+// Replaces the value of the first key in a path by the value of the last key.
 bool record_parser::state::follow(const text_key& key, field& to) {
   for (std::size_t level = 1; to.found && level < key.path.size(); ++level) {
     simdjson::dom::object object;
@@ -108,11 +109,13 @@ bool record_parser::state::take_texts(field& from) {
   return true;
 }
 
-// Returns false for every line that exact_json must parse: lines that simdjson rejects, because
-// Python may accept them, and all bad records, so that their messages never depend on simdjson.
+// Returns false for every line that exact_json must parse. These are lines that simdjson rejects,
+// because Python may accept them. They also include all bad records, so that error messages never
+// depend on simdjson.
 bool record_parser::state::parse_with_simdjson(std::string_view line) {
-  // Later versions of simdjson skip a byte order mark, so check the first byte here. Skip spaces
-  // first, because each element of a pretty-printed array is a line that begins with spaces.
+  // Check here that the first byte after spaces is `{`, because later versions of simdjson would
+  // skip a byte order mark. Spaces are common: in a pretty-printed array, every element is a line
+  // that begins with spaces.
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == line.npos || line[begin] != '{' || line.size() > longest_for_simdjson) return false;
   make_room(line.size());
@@ -142,8 +145,7 @@ std::span<const std::string_view> record_parser::texts(std::size_t key) const {
   return state_->fields[key].texts;
 }
 
-// simdjson rejects every escaped surrogate that is not half of a pair. So a line that simdjson
-// parsed has no lone surrogates.
+// simdjson rejects lines with lone surrogates, so a line that simdjson parsed has none.
 std::int64_t record_parser::lone_surrogates() const noexcept {
   return state_->exactly ? state_->exact.lone_surrogates() : 0;
 }

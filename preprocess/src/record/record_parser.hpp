@@ -21,8 +21,9 @@ enum class fault_kind : std::uint8_t {
   invalid_utf8,   ///< the line is not UTF-8
   invalid_json,   ///< Python's json.loads would reject the line
   not_an_object,  ///< the line is JSON, but not an object
-  missing_key,    ///< the object lacks one of the keys, or a key on the path to it
-  /// The value is neither a string nor a list of strings, or a value on its path is not an object.
+  missing_key,    ///< a wanted key, or a key on its path, is missing
+  /// The value of a wanted key is neither a string nor a list of strings, or a value on its path is
+  /// not an object.
   wrong_type,
   not_encodable,  ///< the tokenizer rejects the text
 };
@@ -32,8 +33,8 @@ inline constexpr std::size_t fault_kinds = 6;
 inline constexpr std::array<std::string_view, fault_kinds> fault_names = {
     "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
-/// Describes why a record is bad. The caller decides whether a bad record ends the run or is
-/// skipped (see bad_record_policy). Never thrown as an exception.
+/// Describes why a record is bad. It is returned and never thrown: bad_record_policy decides
+/// whether a bad record ends the run or is skipped.
 struct record_fault {
   fault_kind kind = fault_kind::invalid_json;
   std::size_t offset_bytes = 0;  ///< offset in the line
@@ -41,14 +42,14 @@ struct record_fault {
   std::string advice = {};       ///< a sentence that says what to do; usually empty
 };
 
-/// Extracts the texts of some keys from one line of JSON, with the meaning of Python's
-/// `json.loads(line)[key]`, or `[key][key]...` for a path. It accepts exactly the lines that Python
-/// accepts: the whole line is validated, the last of duplicate keys wins, and escaped keys match.
+/// Extracts the texts of some keys from one line of JSON, as Python's `json.loads(line)[key]` does,
+/// or `json.loads(line)[key][key]...` for a path. It accepts exactly the lines that Python accepts:
+/// the whole line is validated, the last of duplicate keys wins, and escaped keys match.
 ///
 /// simdjson handles nearly every line. Lines that simdjson rejects, or on which it might disagree
 /// with Python (see preprocess/README.md), go to `exact_json`. `exact_json` also writes the message
-/// of every fault, so messages do not depend on simdjson. The parser stops allocating memory when
-/// lines and lists stop growing. Not thread-safe.
+/// of every fault, so messages do not depend on simdjson. The parser allocates memory only while
+/// lines or lists become longer than all earlier ones. Not thread-safe.
 class record_parser {
  public:
   /// Every line must be followed by this many readable bytes, of any value.
@@ -67,9 +68,9 @@ class record_parser {
   /// @return nothing, or the fault. After a fault, texts() is meaningless.
   std::optional<record_fault> parse(std::string_view line);
 
-  /// The texts of `keys[key]`: one text for a string, any number of texts for a list of strings.
-  /// They are valid UTF-8; each lone surrogate was replaced by U+FFFD. The result is valid until
-  /// the next parse(), even if the line no longer exists.
+  /// The texts of `keys[key]`: one text if the value is a string, any number of texts if it is a
+  /// list of strings. The texts are valid UTF-8; each lone surrogate was replaced by U+FFFD. The
+  /// result is valid until the next parse(), even if the line no longer exists.
   std::span<const std::string_view> texts(std::size_t key) const;
 
   /// Number of lone surrogates in the texts of the last record. Lone surrogates in other values are

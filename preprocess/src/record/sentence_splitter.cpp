@@ -20,8 +20,8 @@ namespace {
 using break_handle = io::unique_handle<::UBreakIterator*, nullptr, ubrk_close>;
 using text_handle = io::unique_handle<::UText*, nullptr, utext_close>;
 
-// Returns whether `\s` in NLTK's patterns matches a character: whether Python's str treats it as
-// white space. ICU's own set of white space lacks U+001C to U+001F.
+// Returns whether `\s` in NLTK's patterns matches a character. This is Python's set of white space,
+// which has U+001C to U+001F in addition to ICU's set.
 bool is_space(UChar32 c) {
   if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
   return u_isUWhiteSpace(c) != 0;
@@ -35,7 +35,8 @@ bool is_continuation(char c) {
 UChar32 character(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence.front());
   if (first < 0x80) return first;
-  // In the first byte, the number of leading one bits is the number of bytes of the sequence.
+  // The first byte of a longer sequence starts with one 1 bit per byte of the sequence. Clear these
+  // bits.
   auto c = static_cast<UChar32>(first & (0x7FU >> sequence.size()));
   for (const char next : sequence.substr(1)) c = c << 6 | (next & 0x3F);
   return c;
@@ -68,9 +69,9 @@ std::string_view without_spaces_behind(std::string_view text) {
   return text.substr(0, end);
 }
 
-// Returns whether `part` ends only because of a line end. ICU ends a part after every line end.
-// NLTK ends a sentence there only after a character such as a full stop. (ICU's rule status also
-// has this information, but not while ICU filters abbreviations.)
+// Returns whether `part` ends only because of a line end. ICU ends a part after every line end, but
+// NLTK ends a sentence there only if a character such as a full stop precedes. (ICU's rule status
+// would say why a part ends, but not while ICU filters abbreviations.)
 bool ends_by_line_alone(std::string_view part, bool greek) {
   bool at_line_end = false;
   for (std::size_t at = part.size(); at > 0;) {
@@ -97,8 +98,8 @@ bool ends_by_line_alone(std::string_view part, bool greek) {
   return at_line_end;
 }
 
-// Returns the first `bytes` bytes, or up to 3 fewer, so that the window ends at a character
-// boundary.
+// Returns the first `bytes` bytes of `text`, or up to 3 bytes fewer, so that the result ends at a
+// character boundary.
 std::string_view first_window(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && is_continuation(text[bytes])) --bytes;
@@ -151,8 +152,8 @@ void sentence_splitter::split(std::string_view text, std::vector<std::string_vie
   }
 }
 
-// The text after an end of a sentence, up to the next full stop, can show that no sentence ends
-// there. So the last end that was found is not certain, but all earlier ends are.
+// Whether a sentence really ends at a boundary can depend on the text after it, up to the next full
+// stop. So the last boundary found is uncertain, but all earlier boundaries are certain.
 std::size_t sentence_splitter::split_front(std::string_view text,
                                            std::vector<std::string_view>& sentences) {
   state_->find_boundaries(first_window(text, state_->window_bytes));
@@ -172,9 +173,9 @@ std::size_t sentence_splitter::state::append_sentences(std::string_view passage,
   return start;
 }
 
-// The remainder of a window is its text after the last boundary. In the last window of a text, the
-// remainder is a sentence. In any other window, the remainder and the sentence before it go to the
-// next window, because the end of that sentence may depend on text after this window. But every
+// Sets `ends` to the ends of the sentences in a window. In the last window of a text, the text
+// after the last boundary is a sentence. In any other window, that text and the sentence before it
+// are left to the next window, because the end of that sentence may depend on later text. But every
 // window yields at least one sentence.
 void sentence_splitter::state::find_ends(std::string_view window, bool is_last) {
   find_boundaries(window);
@@ -185,7 +186,8 @@ void sentence_splitter::state::find_ends(std::string_view window, bool is_last) 
   }
 }
 
-// Finds the boundaries inside the window, and moves each past the white space that follows it.
+// Finds the sentence boundaries inside the window, and moves each boundary past the white space
+// that follows it.
 void sentence_splitter::state::find_boundaries(std::string_view window) {
   ends.clear();
   UErrorCode code = U_ZERO_ERROR;

@@ -13,10 +13,10 @@ namespace millrace::preprocess {
 /// abbreviations of CLDR), for `--split-sentences`. Not thread-safe.
 ///
 /// Line ends and white space are handled as in Megatron, which splits with NLTK. A line end alone
-/// does not end a sentence. White space between two sentences belongs to neither; with
-/// `keep_newlines`, it belongs to the first. White space at the start of a text belongs to its
-/// first sentence; white space at the end is dropped. sentence_splitter_words() describes where
-/// NLTK cuts differently.
+/// does not end a sentence. White space between two sentences is dropped, or with `keep_newlines`,
+/// belongs to the first of them. White space at the start of a text belongs to the first sentence,
+/// and white space at the end of a text is dropped. sentence_splitter_words() describes the
+/// differences from NLTK.
 class sentence_splitter {
  public:
   /// ICU uses 32-bit byte offsets, so a longer text is processed in windows of this size.
@@ -24,8 +24,7 @@ class sentence_splitter {
 
   /// @param language       the value of `--lang`: one of sentence_languages()
   /// @param keep_newlines  the value of `--keep-newlines`
-  /// @param window_bytes   at least 8; affects only the boundaries of sentences longer than a
-  ///                       window
+  /// @param window_bytes   at least 8; affects only how sentences longer than a window are cut
   /// @throws config_error  there is no such language, or this build has no ICU.
   sentence_splitter(std::string_view language, bool keep_newlines,
                     std::size_t window_bytes = usual_window_bytes);
@@ -38,11 +37,11 @@ class sentence_splitter {
   /// @param text  valid UTF-8
   void split(std::string_view text, std::vector<std::string_view>& sentences);
 
-  /// Splits the beginning of a text that is not complete yet. Appends those leading sentences that
-  /// split() would find regardless of the text that follows. The caller must pass the remainder
-  /// again later, with more text after it.
+  /// Splits the beginning of an incomplete text. Appends only the leading sentences that split()
+  /// would find whatever text follows. The caller must later pass the remainder again, together
+  /// with more text.
   ///
-  /// @return offset of the remainder, or 0 if no sentence is certain to have ended
+  /// @return offset of the remainder in `text`; 0 if no sentence was appended
   std::size_t split_front(std::string_view text, std::vector<std::string_view>& sentences);
 
  private:

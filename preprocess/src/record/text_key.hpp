@@ -14,14 +14,14 @@ struct text_key {
   bool operator==(const text_key&) const = default;
 };
 
-/// Returns a key of the record itself. A dot in its name is part of the key.
+/// Returns a top-level key of the record. A dot in `name` is part of the key.
 text_key plain_key(std::string name);
 std::vector<text_key> plain_keys(std::vector<std::string> names);
 
-/// Parses a dotted path: `meta.text` is the key `text` of the object that is the value of `meta`.
+/// Parses a path whose keys are separated by dots. For example, `meta.text` is the key `text` of
+/// the object that is the value of `meta`.
 ///
-/// @throws config_error  a key before, between or after dots is empty; the message names
-///                       `--text-key`.
+/// @throws config_error  a key in the path is empty; the message names `--text-key`.
 text_key key_of_path(std::string dotted);
 
 }  // namespace millrace::preprocess

@@ -13,7 +13,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// When texts are cleared, memory for up to this many texts is kept for the next line.
+// Memory for up to this many texts is kept for the next line.
 constexpr std::size_t kept_texts = std::size_t{64} << 10;
 
 // A message shows at most this many keys of a record.

@@ -19,23 +19,23 @@ namespace millrace::preprocess {
 /// it is 1.
 class wanted_texts {
  public:
-  /// What was found so far for one key of the line. If the key, or a key on the path to it, occurs
-  /// again, the later value replaces all of this.
+  /// The results so far for one wanted key. If the key, or a key on the path to it, occurs again in
+  /// the line, the later value replaces all results.
   struct slot {
     bool found = false;
     bool wrong = false;           ///< the value is neither a string nor a list of strings
     bool list = false;            ///< the value is a list
-    std::size_t strings = 0;      ///< number of strings in the value, up to a wrong element
+    std::size_t strings = 0;      ///< number of strings in the value before any wrong element
     std::size_t value_bytes = 0;  ///< offset of the value
-    /// If nonzero: the value of key number `broken_level` (from 1) of the path is not an object.
+    /// If nonzero: `path[broken_level - 1]` has a value that is not an object.
     std::size_t broken_level = 0;
     char wrong_byte = 0;           ///< the first byte of the wrong value
-    std::size_t offset_bytes = 0;  ///< offset of that byte
+    std::size_t offset_bytes = 0;  ///< offset of `wrong_byte` in the line
     std::int64_t lone_surrogates = 0;
     std::vector<std::string_view> texts;
 
     std::size_t open_depth = 1;  ///< depth of the innermost open object on the path
-    bool entered = false;        ///< the value of a key on its path comes next
+    bool entered = false;        ///< the value that comes next belongs to a key on the path
   };
 
   /// A message shows a key of a record only if the key has at most this many bytes.
@@ -44,18 +44,19 @@ class wanted_texts {
   /// @param keys  at least one; distinct
   explicit wanted_texts(std::vector<text_key> keys);
 
-  /// Starts a new line and clears the results of the previous one.
+  /// Clears the results of the previous line, before a new line is scanned.
   void start();
 
-  /// Returns whether a key of the object at this depth may be on the path to a text.
+  /// Returns whether the keys of the object at this depth must be reported: one of them may be on
+  /// the path to a wanted text.
   bool looks_at(std::size_t depth) const noexcept;
 
   /// Reports a key of the object at `depth`. Returns the slot that receives the value of this key,
-  /// which comes next, or null if the value is not wanted.
+  /// or null if that value is not wanted.
   slot* match(std::size_t depth, std::string_view key);
 
-  /// Reports a key of the object at `depth` that is not wanted and cannot be shown: it is too long
-  /// or contains a lone surrogate.
+  /// Reports that the object at `depth` has a key that is not wanted and cannot be shown in a
+  /// message, because it is too long or contains a lone surrogate.
   void pass(std::size_t depth) noexcept;
 
   /// Reports that the value of the last matched key begins here, with the byte `first`.
@@ -90,10 +91,11 @@ class wanted_texts {
   bool any_entered_ = false;
 };
 
-/// Clears `texts`. Also frees its memory if that is more than usually needed.
+/// Clears `texts`. Also frees its memory if it is larger than a usual line needs.
 void forget(std::vector<std::string_view>& texts);
 
-/// Returns the type of a JSON value for messages, such as "a list", given its first byte.
+/// Returns the type of the JSON value that starts with byte `first`. The result is for messages,
+/// such as "a list".
 const char* name_of_value(char first);
 
 }  // namespace millrace::preprocess
