@@ -26,14 +26,12 @@ struct text_place {
 /// The part of the inputs that a run reads.
 struct read_range {
   text_place begin = {};
-  text_place count_from =
-      {};               ///< where `byte_block::read_bytes` starts to count; not after `begin`
-  text_place end = {};  ///< {number of inputs, 0} means the end of the last input
+  text_place count_from = {};  ///< where `byte_block::read_bytes` starts to count; <= `begin`
+  text_place end = {};         ///< {number of inputs, 0} means the end of the last input
   /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
   /// `begin` belongs to the range before this one.
   bool at_line = true;
-  std::uint32_t crc32c =
-      0;  ///< checksum of the text of input `begin.input` before `begin`; used only if `at_line`
+  std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of the input's text before `begin`
 };
 
 /// Delivers the inputs, in order, as blocks. For a seekable input, a block contains a span (a byte
@@ -76,9 +74,8 @@ class block_source {
   std::shared_ptr<const seekable_input>
       seekable_;  // at most one of `seekable_` and `sequential_` is open
   std::optional<sequential_reader> sequential_;
-  std::uint64_t offset_ = 0;  // text offset at which the next span starts
-  bool at_line_ =
-      true;  // a line begins at `offset_`, and that line does not belong to an earlier span
+  std::uint64_t offset_ = 0;          // text offset at which the next span starts
+  bool at_line_ = true;               // a line begins at `offset_` and belongs to the next span
   std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before `input_`
   std::uint64_t skipped_bytes_ = 0;   // bytes on disk before this task's part of its first input
 

@@ -47,8 +47,7 @@ class gzip_decoder final : public decoder {
   const char* name() const noexcept override { return "gzip"; }
 
  private:
-  static constexpr int gzip_window_bits =
-      15 + 16;  // zlib's code for the largest window (15) and the gzip format (16)
+  static constexpr int gzip_window_bits = 15 + 16;  // codes of zlib: largest window; gzip format
 
   boost::iostreams::detail::zlib_decompressor_impl<> inflater_{gzip_window_bits};
 };

@@ -40,8 +40,7 @@ class gzip_members {
  private:
   struct trial {
     bool sound = false;  ///< no damage was found
-    bool ended =
-        false;  ///< the end of the member was reached, so `size` is the size of the whole member
+    bool ended = false;  ///< the member's end was reached, so `size` is final
     unit_size size = {};
   };
 

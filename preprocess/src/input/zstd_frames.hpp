@@ -69,8 +69,7 @@ inline constexpr std::uint64_t least_zstd_window_bytes = std::uint64_t{8} << 20;
 
 struct zstd_window {
   std::uint64_t window_bytes = 0;  ///< size that the frame declares
-  std::uint64_t memory_bytes =
-      0;  ///< memory needed; smaller than the window if the frame declares a shorter text
+  std::uint64_t memory_bytes = 0;  ///< memory needed; less than the window for a short text
 };
 
 /// @param head  the first zstd_header::most_bytes bytes of a frame, or all bytes of a shorter file

@@ -42,8 +42,7 @@ struct commit_options {
   dataset_options dataset = {};
   std::size_t partitions = 1;  ///< as in dataset_outputs
   bad_record_policy on_bad_record = bad_record_policy::fail;
-  std::optional<std::int64_t> most_bad_records =
-      std::nullopt;  ///< the run ends if it has more bad records
+  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends after more
   /// P.bad stores the bytes of a bad record only if the record is at most this large. The limit
   /// does not refer to the size of the block, so P.bad does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
@@ -134,9 +133,8 @@ class committer {
   bool begun_;             // the offset of the first line is already stored in `state_`
   std::size_t notes_ = 0;  // number of notes given so far, at most most_notes
   bool told_of_more_ = false;
-  bool counted_ = false;  // `lines_before_` was computed
-  std::optional<std::int64_t>
-      lines_before_;  // number of lines before the first input's `begin_bytes`
+  bool counted_ = false;                       // `lines_before_` was computed
+  std::optional<std::int64_t> lines_before_;   // lines before the first input's `begin_bytes`
   std::vector<formats::source_place> places_;  // a member only to reuse its memory
 };
 

@@ -12,9 +12,8 @@ namespace millrace::preprocess {
 
 /// The part of one input that a run has read.
 struct input_total {
-  std::uint64_t begin_bytes =
-      0;  ///< offset at which the part begins; 0 unless a task begins inside the input
-  std::uint64_t text_bytes = 0;  ///< size of the decompressed text
+  std::uint64_t begin_bytes = 0;  ///< offset of the part; 0 unless a task begins inside the input
+  std::uint64_t text_bytes = 0;   ///< size of the decompressed text
   std::int64_t lines = 0;
   std::uint32_t crc32c = 0;  ///< checksum of the text
 };
@@ -27,9 +26,8 @@ struct input_start {
 
 /// The progress of a run: the place that it reads next, its counts, and the states of its outputs.
 struct run_progress {
-  text_place next;  ///< start of the next line to read
-  std::vector<input_total>
-      inputs;  ///< one for each input begun so far; the last is the input of `next`
+  text_place next;                  ///< start of the next line to read
+  std::vector<input_total> inputs;  ///< one per input begun so far; `next` is in the last input
   record_counts counts;
   output_states outputs;
   input_start start;  ///< the state at the start of the input that contains `next`

@@ -14,12 +14,11 @@ namespace millrace::preprocess {
 /// each value is the sum over all its processes. Each process has one reader, one committer and its
 /// own workers.
 struct stage_times {
-  double read = 0;  ///< the reader: reading, decompressing, cutting into blocks
-  double read_spans =
-      0;              ///< reading done by workers instead of the reader; summed over the workers
-  double encode = 0;  ///< parsing and tokenizing, summed over the workers
-  double write = 0;   ///< writing encoded blocks; in a job, also merging the parts
-  double sync = 0;    ///< completing the outputs and making them durable
+  double read = 0;        ///< the reader: reading, decompressing, cutting into blocks
+  double read_spans = 0;  ///< reading that workers do for the reader; sum over the workers
+  double encode = 0;      ///< parsing and tokenizing, summed over the workers
+  double write = 0;       ///< writing encoded blocks; in a job, also merging the parts
+  double sync = 0;        ///< completing the outputs and making them durable
 
   stage_times& operator+=(const stage_times& more) noexcept {
     read += more.read;

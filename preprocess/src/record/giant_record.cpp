@@ -90,9 +90,8 @@ class key_writer {
   const giant_options& options_;
   id_sink& sink_;
   record_counts& counts_;
-  std::int64_t length_ = 0;  // number of ids in the current sequence
-  std::int64_t ended_length_ =
-      0;  // number of ids in the previous sequence; 0 if `sink_` knows its end
+  std::int64_t length_ = 0;        // ids in the current sequence
+  std::int64_t ended_length_ = 0;  // ids in the previous sequence; 0 if `sink_` knows its end
   std::optional<record_fault> fault_;
 };
 

@@ -60,8 +60,7 @@ class smoothed_rate {
   static constexpr double half_life_seconds = 10;
 
   double sum_ = 0;
-  double weight_ =
-      0;  // total weight so far; without dividing by it, the first rates would be near zero
+  double weight_ = 0;  // total weight so far; used to correct the first rates
   double total_ = 0;
   double seconds_ = 0;
 };
