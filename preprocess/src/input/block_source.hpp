@@ -71,8 +71,7 @@ class block_source {
   read_range range_;
   read_limits limits_;
   std::size_t input_;
-  std::shared_ptr<const seekable_input>
-      seekable_;  // at most one of `seekable_` and `sequential_` is open
+  std::shared_ptr<const seekable_input> seekable_;  // not open while `sequential_` is
   std::optional<sequential_reader> sequential_;
   std::uint64_t offset_ = 0;          // text offset at which the next span starts
   bool at_line_ = true;               // a line begins at `offset_` and belongs to the next span

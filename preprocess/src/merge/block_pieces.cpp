@@ -41,12 +41,12 @@ void range_checksums::finish(std::vector<block_piece>& pieces) const {
 std::vector<block_checksum> joined(std::vector<block_piece> pieces, std::uint64_t file_bytes) {
   std::ranges::sort(pieces, {}, &block_piece::begin);
   std::vector<block_checksum> blocks;
-  std::uint64_t expected = 0;  // where the next piece must begin, unless whole blocks follow
+  std::uint64_t expected = 0;  // where the next piece must begin, if it may not skip
   for (const block_piece& piece : pieces) {
     const std::uint64_t block = piece.begin / sum_block_bytes;
     const bool begins = piece.begin % sum_block_bytes == 0;
-    // After a complete block, the next blocks may have no pieces, because each of them was written
-    // by a single writer.
+    // After a complete block, the next blocks may have no pieces: a block that a single writer
+    // wrote has none.
     const bool may_skip = begins && expected % sum_block_bytes == 0;
     if (may_skip ? piece.begin < expected : piece.begin != expected) {
       throw format_error(

@@ -7,10 +7,11 @@
 #include <type_traits>
 #include <vector>
 
-/// Checksums of blocks (1 MiB each) for P.sum, when several writers each write a part of a file.
+/// Block checksums for P.sum if several writers each write a part of a file. A block has 1 MiB.
 namespace millrace::preprocess {
 
-/// The checksum of the part of a block that one writer wrote. Other writers wrote the rest.
+/// The part of a block that one writer wrote, with its checksum. Other writers wrote the rest of
+/// the block.
 struct block_piece {
   std::uint64_t begin = 0;  ///< offset of the piece in the file
   std::uint32_t bytes = 0;
@@ -24,21 +25,22 @@ struct block_checksum {
   std::uint32_t crc32c = 0;
 };
 
-/// Computes the checksums of one range of a file from its bytes, which are added in order, any
-/// number at a time. Yields the checksum of each block that the range covers completely, and a
-/// block_piece for a partly covered block at either end. Not thread-safe.
+/// Computes the checksums of one range of a file. The bytes of the range are added in order, any
+/// number at a time. Yields the checksum of each block that the range covers completely. If the
+/// range begins or ends inside a block, yields a block_piece for that block. Not thread-safe.
 class range_checksums {
  public:
   /// @param begin  offset of the range in the file
   explicit range_checksums(std::uint64_t begin) noexcept : at_(begin) {}
 
   /// Adds the next bytes. For each block that these bytes complete, appends the checksum of the
-  /// block to `blocks`. If another writer began the block, appends this writer's piece of the block
-  /// to `pieces` instead.
+  /// block to `blocks`. But if the range began inside that block, appends the range's piece of the
+  /// block to `pieces` instead.
   void add(std::span<const std::byte> bytes, std::vector<block_checksum>& blocks,
            std::vector<block_piece>& pieces);
 
-  /// Appends the range's piece of its last block, if the range does not end at a block boundary.
+  /// Call this after the last add(). If the range ends inside a block, appends the range's piece of
+  /// that block.
   void finish(std::vector<block_piece>& pieces) const;
 
  private:
@@ -49,7 +51,8 @@ class range_checksums {
   std::uint32_t crc_ = 0;         // checksum of these bytes
 };
 
-/// Joins the pieces of all writers into blocks. The blocks are in file order.
+/// Joins the pieces of all writers to whole blocks, and returns the checksums of these blocks in
+/// file order.
 ///
 /// @param pieces      in any order
 /// @param file_bytes  size of the whole file

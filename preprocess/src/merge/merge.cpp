@@ -58,7 +58,8 @@ merge_summary merge(const merge_options& options) {
   dataset_extent before;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    expect_fits(input, first, options.multimodal);  // the input may have been replaced
+    expect_fits(input, first,
+                options.multimodal);  // again, because the input may have been replaced
     place_part(input, before, target, stop);
     before += extents[i];
   }
@@ -79,8 +80,8 @@ merge_summary merge(const merge_options& options) {
 
 namespace {
 
-// Returns the prefix of the dataset that a file of the folder belongs to. The name of the file is
-// that prefix with one suffix: .bin, .idx or that of a sidecar.
+// Returns the prefix of the dataset that `file` belongs to. A file's name is the prefix of its
+// dataset plus one suffix: .bin, .idx or the suffix of a sidecar.
 std::filesystem::path prefix_of(const std::filesystem::path& file) {
   // A dangling link means that a shard is missing, so it must not be ignored.
   if (!is_file(file)) throw io_error(file, "open (not a regular file)", EINVAL);

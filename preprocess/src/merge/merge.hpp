@@ -32,7 +32,7 @@ struct merge_summary {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   formats::dtype type{};
-  std::optional<formats::task_range> tasks;  ///< set if the output lacks tasks of the run
+  std::optional<formats::task_range> tasks;  ///< set if the output has only some tasks of a run
   std::vector<dropped_sidecar> dropped;      ///< sidecars that inputs have, but the output lacks
 };
 
@@ -40,34 +40,34 @@ struct merge_summary {
 /// Tokens are copied at the speed of a file copy. Every file of the folder must belong to a
 /// dataset, even a hidden file; subfolders are ignored. Datasets may be empty, including the first.
 ///
-/// A sidecar (an optional file of a dataset, such as P.sum) is merged if all datasets have it (a
-/// .src or .bad file also needs the .meta files of all datasets). The summary lists the sidecars
-/// that were dropped. The merged tasks of a run equal the output of a single process, byte for
-/// byte. Datasets with checksums are verified.
+/// A sidecar (an optional file of a dataset, such as P.sum) is merged if all datasets have it. To
+/// merge .src or .bad files, all datasets must also have .meta files. The summary lists the
+/// sidecars that were dropped. If all tasks of a run are merged, the output equals the output of a
+/// single process, byte for byte. Datasets with checksums are verified.
 ///
-/// @throws config_error  the folder has no dataset, or a file that belongs to none; dtypes differ;
-///                       `multimodal` is set and a dataset has no modes; the output exists; or the
-///                       .meta files of the datasets are not compatible.
+/// @throws config_error  the folder has no dataset, or has a file that belongs to no dataset;
+///                       dtypes differ; `multimodal` is set and a dataset has no modes; the output
+///                       exists; or the .meta files of the datasets are not compatible.
 /// @throws io_error, format_error  reading an input or writing the output failed, or a dataset does
-///                                 not match its checksums. In that case no file gets its final
+///                                 not match its checksums. In these cases, no file gets its final
 ///                                 name.
 /// @throws error         the disk has too little space; the message says how much is missing.
 /// @throws stopped       `options.stop` was set before the first file got its final name. The new
 ///                       files are removed, and an old output is unchanged.
 merge_summary merge(const merge_options& options);
 
-/// The stop flag of a merge, with the message that it shows to the user.
+/// The stop flag of a merge. Its message says what happened to the files.
 stop_flag stop_flag_of(const merge_options& options);
 
-/// Advice for the message that the disk is too small for a merge.
+/// Advice for the error message if the disk is too small for a merge.
 inline constexpr const char* merge_room_advice =
     "nothing was copied yet; free disk space, then start again";
 
 /// Returns the prefixes of the datasets in a folder, sorted by the bytes of their names. Every file
 /// of the folder must belong to a dataset, even a hidden file; subfolders are ignored.
 ///
-/// @throws config_error  the folder has no dataset, or a file that belongs to no dataset or to an
-///                       unfinished run.
+/// @throws config_error  the folder has no dataset, or has a file that belongs to no dataset or to
+///                       an unfinished run.
 /// @throws io_error      the folder cannot be read, or has a dangling link.
 std::vector<std::filesystem::path> datasets_in(const std::filesystem::path& folder);
 

@@ -21,8 +21,8 @@
 namespace millrace::preprocess {
 
 /// One dataset to merge. The constructor checks the header of its .idx. The .idx is memory-mapped,
-/// but only the pages of the header are read through the mapping. The arrays are read in chunks
-/// with pread(2), so memory use does not depend on their size.
+/// but only its header is read through the mapping. The arrays in the .idx are read in chunks with
+/// pread(2), so memory use does not depend on their size.
 class merge_input {
  public:
   explicit merge_input(const std::filesystem::path& prefix)
@@ -53,8 +53,8 @@ class merge_input {
   const formats::mmidx_view& view() const noexcept { return view_; }
   const dataset_paths& paths() const noexcept { return paths_; }
 
-  /// Fills `out` with consecutive entries of the .idx array at offset `array`, starting with entry
-  /// number `first`.
+  /// Fills `out` with entries of one array of the .idx, starting with entry number `first`. The
+  /// array begins at offset `array` of the file.
   template <class T>
   void read_index(std::uint64_t array, std::uint64_t first, std::span<T> out) const {
     read(idx_, paths_.idx, array + first * sizeof(T), std::as_writable_bytes(out));
@@ -63,7 +63,7 @@ class merge_input {
     read(bin_, paths_.bin, offset, out);
   }
   const io::unique_fd& bin() const noexcept { return bin_; }
-  /// How to use the page cache when reading the `.bin`.
+  /// Whether reading the `.bin` should leave its pages in the page cache.
   io::page_cache pages() const noexcept { return pages_; }
   std::uint64_t idx_bytes() const noexcept { return mapping_.bytes().size(); }
 

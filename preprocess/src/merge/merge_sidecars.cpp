@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t groups_between = std::size_t{1} << 14;  // groups between two checks of `stop`
 constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
 
-// Throws an error that names the first part that is not compatible with the parts before it.
+// Throws an error that names the first part that is incompatible with the parts before it.
 [[noreturn]] void refuse(std::span<const std::filesystem::path> prefixes,
                          std::span<const formats::dataset_meta> metas, const char* problem) {
   const auto fits = [&](std::size_t count) {
@@ -42,8 +42,8 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
                   dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
 }
 
-// All records of a single task can be bad. But if all records of a whole run are bad, that is an
-// error, whether or not the run is split into tasks.
+// Throws if all records of a whole run are bad, whether or not the run was split into tasks. In a
+// single task, all records may be bad.
 void expect_good_records(const formats::dataset_meta& whole,
                          std::span<const formats::dataset_meta> parts) {
   if (whole.tasks || !parts.front().tasks || whole.counts.documents != 0) return;
@@ -82,7 +82,8 @@ class part_review {
     return std::ranges::any_of(prefixes_, [&](const auto& prefix) { return has(prefix, which); });
   }
 
-  /// Returns why the whole cannot have this sidecar, or nothing if it can.
+  /// Returns the reason why the whole cannot have this sidecar, or nothing if the whole can have
+  /// it.
   std::optional<std::string> lack(sidecar which) const {
     const bool needs_meta = which == sidecar::src || which == sidecar::bad;
     if (needs_meta && metas_.empty()) {
@@ -112,7 +113,8 @@ class part_review {
   static std::string there_is_no(const std::filesystem::path& path) {
     return fmt::format("there is no {}", path.string());
   }
-  // A part without bad records has no P.bad file, and needs none.
+  // Returns the reason why a part lacks P.bad, or nothing. A part without bad records needs no
+  // P.bad file.
   static std::optional<std::string> lack_of_bad(const dataset_paths& paths,
                                                 const formats::dataset_meta& meta) {
     if (meta.on_bad_record != "quarantine") {
@@ -192,7 +194,7 @@ void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
   try {
     const formats::src_view view = formats::parse_src(file.bytes());
     expect_src_of(view, meta);
-    names.resize(shift.inputs_before);  // drop the name of the input that this part continues
+    names.resize(shift.inputs_before);  // if this part continues the last input, drop its name here
     for (std::size_t i = 0; i < view.input_count(); ++i) names.emplace_back(view.input_name(i));
     formats::src_cursor cursor(view);
     std::array<formats::source_place, formats::src_group_documents> moved;
@@ -217,7 +219,7 @@ void append_bad_lines(const dataset_paths& part, const part_change& change, io::
   if (!is_file(path)) return;
   const io::unique_fd fd = io::open_read_only(path);
   std::string text;
-  bool shifting = true;  // only records of the first input can have a `from_byte`
+  bool shifting = true;  // only the records of the part's first input can have a `from_byte`
   for (std::uint64_t offset = 0;;) {
     stop.check();
     const std::size_t kept = text.size();
@@ -228,8 +230,8 @@ void append_bad_lines(const dataset_paths& part, const part_change& change, io::
     offset += n;
     std::size_t done = 0;
     while (shifting) {
-      // The text kept from the last chunk is the start of one line. A line can be long, so do not
-      // search that text again.
+      // The first `kept` bytes come from the previous chunk and have no line end. Do not search
+      // them again, because a line can be long.
       const std::size_t end = text.find('\n', std::max(done, kept));
       if (end == text.npos) break;
       const std::string_view line = std::string_view(text).substr(done, end + 1 - done);

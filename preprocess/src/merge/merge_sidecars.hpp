@@ -23,11 +23,11 @@
 /// to merge are called parts, and the merged dataset is called the whole.
 namespace millrace::preprocess {
 
-/// How to convert source places (the lines of input files that documents came from) in one part to
-/// source places in the whole.
+/// Says how to convert the source places of one part to source places of the whole. A source place
+/// is the line of an input file from which a document came.
 struct part_change {
   formats::part_shift shift;
-  /// Byte of the part's first input file at which the whole begins to read that file.
+  /// Offset in the part's first input file at which the whole's share of that file begins.
   std::uint64_t begin = 0;
 };
 
@@ -43,8 +43,8 @@ struct merged_sidecars {
   std::vector<formats::dataset_meta> parts;   ///< one per part; empty without `meta`
   std::vector<part_change> changes;           ///< one per part; empty without `meta`
   bool sum = false;
-  bool src = false;                      ///< needs `meta`, which says how to shift lines and inputs
-  bool bad = false;                      ///< also needs `meta`
+  bool src = false;  ///< true only with `meta`, which says how to shift lines and inputs
+  bool bad = false;  ///< true only with `meta`
   std::vector<dropped_sidecar> dropped;  ///< in the order of all_sidecars
 };
 
@@ -54,9 +54,9 @@ struct merged_sidecars {
 /// @throws io_error, format_error  a meta cannot be read.
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
 
-/// Checks that `meta`, the P.meta of `input`, describes that dataset.
+/// Checks that `meta`, which was read from the P.meta of `input`, describes `input`.
 ///
-/// @throws format_error  `meta` describes another dataset.
+/// @throws format_error  `meta` describes a different dataset.
 void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta);
 
 /// Checks that `src` and `meta` describe the same dataset.
@@ -68,7 +68,7 @@ void expect_src_of(const formats::src_view& src, const formats::dataset_meta& me
 ///
 /// @param meta   P.meta of the part
 /// @param names  names of the input files so far; the names of the part's files are appended
-/// @throws io_error, format_error  P.src cannot be read, or describes another dataset.
+/// @throws io_error, format_error  P.src cannot be read, or describes a different dataset.
 /// @throws stopped                 `stop` is set.
 void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
                    const formats::part_shift& shift, provenance_writer& writer,
@@ -82,12 +82,12 @@ void append_bad_lines(const dataset_paths& part, const part_change& change, io::
                       const stop_flag& stop);
 
 /// Converts a line of one task's P.bad to a line of the merged P.bad. In P.bad, `line` is the line
-/// number of a bad record, and `from_byte` is the byte of the input from which lines are counted.
-/// Adds `lines_before` to `line`, and sets `from_byte` to `whole_begin`, or removes `from_byte` if
+/// number of a bad record, and `from_byte` is the offset in the input from which lines are counted.
+/// Adds `lines_before` to `line`. Sets `from_byte` to `whole_begin`, or removes `from_byte` if
 /// `whole_begin` is 0.
 ///
-/// @return nothing if there is no `from_byte`. Then `line` already counts from the start of the
-///         input.
+/// @return nothing if the line has no `from_byte`. In that case, `line` already counts from the
+///         start of the input.
 std::optional<std::string> shifted_bad_line(std::string_view line, std::int64_t lines_before,
                                             std::uint64_t whole_begin);
 

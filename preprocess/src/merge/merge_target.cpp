@@ -21,8 +21,9 @@ std::filesystem::path partial_of(std::filesystem::path path) {
   return path;
 }
 
-// Opens the file write-only. With read access, an NFS client would read the page around a write and
-// write the whole page back, which would undo what another client wrote there in the meantime.
+// Opens the file write-only. If the file were also readable, an NFS client would read a whole page,
+// change a part of it and write the whole page back. That could undo what another client wrote to
+// the page in the meantime.
 io::unique_fd open_for_writing(const std::filesystem::path& path) {
   io::unique_fd fd(
       io::uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW); }));
@@ -110,11 +111,12 @@ void placed_writer::append_copy(const io::unique_fd& from, const std::filesystem
     throw format_error(from_path, from_offset + n,
                        "the file became shorter while it was being read");
   }
-  // Starts writeback early, so that sync() has little left to wait for. This call's errors are
-  // ignored, because sync() reports them.
+  // Start writing to the disk now, so that sync() has little left to wait for. Ignore errors of
+  // this call, because sync() reports them.
   (void)::sync_file_range(file_.fd.get(), static_cast<::off_t>(offset_), static_cast<::off_t>(n),
                           SYNC_FILE_RANGE_WRITE);
-  io::drop_written(file_.fd, offset_, n);  // copy_range() cannot bypass the page cache
+  io::drop_written(file_.fd, offset_,
+                   n);  // needed because copy_range() cannot bypass the page cache
   if (pages == io::page_cache::pass_through) io::drop_read(from, from_offset, n);
   offset_ += n;
   add_checksums(bytes);

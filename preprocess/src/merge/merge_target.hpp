@@ -17,17 +17,17 @@
 
 namespace millrace::preprocess {
 
-/// One file of the merged dataset. Several processes write to it, each to its own ranges.
+/// One file of the merged dataset. Several processes write to the file, each to its own ranges.
 struct target_file {
   io::unique_fd fd;
   std::filesystem::path path;         ///< path of the partial file
   std::uint64_t checksums_at = 0;     ///< offset of the checksum of block 0 in P.sum
-  std::vector<block_piece> pieces{};  ///< pieces of blocks that this process wrote only in part
+  std::vector<block_piece> pieces{};  ///< blocks that this process wrote only in part
 };
 
-/// The partial files (P.bin.partial and so on) of a merged dataset, opened by one of its writers.
-/// The files must already exist with their full sizes: a merged_dataset, in this or another
-/// process, creates them. Not thread-safe.
+/// The partial files (P.bin.partial and so on) of a merged dataset, as opened by one of its
+/// writers. The files must already exist with their full sizes. A merged_dataset, in this or
+/// another process, creates them. Not thread-safe.
 class merge_target {
  public:
   /// @param checksums  true if the dataset has a P.sum
@@ -39,7 +39,7 @@ class merge_target {
   target_file& bin() noexcept { return bin_; }
   target_file& idx() noexcept { return idx_; }
 
-  /// Writes the bytes of the .idx that belong to no part: its header, and the 0 that begins its
+  /// Writes the bytes of the .idx that belong to no part: the header, and the 0 at the start of the
   /// array of document ends. Exactly one writer calls this.
   void write_frame();
 
@@ -49,7 +49,7 @@ class merge_target {
   void put(const target_file& of, std::span<const block_checksum> blocks);
 
   /// Writes the checksums of the blocks that were written in pieces. Exactly one writer calls this,
-  /// after all writers have written.
+  /// after all writers have written all their bytes.
   ///
   /// @param bin, idx  the pieces of all writers, including this one
   /// @throws format_error  some bytes were not written, or were written twice.
@@ -78,10 +78,10 @@ class placed_writer {
 
   void append(std::span<const std::byte> bytes);
 
-  /// Appends bytes [from_offset, from_offset + size) of another file, copying in the kernel where
-  /// possible.
+  /// Appends the bytes [from_offset, from_offset + size) of another file. Copies them in the kernel
+  /// where possible.
   ///
-  /// @param bytes  the same bytes in memory; needed if there are checksums
+  /// @param bytes  the same bytes in memory; needed only if there are checksums
   /// @param pages  how to use the page cache when reading the other file
   /// @throws format_error  the other file ends before `from_offset + size`.
   void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,

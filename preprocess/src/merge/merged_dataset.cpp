@@ -14,8 +14,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns the total size of the parts' sidecars of one kind. The size of the merged sidecar differs
-// from it by a few bytes at most.
+// Returns the total size of one sidecar in all parts. The merged sidecar has nearly the same size.
 std::uint64_t size_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
   std::uint64_t total = 0;
   for (const auto& part : parts) {
@@ -39,7 +38,7 @@ merged_dataset::merged_dataset(const std::filesystem::path& prefix, const merged
   reserve_all(claims(parts), prefix, "the merged dataset", advice, stop);
   bin_.resize(layout.total.bin_bytes);
   idx_.resize(layout.idx_bytes());
-  if (sum_) {  // complete_sum() appends the root
+  if (sum_) {  // without the root, which complete_sum() appends later
     sum_->resize(sum_bytes(layout.total.bin_bytes, layout.idx_bytes()) - formats::sum_root_bytes);
   }
 }

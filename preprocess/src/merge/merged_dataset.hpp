@@ -19,10 +19,10 @@
 
 namespace millrace::preprocess {
 
-/// The whole: a dataset that is merged from parts. Exactly one process has this object, and creates
-/// and completes the dataset. Any number of merge_targets write each part's tokens, index and
-/// checksums to their places. This object writes the other sidecars (optional files of a few bytes
-/// per document), in order and in constant memory.
+/// The whole: a dataset that is merged from parts. Exactly one process has this object, which
+/// creates and completes the files. Any number of merge_targets write the tokens, index and
+/// checksums of the parts to their places. This object writes the other sidecars (optional files of
+/// a few bytes per document), in order and in constant memory.
 ///
 /// No file has its final name before publish_dataset(). The destructor removes all files, unless
 /// `keep()` was called. Not thread-safe.
@@ -33,7 +33,7 @@ class merged_dataset {
   /// @param parts     prefixes of the parts, in order
   /// @param sidecars  must outlive this object
   /// @param advice    what the user can do if the disk is too small
-  /// @throws io_error  the folder does not exist or is not writable; or another process is writing
+  /// @throws io_error  the folder does not exist or is not writable, or another process is writing
   ///                   this dataset.
   /// @throws error     the disk has too little space: see reserve_all().
   /// @throws stopped   `stop` is set.
@@ -51,7 +51,7 @@ class merged_dataset {
 
   /// Completes P.sum, writes P.meta, and makes all files durable under their partial names.
   ///
-  /// @pre all checksums are in P.sum except its root, and all writers have synced
+  /// @pre P.sum contains all checksums except its root, and all writers have synced
   /// @throws stopped  `stop` is set.
   void finish(const stop_flag& stop);
 

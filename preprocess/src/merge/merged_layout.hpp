@@ -8,8 +8,8 @@
 
 namespace millrace::preprocess {
 
-/// The size of a dataset. For one part of a merge, the sum of the sizes of all earlier parts gives
-/// the offsets of that part in the whole.
+/// The size of a dataset. In a merge, the sum of the extents of all earlier parts says where a part
+/// begins in the whole.
 struct dataset_extent {
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;
@@ -42,8 +42,8 @@ struct merged_layout {
   std::uint64_t pointer_at(std::uint64_t sequence) const noexcept {
     return length_at(total.sequences) + 8 * sequence;
   }
-  /// Offset of an entry of the array of document ends. Entry 0 is always 0; entry 1 is the end of
-  /// document 0.
+  /// Offset of entry `index` in the array of document ends. Entry 0 has the value 0; entry n + 1 is
+  /// the end of document n.
   std::uint64_t document_end_at(std::uint64_t index) const noexcept {
     return pointer_at(total.sequences) + 8 * index;
   }

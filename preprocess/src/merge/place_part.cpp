@@ -31,8 +31,8 @@ void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&&
   }
 }
 
-// Copies the tokens from file to file in the kernel. If there are checksums, this function also
-// reads the tokens and verifies them against the part's checksums.
+// Copies the tokens from file to file, in the kernel. If there are checksums, also reads the tokens
+// to verify them against the part's checksums.
 void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target,
                   const stop_flag& stop) {
   const std::uint64_t size = part.view().bin_size_bytes;
@@ -59,7 +59,7 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
     throw e.in(sum_path);
   }
   std::vector<std::byte> chunk(checked_chunk_bytes);
-  // An error about a block holds the block's offset, but no path. This function adds the path.
+  // Calls `work`. An error about a block contains the block's offset, but no path, so add the path.
   const auto held = [](const std::filesystem::path& of, auto&& work) {
     try {
       work();

@@ -12,17 +12,17 @@ namespace millrace::preprocess {
 
 /// Checks that a part can be merged with the first part.
 ///
-/// @throws config_error  the two parts have different dtypes; or `multimodal` is set, and `part`
-///                       has no modes.
+/// @throws config_error  the two parts have different dtypes, or `multimodal` is set and `part` has
+///                       no modes.
 void expect_fits(const merge_input& part, const merge_input& first, bool multimodal);
 
-/// Reopens a part whose size was measured before.
+/// Reopens a part whose size was measured when it was first opened.
 ///
 /// @throws io_error  the part was replaced in the meantime: its size is no longer `extent`.
 merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& extent);
 
-/// Writes the tokens and the index of a part to its place in the merged dataset, in constant
-/// memory. If the merged dataset has a P.sum, verifies the part against its own P.sum.
+/// Writes the tokens and the index of a part to their places in the merged dataset, in constant
+/// memory. If the merged dataset has a P.sum, verifies the part against the part's P.sum.
 ///
 /// @param before  total size of the parts that precede this part
 /// @throws io_error, format_error  the part cannot be read, or does not match its checksums or its

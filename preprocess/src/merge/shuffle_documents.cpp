@@ -75,8 +75,9 @@ struct stored_document {
   std::span<const std::int8_t> modes;
 };
 
-/// Calls `work(document)` for each document of an input, in order. Verifies the whole `.idx`. This
-/// is necessary because the output's index is computed from the lengths alone.
+/// Calls `work(document)` for each document of an input, in order. Also verifies the whole `.idx`,
+/// because the output's index is computed only from the lengths: an error elsewhere would go
+/// unnoticed.
 template <class Work>
 void for_each_document(const merge_input& input, bool multimodal, const stop_flag& stop,
                        Work&& work) {
@@ -127,7 +128,7 @@ void for_each_document(const merge_input& input, bool multimodal, const stop_fla
   }
 }
 
-/// Reads the tokens of an input sequentially, in long reads. If `checksums` is set, verifies the
+/// Reads the tokens of an input sequentially, in large pieces. If `checksums` is set, verifies the
 /// input against its P.sum.
 class token_reader {
  public:
@@ -147,7 +148,7 @@ class token_reader {
     check_.emplace(sum_.bin_blocks, sum_.bin_bytes);
   }
 
-  /// Returns the next tokens; the span is valid until the next call.
+  /// Returns the next `size` bytes of tokens. The span is valid until the next call.
   std::span<const std::byte> next(std::uint64_t size) {
     if (size > buffer_.size() - at_) {
       buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
@@ -171,7 +172,7 @@ class token_reader {
     return result;
   }
 
-  /// Call this after all tokens were read. With checksums, it also verifies the `.idx`.
+  /// Call this after all tokens were read. If there are checksums, also verifies the `.idx`.
   void finish() {
     if (!check_) return;
     in(input_->paths().bin, [&] { check_->finish(); });
@@ -190,7 +191,7 @@ class token_reader {
   }
 
  private:
-  // An error about a block holds the block's offset, but no path. This function adds the path.
+  // Calls `work`. An error about a block contains the block's offset, but no path, so add the path.
   template <class Work>
   static void in(const std::filesystem::path& of, Work&& work) {
     try {
@@ -270,7 +271,8 @@ void check_fits(const merge_input& input, const merge_input& first, const merge_
   expect_another_folder(options.output_prefix, options.input);
 }
 
-/// The shuffled order of all documents. Gives the output index of each input document.
+/// The shuffled order of all documents: maps the index of a document in the concatenated inputs to
+/// its index in the output.
 class turns {
  public:
   turns(std::uint64_t documents, std::uint64_t seed) {
@@ -293,9 +295,9 @@ constexpr std::uint64_t varint_bytes(std::uint64_t value) noexcept {
   return bytes;
 }
 
-/// Computes an upper bound of the size of P.src. A source place is stored as its differences from
-/// the place before it, so its encoded size depends on the order of the documents. The bound uses
-/// the largest line, offset and input index that occur.
+/// Computes an upper bound for the size of P.src. A source place is stored as differences from the
+/// previous place, so its encoded size depends on the order of the documents. The bound is computed
+/// from the largest line, offset and input index that occur.
 class src_bound {
  public:
   void add(const formats::source_place& place) noexcept {
@@ -306,8 +308,9 @@ class src_bound {
   }
   std::uint64_t bytes(std::span<const std::string> names) const {
     const std::uint64_t groups = formats::src_group_count(documents_);
-    // formats/spec/src.md: a byte that says which differences follow, then each difference as a
-    // zigzag varint. The first document of a group (64 documents) has no differences.
+    // A document is stored as a byte that says which differences follow, and then each difference
+    // as a zigzag varint (formats/spec/src.md). The first document of each group of 64 documents
+    // has no differences.
     const std::uint64_t differences = 1 + (names.size() > 1 ? varint_bytes(2 * names.size()) : 0) +
                                       varint_bytes(2 * most_line_) + varint_bytes(4 * most_end_);
     return formats::src_header_bytes + length_bytes_ + (documents_ - groups) * differences +
@@ -321,11 +324,11 @@ class src_bound {
   std::uint64_t most_end_ = 0;
 };
 
-/// The sizes of the files that a shuffle will write, measured by reading everything except the
-/// tokens. The spill (see shuffle_spill) is a temporary file of several parts.
+/// The sizes of the files that a shuffle will write. measure() finds them by reading everything
+/// except the tokens. The spill is a temporary file of several parts: see shuffle_spill.
 struct shuffle_sizes {
   std::vector<std::uint64_t> parts;  ///< bytes of the documents in each part of the spill
-  std::uint64_t src_bytes = 0;       ///< maximum size of P.src; 0 if there is none
+  std::uint64_t src_bytes = 0;       ///< upper bound for the size of P.src; 0 if there is no P.src
 };
 
 shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidecars,
@@ -414,7 +417,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    check_fits(input, first, options);  // the input may have been replaced
+    check_fits(input, first, options);  // again, because the input may have been replaced
     token_reader tokens(input, sidecars.sum, stop);
     std::optional<place_reader> places;
     if (sidecars.src) {

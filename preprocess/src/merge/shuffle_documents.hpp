@@ -12,13 +12,13 @@ namespace millrace::preprocess {
 /// formats/spec/instant_order.md defines permute; the tag is `document`, the name is empty and the
 /// epoch is 0.
 ///
-/// Sequences stay in their documents. `P.src` is permuted too, `P.sum` is recomputed, and `P.meta`
-/// has the seed among its options as `shuffle_documents`. `P.bad` is not merged, because its lines
+/// Sequences stay in their documents. `P.src` is also permuted, and `P.sum` is recomputed. The
+/// option `shuffle_documents` in `P.meta` is the seed. `P.bad` is not merged, because its lines
 /// belong to no document. The inputs must be complete runs, not only some tasks of a run.
 ///
-/// Every token is read twice and written twice, in long sequential transfers. Memory is bounded
-/// (see shuffle_spill). While the shuffle runs, it needs twice the disk space of the output. The
-/// shuffle checks and reserves the space of all files before it copies the first document.
+/// Every token is read twice and written twice, in long sequential transfers. Memory use is bounded
+/// (see shuffle_spill). While the shuffle runs, it needs twice the disk space of the output. It
+/// checks and reserves this space before it copies the first document.
 ///
 /// @throws config_error, io_error, format_error  as merge(); config_error also if the inputs are
 ///                                               only some tasks of a run.

@@ -16,8 +16,8 @@
 namespace millrace::preprocess {
 namespace {
 
-/// The header of a document in the file. The document's lengths, modes and tokens follow it. The
-/// header and each of the three are padded to a multiple of eight bytes.
+/// The header of a document in the file. The document's lengths, modes and tokens follow the
+/// header. Each of these four items is padded to a multiple of eight bytes.
 struct record {
   std::uint64_t turn = 0;
   std::uint64_t sequences = 0;
@@ -63,7 +63,8 @@ shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t tu
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].begin = parts_[i].end = file_bytes_;
     parts_[i].left = part_sizes[i];
-    file_bytes_ += (part_sizes[i] + page - 1) / page * page;  // parts are mapped separately
+    file_bytes_ += (part_sizes[i] + page - 1) / page *
+                   page;  // a multiple of a page, because each part is mapped separately
   }
 }
 
@@ -124,7 +125,8 @@ void shuffle_spill::open_part(std::size_t i) {
   if (address == MAP_FAILED) throw io_error(file_.partial_path(), "mmap", errno);
   mapping_ = {static_cast<std::byte*>(address), size};
   bytes_ = mapping_;
-  // Start reading the part now. Otherwise every document would wait for the disk.
+  // Let the kernel start reading the whole part now. Otherwise, reading each document would wait
+  // for the disk.
   (void)::madvise(address, size, MADV_WILLNEED);
   for (std::uint64_t offset = 0; offset < size;) {
     const spilled_document document = document_at(offset);

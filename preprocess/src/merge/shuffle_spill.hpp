@@ -25,12 +25,13 @@ struct spilled_document {
   std::span<const std::byte> tokens;
 };
 
-/// Reorders documents at disk speed. The turn of a document is its index in the output. The turns
-/// are divided into ranges of consecutive turns, and a temporary file has one part per range. Each
-/// document is written once, to the part of its turn; then the parts are read one by one. So reads
-/// and writes are long and sequential, whatever the order of the documents. Not thread-safe.
+/// Reorders documents at disk speed. The turn of a document is its index in the output. All turns
+/// are divided into ranges of consecutive turns, and a temporary file has one part per range.
+/// First, each document is written to the part for its turn. Then the parts are read one after
+/// another. So reads and writes are long and sequential, whatever the order of the documents. Not
+/// thread-safe.
 ///
-/// Memory: `buffer_bytes` for all parts together, and 16 bytes per document of one part. The
+/// Memory use is `buffer_bytes` for all parts together, plus 16 bytes per document of one part. The
 /// destructor removes the file.
 class shuffle_spill {
  public:
@@ -38,7 +39,7 @@ class shuffle_spill {
   static constexpr std::uint64_t part_documents = std::uint64_t{1} << 20;  // maximum per part
   static constexpr std::size_t buffer_bytes = std::size_t{64} << 20;
 
-  /// Returns the number of turns per part for this total number of documents and bytes.
+  /// Returns the number of turns per part, given the total numbers of documents and bytes.
   static std::uint64_t turns_of_part(std::uint64_t documents, std::uint64_t bytes) noexcept;
 
   /// Returns the number of bytes that a document takes in the file.
@@ -61,7 +62,7 @@ class shuffle_spill {
   /// @throws io_error  the size cannot be set.
   void begin();
 
-  /// Writes a document to the part of its turn.
+  /// Writes a document to the part for its turn.
   ///
   /// @throws io_error  the file cannot be written. The error is ESTALE if the document is larger
   ///                   than the space left in its part.
@@ -85,7 +86,7 @@ class shuffle_spill {
   struct part {
     std::uint64_t begin = 0;  // offset of the part in the file
     std::uint64_t end = 0;    // offset of the end of the written data
-    std::uint64_t left = 0;   // bytes that are still to be added
+    std::uint64_t left = 0;   // bytes that still fit in the part
     std::vector<std::byte> pending;
   };
   struct entry {

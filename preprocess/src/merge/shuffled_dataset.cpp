@@ -58,8 +58,8 @@ std::vector<room_claim> shuffled_dataset::claims(std::uint64_t src_bytes,
   return all;
 }
 
-// Sets the full size of the `.idx` first: flush() later writes each array directly to its place,
-// and atomic_file does not count such writes in its size.
+// Gives the `.idx` its full size now. flush() later writes each array directly to its place, and
+// atomic_file does not count such writes in its size.
 void shuffled_dataset::begin() {
   idx_.append(formats::encode_mmidx_header(layout_.type, layout_.sequences, layout_.documents));
   idx_.resize(idx_bytes_);
@@ -79,7 +79,7 @@ void shuffled_dataset::flush(column& to) {
 }
 
 void shuffled_dataset::write(std::span<const std::byte> tokens) {
-  while (!tokens.empty()) {  // in chunks, because a document may have gigabytes
+  while (!tokens.empty()) {  // in chunks, because a document may have gigabytes of tokens
     stop_.check();
     const auto part = tokens.first(std::min(tokens.size(), written_bytes_at_a_time));
     bin_.append(part, io::page_cache::pass_through);

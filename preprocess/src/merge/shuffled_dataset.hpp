@@ -67,7 +67,7 @@ class shuffled_dataset {
   ///
   /// @param inputs  names of the inputs, for P.src
   /// @param meta    contents of P.meta without the root of P.sum, which this function adds
-  /// @throws io_error  a file cannot be written, for example because the disk is full; or the
+  /// @throws io_error  a file cannot be written, for example because the disk is full, or the
   ///                   documents do not match the layout.
   void finish(std::span<const std::string> inputs, std::optional<formats::dataset_meta>& meta);
 
@@ -94,8 +94,8 @@ class shuffled_dataset {
   column pointers_;
   column documents_;
   column modes_;
-  std::vector<std::byte> tokens_;              // token buffer: small documents are written together
-  std::vector<formats::source_place> places_;  // places that are not yet in provenance_
+  std::vector<std::byte> tokens_;  // tokens not yet written: small documents are written together
+  std::vector<formats::source_place> places_;  // places not yet passed to provenance_
   std::int64_t pointer_ = 0;
   std::int64_t sequences_ = 0;
 };

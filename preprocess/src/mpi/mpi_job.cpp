@@ -39,7 +39,7 @@ bool any_is_there(const std::vector<std::filesystem::path>& files) {
   return std::ranges::any_of(files, [](const auto& path) { return io::is_there(path); });
 }
 
-/// The job as one rank sees it: checks what an earlier job left, does the tasks, merges their parts
+/// One rank's view of the job. Checks what an earlier job left, does the tasks, merges their parts
 /// and removes temporary files.
 class mpi_job {
  public:
@@ -59,7 +59,7 @@ class mpi_job {
   /// The state in which rank 0 found the job. Rank 0 sends it to all ranks.
   enum class start : std::uint8_t {
     afresh,   ///< start again; without --overwrite, earlier output is an error
-    go_on,    ///< resume: some or all tasks were begun or are done
+    go_on,    ///< resume: an earlier job began or finished some tasks
     publish,  ///< everything is done except renaming
     done,     ///< everything is done
   };
@@ -96,7 +96,7 @@ class mpi_job {
   run_identity identity_;
   formats::sha256::digest digest_{};  // digest of `identity_`
   start start_ = start::afresh;
-  bool inputs_are_dated_ = true;    // the inputs' stamps are unchanged since the job was begun
+  bool inputs_are_dated_ = true;    // the inputs' stamps have not changed since the job began
   std::optional<journal> journal_;  // only on rank 0
   stage_times busy_;                // only on rank 0: total of the tasks of all ranks
   double joining_seconds_ = 0;      // seconds that this rank took to merge parts
@@ -137,8 +137,9 @@ run_summary mpi_job::finish() {
   return summary(std::chrono::duration<double>(clock::now() - begun).count());
 }
 
-// Computes the identity of this job, and the digest of that identity. A job that resumes this one
-// compares identities. The ranks of a job compare digests, to check that all have the same flags.
+// Computes the identity of this job and the digest of the identity. A later job compares identities
+// before it resumes this job. The ranks of one job compare digests, to check that all ranks have
+// the same flags and see the same files.
 void mpi_job::tell_apart() {
   prefixes_ = output_prefixes(options_);
   encoding_ = encoder_options_of(tokenizer_, options_);
@@ -158,7 +159,7 @@ void mpi_job::tell_apart() {
 }
 
 void mpi_job::find_or_begin_job() {
-  // Throws if an input is a pipe, before any file is created.
+  // Call this only for its exception: throws if an input is a pipe, before any file is created.
   (void)share_of(options_.inputs, {0, tasks_}, options_.limits.largest_part_bytes());
   expect_folder(options_.output_prefix);
   refuse_inputs_among(files_of_run(options_.output_prefix, prefixes_), options_.inputs,
@@ -176,7 +177,7 @@ void mpi_job::find_or_begin_job() {
     if (start_ == start::afresh) {
       refuse_datasets_of_others(options_, prefixes_);
       if (options_.overwrite) {
-        // Otherwise --resume would use leftover parts of another job.
+        // If parts of the old job were left, a later --resume would use them.
         remove_task_parts(options_.output_prefix, identity_);
         clear_abandoned(*journal_, options_.output_prefix, prefixes_);
       }
@@ -305,8 +306,8 @@ void mpi_job::watch(const progress_state& state) {
   expect_room(state);
 }
 
-// Checks the disk space for the whole datasets. No task can do that: a task is too small for a
-// forecast of the job's disk space, and no task writes the whole datasets.
+// Checks that the disk has space for the job. No task can check this, because a task is too small
+// for a forecast and does not write the whole datasets.
 void mpi_job::expect_room(const progress_state& state) {
   const auto growth = forecast_.next(state.read_bytes, state.input_bytes, true);
   if (!growth) return;
@@ -317,7 +318,8 @@ void mpi_job::expect_room(const progress_state& state) {
   expect_room_for_whole(options_.output_prefix, state.output_bytes, *growth);
 }
 
-// Checks the limit for all tasks together, because each task knows only its own bad records.
+// Checks the total number of bad records in all tasks, because each task knows only its own bad
+// records.
 void mpi_job::expect_bad_records_allowed(std::int64_t met) const {
   if (!options_.most_bad_records || met <= *options_.most_bad_records) return;
   throw bad_record_error(fmt::format("{} in all tasks, more than --max-bad-records {}",

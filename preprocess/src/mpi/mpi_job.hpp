@@ -15,22 +15,22 @@
 namespace millrace::preprocess {
 
 /// Does the work of preprocess_data on all ranks. Each output file is identical, byte for byte, to
-/// the one that run() writes.
+/// the file that run() writes in a single process.
 ///
 /// 1. The inputs are divided into tasks; the number of tasks does not depend on the number of
-///    ranks. Each task is a separate run with its own journal. Its outputs are called parts, and
-///    are named as with `--task`.
+///    ranks. Each task is a separate run with its own journal. The outputs of tasks are called
+///    parts. They have the same names as the outputs of `--task`.
 /// 2. When all tasks are done, the ranks merge the parts: see parallel_merge.
 /// 3. The merged datasets (the whole datasets) get their final names; then the parts are removed.
 ///
-/// Rank 0 keeps PREFIX.journal. The journal records that a job was begun, its identity and its
-/// number of tasks. Before the first whole dataset gets its final name, the journal also records
-/// that all whole datasets are complete. So a job that is killed at any time leaves either parts to
-/// resume from, or complete datasets that only need their final names.
+/// Rank 0 keeps PREFIX.journal. When a job begins, the journal records its identity, which includes
+/// the number of tasks. When all whole datasets are complete, the journal records that too, before
+/// the first of them gets its final name. So a job that is killed at any time leaves either parts
+/// to resume from, or complete datasets that only need their final names.
 ///
-/// @param options   equal on all ranks, except for `workers` and `stop`; a signal to this rank sets
-///                  `*options.stop`
-/// @param tasks     the result of task_count(); tests pass other numbers
+/// @param options   equal on all ranks, except for `workers` and `stop`; `*options.stop` becomes
+///                  nonzero when this rank gets a stop signal
+/// @param tasks     number of tasks: task_count(), or another number in tests
 /// @param shown     on rank 0, receives the total progress of all ranks
 /// @param metrics   receives the same progress as `shown`; may be null
 /// @return          on rank 0, the summary of all ranks together

@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns the consecutive parts that this rank merges.
+// Returns this rank's share of consecutive parts.
 std::span<const std::filesystem::path> own(const rank_group& ranks,
                                            const std::vector<std::filesystem::path>& parts) {
   const auto rank = static_cast<std::size_t>(ranks.rank());

@@ -14,9 +14,9 @@
 namespace millrace::preprocess {
 
 /// Merges parts to one dataset (the whole) on all ranks. Each rank takes an equal share of
-/// consecutive parts, and computes the offsets of these parts in the whole from prefix sums. It
-/// then writes the tokens and the index of its parts at these offsets. Rank 0 also writes P.meta,
-/// P.src and P.bad, which together are about a thousandth of the total size.
+/// consecutive parts. A prefix sum over the ranks gives the offsets of these parts in the whole,
+/// and the rank writes the tokens and the index of the parts there. Rank 0 also writes P.meta,
+/// P.src and P.bad, which together have about a thousandth of the total size.
 ///
 /// Every rank creates one object and calls run(). No file has its final name before
 /// publish_dataset(). The destructor removes all files, unless keep() was called.
@@ -24,7 +24,7 @@ class parallel_merge {
  public:
   /// @param prefix  prefix of the whole
   /// @param parts   prefixes of the parts, in order; all ranks must be able to read them
-  /// @param signal  when it becomes nonzero, the merge stops soon
+  /// @param signal  if `signal` becomes nonzero, the merge stops soon
   parallel_merge(rank_group& ranks, std::filesystem::path prefix,
                  std::vector<std::filesystem::path> parts, const std::atomic<int>& signal)
       : ranks_(ranks),
@@ -38,7 +38,7 @@ class parallel_merge {
   /// @throws job_ended  a step failed on some rank, or a rank got a signal to stop.
   void run();
 
-  /// Call these two only on rank 0, after run(). See merged_dataset.
+  /// Call keep() and sidecars() only on rank 0, after run(). See merged_dataset.
   void keep() noexcept { whole_->keep(); }
   sidecar_set sidecars() const noexcept { return whole_->sidecars(); }
 
@@ -58,7 +58,7 @@ class parallel_merge {
   std::filesystem::path prefix_;
   std::vector<std::filesystem::path> parts_;
   stop_flag stop_;
-  std::vector<dataset_extent> extents_;  // sizes of this rank's parts
+  std::vector<dataset_extent> extents_;  // sizes of the parts that this rank merges
   dataset_extent before_;                // total size of the parts of lower ranks
   shared_plan plan_;
   merged_sidecars sidecars_;               // only on rank 0

@@ -25,7 +25,7 @@ namespace {
 constexpr int message_tag = 1;
 constexpr std::size_t most_at_once = std::size_t{1} << 30;  // MPI counts are of type int
 
-// How a step ended on a rank. A more serious failure has a larger value.
+// How a step ended on a rank. More serious outcomes have larger values.
 enum severity : int { fine = 0, was_stopped = 1, misused = 2, failed = 3 };
 
 int exit_code_of(int severity) {
@@ -86,8 +86,8 @@ rank_group::neighbor_count rank_group::count_neighbors() const {
   (void)MPI_Comm_size(machine, &count);
   ::cpu_set_t mine;
   CPU_ZERO(&mine);
-  // If this call fails on all ranks, all sets are empty and thus equal. The ranks then count as
-  // running on the same cores.
+  // If this call fails, the set stays empty. If it fails on all ranks, all sets are equal, so the
+  // ranks count as running on the same cores.
   (void)::sched_getaffinity(0, sizeof(mine), &mine);
   std::vector<::cpu_set_t> all(static_cast<std::size_t>(count));
   (void)MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, machine);
@@ -115,7 +115,8 @@ void rank_group::together(const std::function<void()>& step) {
 void rank_group::settle(int severity, const std::string& reason) {
   const int worst = reduced(severity, MPI_INT, MPI_MAX);
   if (worst == fine) return;
-  // A rank that stopped only because another rank failed has nothing to report.
+  // A rank whose outcome is less serious than `worst` has nothing to report. For example, it
+  // stopped only because another rank failed.
   std::string mine = severity == worst ? command::one_line(reason) : std::string();
   mine.resize(std::min<std::size_t>(mine.size(), 4096));
   const auto length = static_cast<std::uint64_t>(mine.size());
@@ -128,7 +129,7 @@ void rank_group::settle(int severity, const std::string& reason) {
   throw job_ended(exit_code_of(worst));
 }
 
-// Prints only the reason from the first rank that gave one. Other ranks often fail for the same
+// Prints only the reason of the first rank that gave a reason. Other ranks often fail for the same
 // reason, such as a missing file.
 void rank_group::tell_first(std::span<const std::uint64_t> lengths,
                             std::string_view reasons) const {
@@ -155,8 +156,8 @@ void rank_group::share_bytes(std::span<std::byte> bytes) const {
   }
 }
 
-// Uses messages instead of MPI_Gatherv. With MPI_Gatherv, the total count over all ranks would have
-// to fit in an int.
+// Uses single messages instead of MPI_Gatherv, because with MPI_Gatherv, the total size over all
+// ranks would have to fit in an int.
 std::vector<std::byte> rank_group::gather_bytes(std::span<const std::byte> mine) const {
   std::vector<std::byte> all;
   const auto transfer = [](auto start) {

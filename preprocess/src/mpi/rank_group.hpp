@@ -17,8 +17,8 @@
 
 namespace millrace::preprocess {
 
-/// Thrown when the job has ended on all ranks and the reason has been reported. The program only
-/// needs to exit with status().
+/// Thrown when the job has ended on all ranks and the user was told the reason. The program should
+/// just exit with status().
 class job_ended : public std::exception {
  public:
   explicit job_ended(int status) : status_(status) {}
@@ -48,17 +48,17 @@ class rank_group {
   int size() const noexcept { return size_; }
   /// True on rank 0. Only rank 0 prints to the user and keeps the journal.
   bool is_first() const noexcept { return rank_ == 0; }
-  /// How many ranks share the machine or the cores with this rank. The counts include this rank.
+  /// Numbers of ranks that share the machine or the cores with this rank. Both include this rank.
   struct neighbor_count {
     int on_machine = 1;     ///< ranks on this machine
-    int on_same_cores = 1;  ///< ranks on this machine with exactly this rank's core affinity
+    int on_same_cores = 1;  ///< ranks on this machine with the same core affinity as this rank
   };
-  /// Collective: all ranks must call it.
+  /// Counts these ranks. Collective: all ranks must call this function.
   neighbor_count count_neighbors() const;
 
-  /// Runs a step on every rank, and returns when all ranks have finished it. If the step threw on
-  /// any rank, the job ends on all ranks: rank 0 finds the most serious kind of failure, and prints
-  /// the message of the first rank with that kind.
+  /// Runs a step on every rank, and returns when all ranks have finished the step. If the step
+  /// threw on any rank, the job ends on all ranks. Rank 0 then prints one message: of the ranks
+  /// with the most serious kind of failure, the message of the first.
   ///
   /// @throws job_ended  on all ranks, if the step threw on any rank
   void together(const std::function<void()>& step);
@@ -88,17 +88,18 @@ class rank_group {
 
   /// Returns the sum of the values of all lower ranks (MPI_Exscan).
   dataset_extent before(const dataset_extent& mine) const;
-  /// total() returns the sum of the values of all ranks, most() their maximum.
+  /// total() returns the sum of the values of all ranks. most() returns the maximum.
   dataset_extent total(const dataset_extent& mine) const;
   double total(double mine) const;
   std::uint64_t most(std::uint64_t mine) const;
 
-  /// Sends a short message to another rank. Returns when MPI has taken the message.
+  /// Sends a short message to another rank. Returns when MPI no longer needs `message`.
   template <class T>
   void send(int to, const T& message) const requires std::is_trivially_copyable_v<T> {
     send_bytes(to, std::as_bytes(std::span(&message, 1)));
   }
-  /// Returns the next message from rank `from` (-1: from any rank), or nothing if there is none.
+  /// Returns the next message from rank `from`, or from any rank if `from` is -1. Returns nothing
+  /// if no message has arrived.
   template <class T>
   std::optional<T> receive(int from,
                            int* sender = nullptr) const requires std::is_trivially_copyable_v<T> {
@@ -109,7 +110,7 @@ class rank_group {
     return message;
   }
 
-  /// Ends all ranks at once, without notifying them. Call this on a rank that cannot continue.
+  /// Ends the processes of all ranks at once. Call this on a rank that cannot continue.
   [[noreturn]] void abort(int status) const;
 
  private:

@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds report_period{250};
 constexpr int most_notes = 10;
 
-// An order is a message from rank 0: the index of a task, or one of these values.
+// An order is a message from rank 0 to a rank. It is the index of the task to do, or one of these
+// values.
 constexpr std::int64_t order_leave = -1;  // the last order that a rank gets
 constexpr std::int64_t order_stop = -2;   // the job ends; stop the current task
 
@@ -30,7 +31,7 @@ struct rank_report {
   bool is_in_trouble = false;  // the rank failed or got a stop signal, so the job must end
 };
 
-/// The coordinator on rank 0. It knows the next task and the progress of all ranks.
+/// The coordinator on rank 0. It assigns tasks and adds up the progress of all ranks.
 class task_desk {
  public:
   task_desk(rank_group& ranks, std::int64_t tasks)
@@ -92,8 +93,8 @@ class task_desk {
   std::deque<std::int64_t> own_;
 };
 
-/// Does tasks on one rank. Only the main thread calls MPI, and it calls MPI continually, because
-/// some transports need that to make progress.
+/// Does tasks on one rank. Only the main thread calls MPI. It calls MPI again and again, because
+/// some MPI transports make progress only during such calls.
 class task_taker {
  public:
   task_taker(rank_group& ranks, const task_phase_options& options)
@@ -103,7 +104,7 @@ class task_taker {
 
   void run() {
     bool left = false;
-    bool waiting = false;  // this rank has requested an order
+    bool waiting = false;  // this rank has asked for an order and has not got it yet
     while (!left || (desk_ && !desk_->all_left())) {
       if (*options_.signal != 0) be_in_trouble();
       collect();
@@ -126,13 +127,14 @@ class task_taker {
       if (clock::now() - watched_ > report_period) watch();
       pause();
     }
-    watch();  // for the last time; every rank reported its final state when it asked for work
+    watch();  // the last call: every rank reported its final state when it last asked for work
     if (failure_) std::rethrow_exception(failure_);
     if (stop_ != 0) throw stopped("stopped; the finished work is safe; pass --resume to continue");
   }
 
  private:
-  // If no thread can be started, this rank must still report the failure to the other ranks.
+  // Begins a task on a separate thread. If that thread cannot be started, this rank must still
+  // report the failure to the other ranks.
   void begin(std::int64_t task) {
     try {
       running_ = std::async(std::launch::async,
@@ -213,7 +215,7 @@ class task_taker {
   std::exception_ptr failure_;
   clock::time_point reported_ = clock::now();
   clock::time_point watched_ = clock::now();
-  std::future<run_summary> running_;  // destroyed first, because its thread uses the other members
+  std::future<run_summary> running_;  // last member: its thread uses the others
 };
 
 }  // namespace

@@ -18,31 +18,31 @@ class task_progress;
 /// Options of the first phase of a job, which does all tasks. The second phase merges their parts.
 struct task_phase_options {
   std::int64_t tasks = 1;
-  /// Does a task. Called on a separate thread, for one task at a time on each rank. When `stop`
+  /// Does one task. Each rank calls this on a separate thread, for one task at a time. When `stop`
   /// becomes nonzero, the function must soon throw `stopped`.
   std::function<run_summary(std::int64_t task, task_progress& progress,
                             const std::atomic<int>& stop)>
       work;
-  /// Receives the total progress of all ranks, a few times per second, on rank 0 only. If it
-  /// throws, the job ends.
+  /// Called a few times per second, on rank 0 only, with the total progress of all ranks. If this
+  /// function throws, the job ends.
   std::function<void(const progress_state&)> watch;
   /// If `*signal` becomes nonzero on any rank, the job stops.
   const std::atomic<int>* signal = nullptr;
 };
 
-/// Does all tasks on all ranks. A rank that finishes a task gets the next one from rank 0. The main
-/// thread of rank 0 assigns tasks, while a second thread of rank 0 does tasks. When a task fails,
-/// or a rank gets a stop signal, the other ranks stop soon and keep their finished work.
+/// Distributes all tasks to all ranks. A rank that finishes a task gets the next task from rank 0.
+/// The main thread of rank 0 assigns tasks, while a second thread of rank 0 does tasks. When a task
+/// fails or a rank gets a stop signal, all ranks stop soon and keep their finished work.
 ///
-/// Collective: all ranks must call this function, and it returns or throws on all of them. If a
-/// task threw on this rank, the function throws the same exception.
+/// Collective: all ranks must call this function, and it ends on all ranks. If a task threw on this
+/// rank, the function throws the same exception.
 ///
 /// @throws stopped  this rank stopped because of another rank.
 void do_tasks(rank_group& ranks, const task_phase_options& options);
 
 /// Progress of a task, readable from another thread. Only rank 0 prints notes about records, and
-/// only the first few, as examples: notes from all ranks would fill the screen. A task is only a
-/// part of the job, so its notes about the outcome of its run are dropped.
+/// only the first few: notes from all ranks would fill the screen. Notes about the outcome of a
+/// task's run are dropped, because the task is only a part of the job.
 class task_progress : public progress {
  public:
   /// @param most_notes  maximum number of notes to print; 0 means none

@@ -25,8 +25,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t most_decompressed =
-    4;  // limit of take_all(), in multiples of `whole_bytes`
+constexpr std::uint64_t most_decompressed = 4;  // limit of take_all(), in units of `whole_bytes`
 constexpr std::size_t most_places = 256;
 constexpr std::size_t compressed_files = 64;
 constexpr std::size_t bytes_per_place = std::size_t{128} << 10;

@@ -25,9 +25,9 @@ void checkpointer::update() {
   if (clock::now() - last_ < period_ || is_running()) return;
   collect();
   last_ = clock::now();
-  // Copies the state, because later commits change it while the outputs are synced. The outputs may
-  // then have bytes that the copied state does not count. That does no harm, because resuming drops
-  // them.
+  // Copy the state, because later commits change the state while the outputs are synced. The
+  // outputs may then contain bytes that the copied state does not count. That is harmless: a
+  // resumed run drops these bytes.
   running_ = std::async(std::launch::async, [this, state = committer_.state()] {
     return preprocess::make_safe(committer_, journal_, state);
   });

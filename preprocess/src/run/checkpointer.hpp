@@ -10,7 +10,7 @@
 namespace millrace::preprocess {
 
 /// Makes committed data durable every few seconds during the run: first syncs the outputs, then
-/// writes a journal record. Use it only on the committer's thread.
+/// writes a journal record. Use this class only on the committer's thread.
 class checkpointer {
  public:
   using duration = std::chrono::steady_clock::duration;
@@ -19,16 +19,17 @@ class checkpointer {
   checkpointer(committer& committer, journal& journal, duration period)
       : committer_(committer), journal_(journal), period_(period) {}
 
-  /// Call this after each commit. If an earlier checkpoint threw, throws the same exception.
+  /// Starts a checkpoint if it is time for one. Call this after each commit. If an earlier
+  /// checkpoint failed, throws its exception.
   void update();
 
-  /// Waits for the last checkpoint. If it threw, throws the same exception.
+  /// Waits for the last checkpoint to end. If that checkpoint failed, throws its exception.
   void collect();
 
   /// Makes everything that was committed so far durable. Returns when that is done.
   void make_safe();
 
-  /// Seconds that finished checkpoints took.
+  /// Total seconds that the finished checkpoints took.
   double busy_seconds() const noexcept { return busy_seconds_; }
 
  private:

@@ -17,8 +17,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Increase this number when the contents of a record change. In version 3, stamps had no change
-// times, and there were no records of kind t. Journals of version 3 are still readable.
+// Increase this number when the contents of a record change. This program can also read version 3,
+// in which stamps had no change times and there were no records of kind `t`.
 constexpr std::uint32_t journal_version = 4;
 constexpr std::uint32_t version_without_change_times = 3;
 
@@ -62,7 +62,7 @@ class payload_writer {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads fields from a payload. The checksum of the record was correct, so a version of this
+/// Reads fields from a payload. The checksum of the record was correct, so some version of this
 /// program wrote the payload.
 class payload_reader {
  public:
@@ -194,7 +194,7 @@ void journal::take(std::span<const std::byte> payload) {
   } else if (kind == 's') {
     if (!state_) state_.emplace();
     state_->next = reader.take<text_place>();
-    state_->inputs.resize(reader.take<std::size_t>());  // earlier records hold these inputs
+    state_->inputs.resize(reader.take<std::size_t>());  // their totals are in earlier records
     for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
@@ -228,8 +228,8 @@ void journal::begin(const run_identity& identity, const std::vector<input_stamp>
   }
   writer.put_all(std::span(stamps));
   file_.append(writer.bytes());
-  // Without this call, a power loss could leave a state in the journal without the files that the
-  // state describes.
+  // Make the file names durable. Otherwise, a power loss could remove files that a state in the
+  // journal describes.
   file_.sync_names();
   identity_ = identity;
   stamps_ = stamps;
@@ -246,7 +246,8 @@ void journal::renew_stamps(const std::vector<input_stamp>& stamps) {
 void journal::write(const run_progress& state) {
   payload_writer writer('s');
   writer.put(state.next);
-  // Earlier records already have the totals of completed inputs, which do not change.
+  // Write only the totals that may have changed. The totals of completed inputs are already in
+  // earlier records.
   writer.put(inputs_written_);
   writer.put_all(std::span(state.inputs).subspan(inputs_written_));
   writer.put(state.counts);
@@ -259,7 +260,7 @@ void journal::write(const run_progress& state) {
 }
 
 void journal::go_back(std::size_t first) {
-  if (state_->next.input == first) {  // only this input was read; its first line may have moved
+  if (state_->next.input == first) {  // no other input was read, so start the run again
     state_.reset();
     return;
   }
@@ -269,7 +270,7 @@ void journal::go_back(std::size_t first) {
   before.counts = before.start.counts;
   before.outputs = before.start.outputs;
   before.damaged = false;
-  write(before);  // the output files are longer, but opening truncates them
+  write(before);  // the output files are longer now, but resuming truncates them
   state_ = std::move(before);
 }
 

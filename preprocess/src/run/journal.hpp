@@ -14,12 +14,12 @@
 
 namespace millrace::preprocess {
 
-/// All settings of a run that affect its output, as names and values. A run may resume another run
-/// only if their identities are equal.
+/// All settings of a run that affect its output, as names and values. A run may resume an earlier
+/// run only if both have the same identity.
 using run_identity = std::vector<std::pair<std::string, std::string>>;
 
-/// What the file system reports about an input. If the stamp of an input is unchanged, its text is
-/// unchanged too. For a pipe, all fields are zero.
+/// What the file system reports about an input. If the stamp of an input has not changed, its text
+/// has not changed either. For a pipe, all fields are zero.
 struct input_stamp {
   /// Value of `changed_nanoseconds` for journals of version 3, which do not record that time.
   static constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min();
@@ -36,14 +36,15 @@ struct input_stamp {
 /// value in `is`. Returns nothing if the identities are equal.
 std::optional<std::string> difference(const run_identity& was, const run_identity& is);
 
-/// PREFIX.journal: the durable progress of a run. Only one process at a time can hold the journal.
-/// It locks the file, and the lock ends with the process.
+/// PREFIX.journal: the durable progress of a run. Only one process at a time can hold the journal:
+/// it locks the file until the object is destroyed or the process ends.
 ///
-///   record   u32 bytes of the payload, u32 CRC-32C of the payload, payload
-///   payload  one letter: i identity, t stamps of the inputs, s state, f finished; then its fields
+///   record u32 bytes of the payload, u32 CRC-32C of the payload, payload payload one letter: i
+///   identity, t stamps of the inputs, s state, f finished; then the fields
 ///
-/// Incomplete records, left by a kill, are ignored. Numbers have the byte order of the machine that
-/// wrote them, because only machines with that byte order resume from the journal. Not thread-safe.
+/// An incomplete record, which a killed process may leave, is ignored. Numbers have the byte order
+/// of the machine that wrote them, because only machines with that byte order resume from the
+/// journal. Not thread-safe.
 class journal {
  public:
   enum class start : std::uint8_t {
@@ -54,18 +55,18 @@ class journal {
   /// Opens or creates the journal, and locks it.
   ///
   /// @throws io_error      the folder is not writable.
-  /// @throws config_error  another process holds the journal; or `how` is go_on, and another
-  ///                       version of the program wrote the journal.
+  /// @throws config_error  another process holds the journal, or `how` is `go_on` and an
+  ///                       incompatible version of the program wrote the journal.
   journal(const std::filesystem::path& output_prefix, start how);
 
-  /// The identity in the journal at `path`, which another process may hold. Returns nothing if the
-  /// file cannot be read.
+  /// Returns the identity in the journal at `path`, or nothing if the file cannot be read. Another
+  /// process may hold that journal.
   static std::optional<run_identity> identity_in(const std::filesystem::path& path);
 
-  /// The identity of the run in the journal; nothing if the journal has no run.
+  /// The identity of the run that the journal describes; nothing if the journal is empty.
   const std::optional<run_identity>& identity() const noexcept { return identity_; }
-  /// The stamps of that run's inputs. They were taken when the run began, or when a later run last
-  /// compared the inputs.
+  /// The stamps of that run's inputs, taken when the run began or when a resumed run last compared
+  /// the inputs.
   const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
   /// The last durable state of that run; nothing if no state was written.
   const std::optional<run_progress>& state() const noexcept { return state_; }
@@ -73,10 +74,9 @@ class journal {
   /// they do not have their final names yet.
   const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
 
-  /// Removes the contents durably. Call this before emptying the files that the contents describe.
+  /// Durably removes the contents. Call this before you empty the files that the contents describe.
   void clear();
-  /// Begins a run in an empty journal. When this function returns, the names of the run's existing
-  /// files are durable.
+  /// Begins a run in an empty journal. Also makes the names of the run's existing files durable.
   void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
   /// Replaces the stamps durably. Call this after changed inputs were compared.
   ///
@@ -88,9 +88,9 @@ class journal {
   /// Writes a state durably. Call this only when the outputs are durable up to `state`.
   void write(const run_progress& state);
   /// Replaces the last state by the state at the start of its current input, so that the run reads
-  /// that input again. This is durable when the function returns, with one exception. If the
-  /// current input is the first one that the run reads, state() becomes empty, but the file keeps
-  /// the old state until clear(). Until then, the file must not get new stamps.
+  /// that input again. The new state is durable when the function returns, with one exception: if
+  /// the current input is the first input that the run reads, state() becomes empty, but the file
+  /// keeps the old state until clear(). In this case, do not call renew_stamps() before clear().
   ///
   /// @param first  index of the first input that the run reads
   void go_back(std::size_t first);
@@ -99,8 +99,8 @@ class journal {
   void write_finished(const std::vector<sidecar_set>& sidecars);
   /// Removes the journal. Call this if nothing of the run is worth keeping.
   void remove();
-  /// Removes the journal of a run that fails. Ignores errors of the removal, because the error that
-  /// ended the run is the one to report. If the journal remains, the next run can use it.
+  /// Removes the journal of a run that fails. Ignores errors of the removal, because the user must
+  /// see the error that ended the run. If the journal remains, the next run can use it.
   void discard() noexcept;
   /// Removes the journal of a run whose outputs have their final names.
   ///
@@ -117,7 +117,7 @@ class journal {
   std::vector<input_stamp> stamps_;
   std::optional<run_progress> state_;
   std::optional<std::vector<sidecar_set>> finished_;
-  std::size_t inputs_written_ = 0;  // number of inputs whose written totals are final
+  std::size_t inputs_written_ = 0;  // number of inputs whose final totals were written
 };
 
 }  // namespace millrace::preprocess

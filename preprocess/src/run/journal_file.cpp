@@ -34,8 +34,8 @@ static_assert(sizeof(record_head) == head_bytes);
 
 journal_file::journal_file(std::filesystem::path path) : path_(std::move(path)) {
   folder_ = io::open_folder(io::parent_folder(path_));
-  // The previous holder may remove the file between our open and our lock. In that case, open it
-  // again.
+  // Another process may remove the file after this process has opened it and before it has locked
+  // it. In that case, open the file again.
   do {
     fd_ = io::unique_fd(io::uninterrupted(
         [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
@@ -85,8 +85,8 @@ void journal_file::append(std::span<const std::byte> payload) {
   sync();
 }
 
-// Called if there is no complete record. Throws unless the file looks like the start of a journal.
-// After a kill or a power loss, such a file has a prefix of the first record, or zeros.
+// Called if the file has no complete record. Throws unless the file looks like a journal that a
+// kill or a power loss cut short: a prefix of the first record, or zeros.
 void journal_file::expect_torn() const {
   std::array<std::byte, head_bytes + 1> start{};
   const std::size_t size = io::pread_some(fd_, start, 0, path_);

@@ -11,14 +11,14 @@
 
 namespace millrace::preprocess {
 
-/// Returns the complete records of a journal, in order, and sets `size` to the offset of their end.
-/// Needs no lock, because a record that another process is appending is not complete yet.
+/// Returns the complete records of a journal, in order, and sets `size` to the offset at which they
+/// end. Needs no lock: if another process is appending a record, that record counts as incomplete.
 std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
                                                   const std::filesystem::path& path,
                                                   std::uint64_t& size);
 
-/// A file of records. After a kill, each record is complete or absent. Only one process at a time
-/// can have the file open. Not thread-safe.
+/// A file of records. If the process is killed, an appended record is either complete or absent.
+/// Only one process at a time can have the file open. Not thread-safe.
 class journal_file {
  public:
   /// Opens or creates the file, and locks it.
@@ -48,9 +48,9 @@ class journal_file {
   void sync();
 
   std::filesystem::path path_;
-  io::unique_fd folder_;  // opened early, as descriptors could run out later
+  io::unique_fd folder_;  // opened early, because descriptors may run out later
   io::unique_fd fd_;
-  std::uint64_t size_ = 0;  // size of the complete records
+  std::uint64_t size_ = 0;  // total size of the complete records
 };
 
 }  // namespace millrace::preprocess

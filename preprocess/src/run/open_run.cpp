@@ -88,7 +88,7 @@ void open_run::read_all() {
   space_guard space(run_.options.inputs, run_.options.share().disk_bytes);
   const auto after_commit = [&](const stage_report& report) {
     tell(report);
-    // A task that has not read a line yet does not know where its share begins, so there is no
+    // Before a task has read its first line, it does not know where its share begins, so it has no
     // state to save.
     if (!committer_.is_untouched()) checkpoints_.update();
     space.update(committer_, report.read_bytes, report.giant);
@@ -119,8 +119,8 @@ void open_run::read_all() {
                             command::counted(committer_.state().counts.documents, "document")));
 }
 
-// Does not throw for a task, because all bad records of the whole run can be in the share of one
-// task. The merge checks all tasks together.
+// For a task, prints a note instead of throwing, because all bad records of the whole run may be in
+// the share of one task. The merge checks all tasks together.
 void open_run::expect_good_records() {
   const record_counts& counts = committer_.state().counts;
   const std::int64_t bad = counts.bad_record_total();
@@ -131,7 +131,7 @@ void open_run::expect_good_records() {
     return;
   }
   committer_.forget();
-  journal_.clear();  // cleared first, because a state must not outlive its files
+  journal_.clear();  // before the files are removed: a state must not outlive its files
   for (const auto& prefix : run_.prefixes) remove_part_files(prefix);
   journal_.remove();
   throw error(fmt::format("every record is bad, so nothing was written: {}{}{}",
@@ -139,8 +139,9 @@ void open_run::expect_good_records() {
                           first));
 }
 
-// Keeps everything that was committed. If nothing was committed, removes the files. The journal
-// stays only if an old output may exist, to record that this run was meant to replace that output.
+// Keeps everything that was committed. If nothing was committed, removes the files, and also the
+// journal unless an old output may exist. In that case, the journal records that this run was meant
+// to replace the old output.
 void open_run::give_up() {
   if (committer_.is_untouched()) {
     committer_.forget();
@@ -194,8 +195,8 @@ std::vector<sidecar_set> open_run::complete() {
     sidecars = finish_files();
     journal_.write_finished(sidecars);
   } catch (...) {
-    // finish_files() only appends data after the last saved state, or writes data that the next run
-    // writes again. So the last saved state is still valid.
+    // The last saved state is still valid: finish_files() only appends data after the data that the
+    // state describes, or writes data that the next run writes again.
     give_up();
     throw;
   }
@@ -213,7 +214,7 @@ std::vector<std::string> open_run::names_of_inputs(const run_progress& state) co
 
 std::vector<sidecar_set> open_run::finish_files() {
   run_progress state = committer_.state();
-  state.inputs.resize(run_.options.inputs.size());  // inputs without a line need totals too
+  state.inputs.resize(run_.options.inputs.size());  // unread inputs need totals too
   const std::vector<std::string> names = names_of_inputs(state);
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;

@@ -33,7 +33,7 @@ struct run_context {
   stage_clock clock = {};
 };
 
-/// A run whose partial files and journal are open. It reads all inputs, joins the partitions, and
+/// A run whose partial files and journal are open. Reads all inputs, joins the partitions, and
 /// completes the files. If the run fails or is stopped, everything that was committed is kept. If
 /// nothing was committed, the partial files are removed.
 class open_run {
@@ -50,14 +50,14 @@ class open_run {
   /// @throws stopped  `options.stop` was set.
   void read_all();
 
-  /// Throws if every record was bad, because the run probably got the wrong flags or files. Such a
-  /// run leaves no files, and does not change an old output.
+  /// Throws if every record was bad, because the flags or files are then probably wrong. Such a run
+  /// leaves no new files, and does not change an old output.
   void expect_good_records();
 
   /// Joins the partitions. Like read_all(), this can be stopped and resumed.
   void join_partitions();
 
-  /// Completes the partial files, and records that in the journal.
+  /// Completes the partial files, and records in the journal that they are complete.
   std::vector<sidecar_set> complete();
 
   const run_progress& state() const noexcept { return committer_.state(); }

@@ -211,7 +211,7 @@ void take_sentences(const po::variables_map& given, run_options& run) {
   run.sentences->keep_newlines = given.count("keep-newlines") != 0;
   take<std::string>(given, "lang", run.sentences->language);
   or_misuse([&] { return locale_of_language(run.sentences->language); });
-  // Throws in a build without ICU, before the run starts.
+  // Only for its exception: in a build without ICU, throw before the run starts.
   (void)sentence_splitter(run.sentences->language, run.sentences->keep_newlines);
 }
 
@@ -314,7 +314,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
 }
 
-// Returns the requested help group; empty means the first screen.
+// Returns the requested help group, or an empty string for the first screen.
 std::string help_group_of(const po::variables_map& given) {
   const auto words = given["help"].as<std::vector<std::string>>();
   if (words.empty()) return "";
@@ -326,7 +326,8 @@ std::string help_group_of(const po::variables_map& given) {
       "--help {}: expected files, work, tokenizer, sentences, all or no value", words.front()));
 }
 
-// There is no default tokenizer: a user who does not name one rarely wants the byte tokenizer.
+// Returns the options of the requested tokenizer. There is no default: a user who names no
+// tokenizer rarely wants the byte tokenizer.
 tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) {
   if (auto options = tokenizer::tokenizer_options_of(given)) return *std::move(options);
   throw usage_error(fmt::format("--tokenizer-type is required: {}", tokenizer::types_and_files));

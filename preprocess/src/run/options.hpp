@@ -45,7 +45,7 @@ struct program_flags {
 /// @throws command::usage_error  the flags are invalid.
 program_flags parse_command_line(int argc, const char* const* argv, program which = program::alone);
 
-/// Checks that the tokenizer can append an end-of-document token if the flags ask for it.
+/// If the flags ask for end-of-document tokens, checks that the tokenizer has such a token.
 ///
 /// @throws config_error  `--append-eod` is given, but the tokenizer has no end-of-document token.
 void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line);

@@ -134,9 +134,8 @@ void remove_task_parts(const std::filesystem::path& output_prefix, const run_ide
     const auto prefix = task_prefix(output_prefix, {task, tasks});
     const auto files = files_of_run(prefix, output_prefixes(prefix, run));
     if (!any_is_there(files)) continue;
-    // Opening the journal takes the lock of the part, and throws if another process is writing the
-    // part. The journal is cleared before the files are removed, because a saved state must not
-    // outlive its files.
+    // Opening the journal locks the part, and throws if another process is writing the part. Clear
+    // the journal before you remove the files, because a saved state must not outlive its files.
     journal part(prefix, journal::start::afresh);
     part.clear();
     for (const auto& path : files) {
@@ -150,7 +149,7 @@ void clear_abandoned(journal& journal, const std::filesystem::path& output_prefi
                      std::span<const std::filesystem::path> kept) {
   const auto run = journal::identity_in(journal.path());
   if (run) remove_task_parts(output_prefix, *run);
-  journal.clear();  // cleared first, because a state must not outlive its files
+  journal.clear();  // before the files are removed: a state must not outlive its files
   if (!run) return;
   for (const auto& dataset : output_prefixes(output_prefix, *run)) {
     if (std::ranges::find(kept, dataset) != kept.end()) continue;

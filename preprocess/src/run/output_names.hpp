@@ -28,48 +28,49 @@ std::vector<std::filesystem::path> output_prefixes(const std::filesystem::path& 
 /// @param options  options of the whole run; only `output_prefix`, `keys` and `sentences` are used
 std::vector<std::filesystem::path> files_of_task(const run_options& options, const task_id& task);
 
-/// Returns a function for plan_inputs() that refuses an input that is an output of this run. An
-/// earlier run may have left such files in a folder of inputs. The function throws config_error, as
-/// refuse_inputs_among() does.
+/// Returns a function for plan_inputs() that refuses inputs that are outputs of this run. An
+/// earlier run may have left such files in a folder of inputs. The returned function throws
+/// config_error, as refuse_inputs_among() does.
 std::function<void(const std::filesystem::path&)> refusal_of_outputs(const run_options& options);
 
-/// Checks the file of `--metrics`. Call this before the run starts. Otherwise metrics could
-/// overwrite the run's files, or be lost because the file cannot be written.
+/// Checks that `path`, the file of `--metrics`, is suitable. Call this before the run starts.
+/// Otherwise, metrics could overwrite the run's files, or be lost because the file cannot be
+/// written.
 ///
 /// @param tasks  number of tasks, if this program divides the run into tasks
-/// @throws config_error  the folder of `path` does not exist; or `path` is a folder, an input, or a
+/// @throws config_error  the folder of `path` does not exist, or `path` is a folder, an input, or a
 ///                       file that the run or one of its tasks writes.
 void expect_metrics_file(const std::filesystem::path& path, const run_options& options,
                          std::int64_t tasks = 0);
 
 /// Refuses to overwrite datasets of an unfinished run that has another output prefix, because that
-/// run would later resume with the overwritten files. Two prefixes can give the same dataset name,
-/// because the name does not show where the prefix ends: `o` with key a_b and `o_a` with key b both
-/// give o_a_b_document. Call this before a run begins, while holding the journal of its own prefix.
+/// run would later resume with the overwritten files. Two prefixes can give the same dataset name:
+/// prefix `o` with key `a_b` and prefix `o_a` with key `b` both give `o_a_b_document`. Call this
+/// before a run begins, while you hold the journal of its own prefix.
 ///
 /// @param prefixes  from output_prefixes()
 /// @throws config_error  an unfinished run with another prefix has one of these datasets.
 void refuse_datasets_of_others(const run_options& options,
                                std::span<const std::filesystem::path> prefixes);
 
-/// Functions that remove the files of a run that `--overwrite` replaces. The new run does not
-/// always overwrite all of them: it can have other keys, other tasks or no tasks.
+/// These functions remove the files of a run that `--overwrite` replaces. The new run may have
+/// other keys, other tasks or no tasks, so it does not always overwrite all old files.
 
 /// Name of the entry that preprocess_data_mpi adds to a run_identity. Its value is the number of
 /// tasks.
 inline constexpr const char* tasks_entry = "tasks";
 
-/// Removes the parts of all tasks, complete or not. Does nothing for a run of one process. Call
-/// this while PREFIX.journal still describes the run, so that after a kill, the next call can find
-/// the remaining parts.
+/// Removes the parts of all tasks, complete or not. Does nothing if a single process did the run.
+/// Call this while PREFIX.journal still describes the run. Then, if the process is killed, the next
+/// call can still find the remaining parts.
 ///
 /// @param run  the identity in the journal of the run
 /// @throws config_error  another process is writing one of the parts.
 /// @throws io_error      a part cannot be removed.
 void remove_task_parts(const std::filesystem::path& output_prefix, const run_identity& run);
 
-/// Clears `journal`, which must be PREFIX.journal, and removes files that only the run in that
-/// journal has: the parts of its tasks, and the partial files of datasets that are not in `kept`.
+/// Clears `journal`, which must be PREFIX.journal, and removes files of the run in that journal:
+/// the parts of its tasks, and the partial files of its datasets that are not in `kept`.
 ///
 /// @param kept  prefixes of the datasets of the new run, whose writers truncate the partial files
 /// @throws config_error, io_error  as remove_task_parts()

@@ -77,7 +77,7 @@ class run_in_progress {
   run_context& run_;
   clock::time_point start_ = clock::now();
   journal journal_;
-  bool kept_;  // the journal has an unfinished run, this one or an earlier one
+  bool kept_;  // keep the journal: it describes an unfinished run
 };
 
 // Reports, on the progress display and in the metrics, that the run had nothing to do.
@@ -111,11 +111,10 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
                       display_path(run_.options.inputs[journal_.state()->next.input]).string()));
       journal_.go_back(run_.options.share().begin.input);
     }
-    // With new stamps, the next run need not compare these inputs again. But the journal must not
-    // get the stamp of a repaired file while it still has the state of the damaged file. Otherwise
-    // a run that resumes after a kill would apply that state to the repaired file. So the stamps
-    // are renewed only after go_back(). If go_back() left no state, write() clears the journal and
-    // begins it with new stamps.
+    // Renew the stamps, so that the next run need not compare these inputs again. Do this only
+    // after go_back(): the journal must not get the stamp of a repaired file while it still has the
+    // state of the damaged file. After a kill, a resumed run would apply that state to the repaired
+    // file. If go_back() left no state, write() clears the journal and begins it with new stamps.
     if (journal_.state() && !journal_.finished() && inputs.stamps != journal_.stamps()) {
       journal_.renew_stamps(inputs.stamps);
     }
@@ -164,9 +163,9 @@ run_summary run_in_progress::write() {
                                static_cast<std::size_t>(run_.options.partitions));
   }
   if (from == nullptr) refuse_datasets_of_others(run_.options, run_.prefixes);
-  // Clear the journal before the files are opened. Otherwise a kill could leave a state without its
-  // files. Under --overwrite, also begin the journal at once, so that a later --resume knows that
-  // this run replaces the old output.
+  // For a new run, clear the journal before the files are opened. Otherwise, a kill could leave a
+  // state without its files. With --overwrite, also begin the journal at once, so that a later
+  // --resume knows that this run replaces the old output.
   if (from == nullptr && !run_.options.overwrite) journal_.clear();
   if (from == nullptr && run_.options.overwrite) {
     clear_abandoned(journal_, run_.options.output_prefix, run_.prefixes);

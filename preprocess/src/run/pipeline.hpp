@@ -20,10 +20,10 @@ namespace millrace::preprocess {
 encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                                    const run_options& options);
 
-/// Tokenizes the inputs into PREFIX_KEY_document.{bin,idx} (with sentences: PREFIX_KEY_sentence)
-/// and sidecars, one set of files per key. The `.bin` and `.idx` are identical, byte for byte, to
-/// those that Megatron's preprocess_data writes with the same tokenizer. This holds for any number
-/// of workers, even if the run was stopped and resumed.
+/// Tokenizes the inputs and writes one dataset per key: PREFIX_KEY_document.bin, .idx and sidecars,
+/// or PREFIX_KEY_sentence.* if texts are split into sentences. The `.bin` and `.idx` are identical,
+/// byte for byte, to those that Megatron's preprocess_data writes with the same tokenizer. This
+/// holds for any number of workers, even if the run was stopped and resumed.
 ///
 /// Reading, encoding (parsing and tokenizing) and writing overlap. At most 2 * workers + 2 blocks
 /// are in flight, so memory use depends on the number of workers, but not on the size of the
@@ -32,17 +32,17 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
 /// If a run fails or is killed, the work that it finished is kept. PREFIX.journal records its
 /// progress.
 ///
-/// @throws config_error      the output or files of an unfinished run exist, and no option says
-///                           what to do; an unfinished run had other settings; the tokenizer has no
-///                           end-of-document token to append; or a key cannot be part of a file
-///                           name.
+/// @throws config_error      the output or files of an unfinished run exist, but neither `resume`
+///                           nor `overwrite` is set; the run to resume had other settings; the
+///                           tokenizer has no end-of-document token to append; or a key cannot be
+///                           part of a file name.
 /// @throws bad_record_error  as committer::commit.
 /// @throws stopped           `options.stop` was set.
 /// @throws io_error, format_error  reading an input or writing an output failed. In that case, no
 ///                                 file has its final name.
 ///
-/// @param metrics  receives the progress of the run; may be null. The caller must print its last
-///                 note.
+/// @param metrics  receives the progress of the run; may be null. After run(), the caller must
+///                 print its last note.
 run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& options,
                 progress& progress, run_metrics* metrics = nullptr);
 

@@ -27,16 +27,16 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-// Treats `fail` and `skip` as equal. A run that failed at its first bad record has not dropped any
-// record, so it may be resumed with `skip`.
+// Returns the policy for comparison. Treats `fail` and `skip` as equal: a run that failed at its
+// first bad record has dropped no record, so it may be resumed with `skip`.
 std::string policy_of(const run_options& options) {
   return options.on_bad_record == bad_record_policy::quarantine ? "quarantine" : "fail or skip";
 }
 
 using tell_function = std::function<void(const std::string&)>;
 
-// Returns whether the file still has the lines that were read. If the file was read to its end,
-// it must also still end there.
+// Returns whether a file still has the text that was read. If the file was read to its end, it must
+// also still end there.
 bool has_text(const input_file& file, const input_total& total, bool to_its_end,
               const run_options& options, const stop_flag& stop) {
   const std::uint64_t largest_part_bytes = options.limits.largest_part_bytes();
@@ -71,10 +71,10 @@ struct comparison {
   bool to_its_end;    ///< the input was read to its end
 };
 
-// Reads inputs again, and calls `differs` for each input whose text differs from what was read
-// before.
+// Reads inputs again, and calls `differs` for each input whose text differs from the text that was
+// read before.
 //
-// @param if_stopped  the state of the output, for the message of `stopped`
+// @param if_stopped  says what state the output is in; for the message of `stopped`
 template <class Differs>
 void compare_inputs(std::span<const comparison> comparisons, const std::string& why,
                     const run_options& options, const tell_function& tell,
@@ -104,7 +104,7 @@ void compare_inputs(std::span<const comparison> comparisons, const std::string& 
                   display_path(file).string()));
 }
 
-// Returns the sidecars that should exist according to P.meta.
+// Returns the sidecars that P.meta says the dataset has.
 std::vector<sidecar> sidecars_of(const formats::dataset_meta& meta) {
   std::vector<sidecar> all;
   if (meta.sum_version) all.push_back(sidecar::sum);
@@ -141,9 +141,9 @@ std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
   return nanoseconds(status.st_mtim);
 }
 
-// Returns the latest time at which the path may have got its present file or contents. The
-// modification time is not enough: a file that replaces another (by cp -p, mv, tar or a link) can
-// have an old modification time, but not an old change time.
+// Returns the latest time at which the file at `path` may have been changed or replaced. The
+// modification time would not be enough: cp -p, mv, tar and links can put a file with an old
+// modification time at `path`, but not one with an old change time.
 std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
   struct ::stat file {};
   struct ::stat link {};
@@ -230,20 +230,20 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
   bool old_journal = false;
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
     if (!options.inputs[i].regular) {
-      // A pipe can be read only once. Its text is compared while the run skips the text before the
-      // last state.
+      // A pipe can be read only once. Its text is compared later, when the run skips the part that
+      // was already read.
       found.restart = found.restart || (damaged && i == state.next.input);
       continue;
     }
     const input_stamp& then = journal.stamps().at(i);
     if (is_unchanged(then, found.stamps[i], options.trust_inputs)) {
-      // With --trust-inputs, this input was not compared. Keep its old change time, so that a later
-      // run without the option compares it.
+      // With --trust-inputs, this input is not compared. Keep its old change time, so that a later
+      // run without --trust-inputs compares it.
       found.stamps[i].changed_nanoseconds = then.changed_nanoseconds;
       continue;
     }
     if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0)
-      continue;  // outside this task's share
+      continue;  // nothing of it was read for this task
     only_change_times = only_change_times && is_unchanged(then, found.stamps[i], true);
     old_journal = old_journal || then.changed_nanoseconds == input_stamp::unknown;
     comparisons.push_back({i, state.inputs[i], i < state.next.input});
@@ -268,12 +268,12 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     expect_sidecars(dataset_paths(prefixes[key]), metas[key]);
   }
-  // All outputs have the same inputs.
+  // All outputs have the same inputs, so look only at the first output.
   const dataset_paths paths(prefixes.front());
   const auto meta_path = paths.of(sidecar::meta);
   const auto written = modified_nanoseconds(meta_path);
-  // If the clock was set back after P.meta was written, dates do not show which file was written
-  // first.
+  // Use dates only if P.meta is not newer than the clock. If the clock was set back, dates do not
+  // show which file was written first.
   const bool dated = options.trust_dates && written <= now_nanoseconds();
   const task_share share = options.share();
   std::vector<comparison> newer;

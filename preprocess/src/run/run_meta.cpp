@@ -19,7 +19,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Returns the bounds of a task's share, with a checksum of the input names.
+// Returns the bounds of a task's share and a checksum of the input names.
 formats::share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
   constexpr std::byte zero{0};
   formats::share_bounds bounds{.begin = {share.begin.input, share.begin.offset_bytes},
@@ -66,7 +66,8 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
   return meta;
 }
 
-// Returns whether two metas have equal settings. Ignores the results and the bounds of the share.
+// Returns whether `found` has the same settings as `told`. Ignores the results and the bounds of
+// the share.
 bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
   found.inputs = told.inputs;
@@ -76,8 +77,8 @@ bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   return found == told;
 }
 
-// Checks that a finished task had the same share as this task. A change of any input's name or size
-// can change the shares.
+// Checks that a finished task had the same share as this task. The shares can change whenever the
+// name or size of an input changes.
 void expect_share(const formats::dataset_meta& found, const formats::dataset_meta& told,
                   const std::filesystem::path& prefix) {
   if (!told.tasks || !found.tasks->share || found.tasks->share == told.tasks->share) return;
@@ -92,7 +93,8 @@ bool is_there(const std::filesystem::path& prefix) {
   return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta));
 }
 
-// Returns whether `meta` describes the dataset. Compares only the sizes of .bin and .idx.
+// Returns whether `meta` describes the dataset at `paths`. Compares only the sizes of the .bin and
+// the .idx.
 bool is_of(const formats::dataset_meta& meta, const dataset_paths& paths) {
   const std::uint64_t idx_bytes = formats::mmidx_header_bytes +
                                   12 * static_cast<std::uint64_t>(meta.counts.sequences) +

@@ -17,7 +17,7 @@
 #include "run/journal.hpp"
 #include "run/run_options.hpp"
 
-/// Reports about the outputs of a run: P.meta and the summary.
+/// Functions that describe the outputs of a run, in P.meta and in the summary.
 namespace millrace::preprocess {
 
 /// The name of a policy in P.meta and in `--on-bad-record`.
@@ -26,7 +26,7 @@ const char* name_of(bad_record_policy policy);
 /// Returns the contents of P.meta for one output.
 ///
 /// @param key       index of the output's key
-/// @param sum_root  root of P.sum in hexadecimal; empty without P.sum
+/// @param sum_root  root of P.sum in hexadecimal; empty if there is no P.sum
 formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const encoder_options& encoding, const run_options& options,
                               const run_progress& state, std::size_t key,
@@ -42,8 +42,8 @@ struct input_part {
   formats::input_extent extent;
 };
 
-/// Returns the parts of inputs that `meta` lists. Returns nothing unless the listed inputs have the
-/// same names as this run's inputs, in the same order.
+/// Returns the parts of inputs that `meta` lists. Returns nothing if the names of the listed
+/// inputs, or their order, differ from this run's inputs.
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
 
@@ -51,8 +51,8 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
 /// names of this run. Otherwise returns nothing.
 ///
 /// @throws io_error      a P.meta cannot be read.
-/// @throws config_error  settings and names match, but a task with a different share of the inputs
-///                       wrote the outputs.
+/// @throws config_error  settings and names match, but the task that wrote the outputs had a
+///                       different share of the inputs.
 std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options);

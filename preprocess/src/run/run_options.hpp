@@ -39,7 +39,7 @@ struct run_options {
   /// `--trust-inputs`: when resuming, treat an input with the same size and modification time as
   /// unchanged, even if its inode change time differs.
   bool trust_inputs = false;
-  /// If false, `--resume` of a finished run reads all inputs again, even inputs older than the
+  /// If false, resuming a finished run reads all inputs again, even inputs that are older than the
   /// output.
   bool trust_dates = true;
   bad_record_policy on_bad_record = bad_record_policy::fail;
@@ -54,14 +54,14 @@ struct run_options {
   std::optional<task_share> task = std::nullopt;
 
   /// `--partitions`, or 1 under `--keep-sequential-samples`. Must be 1 for a task, because a task
-  /// does not know how many lines precede its own.
+  /// does not know how many lines precede its first line.
   int partitions = 1;
 
   read_limits limits = {};
   /// Time between checkpoints. If it is zero, there is a checkpoint after every block.
   std::chrono::milliseconds checkpoint_period{5000};
-  /// If `*stop` is not zero, the run stops soon and keeps the finished work. A signal handler may
-  /// set it. May be null.
+  /// If `*stop` becomes nonzero, for example in a signal handler, the run stops soon and keeps the
+  /// finished work. May be null.
   const std::atomic<int>* stop = nullptr;
 
   /// The share of the inputs that this run reads.
@@ -71,8 +71,8 @@ struct run_options {
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }
 };
 
-/// Returns the number in the environment variable `name`, or `usual` if it is not set. Tests set
-/// such variables to run the code for large inputs on a small corpus.
+/// Returns the number in the environment variable `name`, or `usual` if the variable is not set.
+/// With such variables, tests use a small corpus to run code for large inputs.
 inline std::size_t test_number(const char* name, std::size_t usual) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;

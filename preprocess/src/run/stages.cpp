@@ -24,11 +24,11 @@
 namespace millrace::preprocess {
 namespace {
 
-/// An item of the pipeline: a block and its results.
+/// An item of the pipeline: a block and the results of encoding it.
 struct work_item {
   byte_block block;
   encoded_block encoded;
-  std::exception_ptr failure;  // exception of reading or encoding; the last stage rethrows it
+  std::exception_ptr failure;  // thrown by reading or encoding; the last stage rethrows it
 };
 
 /// The items of one run. Items are reused, so there are never more items than may be in flight.
@@ -46,8 +46,8 @@ class item_pool {
   }
 
   void give_back(work_item* item) {
-    // Free the memory of a giant line. Keeping the memory of several giant lines could use up all
-    // memory.
+    // Free a buffer that a giant line has enlarged. If several items kept such buffers, memory
+    // could run out.
     if (item->block.buffer.capacity() > largest_bytes_) *item = work_item();
     const std::scoped_lock lock(mutex_);
     free_.push_back(item);
@@ -64,8 +64,8 @@ bool is_stopped(const run_options& options) {
   return options.stop != nullptr && options.stop->load() != 0;
 }
 
-/// Cancels the source when the run must stop. A separate thread polls for the stop, because a
-/// reader that waits for a pipe cannot.
+/// Cancels the source when the run must stop. A separate thread checks for that, because a reader
+/// cannot check while it waits for a pipe.
 class stop_watch {
  public:
   stop_watch(const run_options& options, block_source& source)
@@ -135,13 +135,13 @@ class stages {
   // Used by the reader only.
   bool failed_ = false;
   bool stopped_ = false;
-  // Used by the committer only. True if the committer abandoned a line: nothing after that line may
-  // be committed.
+  // Used by the committer only. True if a line was abandoned. In that case, nothing after that line
+  // may be committed.
   bool abandoned_ = false;
 };
 
-// Returns null to end the pipeline. Passes an input error on as an item. So a bad record before the
-// error is reported first, as a single thread would report it.
+// Returns the next item, or null to end the pipeline. If reading fails, passes the exception on in
+// an item, so that a bad record before it is reported first, as in a single thread.
 work_item* stages::read(tbb::flow_control& flow) {
   work_item* item = failed_ || is_stopped(options_) ? nullptr : pool_.take();
   const auto timed = clock_.time(stage::read);
@@ -201,7 +201,7 @@ void stages::commit_block(const work_item& item) {
     try {
       for (auto& note : commit_giant(item)) report.notes.push_back(std::move(note));
     } catch (const line_abandoned&) {
-      abandoned_ = true;  // continue, because notes about earlier lines must be reported now
+      abandoned_ = true;  // do not return: notes about earlier lines must still be reported
     }
   }
   report.read_bytes = item.encoded.read_bytes;

@@ -26,8 +26,8 @@ limit lower(limit a, limit b) {
 }
 
 // Returns the smallest limit of the group and of all groups above it. In a container, `group` can
-// be a path on the host, and its lower folders do not exist in the container. Then the mounted root
-// is the container's own group.
+// be a path on the host that does not exist in the container. The root of the mount is then the
+// container's own group.
 limit least_upwards(const fs::path& mount, std::string group,
                     control_group_limit::reader limit_of) {
   limit least;
@@ -39,8 +39,8 @@ limit least_upwards(const fs::path& mount, std::string group,
   }
 }
 
-// Returns the limit of the control group in a line of /proc/self/cgroup, such as
-// "4:cpu,cpuacct:/group" for version 1 or "0::/group" for version 2.
+// Returns the limit of the control group that a line of /proc/self/cgroup names. Such a line is
+// "4:cpu,cpuacct:/group" in version 1 and "0::/group" in version 2.
 limit limit_of_line(const control_group_limit& which, const std::string& line,
                     const fs::path& mounts) {
   const std::size_t first = line.find(':');
@@ -50,7 +50,7 @@ limit limit_of_line(const control_group_limit& which, const std::string& line,
   const std::string controllers = line.substr(first + 1, second - first - 1);
   const std::string group = line.substr(second + 1);
   if (controllers.empty()) {
-    // If version 1 is mounted too, version 2 is mounted in its own folder.
+    // If version 1 is also mounted, version 2 is mounted in the folder `unified`.
     return lower(least_upwards(mounts, group, which.version_2),
                  least_upwards(mounts / "unified", group, which.version_2));
   }
@@ -92,7 +92,7 @@ limit version_2_cores(const fs::path& group) {
   return std::nullopt;
 }
 
-// A quota of -1 means no limit.
+// Reads the quota and the period of a group. A quota of -1 means that there is no limit.
 limit version_1_cores(const fs::path& group) {
   double quota = 0;
   double period = 0;
