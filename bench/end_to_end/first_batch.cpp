@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens a run and gathers its first rows. Prints the seconds of each step and the private memory
-// of the process as one line of JSON.
+// Opens a run and gathers its first rows. Prints the time of each step in seconds, and the private
+// memory of the process, as one line of JSON.
 //
 //   bench_first_batch instant|megatron FOLDER|- SEQ_LENGTH ROWS TRAIN_SAMPLES PREFIX...
 //
-// The prefixes are blended with equal weights. For `megatron`, FOLDER holds the indices that
-// `inspect_dataset prepare-cache` wrote for the tokenizer description `{}`. If FOLDER is `-`, the
-// indices are built in memory.
+// The datasets of all prefixes are blended with equal weights. For `megatron`, FOLDER contains the
+// indices that `inspect_dataset prepare-cache` wrote for the tokenizer description `{}`. If FOLDER
+// is `-`, the indices are built in memory.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

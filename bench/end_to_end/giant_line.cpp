@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodes a file that consists of one line of JSON, which may be larger than memory. Prints one
-// line of JSON.
+// Encodes a file that consists of a single line of JSON, which may be larger than memory. Prints
+// the results as one line of JSON.
 //
 //   bench_giant_line FILE KEY WORKERS <the tokenizer flags of preprocess_data>
 //
-// The file must not end with a newline. In the output, "checksum" covers the ids in order, and
-// "peak_mb" is VmHWM, the peak of resident memory.
+// FILE must not end with a newline. In the results, "checksum" is the checksum of all ids in order,
+// and "peak_mb" is the peak of resident memory (VmHWM).
 
 #include <algorithm>
 #include <chrono>

@@ -21,14 +21,15 @@
 
 namespace millrace::bench {
 
-/// A stand-in for a real tokenizer. It looks up the ids of a text in a dataset that the real
-/// tokenizer made from the same file. So a run with the stand-in does everything except tokenizing.
+/// A tokenizer that does not tokenize: it looks up the ids of a text in a dataset that a real
+/// tokenizer made from the same file. So a run with this tokenizer does everything except
+/// tokenizing.
 ///
-/// A look-up also takes time, but less than tokenizing. `seconds()` returns the total time of
-/// look-ups in all threads, so that the caller can subtract it.
+/// A look-up also takes time, but less than tokenizing. seconds() returns the total time that
+/// look-ups took in all threads, so that the caller can subtract this time.
 class given_ids final : public tokenizer::tokenizer {
  public:
-  /// @param prefix  dataset that was made without `--append-eod`
+  /// @param prefix  prefix of the dataset, which was made without `--append-eod`
   /// @param input   the JSON lines that the dataset was made from; each line has one string, with
   ///                the key `text`
   /// @throws config_error  the file cannot be read, or its number of lines is not the number of
@@ -53,7 +54,7 @@ class given_ids final : public tokenizer::tokenizer {
   std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
-  /// A vocabulary size for which a run chooses the dtype that the dataset has.
+  /// Returns a vocabulary size for which a run chooses the dtype of the dataset.
   std::int64_t vocab_size() const noexcept override {
     return dataset_.type() == formats::dtype::uint16 ? 512 : 1 << 20;
   }
@@ -87,7 +88,8 @@ class given_ids final : public tokenizer::tokenizer {
     const given_ids& given_;
   };
 
-  // Hashes the whole text, because texts may begin alike. The 64-bit hash serves as the key.
+  // Returns the key under which the ids of a text are found: the 64-bit hash of the whole text,
+  // because texts may have equal beginnings.
   static std::size_t key_of(std::string_view text) { return std::hash<std::string_view>()(text); }
 
   dataset::indexed_dataset dataset_;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Measures what a rank with thousands of sources needs: open files, memory mappings, threads,
-/// seconds and memory. The loader serves a blend of all sources with equal weights, 8 rows of 4,096
-/// tokens per batch, with its default checks. A separate process produces each printed row. The
-/// program creates the datasets in FOLDER, each with 1 MiB of tokens and a `.sum` file, and removes
-/// them at the end. As they are new, the datasets are in the page cache.
+/// Measures the resources of a rank with thousands of sources: open files, memory mappings,
+/// threads, time and memory. The loader serves a blend of all sources with equal weights, in
+/// batches of 8 rows of 4,096 tokens, with its default checks. The program creates SOURCES datasets
+/// in FOLDER, each with 1 MiB of tokens and a `.sum` file, and removes them at the end. Because the
+/// datasets are new, they are in the page cache. Each line of the printed table is measured in a
+/// new process.
 ///
 /// usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]
 #include <sys/wait.h>
@@ -49,7 +50,7 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Creates a dataset of documents with 640 tokens each.
+/// Creates a dataset whose documents have 640 tokens each.
 void make_dataset(const std::filesystem::path& prefix, std::size_t number) {
   constexpr std::size_t documents = (std::size_t{1} << 20) / (640 * sizeof(std::uint16_t));
   test::documents_of<std::uint16_t> all(documents, {std::vector<std::uint16_t>(640)});
@@ -76,7 +77,7 @@ dataset::instant_run instant(const prefixes& all, std::int64_t samples) {
   return {sources, options};
 }
 
-/// Builds a run in Megatron's order, with indices in memory.
+/// Builds a run in Megatron's order. Its indices are in memory.
 dataset::megatron_run megatron(const prefixes& all, std::int64_t samples) {
   dataset::data_blends data;
   data.split = "100,0,0";
@@ -88,7 +89,7 @@ dataset::megatron_run megatron(const prefixes& all, std::int64_t samples) {
       *plan[0], {.sequence_length = seq_len, .part = dataset::split_part::train}, data.split);
 }
 
-/// Serves one row per source, and then `rows` further rows.
+/// Serves one row per source and then `rows` more rows.
 template <class Open>
 void serve(const char* order, const Open& open, const prefixes& all, const std::string& reader,
            std::int64_t rows) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the upper bound of the speed of preprocess_data: the same pipeline on the same file,
-// without tokenizing.
+// Measures an upper bound for the speed of preprocess_data: runs the same pipeline on the same
+// file, but without tokenizing.
 //
 //   bench_preprocess_ceiling WORKERS OUTPUT_PREFIX FILE [DATASET_PREFIX]
 //
-// Without DATASET_PREFIX, the tokenizer returns no ids. The run then reads, splits and parses, and
-// its output files are empty. DATASET_PREFIX names a dataset that was made from FILE. Each text
-// then gets the ids that it has in that dataset, so the run writes the same dataset again. The
-// printed seconds exclude the look-up of the ids.
+// Without DATASET_PREFIX, the tokenizer returns no ids. The run then only reads, splits and parses,
+// and writes no tokens. DATASET_PREFIX is the prefix of a dataset that was made from FILE. With it,
+// the tokenizer looks up the ids of each text in that dataset, so the run writes the same dataset
+// again. The printed seconds exclude these look-ups.
 //
 // Prints the summary of preprocess_data as JSON. Overwrites the output files.
 

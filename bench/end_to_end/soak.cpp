@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tests whether a loader uses more and more resources over time. It serves a shuffled blend of all
-/// PREFIXes for SECONDS as fast as it can, with its default checks and telemetry. It reloads its
-/// state every minute, and prints one row per minute. The exit status is 1 if resource use grew too
-/// much in the second half of the time. For descriptors, memory mappings and threads, the limit is
-/// 1 %. For private memory, it is 1 % or 4 MiB, whichever is larger. The first half does not count,
-/// because the heap settles only after a dozen reloads.
+/// Tests whether the resource use of a loader grows over time. The loader serves a shuffled blend
+/// of all PREFIXes as fast as it can, for SECONDS seconds, with its default checks and telemetry.
+/// Every minute, the program reloads the loader's state and prints one row. The exit status is 1 if
+/// resource use grew too much in the second half of the time. For descriptors, memory mappings and
+/// threads, the limit of growth is 1 %. For private memory, it is 1 % or 4 MiB, whichever is
+/// larger. The first half does not count, because the size of the heap becomes stable only after
+/// about a dozen reloads.
 ///
 /// usage: bench_soak SECONDS PREFIX [PREFIX...]
 #include <algorithm>
@@ -53,8 +54,8 @@ dataset::instant_run blend_of(const std::vector<std::string>& prefixes) {
   return dataset::instant_run(sources, options);
 }
 
-/// Serves batches until `end`. Returns the number of batches. Reads every batch by adding one token
-/// and one label to `sum`.
+/// Serves batches until the time `end`. Returns the number of batches. Adds one token and one label
+/// of every batch to `sum`, so that every batch is read.
 std::int64_t serve(loader::batch_loader& loader, clock::time_point end, std::int64_t& sum) {
   std::int64_t batches = 0;
   while (clock::now() < end) {
@@ -85,7 +86,7 @@ int main(int argc, char** argv) try {
   const auto half_time = clock::now() + all / 2;
   const auto end = clock::now() + all;
   std::int64_t sum = 0;
-  std::optional<figures> early;  // figures after half of the time
+  std::optional<figures> early;  // figures at half time
   std::puts("| batches/s | p99 wait, us | own memory, MB | descriptors | maps | threads |");
   std::puts("| --- | --- | --- | --- | --- | --- |");
   while (clock::now() < end) {

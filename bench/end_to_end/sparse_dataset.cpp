@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates a dataset with very many documents. Its `.bin` is a sparse file that takes no disk space.
+// Creates a dataset of DOCUMENTS documents. Its `.bin` is a sparse file that takes no disk space.
 //
 //   bench_sparse_dataset PREFIX DOCUMENTS
 //
-// The index takes 20 bytes per document, so 10^9 documents take 20 GB of disk.
+// The `.idx` takes 20 bytes per document: 20 GB for 10^9 documents.
 #include <cstdint>
 #include <cstdio>
 #include <exception>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how fast batches reach a GPU if nothing is computed on the GPU.
+// Measures how fast batches reach a GPU on which nothing else runs.
 //
 //   batch_rate PREFIX [--rows N] [--seq-len N] [--threads N] [--rounds N] [--seconds N]
 //
-// PREFIX is a dataset. Rounds of three kinds take turns for about N seconds in all (default: 8):
+// PREFIX is the prefix of a dataset. Three kinds of rounds alternate for `--seconds` in total
+// (default: 8):
 //   copies   one `cudaMemcpyAsync` after another, each of as many bytes as a batch has; this is the
 //            upper limit of the rate
 //   pipe     a `device_pipe` whose source has its batches ready in page-locked memory
 //   loader   a `device_loader`, which reads the dataset with N threads
-// Prints figures as lines of JSON: medians and spreads over the rounds.
+// Prints the figures as lines of JSON, with medians and spreads over the rounds.
 //
 // Exit status: 77 if there is no GPU, 78 if the driver is too old.
 
@@ -54,8 +55,8 @@ struct rate {
   double processor_us = 0;  // per batch, summed over all threads
 };
 
-/// Calls `take_one`, which enqueues one batch, again and again for about `seconds`. Then waits for
-/// the stream.
+/// Calls `take_one` repeatedly for about `seconds`, then waits for the stream. Each call of
+/// `take_one` enqueues one batch.
 template <class Take>
 rate measure(double seconds, bench::device_clock& clock, cudaStream_t on, const Take& take_one) {
   const bench::host_clock host;
@@ -66,7 +67,7 @@ rate measure(double seconds, bench::device_clock& clock, cudaStream_t on, const 
   return {1e6 * count / host.wall_us(), host.processor_us() / count};
 }
 
-/// A source that serves the same bytes as every batch, from page-locked memory.
+/// A source whose batches all are the same bytes, which are ready in page-locked memory.
 class ready_source {
  public:
   explicit ready_source(const loader::slot_layout& layout)
@@ -97,8 +98,9 @@ class ready_source {
   loader::cuda::pinned_block memory_;
 };
 
-/// Copies without gaps between them. The host runs ahead by at most 64 copies. If it queued as many
-/// as the stream accepts, the copies of large batches would take minutes.
+/// Enqueues copies so that the device never waits between two of them. At most 64 copies are in the
+/// queue: if the host filled the whole queue of the stream, copying large batches would take
+/// minutes.
 class copy_queue {
  public:
   copy_queue(const ready_source& from, cudaStream_t on)
@@ -110,7 +112,7 @@ class copy_queue {
 
   void copy() {
     const cudaEvent_t done = done_[at_++ % done_.size()].get().value;
-    // the event of an earlier copy, if it was recorded
+    // Wait for an earlier copy, if there was one, so that at most 64 copies are queued.
     bench::must(cudaEventSynchronize(done), "cudaEventSynchronize");
     bench::must(cudaMemcpyAsync(to_.get().value, from_->memory(), from_->bytes(),
                                 cudaMemcpyHostToDevice, on_),

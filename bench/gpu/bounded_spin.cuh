@@ -8,8 +8,9 @@ namespace millrace::bench {
 inline constexpr std::int64_t longest_spin_ns = 1'000'000'000;
 
 /// A time limit on the device, in nanoseconds since the construction of this object. The number of
-/// times that the object may read the clock is limited, too. Each read takes several nanoseconds.
-/// So a clock that stands still or is set back cannot hang the device.
+/// clock reads is also limited, to one per nanosecond of the time limit. A read takes several
+/// nanoseconds, so this second limit matters only if the clock stands still or is set back. It then
+/// keeps the device from hanging.
 class device_deadline {
  public:
   __device__ explicit device_deadline(std::int64_t nanoseconds)

@@ -34,7 +34,7 @@ struct step_result {
   step_verdict verdict = step_verdict::passed;
 };
 
-/// One line about a step, for the terminal.
+/// Returns one line of text about a step, for the terminal.
 inline std::string line_of(const step_result& result) {
   std::ostringstream line;
   line << std::left << std::setw(12) << text_of(result.verdict) << std::right << std::fixed
@@ -45,9 +45,9 @@ inline std::string line_of(const step_result& result) {
 /// The results of `run_all` so far, as JSON and as Markdown.
 class bundle_report {
  public:
-  /// @param device    the device, in words
-  /// @param manifest  path of a text file that says what the programs were built from; the file may
-  ///                  be missing
+  /// @param device    description of the device
+  /// @param manifest  path of a text file that says from which sources the programs were built; the
+  ///                  file may be missing
   bundle_report(std::string device, const std::string& manifest) : device_(std::move(device)) {
     std::ifstream in(manifest);
     std::ostringstream text;
@@ -58,13 +58,13 @@ class bundle_report {
   void add(step_result result) { results_.push_back(std::move(result)); }
   const std::vector<step_result>& results() const noexcept { return results_; }
 
-  /// Replaces results.json and results.md in the folder.
+  /// Writes results.json and results.md in `folder`, replacing earlier versions.
   void write(const std::filesystem::path& folder) const {
     replace(folder / "results.json", json());
     replace(folder / "results.md", markdown());
   }
 
-  /// A table of all figures.
+  /// Returns a table of all figures.
   std::string markdown_of_figures() const {
     std::string table =
         "| figure | median | spread | unit | must | aim | verdict |\n"
@@ -76,7 +76,7 @@ class bundle_report {
   }
 
  private:
-  // Returns the lines of JSON that a step printed.
+  // Returns the JSON values that a step printed, one per line.
   static std::vector<formats::json_value> lines_of(const step_result& result) {
     std::vector<formats::json_value> found;
     std::istringstream lines(result.end.output);
@@ -84,7 +84,7 @@ class bundle_report {
       if (line.empty() || line[0] != '{') continue;
       try {
         found.push_back(formats::parse_json(line));
-      } catch (const error&) {  // a line that was cut off
+      } catch (const error&) {  // an incomplete line: skip it
       }
     }
     return found;

@@ -18,10 +18,10 @@ struct bundle_step {
   std::vector<std::string> settings = {};  ///< environment variables, NAME=VALUE
   double limit_s = 60;
   double least_s = 5;     ///< the step is skipped if less time is left
-  bool may_fail = false;  ///< for a tool that may be forbidden on this machine
+  bool may_fail = false;  ///< for a tool that this machine may forbid or lack
 };
 
-/// True if a program exists. `program` is a path, or a name to look up in $PATH.
+/// Returns whether a program exists. `program` is a path, or a name that is looked up in $PATH.
 inline bool is_there(const std::string& program) {
   if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
   const char* path = std::getenv("PATH");
@@ -36,7 +36,8 @@ inline bool is_there(const std::string& program) {
 
 namespace detail {
 
-/// Returns the path of an NVIDIA tool, or its name if $PATH has it or it is not found.
+/// Returns the path of an NVIDIA tool in CUDA's usual folder, or only `name` if $PATH has the tool
+/// or if it is not found at all.
 inline std::string cuda_tool(const std::string& name) {
   const std::string usual = "/usr/local/cuda/bin/" + name;
   return !is_there(name) && is_there(usual) ? usual : name;
@@ -47,14 +48,14 @@ inline std::string cuda_tool(const std::string& name) {
 /// Makes the steps of a bundle.
 class bundle_plan {
  public:
-  /// @param folder  folder of the bundle's programs
+  /// @param folder  folder that contains the bundle's programs
   /// @param data    folder for the datasets
-  /// @param share   time for each measurement, as a multiple of its usual time; if below 1, large
-  ///                batches have 4 MiB instead of 64 MiB
+  /// @param share   duration of each measurement, as a multiple of its usual duration. If `share`
+  ///                is below 1, large batches have 4 MiB instead of 64 MiB.
   bundle_plan(std::string folder, const std::string& data, double share)
       : folder_(std::move(folder)), narrow_(data + "/u16"), wide_(data + "/i32"), share_(share) {}
 
-  /// The steps, the most valuable first.
+  /// Returns the steps. The most valuable steps come first.
   std::vector<bundle_step> steps() const {
     std::vector<bundle_step> steps = {
         {"machine", {"nvidia-smi"}, {}, 20, 1, true},

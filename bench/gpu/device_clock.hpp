@@ -17,8 +17,8 @@ inline void must(int code, const char* call) {
   loader::cuda::check(*loader::cuda::runtime_api(), code, call);
 }
 
-/// Measures times between marks on a stream. Marks are CUDA events, which are reused after read()
-/// or clear().
+/// Measures the times between marks on a stream. Marks are CUDA events. After read() or clear(),
+/// the events are reused.
 class device_clock {
  public:
   explicit device_clock(std::size_t most_marks) : events_(most_marks, nullptr) {
@@ -36,8 +36,8 @@ class device_clock {
   void clear() { marks_ = 0; }
   void mark(cudaStream_t on) { must(cudaEventRecord(events_.at(marks_++), on), "cudaEventRecord"); }
 
-  /// Waits for the stream without using CPU time. Returns the times between successive marks, in
-  /// microseconds.
+  /// Waits for the stream without using CPU time, then returns the times between successive marks
+  /// in microseconds.
   std::vector<double> read(cudaStream_t on) {
     wait(on);
     std::vector<double> times;

@@ -9,11 +9,10 @@
 
 #include <millrace/loader/cuda/detail/find_device.hpp>
 
-/// The programs of `bench/gpu` and `tests/gpu` use these functions to check that a device is
-/// usable.
+/// Functions with which the programs of `bench/gpu` and `tests/gpu` check that a device is usable.
 namespace millrace::bench {
 
-/// Exit statuses of these programs. No program exits with `passed` unless it used a device.
+/// Exit statuses of these programs. A program exits with `passed` only if it used a device.
 enum exit_status : int {
   passed = 0,
   failed = 1,
@@ -25,8 +24,8 @@ enum exit_status : int {
 
 namespace detail {
 
-// True if the machine has a device that the process cannot see, and $CUDA_VISIBLE_DEVICES is not
-// the reason.
+// Call this if the process sees no device. Returns whether the machine has a device nevertheless,
+// and $CUDA_VISIBLE_DEVICES does not explain why it is hidden.
 inline bool device_is_hidden() {
   return std::getenv("CUDA_VISIBLE_DEVICES") == nullptr && ::access("/dev/nvidia0", F_OK) == 0;
 }
@@ -56,7 +55,7 @@ inline exit_status device_status(const char* program) {
   }
 }
 
-/// Runs the rest of a program if there is a usable device.
+/// Runs the body of a program if there is a usable device. Returns the exit status of the program.
 ///
 /// @param body  a function without parameters that returns the exit status
 template <class Body>

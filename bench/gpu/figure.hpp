@@ -13,7 +13,7 @@
 
 namespace millrace::bench {
 
-/// The target of a figure. The figure must not be worse than `must`, and should not be worse than
+/// The target of a figure: the figure must not be worse than `must`, and ideally is not worse than
 /// `aim`.
 struct target {
   double must;
@@ -29,7 +29,7 @@ struct figure {
   std::optional<bench::target> target = {};
 };
 
-/// @pre values is not empty, 0 <= share <= 1
+/// @pre `values` is not empty, and 0 <= share <= 1
 inline double quantile(std::vector<double> values, double share) {
   const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + at, values.end());
@@ -46,7 +46,8 @@ inline const char* verdict_of(double value, const target& wanted) {
   return reaches(wanted.aim) ? "aim reached" : reaches(wanted.must) ? "must reached" : "missed";
 }
 
-/// Prints a figure as one line of JSON: the median and spread of its rounds, and its target.
+/// Prints a figure as one line of JSON, with the median and the spread of its rounds, and its
+/// target.
 inline void print(const figure& figure) {
   const auto [low, high] = std::ranges::minmax(figure.rounds);
   const double middle = median(figure.rounds);

@@ -11,7 +11,7 @@
 
 namespace millrace::bench {
 
-/// The command line of a program: its arguments, if any, and after them flags with values.
+/// The command line of a program: first its arguments, if any, then flags with values.
 class flags {
  public:
   explicit flags(std::string usage) : usage_(std::move(usage)) {}
@@ -26,7 +26,7 @@ class flags {
     flags_.push_back({name, nullptr, nullptr, value, least, most});
   }
 
-  /// Returns false if the command line is wrong, and prints the reason.
+  /// Parses the command line. If it is wrong, prints the reason and returns false.
   bool parse(int argc, char** argv) const {
     int at = 1;
     for (std::string* value : arguments_) {

@@ -16,10 +16,11 @@
 
 namespace millrace::bench {
 
-/// Times the loader's kernel by launching it many times for one batch on the device.
+/// Measures the time of the loader's kernel: launches it many times for the same batch on the
+/// device.
 class kernel_clock {
  public:
-  static constexpr int launches = 1000;  // fewer than a stream's queue holds
+  static constexpr int launches = 1000;  // so few that they fit in a stream's queue
 
   kernel_clock(const test::random_batch& batch, const loader::cuda::wanted_fields& fields)
       : api_(*loader::cuda::runtime_api()),
@@ -45,8 +46,8 @@ class kernel_clock {
   void launch() { must(api_.launch_batch(work_, on()), "kernel launch"); }
   void wait() { clock_.wait(on()); }
 
-  /// Returns how many microseconds longer the loader's kernel takes than an empty kernel. Both
-  /// times are means over `launches` launches, back to back.
+  /// Returns by how many microseconds the loader's kernel takes longer than an empty kernel. Both
+  /// times are means over `launches` launches without gaps between them.
   double round() {
     const double with = mean_us([&] { launch(); });
     const double without = mean_us([&] { must(run_nothing(on()), "kernel launch"); });
@@ -56,8 +57,9 @@ class kernel_clock {
  private:
   cudaStream_t on() const { return stream_.get().value; }
 
-  // A kernel that takes 10 ms runs first, so that all launches are queued before the first of them
-  // runs. Otherwise the host's time to launch kernels would be measured, too.
+  // Returns the mean time of a launch on the device, in microseconds. First enqueues a kernel that
+  // takes 10 ms, so that all launches are queued before the first of them runs. Otherwise, the time
+  // that the host needs to launch kernels would also be measured.
   template <class Launch>
   double mean_us(const Launch& launch_one) {
     constexpr std::int64_t hold_ns = 10'000'000;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the time of the loader's kernel for a micro-batch. This is the time of 1,000 launches
-// back to back, minus the time of as many launches of an empty kernel. Prints one line of JSON per
-// kind of batch.
+// Measures how long the loader's kernel runs for one micro-batch. Launches the kernel 1,000 times
+// without gaps, subtracts the time of 1,000 launches of an empty kernel, and divides by 1,000.
+// Prints one line of JSON per kind of batch.
 //
 //   kernel_time [--rounds N] [--rows N] [--seq-len N]
 //   kernel_time --launches N    launches each kind N times, for profilers
@@ -72,7 +72,7 @@ int run(const settings& given) {
       clock.wait();
       continue;
     }
-    (void)clock.round();  // warms up the device, until its clock frequency has risen
+    (void)clock.round();  // not measured: lets the device raise its clock frequency
     bench::figure figure{each.name, "us", {}, each.target};
     for (std::int64_t i = 0; i < given.rounds; ++i) figure.rounds.push_back(clock.round());
     print(figure);

@@ -16,8 +16,8 @@ namespace millrace::bench {
 
 inline constexpr std::int64_t made_eod = 50256;
 
-/// Returns a 64-bit integer that depends only on `x`. The results of successive values of `x` look
-/// random.
+/// Returns a 64-bit integer that depends only on `x`. For successive values of `x`, the results
+/// look random.
 constexpr std::uint64_t scattered(std::uint64_t x) noexcept {
   x += 0x9E3779B97F4A7C15U;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -74,9 +74,9 @@ std::vector<std::int32_t> write_tokens(const std::string& path, std::int64_t tok
 
 }  // namespace detail
 
-/// Writes the dataset PREFIX.bin and PREFIX.idx. It has `tokens` random-looking ids in documents of
-/// 1 to 4,000 tokens, and each document ends with `made_eod`. The same arguments give the same
-/// bytes.
+/// Writes a dataset as PREFIX.bin and PREFIX.idx. The dataset has `tokens` random-looking ids in
+/// documents of 1 to 4,000 tokens. Each document ends with `made_eod`. The same arguments always
+/// give the same bytes.
 ///
 /// @param wide  whether tokens are int32 instead of uint16
 /// @throws error  a file cannot be written

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a dataset of random-looking tokens, for benchmarks on machines that have no data.
+// Writes a dataset of random-looking tokens, for benchmarks on machines that have no datasets.
 //
 //   make_data PREFIX MILLIONS_OF_TOKENS u16|i32
 

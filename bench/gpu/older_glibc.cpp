@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs of scripts/gpu_bundle must run with glibc 2.35. But in the static libstdc++ of newer
-// systems, std::random_device calls arc4random, which glibc has only since 2.36. This file defines
-// the same function with a system call.
+// Defines `arc4random` with a system call. The programs of scripts/gpu_bundle must run with glibc
+// 2.35, but glibc has `arc4random` only since 2.36. In the static libstdc++ of newer systems,
+// std::random_device calls it.
 
 #include <sys/random.h>
 

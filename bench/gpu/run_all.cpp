@@ -4,16 +4,16 @@
 //
 //   run_all [--minutes N] [--share S] [--results FOLDER] [--data FOLDER]
 //
-// Runs the steps, the most valuable first, each with a time limit, for N minutes in all (default:
-// 9). Each measurement takes S times its usual time (default: 1). For a quick look, choose S below
-// 1; this also makes large batches smaller. After each step, writes results.json and results.md
-// into the folder of --results (default: results). Makes the dataset in the folder of --data
-// (default: /dev/shm or /tmp), and deletes it at the end.
+// Runs all steps, for N minutes in total (default: 9). The most valuable steps run first, and each
+// step has a time limit. Each measurement takes S times its usual time (default: 1). For a quick
+// look, choose S below 1; this also makes large batches smaller. After each step, writes
+// results.json and results.md in the folder of --results (default: results). Creates its datasets
+// in the folder of --data (default: /dev/shm or /tmp), and deletes them at the end.
 //
-// Exit status: 0 if every step passed or its tool is not on this machine, 1 if a step failed, 2 if
-// the arguments are wrong, 3 if there was no time for some steps, 77 if there is no GPU, 78 if the
-// driver is too old. A figure that misses its target does not make its step fail; the tables show
-// it.
+// Exit status: 0 if every step passed or was skipped because this machine lacks its tool, 1 if a
+// step failed, 2 if the arguments are wrong, 3 if there was no time for some steps, 77 if there is
+// no GPU, 78 if the driver is too old. If a figure misses its target, its step does not fail, but
+// the tables show the miss.
 
 #include <cuda_runtime_api.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ struct settings {
   std::string data;
 };
 
-/// A folder for the dataset, which is deleted at the end.
+/// A folder for the datasets. The destructor deletes the folder.
 class data_folder {
  public:
   explicit data_folder(const std::string& parent)
@@ -70,7 +70,7 @@ class data_folder {
   std::filesystem::path path_;
 };
 
-// Describes the device that everything runs on. Figures mean nothing without it.
+// Returns a description of the device on which everything runs. Without it, figures mean nothing.
 std::string device_text() {
   cudaDeviceProp device{};
   int driver = 0;
@@ -104,7 +104,8 @@ bench::step_result run_step(const bench::bundle_step& step, double seconds_left)
   return result;
 }
 
-// A failure of a step with `may_fail` says something about the machine, not about millrace.
+// Returns whether a step failed because of millrace. If a step with `may_fail` fails, the machine
+// is the reason.
 bool counts_as_failure(const bench::step_result& result) {
   using bench::step_verdict;
   return !result.step.may_fail &&

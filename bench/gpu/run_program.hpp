@@ -23,7 +23,7 @@ namespace millrace::bench {
 /// How a program ended.
 struct program_end {
   int status = 0;        ///< exit status, or 128 + the signal that ended it
-  bool cut_off = false;  ///< whether it was killed at its time limit
+  bool cut_off = false;  ///< true if it was killed at its time limit
   double seconds = 0;
   /// standard output and standard error, in the order in which they were written
   std::string output;
@@ -50,7 +50,8 @@ inline bool has_output(int from, int milliseconds) {
   return ::poll(&wanted, 1, milliseconds) > 0;
 }
 
-// Reads the output that arrives within `milliseconds`. Returns false at the end of the output.
+// Waits up to `milliseconds` for output, and appends it to `output`. Returns false at the end of
+// the output.
 inline bool read_some(int from, int milliseconds, std::string& output) {
   if (!has_output(from, milliseconds)) return true;
   std::array<char, 4096> bytes{};
@@ -62,8 +63,8 @@ inline bool read_some(int from, int milliseconds, std::string& output) {
 
 }  // namespace detail
 
-/// Runs a program for at most `seconds`. After that, kills the program if it still runs, and all
-/// programs that it started.
+/// Runs a program for at most `seconds`, then kills it. When the program has ended, also kills all
+/// programs that it started and that still run.
 ///
 /// @param settings  environment variables, NAME=VALUE
 /// @throws io_error  the program cannot be started
@@ -81,7 +82,7 @@ inline program_end run_program(const std::vector<std::string>& command,
   const pid_t child = ::fork();
   if (child < 0) throw io_error(command[0], "fork", errno);
   if (child == 0) detail::become(command, settings, ends[1]);
-  (void)::setpgid(child, child);  // also called in the child, because either process may run first
+  (void)::setpgid(child, child);  // the child calls this too: either may run first
   input.reset();
 
   program_end end;
@@ -103,7 +104,8 @@ inline program_end run_program(const std::vector<std::string>& command,
     }
   }
   end.seconds = spent();
-  // kills programs that it left running, before its id can be reused
+  // Kill the programs that the child left running. Do this before waitpid(2), after which the
+  // child's process id could be reused.
   (void)::kill(-child, SIGKILL);
   int status = 0;
   if (::waitpid(child, &status, 0) != child) throw io_error(command[0], "waitpid", errno);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned spin_threads = 1024;
 constexpr unsigned copy_threads = 256;
-constexpr std::size_t copied_bytes = std::size_t{256} << 20;  // more than any L2 cache holds
+constexpr std::size_t copied_bytes = std::size_t{256} << 20;  // more than fits in any L2 cache
 
 __device__ void read_tokens(const std::int64_t* tokens, std::int64_t rows, std::int64_t seq_len,
                             std::int64_t* sum) {
@@ -27,7 +27,8 @@ __global__ void __launch_bounds__(spin_threads) spin_kernel(const std::int64_t* 
   }
 }
 
-// Copies the first half of the buffer to the second half, repeatedly until the time is over.
+// Copies the first half of the buffer to the second half again and again, until `nanoseconds` have
+// passed.
 __global__ void __launch_bounds__(copy_threads) copy_kernel(float4* buffer, std::size_t half,
                                                           const std::int64_t* tokens, std::int64_t rows,
                                                           std::int64_t seq_len, std::int64_t* sum,

@@ -2,16 +2,16 @@
 //
 // Measures how much time the loader adds to a training step on a GPU. A "served" step takes its
 // batch from the loader. A "resident" step uses a batch that is already on the device. The result
-// is the difference between the two.
+// is the difference between their times.
 //
 //   step_ratio PREFIX [--load one_sm|all_sms|memory] [--milliseconds T] [--rounds N] [--seconds N]
 //                     [--rows N] [--seq-len N]
 //
-// PREFIX is a dataset. A step is a kernel that takes T ms (default: 5). It keeps one multiprocessor
-// busy (`one_sm`), all multiprocessors (`all_sms`), or the bandwidth of the memory (`memory`).
-// Rounds of served and resident steps take turns for about N seconds in all (default: 10). The same
-// events are recorded around every step. Prints figures as lines of JSON: medians and spreads over
-// the rounds.
+// PREFIX is the prefix of a dataset. A step is a kernel that takes T ms (default: 5). With
+// `--load`, the kernel keeps one multiprocessor (`one_sm`), all multiprocessors (`all_sms`) or the
+// bandwidth of the memory (`memory`) busy. Rounds of served steps and rounds of resident steps
+// alternate for `--seconds` in total (default: 10). The same events are recorded around every step.
+// Prints the figures as lines of JSON, with medians and spreads over the rounds.
 //
 // Exit status: 77 if there is no GPU, 78 if the driver is too old.
 
@@ -139,7 +139,8 @@ struct figures {
   }
 };
 
-// Returns the time of the loader's kernel alone, in microseconds, for a batch of the same shape.
+// Returns the time that the loader's kernel alone takes for a batch of the same shape, in
+// microseconds.
 double kernel_us(const settings& given) {
   std::mt19937_64 random(1);
   bench::kernel_clock clock(
@@ -198,7 +199,7 @@ int bench_steps(const settings& given) {
   const auto run = bench::endless_run(given.prefix, given.seq_len);
   const loader::loader_options options{.batch_size = given.rows, .seq_len = given.seq_len};
   loader::cuda::device_loader loader(run, options);
-  // a second loader, so that the resident batch takes no slot of the first
+  // Take the resident batch from a second loader, so that it occupies no slot of the first loader.
   loader::cuda::device_loader idle(run, options);
   const auto resident = idle.next(on);
   const auto take_resident = [&] { trainer.step(resident.value()); };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures greedy blending with the same log-normal weights in three ways: Megatron's plain loop
-// over all datasets, millrace's loop over blocks of samples, and millrace's loop without AVX-512.
-// Checks that all three give the same blend.
+// Measures three implementations of greedy blending with the same log-normal weights: Megatron's
+// plain loop over all datasets, millrace's loop over blocks of samples, and millrace's loop without
+// AVX-512. Checks that all three give the same blend.
 //
 //   blend_bench --benchmark_filter=/200/1000000
 //   blend_bench --benchmark_filter=/200/100000000
@@ -37,7 +37,8 @@ std::vector<double> weights_of(std::int64_t datasets) {
   return normalize(weights);
 }
 
-/// Ends the program if two ways gave different blends for the same numbers of datasets and samples.
+/// Ends the program if two implementations gave different blends for the same numbers of datasets
+/// and samples.
 void check(const benchmark::State& state, const test::blend_columns& columns) {
   static std::map<std::pair<std::int64_t, std::int64_t>, test::blend_columns> firsts;
   const auto [first, is_new] = firsts.try_emplace({state.range(0), state.range(1)}, columns);
@@ -49,7 +50,7 @@ void check(const benchmark::State& state, const test::blend_columns& columns) {
 template <class Fill>
 void run(benchmark::State& state, Fill fill) {
   const std::vector<double> weights = weights_of(state.range(0));
-  test::blend_columns columns(state.range(1));  // touches the pages before timing starts
+  test::blend_columns columns(state.range(1));  // touches all its pages before timing starts
   for (auto _ : state) fill(weights, columns.span());
   check(state, columns);
   using benchmark::Counter;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Measures the time to fill the fields of a sample (tokens, labels, loss mask and positions) from a
-// text of 4,096 tokens, in ns per token. `fill_roof` fills the same number of bytes with memset.
-// Its time is a lower bound.
+// text of 4,096 tokens, in ns per token. `fill_roof` fills the same number of bytes with memset, so
+// its time is a lower bound.
 //
 //   fields_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //
-// Arguments: 1 if the three options that depend on token values are on, otherwise 0; then the
-// average number of tokens per eod.
+// First argument: 1 if the three options that depend on token values are on, otherwise 0. Second
+// argument: the average number of tokens per eod token.
 #include <cstdint>
 #include <cstring>
 #include <random>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of gathering windows of a cached file into the slots of a ring. (A window is
-// the byte range of a row. A ring has a few buffers, one per batch, which are reused.) The readers
-// gather in random order. The upper bound of the speed (the "roof") is one thread that uses memcpy
-// to copy the same windows in file order, from a memory mapping into the same ring.
+// Measures how fast readers gather windows of a cached file into the slots of a ring. A window is
+// the byte range of a row. A ring consists of a few slots, which are reused; a slot is the buffer
+// of one batch. The readers gather the windows in random order. The upper bound of the speed (the
+// "roof") is the speed of one thread that copies the same windows in file order, with memcpy, from
+// a memory mapping into the same ring.
 //
 //   gather_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// A window has 4,096 uint16 tokens (8,192 bytes), or 4,097 (8,194 bytes). `threads` is the number
-// of threads that a gather may use. bytes_per_second counts copied bytes. On a busy machine,
-// compare the CPU time of runs with one thread.
+// A window has 4,096 uint16 tokens (8,192 bytes) or 4,097 uint16 tokens (8,194 bytes). `threads` is
+// the number of threads that a gather may use. `bytes_per_second` counts copied bytes. On a busy
+// machine, compare the CPU times of runs with one thread.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ namespace {
 constexpr std::size_t file_bytes = std::size_t{1} << 30;  // larger than most caches
 constexpr std::size_t slots = 8;
 
-/// A file in the folder for temporary files. Its bytes are in the page cache.
+/// Returns a file in the folder for temporary files. Its bytes are in the page cache.
 const data_file& warm_file() {
   static const test::temp_folder folder;
   static const data_file file = [] {
@@ -48,7 +49,7 @@ const data_file& warm_file() {
   return file;
 }
 
-/// The slots of a ring, in one block of memory whose pages have all been touched.
+/// The slots of a ring, in one block of memory. All pages of the block have been touched.
 class ring {
  public:
   explicit ring(std::size_t slot_bytes) : slot_bytes_(slot_bytes), memory_(slot_bytes * slots) {
@@ -97,7 +98,8 @@ void memcpy_in_file_order(benchmark::State& state) {
   report(state, s);
 }
 
-/// A reader that has already read the whole file, so no page faults occur during the measurement.
+/// Returns a reader that has already read the whole file, so that no page faults occur during the
+/// measurement.
 template <class Reader>
 Reader& warm_reader(int threads) {
   static std::map<int, Reader> readers;

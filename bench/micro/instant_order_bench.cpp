@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures four costs of the order `instant`. A window is the token range of a sample.
+// Measures the time of four operations of the order `instant`. A window is the token range of a
+// sample.
 // - looking up the window of a position, and the position of a window
 // - the same two lookups in a blend of up to 200 sources
 // - looking up the documents of a window
@@ -8,11 +9,11 @@
 //
 //   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// Creates a sparse dataset in /dev/shm or $MILLRACE_BENCH_FOLDER. It has 10^7 documents (a 200 MB
-// index), or $MILLRACE_BENCH_DOCUMENTS documents, of 700 tokens on average. If
-// $MILLRACE_BENCH_PREFIX names an existing dataset, that dataset is used instead. Compare CPU time.
-// For a dataset of 10^9 documents, end_to_end/first_sample measures the first sample in new
-// processes.
+// Creates a sparse dataset in /dev/shm, or in the folder $MILLRACE_BENCH_FOLDER. The dataset has
+// 10^7 documents (a 200 MB index) or $MILLRACE_BENCH_DOCUMENTS documents. A document has 700 tokens
+// on average. If $MILLRACE_BENCH_PREFIX is set, the program uses the existing dataset with that
+// prefix instead. Compare CPU times. For a dataset of 10^9 documents, use end_to_end/first_sample,
+// which measures the first sample in new processes.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -42,7 +43,7 @@ std::vector<std::int64_t> random_below(std::int64_t limit) {
   return out;
 }
 
-// The argument is the number of windows. A number just above a power of two is the worst case.
+// The argument is the number of windows. The worst case is a number just above a power of two.
 void position_to_window(benchmark::State& state) {
   const std::int64_t count = state.range(0);
   const window_order order("web", count * seq_len + 77, seq_len, 1234);
@@ -50,7 +51,8 @@ void position_to_window(benchmark::State& state) {
   std::size_t i = 0;
   std::int64_t sum = 0;
   for (auto _ : state) {
-    // Each look-up needs the result of the last look-up, so the CPU cannot overlap them.
+    // Make each look-up depend on the result of the previous one, so that the CPU cannot overlap
+    // them.
     sum += order.at(positions[i++ & 0x3fff] + (sum & 1)).window;
   }
   benchmark::DoNotOptimize(sum);
@@ -73,7 +75,8 @@ void sizes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(position_to_window)->Apply(sizes);
 BENCHMARK(window_to_position)->Apply(sizes);
 
-// @param smallest  the weight of the first source is 1 / smallest; all other weights are 1
+// @param smallest  the first source has the weight 1 / smallest; all other sources have the weight
+//                  1
 instant_order blend_of(std::int64_t sources, std::int64_t smallest) {
   std::vector<instant_source> all;
   schedule_segment segment;
@@ -123,7 +126,8 @@ std::int64_t document_count() {
   return given != nullptr ? std::strtoll(given, nullptr, 10) : 10'000'000;
 }
 
-/// Returns a dataset with a complete index and a sparse `.bin` file, which contains no data.
+/// Returns the prefix of a dataset with a complete index. Unless $MILLRACE_BENCH_PREFIX is set, its
+/// `.bin` is a sparse file without data.
 const std::filesystem::path& large_dataset() {
   const char* folder = std::getenv("MILLRACE_BENCH_FOLDER");
   static const test::temp_folder home(folder != nullptr ? std::filesystem::path(folder)
@@ -142,7 +146,7 @@ void window_to_documents(benchmark::State& state) {
   const window_order order("large", search.columns().token_count(), seq_len, 1);
   const auto positions = random_below(order.windows_per_epoch());
   std::vector<piece> pieces;
-  for (const std::int64_t p : positions) {  // warms the caches
+  for (const std::int64_t p : positions) {  // not measured: warms the caches
     search.pieces(order.at(p).first_token, seq_len + 1, pieces);
     pieces.clear();
   }
@@ -155,7 +159,7 @@ void window_to_documents(benchmark::State& state) {
 }
 BENCHMARK(window_to_documents)->ArgName("pread")->Arg(0)->Arg(1);
 
-// Measures the time from opening the dataset to the pieces of a sample.
+// Measures the time that it takes to open the dataset and to look up the pieces of one sample.
 void first_sample(benchmark::State& state) {
   const auto& prefix = large_dataset();
   std::int64_t position = 0;

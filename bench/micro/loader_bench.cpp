@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of a batch: a batch_loader serves a dataset that is in the page cache, in the
-// order `instant`. The upper bound of the speed (the "roof") is one thread that copies the same
-// windows in file order into the same number of buffers.
+// Measures the time that a batch_loader takes per batch. It serves a dataset that is in the page
+// cache, in the order `instant`. The upper bound of the speed (the "roof") is the speed of one
+// thread that copies the same windows in file order into the same number of buffers.
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// Batches of `text` hold only ids of the source dtype, 2 bytes per uint16 token. Batches of `int64`
-// also hold int64 tokens and labels.
+// A `text` batch contains only the ids in the dtype of the source, such as 2 bytes per uint16
+// token. An `int64` batch also contains tokens and labels as int64.
 //
-// `threads` is the number of filling threads. "Time" is the time of the caller, and "CPU" is the
-// CPU time of all threads of the process. On a busy machine, compare CPU.
+// `threads` is the number of threads that fill batches. "Time" is the wall time of the caller.
+// "CPU" is the CPU time of all threads of the process. On a busy machine, compare "CPU".
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -39,8 +39,8 @@ namespace {
 
 constexpr std::size_t dataset_bytes = std::size_t{64} << 20;
 
-/// A dataset of 64 MiB of random ids below 32,000. It is read once, so that it is in the page
-/// cache.
+/// Returns a dataset of 64 MiB of random ids below 32,000. The function has read the dataset once,
+/// so it is in the page cache.
 template <class T>
 const dataset::indexed_dataset& warm_dataset() {
   static const test::temp_folder folder;
@@ -56,7 +56,7 @@ const dataset::indexed_dataset& warm_dataset() {
   return data;
 }
 
-/// A run without a limit on epochs, so that no benchmark reaches the end of the run.
+/// Returns a run without a limit on epochs, so that no benchmark reaches its end.
 dataset::instant_run run_over(const dataset::indexed_dataset& data, std::int64_t seq_len) {
   dataset::instant_options options;
   options.seq_len = seq_len;
@@ -83,7 +83,7 @@ void serve(benchmark::State& state, const host_fields& fields, std::int64_t byte
   for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) /
                                   static_cast<std::size_t>(state.range(0) * state.range(1));
        ++i) {
-    (void)loader.next();  // serve two epochs, which completes the one-time checks
+    (void)loader.next();  // not measured: two epochs, which complete the one-time checks
   }
   for (auto _ : state) {
     const auto batch = loader.next();
@@ -125,8 +125,8 @@ void text_roof(benchmark::State& state) {
   report(state, sizeof(T));
 }
 
-/// For each batch, copies bytes of the file, as many as the batch's tokens and labels have. Uses as
-/// many buffers as the ring has slots.
+/// For each batch, copies as many bytes of the file as the tokens and labels of the batch have.
+/// Uses as many buffers as the ring has slots.
 template <class T>
 void int64_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();
@@ -145,8 +145,8 @@ void int64_roof(benchmark::State& state) {
   report(state, 16);
 }
 
-/// Fills one batch, from sampler to slot, on the thread of the caller. Without a ring and without a
-/// second thread, CPU time equals wall time.
+/// Fills one batch, from the sampler to the slot, on the thread of the caller. As there is no ring
+/// and no second thread, CPU time equals wall time.
 template <class T>
 void fill_one(benchmark::State& state) {
   const auto& data = warm_dataset<T>();
@@ -158,8 +158,8 @@ void fill_one(benchmark::State& state) {
   const std::vector<data_file> files = detail::files_of(sources);
   const std::vector<formats::dtype> types = detail::types_of(sources);
   const slot_layout layout(options.batch_size, run.seq_len(), true, detail::width_of(types));
-  // The ring of a loader reuses the slot that was released last. So if the caller is faster than
-  // the filling thread, the loader uses only this number of slots.
+  // The ring of a loader always reuses the slot that was released last. So if the caller is faster
+  // than the filling thread, the loader uses only two slots.
   constexpr std::size_t slot_count = 2;
   std::vector<detail::batch_slot> slots;
   const auto texts = plain_memory(slot_count, layout.capacity_bytes());
@@ -202,7 +202,8 @@ void shapes(benchmark::internal::Benchmark* bench) {
 void one_thread(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 4096, 1})->Args({4, 1024, 1})->ArgNames({"batch", "seq", "threads"});
 }
-// The third argument is 1 for text only, and 2 for text with int64 tokens and labels.
+// Arguments: batch size, sequence length, and 1 for only text or 2 for text with int64 tokens and
+// labels.
 void alone(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 4096, 1})->Args({8, 4096, 2})->ArgNames({"batch", "seq", "fields"});
 }

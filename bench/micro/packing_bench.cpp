@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the seconds and the padding of packing 100 million documents into rows of 4,096 tokens
-// and of 32,768 tokens. The documents have synthetic lengths (log-normal, median 400 tokens, mean
-// about 820, at most 2^20).
+// Packs 100 million documents into rows of 4,096 tokens or 32,768 tokens. Measures the time in
+// seconds and the padding of the rows. The lengths of the documents are synthetic: log-normal, with
+// a median of 400 tokens, a mean of about 820 and a maximum of 2^20.
 //
 //   packing_bench --benchmark_filter=lengths     best fit in blocks, and plain best fit
 //   packing_bench --benchmark_filter=random_row  looks up a random row and packs its block: first
@@ -10,7 +10,7 @@
 //                                                on a file system that does not allow mmap
 //
 // Everything runs on one thread. Best fit in blocks could use several threads, because each block
-// of documents is packed separately. Plain best fit could not.
+// of documents is packed separately; plain best fit could not.
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -72,7 +72,7 @@ void lengths_plain_best_fit(benchmark::State& state) {
   std::int64_t rows = 0;
   for (auto _ : state) {
     rows = 0;
-    std::map<std::int64_t, std::int64_t> open;  // number of rows by free tokens
+    std::map<std::int64_t, std::int64_t> open;  // free tokens in a row -> number of such rows
     for (std::int64_t length : many_lengths()) {
       rows += length / seq_len;
       length %= seq_len;

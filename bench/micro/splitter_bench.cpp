@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how fast texts are split into pretokens, which are the pieces that are encoded
-// separately. Measures each pattern with each instruction set of this machine, on four kinds of
-// synthetic text. If MILLRACE_BENCH_TEXT names a file, its text is used instead.
+// Measures how fast texts are split into pretokens, the pieces that are encoded separately.
+// Measures each pattern with each instruction set of this machine, on four kinds of synthetic text.
+// If $MILLRACE_BENCH_TEXT is the path of a file, measures the text of that file instead.
 //
 //   splitter_bench --benchmark_filter='llama3/.*/english'
 //
-// The ends of pretokens go to an array of 256 entries, as in the encoders, but nothing reads them.
-// "regex" runs two of the patterns with PCRE2. millrace does this for a pattern in a tokenizer.json
-// for which it has no specialized splitter.
+// The ends of pretokens are written to an array of 256 entries, as in the encoders, but nothing
+// reads them. "regex" measures two of the patterns with PCRE2. millrace uses PCRE2 if it has no
+// specialized splitter for the pattern in a tokenizer.json.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -37,8 +37,8 @@ struct language {
   std::vector<std::string> letters;
   std::uint64_t shortest_word;
   std::uint64_t longest_word;
-  std::vector<std::string> between;  ///< drawn uniformly; a frequent text is listed several times
-  bool capitals;                     ///< if true, one word in eight begins with the last letter
+  std::vector<std::string> between;  ///< drawn at random; frequent texts are repeated
+  bool capitals;                     ///< if true, one word in eight begins with `letters.back()`
 };
 
 std::vector<std::string> letters_between(char32_t first, char32_t last) {
@@ -145,8 +145,8 @@ void cut(benchmark::State& state, pattern pattern, instruction_set set, const st
       static_cast<double>(text.size()) / static_cast<double>(number);
 }
 
-// Splits as millrace does for an unknown pattern in a tokenizer.json if the pattern's behavior is
-// Isolated.
+// Splits a text as millrace does if a tokenizer.json has a pattern without a specialized splitter,
+// and the behavior of the pattern is Isolated.
 void cut_by_regex(benchmark::State& state, std::string_view pattern, const std::string& text) {
   const auto stage = make_regex_stage(pattern, split_behavior::isolated, false);
   stage_scratch scratch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of telemetry per micro-batch: all events of the producer and the caller, with
-// and without clock readings, and with and without a trace. The goal is less than 150 ns:
-// 1 % of a fast micro-batch, which takes 15 us.
+// Measures how much time telemetry takes per micro-batch: all events of the producer and of the
+// caller, with and without clock readings, and with and without a trace. The goal is less than 150
+// ns. This is 1 % of the time of a fast micro-batch (15 us).
 //
 //   telemetry_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t rows = 8;
 
-/// Makes the same telemetry calls as a loader does for a micro-batch. Reads the clock only if
+/// Makes the telemetry calls that a loader makes for one micro-batch. Reads the clock only if
 /// `Clock` is true.
 template <bool Clock>
 void tell(benchmark::State& state) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of verification. `data_verifier` checks windows (samples) of 4,096 tokens in
-// random order, each once per epoch. The file has a `.sum` and is in the page cache.
+// Measures how much CPU time verification takes. `data_verifier` checks windows (samples) of 4,096
+// tokens in random order, each window once per epoch. The dataset has a `.sum` file and is in the
+// page cache.
 //
 //   verify_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //
-// `per_token` is CPU time. There is only one thread. The lower bound of the time for a first epoch
-// (its "roof") is the time for the CRC-32C of the same bytes in memory.
+// `per_token` is the CPU time per token. There is only one thread. The lower bound of the time for
+// a first epoch (its "roof") is the time that the CRC-32C of the same bytes in memory takes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +36,8 @@ const test::summed_dataset<T>& warm_dataset() {
   return data;
 }
 
-/// Returns all windows in random order. `bytes` receives what a reader would have gathered for
-/// them.
+/// Returns all windows in random order. Sets `bytes` to the bytes that a reader would gather for
+/// these windows.
 template <class T>
 std::vector<read_request> windows(std::vector<std::byte>& bytes) {
   const auto& tokens = warm_dataset<T>().tokens();
@@ -61,8 +62,8 @@ verify_options options_of(const benchmark::State& state) {
   return {.vocab_size = state.range(0), .scrub_bytes_per_second = 0};
 }
 
-/// Arguments: vocab_size, or 0 to check only checksums; then 1 if a reader has mapped the file,
-/// otherwise 0.
+/// First argument: vocab_size, or 0 to check only checksums. Second argument: 1 if a reader has
+/// mapped the file, otherwise 0.
 template <class T>
 void first_epoch(benchmark::State& state) {
   std::vector<std::byte> bytes;
@@ -107,8 +108,8 @@ void crc_roof(benchmark::State& state) {
   count_tokens(state, bytes.size() / sizeof(T) / seq_len);
 }
 
-/// Checks the ids of a window that is in the L1 or L2 cache of the CPU. This is the cost of a
-/// sample whose block has not been checked.
+/// Checks the ids of a window that is in the L1 or L2 cache of the CPU. This work is needed for
+/// each sample whose block has not been checked yet.
 template <class T>
 void token_range(benchmark::State& state) {
   const auto tokens = std::span(warm_dataset<T>().tokens()).first(seq_len);

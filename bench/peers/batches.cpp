@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the cost of serving micro-batches with millrace, for bench/peers/loader. Prints one line
-// of JSON.
+// Measures how much time and memory millrace needs to serve micro-batches. Prints one line of JSON.
+// The script bench/peers/loader runs this program.
 //
 //   bench_batches instant|megatron PREFIX SEQ_LEN BATCH BATCHES
 //
-// The batches have int64 tokens and labels in host memory. One thread fills them. Times exclude the
-// first batch.
+// The batches have int64 tokens and labels in host memory. One thread fills them. The measured
+// times exclude the first batch.
 #include <sys/resource.h>
 
 #include <chrono>

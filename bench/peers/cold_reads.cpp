@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads random windows of a file that is not in the page cache, with one method, for
-/// bench/peers/cold_reads. Prints one line of JSON. One thread reads batches of windows into reused
-/// memory and adds up their bytes, because a consumer would also touch them. After timing has
-/// stopped, the program compares the sum with the sum of the bytes that pread(2) reads.
+/// Measures one way to read random windows of a file that is not in the page cache. Prints one line
+/// of JSON. The script bench/peers/cold_reads runs this program. One thread reads batches of
+/// windows into reused memory. It also adds up their bytes, as a consumer would also read them.
+/// After the measurement, the program checks the sum: it adds up the same bytes as read by
+/// pread(2).
 ///
 /// usage: bench_cold_reads FILE WAY [NAME=NUMBER ...]
 ///   WAY      memmap: a plain memory mapping with the kernel's read-ahead, like numpy.memmap
@@ -54,7 +55,7 @@ double seconds(::timeval t) {
   return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
 }
 
-/// Returns the number of bytes that were read from disk for this process.
+/// Returns the number of bytes that this process has caused to be read from disk.
 std::uint64_t disk_bytes() {
   std::ifstream in("/proc/self/io");
   for (std::string key; in >> key;) {
@@ -75,7 +76,7 @@ std::uint64_t sum_of(const std::byte* bytes, std::size_t size) {
   return sum;
 }
 
-/// Drops the file from the page cache.
+/// Drops the pages of a file from the page cache.
 /// @return the share of the file that is still in memory, or -1 if the share is unknown
 double evict(const std::filesystem::path& path) {
   const io::unique_fd fd = io::open_read_only(path);
@@ -97,7 +98,7 @@ struct result {
   std::uint64_t sum = 0;
 };
 
-// Copies from a plain memory mapping, like numpy.memmap and Megatron's reader.
+// Copies windows from a plain memory mapping, as numpy.memmap and Megatron's reader do.
 result by_memmap(const setting& s, const std::vector<loader::file_range>& windows) {
   const io::file_mapping map(s.file);
   std::vector<std::byte> memory(s["batch"] * s["bytes"]);
@@ -131,7 +132,8 @@ result by_libaio(const setting& s, const std::vector<loader::file_range>& window
   return r;
 }
 
-// Reads with one of millrace's readers. Announces each window `ahead` windows before gathering it.
+// Reads windows with one of millrace's readers. Tells the reader about each window in advance,
+// `ahead` windows before it is gathered.
 result by_reader(const setting& s, const std::vector<loader::file_range>& windows,
                  loader::range_reader& reader) {
   const std::size_t batch = s["batch"];

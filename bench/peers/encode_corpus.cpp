@@ -5,10 +5,10 @@
 //
 //   encode_corpus FILE PASSES THREADS <the tokenizer flags of preprocess_data>
 //
-// In the first pass, the encoders know only the vocabulary. Later passes repeat the same texts.
-// "md5" covers the ids of all texts as little-endian uint32. The program touches all memory before
-// timing starts, because on a virtual machine, the first touch of a page takes longer than encoding
-// the text on it.
+// In the first pass, the caches of the encoders are empty. Later passes encode the same texts
+// again. "md5" is the digest of the ids of all texts, as little-endian uint32. The program touches
+// all memory before timing starts: on a virtual machine, the first touch of a page takes longer
+// than encoding the text in it.
 #include <time.h>
 
 #include <algorithm>
@@ -62,8 +62,8 @@ corpus read_corpus(const char* path) {
   return all;
 }
 
-// The share of one thread, which consists of consecutive documents. All shares have about the same
-// number of bytes.
+// The consecutive documents that one thread encodes. All threads get about the same number of
+// bytes.
 struct share {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -97,7 +97,7 @@ std::vector<share> shares_of(const corpus& all, std::size_t threads,
 
 struct pass_time {
   double wall;
-  double cpu;  // CPU time of all threads; a busy machine distorts it less than `wall`
+  double cpu;  // CPU time of all threads; on a busy machine, more exact than `wall`
 };
 
 double cpu_now() {

@@ -21,12 +21,12 @@
 
 namespace millrace::bench {
 
-/// Reads like DeepSpeed's DeepNVMe (csrc/aio/common, `do_aio_operation_overlap`). It uses libaio
-/// with O_DIRECT: it fills the queue, waits for at least one result, and fills the queue again.
-/// This is a reimplementation that also checks results.
+/// Reads as DeepSpeed's DeepNVMe does (csrc/aio/common, `do_aio_operation_overlap`), but also
+/// checks results. Uses libaio with O_DIRECT: fills the queue, waits for at least one result, and
+/// fills the queue again.
 ///
-/// It has one advantage over millrace's readers: it treats all windows as one stream, so the queue
-/// never runs empty at the end of a batch.
+/// This class has one advantage over millrace's readers: it treats the windows of all batches as
+/// one stream, so the queue never runs empty at the end of a batch.
 class libaio_reader {
  public:
   static constexpr std::size_t alignment = 512;
@@ -48,7 +48,8 @@ class libaio_reader {
   libaio_reader& operator=(const libaio_reader&) = delete;
   ~libaio_reader() { (void)::io_destroy(context_); }
 
-  /// Calls done(i, bytes) for each window, in the order in which the reads complete.
+  /// Reads all windows. Calls `done(i, bytes)` for each window `i`, in the order in which the reads
+  /// complete.
   template <class Done>
   void read(std::span<const loader::file_range> windows, const Done& done) {
     std::vector<std::size_t> free;
@@ -100,7 +101,7 @@ class libaio_reader {
   std::size_t slot_bytes_;
   std::unique_ptr<std::byte, decltype(&std::free)> memory_;
   std::vector<::iocb> requests_;
-  std::vector<std::size_t> windows_;  // [slot]
+  std::vector<std::size_t> windows_;  // index of the window that each slot reads
   ::io_context_t context_{};
 };
 

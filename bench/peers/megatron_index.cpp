@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds Megatron's index caches for one dataset, for bench/peers/megatron_index. Prints one line
-// of JSON.
+// Builds Megatron's index caches for one dataset, and prints one line of JSON. The script
+// bench/peers/megatron_index runs this program.
 //
 //   bench_megatron_index PREFIX FOLDER SEQUENCE_LENGTH SAMPLES SEED THREADS TOKENIZER_JSON
 #include <cstdint>

@@ -6,11 +6,11 @@
 #include <iterator>
 #include <string>
 
-/// Reads the resource use of this process from /proc/self.
+/// Functions that read the resource use of this process from /proc/self.
 namespace millrace::bench {
 
-/// Returns a value of /proc/self/status, in kilobytes or as a count. If the value is missing,
-/// returns 0.
+/// Returns the value called `name` in /proc/self/status: a count, or a size in kilobytes. Returns 0
+/// if the value is missing.
 inline long status_of(const std::string& name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);) {
@@ -19,7 +19,7 @@ inline long status_of(const std::string& name) {
   return 0;
 }
 
-/// Resident memory in kilobytes. Pages of files do not count.
+/// Resident memory in kilobytes, without pages of files.
 inline long own_kilobytes() {
   return status_of("VmRSS") - status_of("RssFile");
 }

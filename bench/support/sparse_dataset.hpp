@@ -17,12 +17,12 @@
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 
-/// Writes datasets with any number of documents, for benchmarks of orders. These benchmarks read no
-/// tokens.
+/// Writes datasets with any number of documents but without token data. Benchmarks of orders use
+/// them, because they read no tokens.
 namespace millrace::bench {
 
-/// Returns the number of tokens of document `i`, from 1 to 1,399. The numbers have no pattern that
-/// a search could exploit.
+/// Returns the number of tokens of document `i`, which is from 1 to 1,399. The numbers look random,
+/// so a search cannot exploit a pattern.
 constexpr std::int32_t sparse_document_tokens(std::int64_t i) noexcept {
   auto x = static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15U;
   x = (x ^ x >> 31) * 0xD6E8FEB86659FD93U;
@@ -31,7 +31,8 @@ constexpr std::int32_t sparse_document_tokens(std::int64_t i) noexcept {
 
 namespace detail {
 
-/// Appends to a file. Drops written pages from the page cache, to leave room for other files.
+/// Writes a file sequentially. Drops written pages from the page cache, to leave room for other
+/// files.
 class column_writer {
  public:
   explicit column_writer(const std::filesystem::path& path)
@@ -71,9 +72,9 @@ class column_writer {
 
 }  // namespace detail
 
-/// Writes PREFIX.idx and PREFIX.bin. The index is complete. It has 20 bytes per document, and each
-/// document has one sequence of uint16 tokens. The `.bin` has 1,400 bytes per document, but is a
-/// sparse file that takes no disk space.
+/// Writes PREFIX.idx and PREFIX.bin. Each document has one sequence of uint16 tokens. The `.idx` is
+/// complete and has 20 bytes per document. The `.bin` has 1,400 bytes per document on average, but
+/// is a sparse file that takes no disk space.
 ///
 /// @throws io_error  a file cannot be written, or is too long for the file system
 inline void write_sparse_dataset(const std::filesystem::path& prefix, std::int64_t documents) {
