@@ -104,8 +104,8 @@ bench::step_result run_step(const bench::bundle_step& step, double seconds_left)
   return result;
 }
 
-// Returns whether a step failed because of millrace. If a step with `may_fail` fails, the machine
-// is the reason.
+// Returns whether a failed step counts as a failure of the run. If a step with `may_fail` fails,
+// the machine is to blame, not millrace.
 bool counts_as_failure(const bench::step_result& result) {
   using bench::step_verdict;
   return !result.step.may_fail &&

@@ -43,10 +43,9 @@ class decompressed_source final : public byte_source {
   std::vector<std::byte> buffer_;
   std::span<const std::byte> in_;  // the part of buffer_ not yet decompressed
   bool inside_ = false;            // the decoder is in the middle of a unit
-  bool was_full_ = false;  // the last output buffer was filled, so the decoder may hold more text
-  bool ended_ = false;     // compressed_ has reached its end
-  std::string
-      problem_;  // read() throws this error after it has returned all text before the problem
+  bool was_full_ = false;   // the last output buffer was filled, so the decoder may hold more text
+  bool ended_ = false;      // compressed_ has reached its end
+  std::string problem_;     // read() throws it after all text before the problem
   bool refused_ = false;    // problem_ is a refusal, not damage
   std::uint64_t text_ = 0;  // text offset of the next byte to return
   std::span<const restart_point> later_;

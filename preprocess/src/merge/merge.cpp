@@ -58,8 +58,7 @@ merge_summary merge(const merge_options& options) {
   dataset_extent before;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
-    expect_fits(input, first,
-                options.multimodal);  // again, because the input may have been replaced
+    expect_fits(input, first, options.multimodal);  // again: the input may have been replaced
     place_part(input, before, target, stop);
     before += extents[i];
   }

@@ -115,8 +115,7 @@ void placed_writer::append_copy(const io::unique_fd& from, const std::filesystem
   // this call, because sync() reports them.
   (void)::sync_file_range(file_.fd.get(), static_cast<::off_t>(offset_), static_cast<::off_t>(n),
                           SYNC_FILE_RANGE_WRITE);
-  io::drop_written(file_.fd, offset_,
-                   n);  // needed because copy_range() cannot bypass the page cache
+  io::drop_written(file_.fd, offset_, n);  // copy_range() always uses the page cache
   if (pages == io::page_cache::pass_through) io::drop_read(from, from_offset, n);
   offset_ += n;
   add_checksums(bytes);

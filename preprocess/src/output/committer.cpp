@@ -96,8 +96,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     try {
       fault = encode(ids, counts);
     } catch (const line_abandoned&) {
-      outputs_.go_back_line(number,
-                            state_.outputs);  // so that the dropped gigabytes are not synced
+      outputs_.go_back_line(number, state_.outputs);  // do not sync dropped gigabytes
       throw;
     }
     if (fault) {
