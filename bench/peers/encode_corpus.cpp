@@ -5,7 +5,7 @@
 //
 //   encode_corpus FILE PASSES THREADS <the tokenizer flags of preprocess_data>
 //
-// In the first pass, the caches of the encoders are empty. Later passes encode the same texts
+// In the first pass, the encoders have not seen the texts yet. Later passes encode the same texts
 // again. "md5" is the digest of the ids of all texts, as little-endian uint32. The program touches
 // all memory before timing starts: on a virtual machine, the first touch of a page takes longer
 // than encoding the text in it.

@@ -44,7 +44,7 @@ class file_bytes final : public byte_source {
   io::unique_fd cancelled_;  // an eventfd, readable after cancel(); empty for a regular file
   bool regular_ = false;
   io::page_cache pages_ = io::page_cache::keep;
-  std::uint64_t position_ = 0;   // offset in the file of the first byte not yet read from it
+  std::uint64_t position_ = 0;   // offset of the first byte not yet read from the file
   std::vector<std::byte> head_;  // bytes that peek() has read, but read() has not returned
 };
 

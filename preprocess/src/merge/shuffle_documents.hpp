@@ -8,9 +8,9 @@
 namespace millrace::preprocess {
 
 /// Like merge(), but writes the documents of all inputs in an order determined by `seed`: document
-/// j of the output is document permute(j) of the concatenated inputs. Section 3 of
-/// formats/spec/instant_order.md defines permute; the tag is `document`, the name is empty and the
-/// epoch is 0.
+/// j of the output is document `permute(j)` of the concatenated inputs. Section 3 of
+/// formats/spec/instant_order.md defines `permute`. Here, its tag is `document`, its name is empty
+/// and its epoch is 0.
 ///
 /// Sequences stay in their documents. `P.src` is also permuted, and `P.sum` is recomputed. The
 /// option `shuffle_documents` in `P.meta` is the seed. `P.bad` is not merged, because its lines

@@ -63,8 +63,7 @@ shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t tu
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].begin = parts_[i].end = file_bytes_;
     parts_[i].left = part_sizes[i];
-    file_bytes_ +=
-        (part_sizes[i] + page - 1) / page * page;  // whole pages: parts are mapped separately
+    file_bytes_ += (part_sizes[i] + page - 1) / page * page;  // parts are mapped separately
   }
 }
 
