@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defines `arc4random` with a system call. The programs of scripts/gpu_bundle must run with glibc
-// 2.35, but glibc has `arc4random` only since 2.36. In the static libstdc++ of newer systems,
-// std::random_device calls it.
+// 2.35, but glibc has `arc4random` only since 2.36. The programs need `arc4random`, because
+// std::random_device calls it in the static libstdc++ of newer systems.
 
 #include <sys/random.h>
 

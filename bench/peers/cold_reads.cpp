@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Measures one way to read random windows of a file that is not in the page cache. Prints one line
 /// of JSON. The script bench/peers/cold_reads runs this program. One thread reads batches of
-/// windows into reused memory. It also adds up their bytes, as a consumer would also read them.
-/// After the measurement, the program checks the sum: it adds up the same bytes as read by
-/// pread(2).
+/// windows into reused memory. It also adds up the bytes of the windows, because a consumer would
+/// touch them too. After the measurement, the program reads the same windows with pread(2), adds up
+/// their bytes and compares the two sums.
 ///
 /// usage: bench_cold_reads FILE WAY [NAME=NUMBER ...]
 ///   WAY      memmap: a plain memory mapping with the kernel's read-ahead, like numpy.memmap

@@ -57,8 +57,8 @@ class zstd_frames {
   const std::filesystem::path& path_;
 };
 
-/// The memory that it takes to decompress a zstd frame. The window of a frame is the earlier text
-/// that the decoder must keep, because later data may refer to it.
+/// The rest of this file is about the memory that decompressing a zstd frame takes. The window of a
+/// frame is the earlier text that the decoder must keep, because later data may refer to it.
 
 /// The largest window that libzstd decompresses; `zstd --long=31` creates it.
 inline constexpr std::uint64_t most_zstd_window_bytes = std::uint64_t{2} << 30;

@@ -32,7 +32,8 @@ class job_ended : public std::exception {
 /// One MPI job with its processes (ranks), as seen by one rank. Use this class only on the main
 /// thread.
 ///
-/// A rank that waits for others polls and sleeps. This leaves the processor to the ranks that work.
+/// While a rank waits for other ranks, it sleeps most of the time. This leaves the processor to the
+/// ranks that work.
 class rank_group {
  public:
   /// Calls MPI_Init_thread.

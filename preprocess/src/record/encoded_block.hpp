@@ -43,7 +43,7 @@ struct record_counts {
 /// The place of a record, relative to the block's text. The fields have 64 bits because a block
 /// with a huge line may exceed 4 GiB.
 struct record_range {
-  std::int64_t line = 0;    ///< number of lines before the record in the block
+  std::int64_t line = 0;    ///< number of lines of the block before the record
   std::uint64_t begin = 0;  ///< byte offset of the record
   std::uint64_t size = 0;   ///< size in bytes, without the line end
 };

@@ -20,8 +20,8 @@ enum class program : std::uint8_t {
   together,  ///< preprocess_data_mpi; all its processes get the same flags
 };
 
-/// The command line of preprocess_data. A flag that Megatron's program also has means the same
-/// here.
+/// The command line of preprocess_data. If Megatron's program has a flag with the same name, the
+/// flag means the same in both programs.
 struct program_flags {
   bool help = false;
   std::string help_group = {};  ///< the GROUP of `--help GROUP`; empty: the first screen
