@@ -75,8 +75,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(position_to_window)->Apply(sizes);
 BENCHMARK(window_to_position)->Apply(sizes);
 
-// @param smallest  the first source has the weight 1 / smallest; all other sources have the weight
-//                  1
+// @param smallest  the weight of the first source is 1 / smallest; every other weight is 1
 instant_order blend_of(std::int64_t sources, std::int64_t smallest) {
   std::vector<instant_source> all;
   schedule_segment segment;

@@ -34,8 +34,8 @@ int exit_code_of(int severity) {
   return codes.at(static_cast<std::size_t>(severity));
 }
 
-// Waits until a request is complete. Polls and sleeps, because MPI's own waits keep a processor
-// busy.
+// Waits until a request is complete. Sleeps between checks, because MPI's own wait functions keep a
+// processor busy.
 void wait_for(MPI_Request request) {
   for (int done = 0;;) {
     (void)MPI_Test(&request, &done, MPI_STATUS_IGNORE);

@@ -34,8 +34,8 @@ struct task_phase_options {
 /// The main thread of rank 0 assigns tasks, while a second thread of rank 0 does tasks. When a task
 /// fails or a rank gets a stop signal, all ranks stop soon and keep their finished work.
 ///
-/// Collective: all ranks must call this function, and it ends on all ranks. If a task threw on this
-/// rank, the function throws the same exception.
+/// Collective: all ranks must call this function, and it returns or throws on each of them. If a
+/// task threw on this rank, the function throws the same exception.
 ///
 /// @throws stopped  this rank stopped because of another rank.
 void do_tasks(rank_group& ranks, const task_phase_options& options);

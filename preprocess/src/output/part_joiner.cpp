@@ -129,8 +129,8 @@ constexpr ::rlim_t descriptors_of_part = 10;
 // Descriptors for the inputs, the dataset itself, and sockets inherited from the parent process.
 constexpr ::rlim_t other_descriptors = 256;
 
-// Returns whether `rest` can follow "PREFIX.part-" in the name of a partition's file.
-// "00003.bin.partial" can, for example.
+// Returns whether "PREFIX.part-" followed by `rest` may be the name of a partition's file. For
+// example, `rest` may be "00003.bin.partial".
 bool names_part(std::string_view rest) {
   const std::size_t digits = rest.find_first_not_of("0123456789");
   return digits != rest.npos && digits >= 5 && rest[digits] == '.' && rest.ends_with(".partial");

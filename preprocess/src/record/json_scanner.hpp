@@ -48,9 +48,10 @@ struct no_text {
 ///                             `at`; returns false at the end of the line
 ///   std::size_t offset(at)    returns the offset of `at` in the line
 /// `Record` receives the results:
-///   wanted() returns the `wanted_texts` object to which keys and brackets are reported text
-///   receives decoded texts; has the interface of no_text begin_text(), take_key() take_key()
-///   returns the key written to `text` since begin_text(), or
+///   wanted()                  returns the `wanted_texts` object to which keys and brackets are
+///                             reported
+///   text                      receives decoded texts; has the interface of no_text
+///   begin_text(), take_key()  take_key() returns the key written to `text` since begin_text(), or
 ///                             nothing if the key is certainly not a wanted key
 ///   keeps_texts               true if wanted strings are also written to `text`
 ///   taken_text()              returns the string written to `text` since begin_text(); exists
@@ -190,8 +191,8 @@ class json_scanner {
   }
 
   // Returns the slot (the results for one wanted key) that receives the value at the current place.
-  // The value is wanted if it is the value of a wanted key or an element of a list that is the
-  // value. Returns null for any other value.
+  // That value is the value of a wanted key, or an element of the list that is the value of a
+  // wanted key. Returns null for any other value.
   slot* destination() const {
     return depth_ == to_depth_ || (depth_ == to_depth_ + 1 && to_list_) ? to_ : nullptr;
   }

@@ -39,8 +39,9 @@ std::optional<std::string> difference(const run_identity& was, const run_identit
 /// PREFIX.journal: the durable progress of a run. Only one process at a time can hold the journal:
 /// it locks the file until the object is destroyed or the process ends.
 ///
-///   record u32 bytes of the payload, u32 CRC-32C of the payload, payload payload one letter: i
-///   identity, t stamps of the inputs, s state, f finished; then the fields
+///   record   u32 bytes of the payload, u32 CRC-32C of the payload, payload
+///   payload  one letter for the kind of record, then the fields of that kind:
+///            i identity, t stamps of the inputs, s state, f finished
 ///
 /// An incomplete record, which a killed process may leave, is ignored. Numbers have the byte order
 /// of the machine that wrote them, because only machines with that byte order resume from the
