@@ -47,7 +47,7 @@ class gzip_decoder final : public decoder {
   const char* name() const noexcept override { return "gzip"; }
 
  private:
-  static constexpr int gzip_window_bits = 15 + 16;  // codes of zlib: largest window; gzip format
+  static constexpr int gzip_window_bits = 15 + 16;  // zlib's codes for the largest window and gzip
 
   boost::iostreams::detail::zlib_decompressor_impl<> inflater_{gzip_window_bits};
 };

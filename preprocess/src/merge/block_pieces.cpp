@@ -41,7 +41,7 @@ void range_checksums::finish(std::vector<block_piece>& pieces) const {
 std::vector<block_checksum> joined(std::vector<block_piece> pieces, std::uint64_t file_bytes) {
   std::ranges::sort(pieces, {}, &block_piece::begin);
   std::vector<block_checksum> blocks;
-  std::uint64_t expected = 0;  // where the next piece must begin, if it may not skip
+  std::uint64_t expected = 0;  // where the next piece must begin, unless `may_skip`
   for (const block_piece& piece : pieces) {
     const std::uint64_t block = piece.begin / sum_block_bytes;
     const bool begins = piece.begin % sum_block_bytes == 0;

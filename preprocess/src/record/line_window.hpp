@@ -58,7 +58,7 @@ class line_window {
   line_range line_;
   std::size_t size_;
   std::unique_ptr<char[]> buffer_;
-  std::size_t filled_ = 0;  // bytes in the buffer; after `end`, these are an incomplete character
+  std::size_t filled_ = 0;  // bytes in the buffer; may end with an incomplete character
   std::uint64_t base_;      // offset of the buffer's first byte in the line
   std::optional<std::uint64_t> invalid_;
 };
