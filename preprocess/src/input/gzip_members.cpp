@@ -128,8 +128,8 @@ std::uint64_t gzip_members::text_bytes_before(std::uint64_t end) {
 }
 
 // Returns whether the size field before `end` is plausible for a member at `offset`. One compressed
-// byte yields at most 1032 bytes of text. Members of more than twice the size of their text (plus
-// 64 KiB) are possible, but so rare that they are not accepted.
+// byte yields at most 1032 bytes of text. A member of more than twice the size of its text plus 64
+// KiB is possible, but so rare that it is not accepted.
 bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t compressed = end - offset;
   const std::uint64_t text = text_bytes_before(end);

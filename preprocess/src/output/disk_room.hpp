@@ -14,9 +14,10 @@
 
 namespace millrace::preprocess {
 
-/// A file that is being written, and the size that it will have.
+/// A file that is or will be written, and its final size.
 struct room_claim {
-  io::atomic_file* file = nullptr;  ///< null if not open yet; its space is then only counted
+  /// null if the file is not open yet; its space is then checked for, but not reserved
+  io::atomic_file* file = nullptr;
   std::uint64_t bytes = 0;
 };
 

@@ -119,8 +119,9 @@ class MILLRACE_EXPORT batch_loader {
   /// Resumes from a state, even if it was saved with a different number of ranks. Batches that the
   /// caller holds remain valid. If the state is rejected, the loader is unchanged.
   ///
-  /// @param terms  allowed differences. This function sets `saved_stream` and `new_stream`, but may
-  ///               leave them unchanged if `terms` allows "edits".
+  /// @param terms  allowed differences. Callers leave `saved_stream` and `new_stream` unset,
+  /// because
+  ///               this function sets them where it needs them.
   /// @throws format_error, config_error  as `dataset::parse_state`
   /// @throws config_error  the state belongs to another run; the message gives the first difference
   ///                       (`dataset::require_same`)

@@ -59,8 +59,8 @@ class ascii_seams {
 
   using characters = std::array<std::uint64_t, 2>;  // a set: one bit per character
 
-  /// @param kept    for each second character: the first characters from which it must not be cut
-  ///                off
+  /// @param kept    [second]: the characters after which a text must not be cut if `second` comes
+  ///                next
   /// @param spaces  the characters whose group() includes space_bit
   ascii_seams(std::array<characters, 128> kept, const characters& spaces);
 

@@ -113,8 +113,9 @@ struct avx2 {
     return top_bits({_mm256_cmpeq_epi8(bytes.low, all), _mm256_cmpeq_epi8(bytes.high, all)});
   }
 
-  // Performs one step of a look-up in a table of 256 kinds: with one shuffle, finds the kinds of
-  // the bytes whose high nibble is `row`. For all other bytes, the sum has its top bit set, so the
+  // Performs one step of a look-up in a table that has the kind of every byte value: one shuffle
+  // finds the kinds of the bytes whose high nibble is `row`. The index of the shuffle is the byte
+  // XOR `row << 4`, plus 0x70 (saturated). For all other bytes, it has its top bit set, so the
   // shuffle gives 0.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i row_kinds(__m256i bytes,
                                                                          const kind_tables& tables,

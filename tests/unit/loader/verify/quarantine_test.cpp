@@ -42,8 +42,8 @@ TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
   ASSERT_EQ(q.edits.size(), 1U);
   const dataset::edit& edit = q.edits[0];
   EXPECT_EQ(dataset::name_of(edit), "block_documents");
-  // Each document has 1000 tokens. The bad block contains only parts of the first and the last of
-  // these documents.
+  // Each document has 1000 tokens. The edit covers every document with a token in the bad block,
+  // even if only a part of the document is in it.
   EXPECT_EQ(edit.first, static_cast<std::int64_t>(2 * block_tokens / 1000));
   EXPECT_EQ(edit.last, static_cast<std::int64_t>((3 * block_tokens - 1) / 1000 + 1));
   EXPECT_EQ(edit.since, 512);

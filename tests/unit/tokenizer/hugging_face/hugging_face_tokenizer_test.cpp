@@ -136,8 +136,9 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   (void)make(json(added("f", "normalized"), "always"));
 }
 
-// If only the start of a text gets a prefix, a replacement of several characters is refused. If
-// such a replacement changes the start of a text, the reference no longer recognizes the start.
+// With prepend_scheme "first", only the start of a text gets a prefix. Then a normalizer that
+// replaces several characters at once is refused: where it changes the start of a text, Hugging
+// Face's library no longer recognizes that start.
 TEST_F(HuggingFaceTokenizer, RefusesToReplaceSeveralCharactersAtAStartThatCounts) {
   const auto json = [](const std::string& normalizers, const std::string& scheme) {
     return R"({"normalizer":{"type":"Sequence","normalizers":[)" + normalizers +
