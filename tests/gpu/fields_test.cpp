@@ -35,9 +35,9 @@ class host_arena {
   /// Enqueues a copy of an array to this memory, and returns the address of the copy.
   template <class T>
   T* bring(const T* from, std::int64_t count, loader::cuda::stream on) {
-    return static_cast<T*>(bring(from, static_cast<std::size_t>(count) * sizeof(T), on));
+    return static_cast<T*>(bring_bytes(from, static_cast<std::size_t>(count) * sizeof(T), on));
   }
-  void* bring(const void* from, std::size_t bytes, loader::cuda::stream on) {
+  void* bring_bytes(const void* from, std::size_t bytes, loader::cuda::stream on) {
     auto* to = static_cast<std::byte*>(memory_.get().value) + at_;
     at_ += (bytes + 255) / 256 * 256;
     expect(at_ <= bytes_, "the test's memory on the host is too small");
@@ -59,7 +59,7 @@ struct brought_back {
     const std::int64_t elements = batch.rows() * batch.seq_len();
     const auto id_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(work.ids);
     for (void** ids : {&work.tokens, &work.labels, &work.position_ids}) {
-      *ids = arena.bring(*ids, id_bytes, on);
+      *ids = arena.bring_bytes(*ids, id_bytes, on);
     }
     work.loss_mask = arena.bring(work.loss_mask, elements, on);
     work.segment_ids = arena.bring(work.segment_ids, elements, on);
