@@ -9,9 +9,10 @@
 //   exhaustive LENGTH ...     MD5 of both columns of the exhaustive blend
 //   randperm SEED N           MD5 of the permutation as int64
 //   float WORD                repr(float(WORD)) of Python, or null if Python raises ValueError
-//   data SIZE SIZE SIZE FLAG N WORD*N ...
-//                             the datasets of each part and, for a blended part, its blend. A
-//                             dataset with prefix P has len(P) * 7 samples per epoch
+//   data TRAIN VALID TEST FLAG N WORD*N FLAG N WORD*N ...
+//                             (numbers of samples, then flags with N words each) the datasets of
+//                             each part and, for a blended part, its blend. A dataset with prefix P
+//                             has len(P) * 7 samples per epoch
 #include <charconv>
 #include <cstddef>
 #include <cstdint>

@@ -17,10 +17,10 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// A word of a blend, from an array or from a string.
+/// A weight or a prefix of a blend: an item of a JSON array, or a word of a string.
 struct blend_word {
   std::string text;
-  bool is_text = true;
+  bool is_text = true;  ///< false if the item is a JSON number
 };
 
 /// Returns the words of a blend; nullopt if the value is neither a string nor an array of strings

@@ -14,10 +14,10 @@
 
 namespace millrace::preprocess {
 
-/// Identifies one of several tasks: runs that share the same inputs.
+/// Identifies a task: one of several runs that divide the same inputs among themselves.
 struct task_id {
   std::int64_t index = 0;  ///< starts at 0
-  std::int64_t of = 1;
+  std::int64_t of = 1;     ///< number of tasks
   bool operator==(const task_id&) const = default;
 };
 

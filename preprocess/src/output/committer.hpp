@@ -44,7 +44,7 @@ struct commit_options {
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< the run ends after more
   /// P.bad stores the bytes of a bad record only if the record is at most this large. The limit
-  /// does not refer to the size of the block, so P.bad does not depend on block boundaries.
+  /// is the same for all block sizes, so P.bad does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
   text_place begin = {};  ///< where the run's inputs start; the same in a resumed run
 };

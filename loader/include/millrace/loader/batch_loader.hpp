@@ -86,8 +86,9 @@ class MILLRACE_EXPORT batch_loader {
   ///                       `next()` again, or raise `loader_options::held`.
   /// @throws error  a thread of the loader failed to prepare this batch. Thrown once; no batches
   ///                follow.
-  /// @throws error  the run cannot be described (see `state`). Thrown once, usually by one of the
-  ///                first calls.
+  /// @throws error  `state()` would fail, e.g. because the datasets have different tokenizers.
+  /// Thrown
+  ///                once, usually by one of the first calls.
   std::optional<batch> next();
 
   /// Like `next()`, but waits no longer than `timeout`, so that a caller can check for signals. If

@@ -272,7 +272,8 @@ TEST_F(NextIntoOfAPipe, CannotBeCaptured) {
   EXPECT_EQ(pipe_.next_into(arrays_.to, on)->number.micro_batch, 0) << "no batch is lost";
 }
 
-// The consumer also holds a batch of next(). Both functions can be used on one pipe.
+// One pipe can serve both functions: the consumer holds a batch that next() returned while it calls
+// next_into().
 TEST_F(NextIntoOfAPipe, TakesTurnsWithNext) {
   const owned_stream stream = make_stream(fake_cuda::api());
   const cuda::stream on = stream.get().value;

@@ -33,7 +33,8 @@ struct row_table {
 
 /// Packs all blocks in parallel, and records the number of rows of each.
 ///
-/// @throws config_error  as `check`, or the range has documents that do not exist.
+/// @throws config_error  an option is out of range, or the options name documents that do not
+/// exist.
 /// @throws format_error, io_error  as for `document_lengths`.
 MILLRACE_EXPORT row_table make_row_table(const index_columns& columns,
                                          const packing_options& options);

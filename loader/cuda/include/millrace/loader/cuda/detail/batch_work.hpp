@@ -160,8 +160,9 @@ MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const 
   return by_document && restart < of.begin ? of.begin : restart;
 }
 
-/// Writes boundary `b` as a position in the concatenated rows. `b` is the index in `boundaries` of
-/// any boundary of this row except the first.
+/// Writes boundary `b` of a row to `cu_seqlens`, as a position in the concatenated rows.
+///
+/// @param b  index in `boundaries`; must not be the row's first boundary
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
   const std::int64_t whole = work.seq_len * work.context_parallel;

@@ -17,9 +17,10 @@ namespace millrace::loader::cuda {
 ///
 /// @param stream  none or 1: the default stream; -1: the consumer orders its operations itself; any
 ///                other value: a `cudaStream_t`
-/// @throws config_error  `stream` is 0, which the standard forbids; or 2, which means a different
-///                       default stream on each thread, while a tensor may be deleted on any
-///                       thread; or a stream that is being captured
+/// @throws config_error  `stream` is 0, which the standard forbids; or it is being captured; or it
+/// is
+///                       2, the default stream of the calling thread, which cannot be supported,
+///                       because a tensor may be deleted on another thread
 /// @throws cuda_error    a runtime call failed
 inline void order_for_dlpack(const device_batch& batch, std::optional<std::int64_t> stream) {
   if (!batch.on_device() || stream == -1) return;
