@@ -65,8 +65,11 @@ void list_files(const std::string& folder, std::vector<std::string>& files) {
       std::string path = entries->path().string();
       if (entries->path().filename().string().starts_with('.')) continue;
       const entry_kind kind = kind_of(*entries);
-      if (kind == entry_kind::file) files.push_back(std::move(path));
-      if (kind == entry_kind::folder) folders.push_back(std::move(path));
+      if (kind == entry_kind::file) {
+        files.push_back(std::move(path));
+      } else if (kind == entry_kind::folder) {
+        folders.push_back(std::move(path));
+      }
     }
     if (error) throw io_error(at, "readdir", error.value());
   }

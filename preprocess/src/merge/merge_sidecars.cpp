@@ -91,11 +91,11 @@ class part_review {
     }
     for (std::size_t i = 0; i < prefixes_.size(); ++i) {
       const dataset_paths paths(prefixes_[i]);
-      const auto meta = metas_.empty() ? nullptr : &metas_[i];
       if (which == sidecar::bad) {
-        if (auto why = lack_of_bad(paths, *meta)) return why;
+        if (auto why = lack_of_bad(paths, metas_[i])) return why;
         continue;
       }
+      const auto meta = metas_.empty() ? nullptr : &metas_[i];
       if (!has(prefixes_[i], which)) return there_is_no(paths.of(which));
       if (meta == nullptr || which == sidecar::meta) continue;
       if (!(which == sidecar::sum ? meta->sum_version : meta->src_version)) {
@@ -149,8 +149,9 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
   const part_review review(prefixes, plan.parts);
   const auto is_kept = [&](sidecar which) {
     auto why = review.lack(which);
-    if (why && review.any_has(which)) plan.dropped.push_back({which, *std::move(why)});
-    return !why;
+    if (!why) return true;
+    if (review.any_has(which)) plan.dropped.push_back({which, *std::move(why)});
+    return false;
   };
   (void)is_kept(sidecar::meta);
   plan.sum = is_kept(sidecar::sum);

@@ -24,18 +24,18 @@ enum class program : std::uint8_t {
 /// flag means the same in both programs.
 struct program_flags {
   bool help = false;
-  std::string help_group = {};  ///< the GROUP of `--help GROUP`; empty: the first screen
   bool version = false;
   bool json = false;                                 ///< `--json`: the summary as JSON on stdout
+  bool dry_run = false;                              ///< `--dry-run`
+  bool workers_told = false;                         ///< `--workers` was given
+  metrics_format metrics_as = metrics_format::json;  ///< `--metrics-format`
+  std::string help_group = {};                       ///< of `--help GROUP`; empty: the first screen
   std::int64_t log_interval = 1000;                  ///< `--log-interval`
   std::vector<std::string> inputs;                   ///< `--input`, patterns not yet expanded
-  bool dry_run = false;                              ///< `--dry-run`
   std::optional<std::filesystem::path> metrics;      ///< `--metrics`
-  metrics_format metrics_as = metrics_format::json;  ///< `--metrics-format`
   std::optional<task_id> task;                       ///< `--task`; `run.task` is set later
   tokenizer::tokenizer_options tokenizer;
-  run_options run;            ///< options of the run, except its `inputs`
-  bool workers_told = false;  ///< `--workers` was given
+  run_options run;  ///< options of the run, except its `inputs`
   /// The value of `--zstd-memory`, in bytes; nothing if the flag was not given.
   std::optional<std::uint64_t> zstd_window_bytes;
 };

@@ -67,8 +67,9 @@ class sampled_search {
 inline sampled_search::sampled_search(std::int64_t count) : count_(count) {
   assert(0 <= count);
   while (count >> shift_ > most_samples) ++shift_;
-  samples_ = count == 0 ? 0 : ((count - 1) >> shift_) + 1;
+  samples_ = count;
   if (shift_ == 0) return;  // a column this small needs no cache
+  samples_ = ((count - 1) >> shift_) + 1;
   met_.reset(static_cast<std::uint64_t*>(
       std::calloc(static_cast<std::size_t>(samples_), sizeof(std::uint64_t))));
   if (!met_) throw std::bad_alloc();
