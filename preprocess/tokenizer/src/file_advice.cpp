@@ -300,8 +300,8 @@ std::string lower(std::string_view text) {
 std::string file_advice(const tokenizer_options& options) {
   if (!options.model.empty()) return advice_on_model(options.model, options.type);
   if (options.type == "GPT2BPETokenizer") {
-    const std::string vocab = advice_on_file(options.vocab_file, "--vocab-file", "vocab.json",
-                                             file_kind::vocab_json, options.type);
+    std::string vocab = advice_on_file(options.vocab_file, "--vocab-file", "vocab.json",
+                                       file_kind::vocab_json, options.type);
     if (!vocab.empty()) return vocab;
     return advice_on_file(options.merge_file, "--merge-file", "merges.txt", file_kind::merges,
                           options.type);

@@ -55,6 +55,7 @@ void expect_exact(const blend_slots& slots, std::int64_t positions) {
 TEST(InstantBlend, KeepsTwoHundredSourcesWithinOneSampleOfTheirShare) {
   std::mt19937_64 random(test::seed(1));
   std::vector<double> weights;
+  weights.reserve(200);
   for (int i = 0; i < 199; ++i) weights.push_back(1 + static_cast<double>(random() % 1000));
   double sum = 0;
   for (const double w : weights) sum += w;

@@ -72,7 +72,8 @@ class join_step final : public decoder_step {
       if (i != 0) text += between_;
       text += tokens[i];
     }
-    tokens.assign(1, std::move(text));
+    tokens.clear();
+    tokens.push_back(std::move(text));
   }
 
  private:

@@ -136,6 +136,7 @@ constexpr std::array<std::string_view, 5> special_tokens = {"[UNK]", "[SEP]", "[
 // Returns the tokens <extra_id_0> to <extra_id_99>.
 std::vector<std::string> extra_ids() {
   std::vector<std::string> tokens;
+  tokens.reserve(100);
   for (int i = 0; i < 100; ++i) tokens.push_back("<extra_id_" + std::to_string(i) + ">");
   return tokens;
 }

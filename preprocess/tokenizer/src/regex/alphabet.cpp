@@ -25,6 +25,7 @@ std::vector<symbol_run> runs_between(const std::vector<std::vector<std::uint32_t
   std::ranges::sort(begins);
   begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
   std::vector<symbol_run> runs;
+  runs.reserve(begins.size());
   for (const std::uint32_t begin : begins) runs.push_back({begin});
   return runs;
 }
