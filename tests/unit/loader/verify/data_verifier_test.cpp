@@ -531,7 +531,7 @@ TEST(DataVerifier, ReadsTheMapOfAReader) {
 
 // Several threads and the scrubber run together. Exactly one of them must check each block.
 TEST(DataVerifier, IsForManyThreads) {
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < 5; ++round) {
     sample_source source(16);
     test::flip_bit(source.data().bin(), 5 * mib + 5);
     verify_options options = first_touch();
