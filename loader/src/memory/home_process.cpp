@@ -8,23 +8,12 @@
 
 namespace millrace::loader {
 
-namespace detail {
-
-MILLRACE_INLINE std::atomic<unsigned>& fork_counter() noexcept {
-  static constinit std::atomic<unsigned> forks{0};
-  return forks;
-}
-
-}  // namespace detail
-
 MILLRACE_INLINE unsigned forks_so_far() noexcept {
-  static const bool counts = ::pthread_atfork(nullptr, nullptr, [] {
-                               detail::fork_counter().fetch_add(1, std::memory_order_relaxed);
-                             }) == 0;
+  static constinit std::atomic<unsigned> forks{0};
+  static const bool counts = ::pthread_atfork(nullptr, nullptr, [] { ++forks; }) == 0;
   // If registering failed for lack of memory, the process id works as well, but costs a system
   // call.
-  if (!counts) return static_cast<unsigned>(::getpid());
-  return detail::fork_counter().load(std::memory_order_relaxed);
+  return counts ? forks.load(std::memory_order_relaxed) : static_cast<unsigned>(::getpid());
 }
 
 }  // namespace millrace::loader
