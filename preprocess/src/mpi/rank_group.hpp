@@ -17,8 +17,8 @@
 
 namespace millrace::preprocess {
 
-/// Thrown when the job has ended on all ranks and the user was told the reason. The program should
-/// just exit with status().
+/// Thrown after the job ended on all ranks and printed the reason. The program should only exit
+/// with status().
 class job_ended : public std::exception {
  public:
   explicit job_ended(int status) : status_(status) {}

@@ -57,9 +57,9 @@ class key_writer {
   std::optional<record_fault> take_fault() { return std::move(fault_); }
 
  private:
-  // Adds ids to the current sequence. The end-of-document token must be added to the document's
-  // last sequence, but whether a sequence is the last is known only later. So `sink_` is told about
-  // the end of a sequence only when the next sequence begins, or at the end of the document.
+  // Adds ids to the current sequence. The document's last sequence also gets the end-of-document
+  // token. No sequence is known to be the last until the next one begins or the document ends. Only
+  // then does `sink_` learn that the sequence ended.
   void append(std::span<const std::int32_t> ids) {
     if (ids.empty()) return;
     if (length_ == 0 && ended_length_ != 0) end_sequence();

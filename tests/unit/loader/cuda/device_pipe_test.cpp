@@ -232,7 +232,7 @@ TEST(DevicePipe, WaitsForNoCopyThatIsDone) {
   EXPECT_LT(waits, batches / 2);
 }
 
-// The pipe's kernels take microseconds. They must not queue up behind the consumer's kernels.
+// The pipe's kernels take microseconds. They must not wait until the consumer's kernels are done.
 TEST(DevicePipe, ItsStreamsHaveTheHighestPriority) {
   fake_cuda cuda;
   test::pinned_source source(&fake_cuda::api(), batches_of(1, {}, {}));

@@ -53,9 +53,9 @@ std::string refusal(fake_cuda& cuda) {
   return said;
 }
 
-// A stream that synchronizes with the default stream would wait for the trainer. A stream of normal
-// priority would queue up behind the trainer's kernels. Events with timing are slower, and events
-// without blocking sync keep a CPU core busy during each wait.
+// A stream that synchronizes with the default stream would wait for the trainer. The kernels
+// of a stream of normal priority would wait until the trainer's kernels are done. Events with
+// timing are slower, and events without blocking sync keep a CPU core busy during each wait.
 TEST(PipeSetup, StreamsAndEventsHaveTheRightFlags) {
   fake_cuda cuda;
   test::pinned_source source(nullptr, setup_batches(4));

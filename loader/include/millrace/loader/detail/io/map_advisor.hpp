@@ -25,7 +25,7 @@ namespace millrace::loader {
 ///
 /// Huge pages do not suit random reads of a few KiB: each read would load 2 MiB. So only files that
 /// will be in memory completely get huge pages. These files are read in the background, one piece
-/// at a time. Of the other files, the kernel reads only ranges that were announced.
+/// at a time. For all other files, the kernel prefetches only the ranges that were announced.
 class MILLRACE_EXPORT map_advisor {
  public:
   map_advisor(std::span<const data_file> files, const reader_options& options,
