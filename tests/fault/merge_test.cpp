@@ -108,10 +108,16 @@ TEST_F(MergeKill, TwoAtATimeDoNotMix) {
   for (int round = 0; round < 10; ++round) {
     empty_out();
     test::running_program first(command({}));
-    while (!fs::exists(out() / "whole.bin.partial") && !first.ended()) std::this_thread::yield();
+    // A writer locks its partial file after it creates it, and writes to it only then. So the file
+    // proves a lock only once it holds bytes.
+    const auto locked = [&] {
+      std::error_code absent;
+      const auto size = fs::file_size(out() / "whole.bin.partial", absent);
+      return !absent && size > 0;
+    };
+    while (!locked() && !first.ended()) std::this_thread::yield();
     first.send(SIGSTOP);
-    const bool running = fs::exists(out() / "whole.bin.partial");
-    if (running) {
+    if (locked()) {
       expect_sentence(run({"--overwrite"}), "is another process writing it?");
       ++refused;
     }

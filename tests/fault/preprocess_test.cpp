@@ -158,7 +158,8 @@ TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   std::ofstream feed(path("fifo"));  // blocks until the first run opens the FIFO
   feed << records(5, "first") << std::flush;
   const auto give_up = clock::now() + std::chrono::seconds(30);
-  while (!fs::exists(bin().string() + ".partial") && clock::now() < give_up) {
+  // A run opens the .idx after it locked the .bin.
+  while (!fs::exists(idx().string() + ".partial") && clock::now() < give_up) {
   }
 
   expect_sentence(test::run_program(command(input)), "another process");
