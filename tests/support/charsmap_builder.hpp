@@ -17,7 +17,7 @@ namespace millrace::test {
 inline std::string charsmap_of(const std::map<std::string, std::string>& rules) {
   constexpr std::uint32_t block = 256;
   std::map<std::string, std::uint32_t> nodes{{"", 0}};  // prefix of a key -> index of its node
-  std::vector<std::uint32_t> units(2 * block);
+  std::vector<std::uint32_t> units(std::size_t{2} * block);
   units[0] = block << 10;
   std::string replacements;
   for (const auto& [text, replacement] : rules) {

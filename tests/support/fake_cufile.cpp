@@ -41,6 +41,7 @@ std::atomic<int> reads{0};
 }  // namespace
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): the libraries that this one replaces chose the names
 
 int cuInit(unsigned) {
   const char* const devices = std::getenv("FAKE_CUDA");  // NOLINT(concurrency-mt-unsafe)
@@ -113,4 +114,5 @@ void cuFileHandleDeregister(cufile_abi::handle handle) {
   (void)std::fclose(file);
   return static_cast<::ssize_t>(n);
 }
+// NOLINTEND(readability-identifier-naming)
 }

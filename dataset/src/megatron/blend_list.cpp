@@ -104,12 +104,13 @@ MILLRACE_INLINE blend_list parse_blend_list(std::span<const std::string> words,
     throw config_error(name +
                        " has no value, expected prefixes, or alternating weights and prefixes");
   }
-  for (const std::string& word : words) {
-    if (!detail::has_decimal_comma(word)) continue;
-    throw config_error(name + ": '" + word +
+  const auto word = std::ranges::find_if(
+      words, [](const std::string& each) { return detail::has_decimal_comma(each); });
+  if (word != words.end()) {
+    throw config_error(name + ": '" + *word +
                        "' is not a weight; write it with a decimal point, for example 0.7 (a "
                        "prefix with this name is ./" +
-                       word + ")");
+                       *word + ")");
   }
   blend_list list;
   std::size_t first_word = words.size();  // index of the first word in a weight position

@@ -53,6 +53,7 @@ std::string_view locale_of_language(std::string_view language) {
 
 std::vector<std::string_view> sentence_languages() {
   std::vector<std::string_view> names;
+  names.reserve(languages.size());
   for (const entry& each : languages) names.push_back(each.first);
   return names;
 }

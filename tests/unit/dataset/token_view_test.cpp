@@ -12,7 +12,6 @@
 namespace millrace::dataset {
 namespace {
 
-using formats::dtype;
 using testing::ElementsAre;
 
 template <class T>

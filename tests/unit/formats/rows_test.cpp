@@ -78,7 +78,7 @@ TEST(ParseRows, RefusesCountsThatWouldWrap) {
 
 TEST(ParseRows, RefusesRowsThatDescend) {
   rows_header header;
-  header.last_document = 3 * 4096;
+  header.last_document = std::int64_t{3} * 4096;
   EXPECT_FALSE(test::refusal(parse_rows, encode_rows(header, std::vector<std::int64_t>{5, 5, 6})));
   expect_refused(parse_rows, encode_rows(header, std::vector<std::int64_t>{5, 4, 6}), 120,
                  "the number of rows up to a block is 4, expected at least the 5");

@@ -204,7 +204,7 @@ TEST_F(SrcPayload, IsRefusedWithABadDirectory) {
 TEST(ParseSrc, RefusesGroupsThatFallBack) {
   const bytes file = golden_src("typical");
   // Offset of the third group's directory entry. The file ends with the name "a.jsonl".
-  const std::size_t entry = file.size() - 11 - 3 * 28;
+  const std::size_t entry = file.size() - 11 - std::size_t{3} * 28;
   const auto group = [](std::span<const std::byte> bytes_of) {
     std::array<source_place, 64> places;
     return parse_src(bytes_of).decode_group(1, places);

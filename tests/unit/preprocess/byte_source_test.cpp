@@ -99,7 +99,7 @@ TEST_F(ByteSource, JoinsTheFramesOfAZstdFile) {
   for (unsigned i = 0; i < 20; ++i) {
     const std::string part = some_text(i % 5 == 0 ? 0 : i * 9000, i);
     compressed += test::zstd(part);
-    if (i % 3 == 0) compressed += test::zstd_skippable(std::string(i * 1000, 's'));
+    if (i % 3 == 0) compressed += test::zstd_skippable(std::string(std::size_t{i} * 1000, 's'));
     text += part;
   }
   EXPECT_EQ(read(compressed, compression::zstd), text);

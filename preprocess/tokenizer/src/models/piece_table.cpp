@@ -22,7 +22,7 @@ constexpr std::array<std::uint64_t, 9> first_of_eight = [] {
 piece_table::piece_table(std::size_t count)
     : slots_(std::bit_ceil(count + count / 2 + 2)),
       shift_(64 - std::countr_zero(slots_.size())),
-      short_lengths_(2 * 256),
+      short_lengths_(std::size_t{2} * 256),
       lengths_(std::size_t{1} << first_bits) {}
 
 inline piece_table::slot piece_table::key_of(const char* text, std::size_t size,

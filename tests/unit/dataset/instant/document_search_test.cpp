@@ -146,7 +146,7 @@ TEST_F(DocumentSearch, MayBeUsedByManyThreadsAtOnce) {
 
 TEST_F(DocumentSearch, RefusesASequenceThatIsNotWhereItShouldBe) {
   const auto prefix = stored({{{1, 2, 3}}, {{4, 5}}, {{6, 7, 8}}});
-  const std::uint64_t pointers = formats::mmidx_header_bytes + 4 * 3;
+  const std::uint64_t pointers = formats::mmidx_header_bytes + std::uint64_t{4} * 3;
   std::vector<piece> found;
   for (const std::int64_t pointer : {std::int64_t{7}, std::int64_t{8}, std::int64_t{5},
                                      std::int64_t{-2}, std::int64_t{1} << 62}) {
@@ -164,7 +164,7 @@ TEST_F(DocumentSearch, RefusesASequenceThatIsNotWhereItShouldBe) {
 
 TEST_F(DocumentSearch, RefusesADocumentIndexThatDoesNotAscend) {
   const auto prefix = stored({{{1}, {2}}, {{3}}, {{4}}});
-  overwrite(formats::mmidx_header_bytes + 12 * 4 + 8, 9);  // document 0 ends at 9
+  overwrite(formats::mmidx_header_bytes + std::uint64_t{12} * 4 + 8, 9);  // document 0 ends at 9
   const document_search search(index_columns{prefix});
   EXPECT_THAT(fault([&] { (void)search.document_of(3); }), HasSubstr("in no document"));
 }

@@ -13,7 +13,6 @@
 namespace millrace::loader {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
@@ -195,7 +194,7 @@ TEST(ReadableBytes, AreInTheLargestUnit) {
   EXPECT_EQ(detail::readable_bytes((1 << 20) - 1), "1023.9 KiB");
   EXPECT_EQ(detail::readable_bytes(1 << 20), "1.0 MiB");
   EXPECT_EQ(detail::readable_bytes(25 * gib), "25.0 GiB");
-  EXPECT_EQ(detail::readable_bytes(5000 * 1024 * gib), "5000.0 TiB");
+  EXPECT_EQ(detail::readable_bytes(std::uint64_t{5000} * 1024 * gib), "5000.0 TiB");
 }
 
 }  // namespace

@@ -27,12 +27,15 @@ TEST(Normalization, SeesEveryCharacterInALongText) {
       append_code_point(middle, point);
       middle += beside;
       const std::string expected(normalize_to(normal_form::nfc, middle, buffer));
-      std::string before;
-      for (std::size_t i = 0; i < 20 + point % 64; ++i) before += beside;
-      std::string after;
-      for (std::size_t i = 0; i < 70; ++i) after += beside;
-      ASSERT_EQ(normalize_to(normal_form::nfc, before + middle + after, buffer),
-                before + expected + after)
+      const auto far_from_the_ends = [&](const std::string& text) {
+        std::string all;
+        for (std::size_t i = 0; i < 20 + point % 64; ++i) all += beside;
+        all += text;
+        for (std::size_t i = 0; i < 70; ++i) all += beside;
+        return all;
+      };
+      ASSERT_EQ(normalize_to(normal_form::nfc, far_from_the_ends(middle), buffer),
+                far_from_the_ends(expected))
           << std::hex << point;
     }
   }
