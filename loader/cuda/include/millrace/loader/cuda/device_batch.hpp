@@ -37,6 +37,11 @@ namespace millrace::loader::cuda {
 /// does not wait. It records an event on the consumer's stream, and the pipe refills the slot after
 /// that event. So the stream must outlive the batch.
 ///
+/// Do not destroy a batch while one of its streams is being captured into a CUDA graph. The
+/// destructor cannot throw, so the pipe counts the batch in `pipe_report::captured` and never
+/// reuses or frees its memory. The next call of `next()` throws an error that names the capture,
+/// and the pipe is then finished. The capture itself is not disturbed.
+///
 /// To use the batch on another stream as well, call `wait_on` and `also_used_on` for that stream.
 /// Instead of calling `also_used_on`, you can make the consumer's stream wait for the other stream
 /// before the batch is destroyed.

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <string>
 
-#include <millrace/error.hpp>
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/handles.hpp>
 #include <millrace/loader/detail/memory/memory_kind.hpp>
@@ -33,6 +33,16 @@ inline pinned_place* kept_place(const cuda_api& api, int device) {
   return &places.emplace_back(pinned_place{&api, device});
 }
 
+/// Sets `why` to `text`. A hook must not throw, so without memory for the text, the reason is that
+/// there is no memory.
+inline void set_reason(std::string& why, const char* text) noexcept {
+  try {
+    why = text;
+  } catch (...) {
+    why = "no memory";  // short enough to need no allocation
+  }
+}
+
 }  // namespace detail
 
 /// Provides the CUDA runtime's page-locked memory to `pinned_pool`, which does not depend on CUDA.
@@ -53,8 +63,8 @@ inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
               const device_scope scope(*place.api, place.device);
               const outside_captures unforbidden(*place.api);
               return allocate_pinned(*place.api, size_bytes).release().value;
-            } catch (const error& refused) {
-              why = refused.what();
+            } catch (const std::exception& refused) {
+              detail::set_reason(why, refused.what());
               return nullptr;
             }
           },
@@ -65,7 +75,7 @@ inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
               const device_scope scope(*place.api, place.device);
               const outside_captures unforbidden(*place.api);
               ended.reset();
-            } catch (const error&) {  // the destructor of `ended` frees the memory
+            } catch (...) {  // NOLINT(bugprone-empty-catch): the destructor of `ended` frees it
             }
           }};
 }
