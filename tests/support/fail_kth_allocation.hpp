@@ -27,6 +27,10 @@ void arm(const fail_kth_allocation& what) noexcept;
 /// @return number of allocations counted since arm()
 std::int64_t disarm() noexcept;
 
+/// False if the `operator new` of a library takes precedence, as that of ThreadSanitizer does.
+/// Allocations then never fail, so a test that needs failures must skip itself.
+bool allocations_can_fail();
+
 /// While an object of this class exists, all allocations of its thread succeed and are not counted.
 class exempt_allocations {
  public:

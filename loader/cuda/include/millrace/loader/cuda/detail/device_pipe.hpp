@@ -105,6 +105,7 @@ class device_pipe {
   ///
   /// @param to  arrays on the pipe's device; on the host path, in host memory
   /// @throws config_error  the arrays have the wrong shape, type or device; no batch is lost
+  /// @throws cuda_error    the copy cannot be launched; the pipe is then finished
   /// @throws as `next`
   std::optional<static_batch> next_into(const static_arrays& to, stream on);
 
@@ -184,12 +185,16 @@ inline std::shared_ptr<telemetry> pipe_meter(const device_options& options, std:
   return std::make_shared<telemetry>(std::move(meter));
 }
 
-// Returns a deleter for a part of a pipe. If deleting the part takes longer than the time limit,
-// the deleter reports its name.
-inline delete_in_time end_of_pipe(const device_options& options, const char* part) {
-  return {options.end_within, "the " + std::string(part) + " of rank " +
-                                  std::to_string(options.rank) + " on device " +
-                                  std::to_string(options.device)};
+// Makes a part of a pipe, and a deleter for it. If deleting the part takes longer than the time
+// limit, the deleter reports its name. The deleter is made first, because without memory for the
+// name, the part would never be deleted.
+template <class Part, class... Arguments>
+std::unique_ptr<Part, delete_in_time> make_part(const device_options& options, const char* name,
+                                                Arguments&&... arguments) {
+  delete_in_time end(options.end_within, "the " + std::string(name) + " of rank " +
+                                             std::to_string(options.rank) + " on device " +
+                                             std::to_string(options.device));
+  return {new Part(std::forward<Arguments>(arguments)...), std::move(end)};
 }
 
 // Checks that this build can do what the options ask for.
@@ -209,14 +214,13 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
       count_(source.count),
       answer_(find_device(api, options.device, options.no_device)),
       slots_(detail::slots_of(detail::checked(options_, answer_, api), source)),
-      state_(
-          new detail::pipe_state(slots_, detail::ahead_of(options_), answer_.usable ? api : nullptr,
-                                 options_.device, largest, options_.fields),
-          detail::end_of_pipe(options_, "memory of the device pipe")),
+      state_(detail::make_part<detail::pipe_state>(
+          options_, "memory of the device pipe", slots_, detail::ahead_of(options_),
+          answer_.usable ? api : nullptr, options_.device, largest, options_.fields)),
       meter_(detail::pipe_meter(options_, slots_)),
       largest_(largest),
-      filler_(new detail::slot_filler(state_, largest, options_, std::move(source), meter_),
-              detail::end_of_pipe(options_, "device pipe")) {}
+      filler_(detail::make_part<detail::slot_filler>(options_, "device pipe", state_, largest,
+                                                     options_, std::move(source), meter_)) {}
 
 inline device_pipe::~device_pipe() {
   if (home_.is_here()) filler_->stop();
@@ -306,12 +310,26 @@ inline std::optional<static_batch> device_pipe::next_into(const static_arrays& t
     }
     fitting_ = to;
   }
+  // Allocates the result before a batch is taken. Without memory, the batch would be lost.
+  static_batch result;
+  result.positions.reserve(static_cast<std::size_t>(largest_.rows()));
+  result.sources.reserve(static_cast<std::size_t>(largest_.rows()));
   const std::optional<device_batch> batch = next(on);  // its slot is released after the copy
   if (!batch) return std::nullopt;
-  copy_into(to, batch->work(), on);
   const device_slot& slot = batch->slot();
-  return static_batch{batch->rows(), batch->cu_seqlens_used(), slot.max_seqlen,
-                      slot.number,   slot.positions,           slot.sources};
+  try {
+    copy_into(to, batch->work(), on);
+    result.positions = slot.positions;
+    result.sources = slot.sources;
+  } catch (...) {
+    finished_ = true;  // as in `take`
+    throw;
+  }
+  result.rows = batch->rows();
+  result.cu_seqlens_used = batch->cu_seqlens_used();
+  result.max_seqlen = slot.max_seqlen;
+  result.number = slot.number;
+  return result;
 }
 
 inline void device_pipe::copy_into(const static_arrays& to, const batch_work& from,
