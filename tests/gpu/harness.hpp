@@ -65,6 +65,14 @@ struct gpu_test {
 // Fields that the device makes (fields_test.cpp).
 void makes_what_dataset_makes_on_the_host();
 void makes_packed_rows();
+void makes_the_parts_of_context_parallel_ranks();
+// Arrays of the consumer (static_arrays_test.cpp).
+void writes_batches_into_static_arrays();
+void a_graph_reads_static_arrays();
+// Other streams of the consumer, and waits with a time limit (streams_test.cpp).
+void a_batch_may_be_used_on_another_stream();
+void a_dlpack_consumer_may_bring_its_stream();
+void a_wait_for_a_batch_may_give_up();
 // Loaders (loader_test.cpp).
 void a_loader_serves_its_dataset_from_page_locked_memory();
 void a_consumer_may_use_the_default_stream();

@@ -105,6 +105,7 @@ class pinned_source {
     const std::int64_t number = at_++;
     loader::cuda::staged_batch staged{.slot = slot, .layout = batch.layout};
     staged.boundaries = batch.boundaries;
+    staged.slices = batch.slices;
     staged.number.step = number / 2;
     staged.number.micro_batch = number;
     staged.number.first_sample = 3 * number;
