@@ -3,19 +3,27 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include <millrace/loader/detail/io/pread_reader.hpp>
 #include <millrace/loader/detail/memory/cpu_list.hpp>
+#include <millrace/loader/detail/ranks/rank_role.hpp>
 #include <millrace/loader/loader_report.hpp>
 
 #include "support/config_refusal.hpp"
@@ -388,19 +396,25 @@ TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
   (void)fake_cuda::api().use_device(0);
 }
 
+/// A folder like /sys, in which the fake device is on a NUMA node with these CPUs.
+struct machine_with_node {
+  explicit machine_with_node(const std::vector<int>& cpus) {
+    const auto pci = folder / "bus/pci/devices/0000:01:00.0";
+    const auto node = folder / "devices/system/node/node1";
+    std::filesystem::create_directories(pci);
+    std::filesystem::create_directories(node);
+    test::write_text(pci / "numa_node", "1\n");
+    test::write_text(node / "cpulist", cpu_list_text(cpus) + "\n");
+  }
+  test::temp_folder folder;
+};
+
 // If the options name no CPUs, the threads of a loader run on the CPUs of the device's NUMA node.
 TEST(DeviceLoader, RunsOnTheNodeOfTheDevice) {
   const std::vector<int> all = allowed_cpus();
   ASSERT_FALSE(all.empty());
   const std::vector<int> of_node = {all.back()};
-  const test::temp_folder sys;
-  const auto pci = sys / "bus/pci/devices/0000:01:00.0";
-  const auto node = sys / "devices/system/node/node1";
-  std::filesystem::create_directories(pci);
-  std::filesystem::create_directories(node);
-  test::write_text(pci / "numa_node", "1\n");
-  test::write_text(node / "cpulist", cpu_list_text(of_node) + "\n");
-
+  const machine_with_node sys(of_node);
   const stored_run stored(test::run_kind::instant, false);
   const dataset::indexed_dataset data(stored.prefixes[0]);
   for (const bool chosen : {false, true}) {
@@ -415,7 +429,7 @@ TEST(DeviceLoader, RunsOnTheNodeOfTheDevice) {
                                                    });
     };
     device_loader_options device;
-    device.pool.files.sys = sys.path();
+    device.pool.files.sys = sys.folder.path();
     device_loader loader(data, options, device, &fake_cuda::api());
     ASSERT_TRUE(loader.next(nullptr).has_value());
     EXPECT_EQ(filled_on, chosen ? std::vector<int>{all.front()} : of_node);
@@ -429,6 +443,86 @@ TEST(DeviceLoader, RunsOnTheNodeOfTheDevice) {
     ASSERT_EQ(fill.size(), 1U);
     EXPECT_EQ(fill[0].granted, "yes");
   }
+}
+
+/// Returns the CPUs of each thread of this process whose name begins with mr-io, by thread id.
+std::map<int, std::vector<int>> cpus_of_reading_threads() {
+  std::map<int, std::vector<int>> found;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    const int id = std::stoi(task.path().filename().string());
+    if (!read_system_file(task.path() / "comm").value_or("").starts_with("mr-io")) continue;
+    ::cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(id, sizeof(set), &set) != 0) continue;  // the thread has ended
+    std::vector<int>& cpus = found[id];
+    for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &set)) cpus.push_back(static_cast<int>(cpu));
+    }
+  }
+  return found;
+}
+
+// The threads that read files for a loader also run on the node of its device. So loaders whose
+// devices are on different nodes do not share threads.
+TEST(DeviceLoader, ReadsOnTheNodeOfTheDevice) {
+  const std::vector<int> all = allowed_cpus();
+  ASSERT_FALSE(all.empty());
+  const stored_run stored(test::run_kind::instant, false);
+  const fake_cuda cuda;
+  loader_options options{.batch_size = 1, .seq_len = 16};
+  options.io.back_end = "mmap";
+  options.io.reader.advice = map_advice::resident;  // a thread reads the whole file at first
+  std::deque<dataset::indexed_dataset> datasets;
+  std::deque<device_loader> loaders;
+  for (const int cpu : {all.front(), all.back()}) {
+    const std::vector<int> of_node = {cpu};
+    const machine_with_node sys(of_node);
+    device_loader_options device;
+    device.pool.files.sys = sys.folder.path();
+    // A file that is in memory is not read again, so each loader has its own dataset.
+    const auto& data = datasets.emplace_back(stored.prefixes[datasets.size()]);
+    const auto before = cpus_of_reading_threads();
+    device_loader& loader = loaders.emplace_back(data, options, device, &fake_cuda::api());
+    ASSERT_TRUE(loader.next(nullptr).has_value());
+    // The threads may not have set their names and CPUs yet.
+    std::map<int, std::vector<int>> found;
+    for (int tries = 0; tries < 500; ++tries) {
+      found = cpus_of_reading_threads();
+      for (const auto& each : before) found.erase(each.first);
+      const auto is_there = [&](const auto& each) { return each.second == of_node; };
+      if (!found.empty() && std::ranges::all_of(found, is_there)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_FALSE(found.empty()) << "no thread reads";
+    for (const auto& each : found) EXPECT_EQ(each.second, of_node);
+  }
+}
+
+// The documentation of `held` says how many slots there are, and that 8 batches may be held at once
+// without reducing the look-ahead.
+TEST(DeviceLoader, HoldsEightBatchesUnlessToldOtherwise) {
+  const device_loader_options usual;
+  EXPECT_EQ(usual.held, 8);
+  EXPECT_EQ(usual.held, loader_options{}.held);
+  EXPECT_EQ(usual.held, held_by_stage(0, 8)) << "enough for Megatron's 1F1B with 8 stages";
+  const stored_run stored(test::run_kind::instant, false);
+  const dataset::indexed_dataset data(stored.prefixes[0]);
+  const fake_cuda cuda;
+  device_loader loader(data, {.batch_size = 1, .seq_len = 16}, usual, &fake_cuda::api());
+  const std::int64_t slots = usual.look_ahead + usual.held + 1;
+  ASSERT_GT(loader.host().micro_batches(), slots);
+  EXPECT_EQ(loader.report().slots, static_cast<std::size_t>(slots));
+  std::vector<device_batch> held;
+  for (std::int64_t i = 0; i < usual.held; ++i) {
+    auto batch = loader.next(nullptr);
+    ASSERT_TRUE(batch.has_value());
+    held.push_back(std::move(*batch));
+  }
+  // The look-ahead is still complete: that many further batches, and one that is being filled.
+  for (int tries = 0; loader.report().batches < slots && tries < 1000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(loader.report().batches, slots);
 }
 
 TEST(DeviceLoader, TakesADatasetAsItIs) {
