@@ -45,6 +45,14 @@ inline std::vector<used_memory> memory_of(const loader::cuda::batch_work& work) 
     detail::add_use(uses, work.boundaries, work.boundary_count, 4);
     detail::add_use(uses, work.document_ends, work.boundary_count, 4);
   }
+  if (work.cut()) {
+    const loader::cuda::slice_arrays& slices = work.slices;
+    detail::add_use(uses, slices.begin, work.rows + 1, 4);
+    for (const std::int32_t* array :
+         {slices.ends, slices.real_ends, slices.next, slices.origins, slices.documents}) {
+      detail::add_use(uses, array, slices.count, 4);
+    }
+  }
   if (needs_marks(work)) {
     detail::add_use(uses, work.marks, work.rows * tiles_of(work), 4);
   }

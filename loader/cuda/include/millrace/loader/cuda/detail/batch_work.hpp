@@ -49,6 +49,7 @@ enum class id_width : std::uint8_t { i32 = 4, i64 = 8 };
 /// The slices of a context-parallel rank's rows (`slot_layout`). All pointers are null without
 /// context parallelism.
 struct slice_arrays {
+  std::int64_t count = 0;  ///< entries of each array except `begin`
   const std::int32_t* begin = nullptr;
   const std::int32_t* ends = nullptr;
   const std::int32_t* real_ends = nullptr;

@@ -91,7 +91,7 @@ class output_layout {
         return at<const std::int32_t>(from, layout.slices_offset(boundaries, slices, which));
       };
       const auto* const begin = at<const std::int32_t>(from, layout.slice_begin_offset(boundaries));
-      work.slices = {begin, array(0), array(1), array(2), array(3), array(4)};
+      work.slices = {slices, begin, array(0), array(1), array(2), array(3), array(4)};
       work.context_parallel = layout.context_parallel();
     }
     work.rows = layout.rows();
