@@ -11,6 +11,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <millrace/loader/cuda/detail/host_fields.hpp>
@@ -310,6 +311,77 @@ TEST(BatchTile, RepeatsTheLastBoundaryUpToAFixedSize) {
       const made by_threads(batch, fields);
       test::make_by_threads(by_threads.work, 8);
       EXPECT_EQ(check(by_threads, batch), "") << "8 threads, " << more << " entries more";
+    }
+  }
+}
+
+// A block whose first thread counts the rounds of searches. In each round, all threads compare one
+// value each.
+class counting_block : public test::thread_block {
+ public:
+  counting_block(std::int32_t rank, test::block_state& shared, std::int64_t& rounds)
+      : thread_block(rank, shared), rounds_(&rounds) {}
+  std::int32_t largest(std::int32_t value) {
+    if (rank() == 0) ++*rounds_;
+    return thread_block::largest(value);
+  }
+
+ private:
+  std::int64_t* rounds_;
+};
+
+// Makes the first row with blocks of 256 threads, as on a device. Returns the rounds of searches of
+// each tile.
+std::vector<std::int64_t> rounds_of_tiles(const batch_work& work) {
+  constexpr std::int32_t threads = 256;
+  std::vector<std::int64_t> rounds(static_cast<std::size_t>(tiles_of(work)));
+  test::block_state shared(threads);
+  std::vector<std::jthread> all;
+  for (std::int32_t rank = 0; rank < threads; ++rank) {
+    all.emplace_back([&, rank] {
+      for (std::int32_t tile = 0; tile < tiles_of(work); ++tile) {
+        counting_block block(rank, shared, rounds[static_cast<std::size_t>(tile)]);
+        make_tile<std::uint16_t, std::int64_t>(block, work, 0, tile);
+        block.sync();  // the next tile uses the same memory
+      }
+    });
+  }
+  all.clear();  // waits for the threads
+  return rounds;
+}
+
+// Fewer blocks would leave most multiprocessors idle, and more would repeat more work. An H100 has
+// 132 multiprocessors.
+TEST(BatchTile, TakesABlockPerTileAndOneLaunchForUsualRows) {
+  std::mt19937_64 random(test::seed(61));
+  const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
+  const made done(test::make_random_batch(random, {.rows = 8, .seq_len = 4096}, rules));
+  const std::int64_t blocks = done.work.rows * tiles_of(done.work);
+  EXPECT_GE(blocks, 64);
+  EXPECT_LE(blocks, 128);
+  EXPECT_FALSE(needs_marks(done.work)) << "that would be a second launch";
+}
+
+// A block looks for its first document once per tile, not once per token. 256 threads find it in
+// one round among up to 65,536 documents. Then it may look back for the last eod, in at most two
+// rounds in a row of 4,096 tokens.
+TEST(BatchTile, SearchesOncePerTile) {
+  std::mt19937_64 random(test::seed(62));
+  for (const bool packed : {false, true}) {
+    for (const auto positions : {position_rule::boundaries, position_rule::after_eod}) {
+      const batch_rules rules = {.eod = 7, .positions = positions};
+      test::random_shape shape{.rows = 1, .seq_len = 4096, .eod_share = 0, .short_rows = false};
+      shape.packed = packed;
+      shape.longest = 5;
+      shape.padding = 1;
+      const auto batch = test::make_random_batch(random, shape, rules);
+      ASSERT_GT(batch.boundaries, 1000) << "many documents per tile";
+      const made done(batch);
+      const std::vector<std::int64_t> rounds = rounds_of_tiles(done.work);
+      EXPECT_EQ(check(done, batch), "") << text_of(shape, rules);
+      const std::int64_t most = positions == position_rule::after_eod ? 3 : 1;
+      EXPECT_THAT(rounds, testing::Each(testing::AllOf(testing::Ge(1), testing::Le(most))))
+          << text_of(shape, rules);
     }
   }
 }
