@@ -18,8 +18,7 @@ namespace millrace::loader::cuda {
 /// @param stream  none or 1: the default stream; -1: the consumer orders its operations itself; any
 ///                other value: a `cudaStream_t`
 /// @throws config_error  `stream` is 0, which the standard forbids; or it is being captured; or it
-/// is
-///                       2, the default stream of the calling thread, which cannot be supported,
+///                       is 2, the default stream of the calling thread, which cannot be supported,
 ///                       because a tensor may be deleted on another thread
 /// @throws cuda_error    a runtime call failed
 inline void order_for_dlpack(const device_batch& batch, std::optional<std::int64_t> stream) {
