@@ -96,7 +96,9 @@ struct loader_options {
 
   std::int64_t prefetch_samples = 64;  ///< samples to prefetch, at least 2 batches; 0: none
   std::int64_t threads = 1;            ///< number of threads that fill slots
-  std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: see near_cpus
+  /// Run filling thread i on cpus[i mod size]; empty: see `near_cpus`. A filling thread may start
+  /// threads that read files, which then run on its CPU, too, unless `io.reader.threads` is set.
+  std::vector<int> cpus = {};
   /// The CPUs that all threads may run on if `cpus` is empty. If this list is empty too, threads
   /// run anywhere. A device loader fills an empty list with the CPUs of the device's NUMA node.
   std::vector<int> near_cpus = {};
