@@ -71,7 +71,8 @@ double played_period(const pipeline_model& model, double compute) {
     slot = caller;
     if (m == batches / 2) half = caller;
   }
-  return (caller - half) / (batches - 1 - batches / 2);
+  const auto later = batches - 1 - batches / 2;
+  return (caller - half) / static_cast<double>(later);
 }
 
 TEST(PipelineModel, IsWhatComesOutWhenItIsPlayed) {

@@ -48,7 +48,7 @@ TEST(Mixture, RefusesWeightsThatAreNone) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const double weight : {-1.0, nan, infinity}) {
     try {
-      mixture({{"web", 1}, {"code", weight}});
+      const mixture refused({{"web", 1}, {"code", weight}});
       ADD_FAILURE() << weight;
     } catch (const config_error& e) {
       EXPECT_THAT(e.what(), testing::HasSubstr("the weight of code"));
