@@ -132,7 +132,7 @@ MILLRACE_INLINE void pipeline::start() try {
 /// The memory of a ring's slots. The slots made at the start share one allocation; each later slot
 /// has its own.
 struct slot_blocks {
-  slot_blocks(const slot_layout& shape, const host_fields& wanted, slot_memory memory,
+  slot_blocks(const slot_layout& shape, const host_fields& wanted, const slot_memory& memory,
               std::size_t at_first)
       : layout(shape),
         fields(wanted),

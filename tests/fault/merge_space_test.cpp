@@ -105,7 +105,7 @@ class MergeSpace : public testing::Test {
 // The merge needs these pages of 4096 bytes: 98 for the tokens, one for the index of 2490 bytes,
 // and one for the checksums.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsCopied) {
-  expect_told_first("the merged dataset", 100 * 4096, 0,
+  expect_told_first("the merged dataset", std::uint64_t{100} * 4096, 0,
                     [](const merge_options& options) { (void)merge(options); });
 }
 
@@ -113,8 +113,9 @@ TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsCopied) {
 // documents. In this copy, each document also has a header of 64 bytes and the lengths of its
 // sequences. The header of P.sum is written before the check.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsShuffled) {
-  expect_told_first("the shuffled dataset and the temporary copy of the documents", 198 * 4096,
-                    4096, [](const merge_options& options) { (void)merge_shuffled(options, 7); });
+  expect_told_first("the shuffled dataset and the temporary copy of the documents",
+                    std::uint64_t{198} * 4096, 4096,
+                    [](const merge_options& options) { (void)merge_shuffled(options, 7); });
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace fs = std::filesystem;
 using test::file_set;
 using test::files_of;
 using test::good_lines;
-using test::killed;
 using test::small_blocks;
 using test::strings;
 

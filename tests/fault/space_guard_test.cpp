@@ -12,7 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::file_set;
-using test::files_of;
 using testing::HasSubstr;
 
 /// The input has 6 MB of text, which gives 12 MB of ids. Bad records make up 200 kB of the text.

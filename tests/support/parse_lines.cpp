@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -140,7 +141,7 @@ int run(const std::vector<text_key>& keys, std::size_t padding) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   std::vector<std::string> names(argv + 1, argv + argc);
   const auto take = [&](const char* flag) {
     const bool found = !names.empty() && names.front() == flag;
@@ -158,4 +159,7 @@ int main(int argc, char** argv) {
   for (const std::string& name : names) keys.push_back(paths ? key_of_path(name) : plain_key(name));
   if (giant) return run<giant_parser>(keys, 0);
   return exact ? run<exact_json>(keys, 0) : run<record_parser>(keys, record_parser::padding_bytes);
+} catch (const std::exception& e) {
+  std::cerr << "parse_lines: " << e.what() << '\n';
+  return 1;
 }

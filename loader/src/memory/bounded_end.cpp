@@ -56,6 +56,8 @@ MILLRACE_INLINE void report_done(const std::shared_ptr<running_end>& end) {
   std::erase(all.now, end);
 }
 
+// `what` is a copy, because the object may own the caller's string.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 MILLRACE_INLINE void end_within(std::chrono::milliseconds within, std::string what,
                                 void (*end)(void*), void* object) noexcept {
   std::shared_ptr<running_end> running;
