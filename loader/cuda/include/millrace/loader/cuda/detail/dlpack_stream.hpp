@@ -15,15 +15,15 @@ namespace millrace::loader::cuda {
 /// the consumer submits to that stream see filled arrays, and the batch's memory is refilled only
 /// after these operations. On the host path this function does nothing.
 ///
-/// @param stream  none or 1: the default stream; -1: the consumer orders its operations itself; any
-///                other value: a `cudaStream_t`
-/// @throws config_error  `stream` is 0, which the standard forbids; or it is being captured; or it
-///                       is 2, the default stream of the calling thread, which cannot be supported,
-///                       because a tensor may be deleted on another thread
+/// @param given  none or 1: the default stream; -1: the consumer orders its operations itself; any
+///               other value: a `cudaStream_t`
+/// @throws config_error  `given` is 0, which the standard forbids; or it is 2, the default stream
+///                       of the calling thread, which cannot be supported, because a tensor may be
+///                       deleted on another thread; or the stream is being captured
 /// @throws cuda_error    a runtime call failed
-inline void order_for_dlpack(const device_batch& batch, std::optional<std::int64_t> stream) {
-  if (!batch.on_device() || stream == -1) return;
-  const std::int64_t handle = stream.value_or(1);
+inline void order_for_dlpack(const device_batch& batch, std::optional<std::int64_t> given) {
+  if (!batch.on_device() || given == -1) return;
+  const std::int64_t handle = given.value_or(1);
   if (handle < 1) {
     throw config_error("the stream of __dlpack__ is " + std::to_string(handle) +
                        ", expected none, -1, 1 (the default stream), or a stream's address");
