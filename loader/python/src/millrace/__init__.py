@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text to GPU batches, through Megatron's mmap datasets.
+
+    import millrace
+
+    millrace.preprocess("corpus.jsonl", "out/corpus", tokenizer="tokenizer.json", append_eod=True)
+    run = millrace.MegatronRun(data_path=["out/corpus_text_document"], seq_length=4096, train_samples=1000)
+    for batch in millrace.Loader(run, micro_batch_size=8, output="torch"):
+        train(batch["tokens"], batch["labels"])
+"""
+from millrace._core import IndexedDataset, Tokenizer, cuda_version, has_cuda
+from millrace._core import version as __version__
+from millrace._errors import ConfigError, CudaError, Error, FormatError, IOError
+from millrace._loader import Loader
+from millrace._programs import audit, merge, preprocess, verify, where
+from millrace._runs import InstantRun, MegatronRun, Run
+
+# Without IOError, so that `from millrace import *` leaves Python's own name alone.
+__all__ = [
+    "ConfigError", "CudaError", "Error", "FormatError", "IndexedDataset", "InstantRun", "Loader",
+    "MegatronRun", "Run", "Tokenizer", "__version__", "audit", "cuda_version", "has_cuda", "merge", "preprocess",
+    "verify", "where",
+]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The class Loader: the micro-batches of one rank."""
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from millrace import _arguments as check
+from millrace import _core
+from millrace._errors import ConfigError, CudaError, Error
+from millrace._runs import Run
+
+REBUILD = "pip install ./loader/python -C cmake.define.MILLRACE_CUDA=ON"
+
+
+class Loader:
+    """Serves one rank the micro-batches of a run. Threads of C++ prepare them in advance, without the GIL.
+
+        for batch in millrace.Loader(run, micro_batch_size=8, rank=0, world_size=2):
+            step(batch["tokens"], batch["labels"])                # [8, run.seq_length]
+
+    A batch is a dict of arrays. It may be kept as long as the caller likes: its memory is used again only
+    when the last array, view or slice of it is gone. Threads take turns in its
+    calls. A process that is forked from this one cannot use it. Once a call has raised an IOError, a
+    FormatError or a CudaError, each `next()` raises it again, until a state is loaded.
+
+    Args:
+      run: a `MegatronRun` or an `InstantRun`.
+      micro_batch_size: rows of a micro-batch.
+      rank, world_size: the data-parallel rank, and the number of ranks; "env": RANK and WORLD_SIZE of the
+        environment.
+      global_batch_size: samples of a step. None: micro_batch_size * world_size.
+      consumed_samples: samples served before, over all ranks.
+      fields: "tokens", "labels", "loss_mask", "position_ids" [micro_batch_size, seq_length]; "cu_seqlens",
+        the document boundaries of all rows, concatenated; "max_seqlen", an int.
+      device: "cpu"; or "cuda" or "cuda:N" in a build with CUDA. The arrays are then on that device, complete for
+        the work that is submitted to the stream afterwards.
+      output: "numpy", "torch", or "dlpack" (objects with `__dlpack__`, for any other library).
+      dtype: of tokens, labels and position ids: "int64"; "int32"; or "source", the type of the datasets
+        (uint16 or int32), for which tokens and labels are views of the bytes that were read, with a
+        stride of seq_length + 1, unless the run has a pad_id or context_parallel is more than 1, or for the
+        labels of names="hf". "source" is for device="cpu".
+      sampler: "single", "cyclic" (Megatron's `--dataloader-type`), which never ends, or "full_validation".
+      drop_last: False: also serve the incomplete global micro-batch at the end of the run.
+      data_sharding: of the sampler cyclic, as in Megatron.
+      threads: threads that prepare batches. None: 1.
+      look_ahead: batches prepared in advance. None: 2.
+      max_held: batches that the caller may keep. None: 256, or as many as take 1 GiB if those are more; on a
+        CUDA device 8, for whose arrays memory is allocated at once.
+      reuse: True: a batch is valid only until the next one is asked for, and its arrays are made once for
+        each slot of memory, so do not change their shape in place. Batches with cu_seqlens or max_seqlen, and
+        an incomplete last batch, are made anew. The fastest form, for device="cpu".
+      names: "megatron"; or "hf", see `MegatronRun`.
+      rampup_batch_size: (start, increment, samples), as in Megatron.
+      edits: changes to what the run serves, as in a state: [{"skip_samples": [10, 20], "why": "loss spike"}].
+      allow_several_tokenizers: True: accept datasets of different tokenizers.
+      context_parallel, cp_rank: serve this context-parallel rank its chunks of each row, as Megatron cuts them;
+        arrays are then [micro_batch_size, seq_length / context_parallel]. The ranks of a tensor-parallel group
+        take equal loaders.
+      stream: the address of the CUDA stream (`cudaStream_t`) whose work uses the batches. None: for
+        output="torch" torch's current stream at each `next()`, else the default stream. A library that takes an
+        array through DLPack may use it on another stream.
+
+    Raises:
+      ConfigError: an argument is out of range; or `next()` is called while `max_held` batches are kept.
+      IOError, FormatError: a dataset cannot be read.
+    """
+
+    def __init__(self, run: Run, *, micro_batch_size: int, rank: "int | Literal['env']" = 0,
+                 world_size: "int | Literal['env']" = 1, global_batch_size: "int | None" = None,
+                 consumed_samples: int = 0, fields: Iterable[str] = ("tokens", "labels"),
+                 device: str = "cpu", output: Literal["numpy", "torch", "dlpack"] = "numpy",
+                 dtype: Literal["int64", "int32", "source"] = "int64",
+                 sampler: Literal["single", "cyclic", "full_validation"] = "single", drop_last: bool = True,
+                 data_sharding: bool = True, threads: "int | None" = None, look_ahead: "int | None" = None,
+                 max_held: "int | None" = None, reuse: bool = False,
+                 names: Literal["megatron", "hf"] = "megatron",
+                 rampup_batch_size: "Sequence[int] | None" = None,
+                 edits: "Sequence[dict[str, Any]] | None" = None,
+                 allow_several_tokenizers: bool = False, context_parallel: int = 1, cp_rank: int = 0,
+                 stream: "int | None" = None) -> None:
+        self._process = os.getpid()
+        if not isinstance(run, Run):
+            raise TypeError(f"run is {run!r}, expected a MegatronRun or an InstantRun")
+        if check.integer("micro_batch_size", micro_batch_size) < 1:
+            raise ConfigError(f"micro_batch_size is {micro_batch_size}, expected 1 or more")
+        arguments: "dict[str, Any]" = dict(
+            micro_batch_size=micro_batch_size, rank=rank, world_size=world_size,
+            global_batch_size=global_batch_size, consumed_samples=consumed_samples,
+            fields=check.strings("fields", fields),
+            output=output, dtype=dtype, sampler=sampler, drop_last=drop_last, data_sharding=data_sharding,
+            threads=threads, look_ahead=look_ahead, max_held=max_held, reuse=reuse, names=names,
+            rampup_batch_size=None if rampup_batch_size is None else list(rampup_batch_size),
+            edits=None if edits is None else list(edits), allow_several_tokenizers=allow_several_tokenizers,
+            context_parallel=context_parallel, cp_rank=cp_rank)
+        self._inner: "_core._HostLoader | _OnDevice"
+        device = str(device)  # it may be a torch.device
+        if device == "cpu":
+            self._inner = _core._HostLoader(run._order, **arguments)
+        else:
+            self._inner = _OnDevice(run, _index_of(device), stream, arguments)
+
+    def __iter__(self) -> "Iterator[dict[str, Any]]":
+        self._check_process()
+        return iter(self._inner)
+
+    def __next__(self) -> "dict[str, Any]":
+        self._check_process()
+        return next(self._inner)
+
+    def state_dict(self) -> "dict[str, Any]":
+        """The state to save with a checkpoint: plain ints and strings, equal on every rank. It is at the
+        batches that were returned, and survives a change of the number of ranks."""
+        self._check_process()
+        return json.loads(self._inner.state())  # type: ignore[no-any-return]
+
+    def load_state_dict(self, state: "dict[str, Any]", *, allow: Iterable[str] = ()) -> None:
+        """Resumes from a state.
+
+        Args:
+          allow: options that may differ from those of the state, such as "seed", "data" or "edits".
+
+        Raises:
+          ConfigError: the state is of another run; the message has the first difference.
+        """
+        self._check_process()
+        if not isinstance(state, dict):
+            raise TypeError(f"state is {state!r}, expected the dict that state_dict() returned")
+        self._inner.load_state(json.dumps(state), check.strings("allow", allow))
+
+    @property
+    def consumed_samples(self) -> int:
+        """Samples served so far, over all ranks."""
+        return self._inner.consumed_samples
+
+    @property
+    def micro_batches(self) -> "int | None":
+        """Micro-batches that this rank gets from the loader's start to the end of the run. None: no end."""
+        return self._inner.micro_batches
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise Error("this Loader belongs to the process that this one was forked from, and its threads do "
+                        "not exist here: make a new Loader in this process")
+
+
+class _OnDevice:
+    """Batches on a CUDA device: chooses the stream, and makes tensors of torch."""
+
+    def __init__(self, run: Run, device: int, stream: "int | None", arguments: "dict[str, Any]") -> None:
+        self._stream_now: "Callable[[], int]" = lambda: stream or 0
+        self._convert: "Callable[[Any], Any] | None" = None
+        if arguments["output"] == "torch":
+            import torch
+            if stream is None:
+                self._stream_now = lambda: torch.cuda.current_stream(device).cuda_stream
+            self._convert = torch.from_dlpack  # type: ignore[attr-defined, unused-ignore]
+        self._core = _core._DeviceLoader(run._order, device, **arguments)
+
+    def __iter__(self) -> "Iterator[dict[str, Any]]":
+        return self
+
+    def __next__(self) -> "dict[str, Any]":
+        batch = self._core.next(self._stream_now())
+        if self._convert is None:
+            return batch
+        return {name: self._convert(value) if isinstance(value, _core.DeviceArray) else value
+                for name, value in batch.items()}
+
+    def state(self) -> str:
+        return self._core.state()
+
+    def load_state(self, state: str, allow: "list[str]") -> None:
+        self._core.load_state(state, allow)
+
+    @property
+    def consumed_samples(self) -> int:
+        return self._core.consumed_samples
+
+    @property
+    def micro_batches(self) -> "int | None":
+        return self._core.micro_batches
+
+
+def _index_of(device: str) -> int:
+    kind, colon, index = device.partition(":")
+    if kind != "cuda" or (colon and not index.isdecimal()):
+        raise ConfigError(f"device is {device!r}, expected 'cpu' or 'cuda:N'")
+    if not _core.has_cuda:
+        raise CudaError(f"device is {device!r}, but this build of millrace is without CUDA. To rebuild it, in a "
+                        f"checkout, where there is nvcc: {REBUILD}")
+    return int(index or 0)

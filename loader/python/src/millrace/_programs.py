@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's programs as functions. Each runs a program in a process of its own, so that nothing that it
+does (threads, signals, memory) touches the caller's process, and returns what the program prints as JSON."""
+import contextlib
+import errno
+import json
+import numbers
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias, TypeVar
+
+from millrace import _arguments as check
+from millrace._errors import ConfigError, Error, FormatError, IOError
+
+Path: TypeAlias = "str | os.PathLike[str]"
+FOLDER = pathlib.Path(__file__).resolve().parent / "bin"
+# Exit codes of the programs.
+DONE, FAILED, MISUSE, STOPPED = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Output:
+    """A dataset that `preprocess` wrote."""
+    prefix: str             # without .bin and .idx
+    sequences: int
+    documents: int
+    tokens: int
+    bin_bytes: int
+    files: "list[str]" = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """What `preprocess` did."""
+    documents: int
+    tokens: int
+    dtype: str              # numpy's name of the type of the tokens
+    tokenizer_type: str
+    outputs: "list[Output]"
+    data_path: "list[str]"  # what Megatron's --data-path takes to train on the outputs
+    seconds: float
+    details: "dict[str, Any]" = field(repr=False, default_factory=dict)  # all that the program reports
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What `merge` wrote."""
+    details: "dict[str, Any]"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A dataset without a fault."""
+    prefix: str
+    dtype: str
+    sequences: int
+    documents: int
+    tokens: int
+    tokens_checked: bool    # False if there is nothing to compare the tokens with
+    details: "dict[str, Any]" = field(repr=False, default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Tokens of a row that come from one document."""
+    at: int                 # offset in the row, in tokens
+    document: int
+    sequence: int
+    first: int              # offset in the sequence, in tokens
+    tokens: int
+    source: "dict[str, Any] | None" = None  # input file, line and bytes of the document, from its .src
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A row that a rank gets in a step."""
+    step: int
+    rank: int
+    slot: int
+    sample: int             # index among the samples of the run
+    prefix: str             # its dataset
+    sample_of_prefix: int
+    padding: int            # tokens of padding
+    documents: "list[Piece]"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """How often the steps of a run serve each token."""
+    first_step: int
+    last_step: int
+    sound: bool             # True if every token is served as often as it should be
+    ledgers: "list[dict[str, Any]]"
+
+
+T = TypeVar("T")
+_ERRNO_OF = {os.strerror(code): code for code in errno.errorcode}
+
+
+def _taken(kind: "type[T]", values: "dict[str, Any]", **more: Any) -> T:
+    """An object of a dataclass from those of the values that it has fields for."""
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{key: value for key, value in values.items() if key in names and key not in more}, **more)
+
+
+def _words(flags: "dict[str, Any]") -> Iterator[str]:
+    """Keyword arguments as flags: `append_eod=True` is --append-eod."""
+    for name, value in flags.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        yield flag
+        if value is True:
+            continue
+        if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
+            value = [value]
+        for each in value:
+            if isinstance(each, numbers.Real) and not isinstance(each, numbers.Integral):
+                each = repr(float(each))  # floats of numpy have another repr
+            yield os.fspath(each) if isinstance(each, os.PathLike) else str(each)
+
+
+def _listed(paths: "Path | Sequence[Path]") -> "list[str]":
+    if isinstance(paths, (str, os.PathLike)):
+        return [check.path("inputs", paths)]
+    if isinstance(paths, bytes) or not isinstance(paths, Iterable):
+        raise TypeError(f"inputs is {paths!r}, expected a path or a list of paths")
+    return [check.path("an element of inputs", each) for each in paths]
+
+
+def _error_of(message: str) -> Error:
+    """The exception for what a program says. A failed system call is told as FILE: CALL: REASON."""
+    last = message.splitlines()[-1]
+    where, _, reason = last.rpartition(": ")
+    if reason in _ERRNO_OF:
+        file, _, call = where.rpartition(": ")
+        return IOError(_ERRNO_OF[reason], f"{call or where}: {reason}", file or None)
+    return Error(message)
+
+
+def _message(program: str, text: str) -> str:
+    """What a program says on stderr, without its usage and its own name."""
+    lines = [line for line in text.strip().splitlines() if not line.startswith(("usage:", "Try "))]
+    return "\n".join(line.removeprefix(program + ": ") for line in lines[-20:]) or f"{program} failed"
+
+
+def _report(line: bytes, progress: "Callable[[dict[str, Any]], None]") -> None:
+    with contextlib.suppress(ValueError):  # the last line of a program that was killed
+        progress(json.loads(line))
+
+
+def _run(program: str, arguments: "list[str]",
+         progress: "Callable[[dict[str, Any]], None] | None" = None,
+         done: "tuple[int, ...]" = (DONE,)) -> "dict[str, Any]":
+    """Runs a program with --json and returns what it prints."""
+    for flag in ("--help", "--version", "--json", "--metrics"):
+        if flag in arguments:
+            raise ConfigError(f"{flag} is for the command line: the function reads what the program prints")
+    command = [os.fspath(FOLDER / program), *arguments, "--json"]
+    reading: "int | None" = None
+    passed: "tuple[int, ...]" = ()
+    if progress is not None:
+        reading, writing = os.pipe()
+        command += ["--metrics", f"/dev/fd/{writing}"]
+        passed = (writing,)
+    try:
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   pass_fds=passed)
+    except OSError as e:
+        for each in (*passed, *(() if reading is None else (reading,))):
+            os.close(each)
+        raise IOError(e.errno, f"the program cannot be started: {e.strerror}", command[0]) from None
+    with started as process:
+        out: "list[bytes]" = []
+        errors: "list[bytes]" = []
+        assert process.stdout is not None and process.stderr is not None
+        readers = [threading.Thread(target=lambda f=f, to=to: to.append(f.read()), daemon=True)
+                   for f, to in ((process.stdout, out), (process.stderr, errors))]
+        for each in readers:
+            each.start()
+        try:
+            if reading is not None and progress is not None:
+                os.close(passed[0])
+                with os.fdopen(reading, "rb") as lines:
+                    for line in lines:
+                        _report(line, progress)
+            code = process.wait()
+        except BaseException:
+            # Ctrl-C reaches the program, too, if it is in the same foreground group; an exception of
+            # `progress` does not. The program then keeps what is finished.
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+            process.wait()
+            raise
+        for each in readers:
+            each.join()
+    text = b"".join(errors).decode("utf-8", "surrogateescape")
+    answer = b"".join(out)
+    if code in done and answer:
+        return json.loads(answer)  # type: ignore[no-any-return]
+    message = _message(program, text)
+    if code == MISUSE:
+        raise ConfigError(message)
+    if code == STOPPED:
+        raise Error(f"{message}\n{program} was stopped by a signal; call it again with resume=True to continue")
+    if code < 0:
+        raise Error(f"{program} was killed by signal {-code}; call it again with resume=True to continue")
+    raise _error_of(message)
+
+
+def _tokenizer_flags(tokenizer: "Path | None") -> "dict[str, Any]":
+    """The flags for the file or folder of a tokenizer, or for the name of a type that needs no file."""
+    if tokenizer is None:
+        return {}
+    name = os.fspath(tokenizer)
+    if name.endswith("Tokenizer") and not os.path.exists(name):
+        return {"tokenizer_type": name}
+    base = os.path.basename(name)
+    if base.endswith((".vocab.json", ".tiktoken")):
+        return {"tokenizer_type": "TikTokenizer", "tokenizer_model": name}
+    if base == "vocab.json":
+        return {"tokenizer_type": "GPT2BPETokenizer", "vocab_file": name,
+                "merge_file": os.path.join(os.path.dirname(name), "merges.txt")}
+    if base.endswith(".model"):
+        return {"tokenizer_type": "SentencePieceTokenizer", "tokenizer_model": name}
+    return {"tokenizer_type": "HuggingFaceTokenizer", "tokenizer_model": name}
+
+
+def preprocess(inputs: "Path | Sequence[Path]", output_prefix: Path, *, tokenizer: "Path | None" = None,
+               progress: "Callable[[dict[str, Any]], None] | None" = None, **flags: Any) -> Preprocessed:
+    """Tokenizes JSON lines into Megatron's `.bin` and `.idx` files.
+
+    Args:
+      inputs: files, quoted patterns or folders, plain or compressed.
+      output_prefix: the outputs are OUTPUT_PREFIX_KEY_document.bin and .idx.
+      tokenizer: a tokenizer.json or its folder, a SentencePiece `.model`, a `vocab.json` with `merges.txt`
+        beside it, a `.tiktoken` file; or the name of a type without files, such as "ByteLevelTokenizer".
+      progress: called about once per second with the metrics of the run.
+      flags: flags of `preprocess_data` with underscores: `append_eod=True`, `workers=8`,
+        `json_keys=["text"]`, `resume=True`. `millrace-preprocess --help all` lists them.
+
+    Raises:
+      ConfigError: a flag is wrong; nothing was written.
+      IOError: a file cannot be read or written.
+      Error: the run failed for another reason.
+      After an error, the finished work is kept: call it again with `resume=True`.
+    """
+    words = ["--input", *_listed(inputs), "--output-prefix", os.fspath(output_prefix),
+             *_words({**_tokenizer_flags(tokenizer), **flags})]
+    found = _run("preprocess_data", words, progress)
+    return _taken(Preprocessed, found, outputs=[_taken(Output, each) for each in found["outputs"]], details=found)
+
+
+def merge(folder: Path, output_prefix: Path, **flags: Any) -> Merged:
+    """Concatenates all datasets of a folder, sorted by name, into OUTPUT_PREFIX.bin and .idx.
+
+    `flags` are those of `merge_datasets` with underscores, e.g. `shuffle_documents=1234`.
+    """
+    return Merged(_run("merge_datasets", ["--input", os.fspath(folder), "--output-prefix",
+                                          os.fspath(output_prefix), *_words(flags)]))
+
+
+def verify(prefix: Path, *, vocab_size: "int | None" = None) -> Verified:
+    """Checks a dataset and its sidecar files, and returns what it contains.
+
+    Raises:
+      FormatError: the dataset is damaged. The message names the file, the byte and the fault.
+      IOError: a file cannot be read.
+    """
+    found = _run("inspect_dataset", ["verify", os.fspath(prefix), *_words({"vocab_size": vocab_size})],
+                 done=(DONE, FAILED))
+    fault = found.get("fault")
+    if fault is not None:
+        raise FormatError(f"{fault['file']}: {fault['what']} (at byte {fault['offset_bytes']})")
+    return _taken(Verified, found, details=found)
+
+
+def where(data_path: "Path | Sequence[Path | float]", **flags: Any) -> "list[Slot]":
+    """Says which documents a rank gets in a step, row by row.
+
+    `flags` are those of `inspect_dataset where` with underscores: `order="megatron"`, `seq_length=4096`,
+    `train_samples=1000000`, `step=123`, `rank=7`, `ranks=64`, ...
+    """
+    found = _run("inspect_dataset", ["where", *_words({"data_path": check.words("data_path", data_path), **flags})])
+    return [_taken(Slot, each, documents=[_taken(Piece, one) for one in each["documents"]])
+            for each in found["slots"]]
+
+
+def audit(data_path: "Path | Sequence[Path | float]", **flags: Any) -> Audit:
+    """Counts how often the steps of a run serve each token. `flags` as in `where`."""
+    found = _run("inspect_dataset", ["audit", *_words({"data_path": check.words("data_path", data_path), **flags})],
+                 done=(DONE, FAILED))
+    return _taken(Audit, found)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import millrace
+import numpy as np
+import pytest
+from conftest import ROOT
+
+SAMPLE = ROOT / "scripts/sample/corpus.jsonl"
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return millrace.preprocess(SAMPLE, tmp_path_factory.mktemp("out") / "sample", tokenizer="ByteLevelTokenizer",
+                               append_eod=True, workers=2)
+
+
+def test_preprocess(done):
+    texts = [json.loads(line)["text"] for line in SAMPLE.read_text().splitlines()]
+    assert done.documents == len(texts) and done.dtype == "uint16" and done.tokenizer_type == "ByteLevelTokenizer"
+    data = millrace.IndexedDataset(done.outputs[0].prefix)
+    assert done.tokens == data.token_count == done.outputs[0].tokens
+    assert done.data_path == [done.outputs[0].prefix]
+    for d in range(0, len(texts), 17):
+        assert bytes(data.document(d)[:-1].astype(np.uint8)).decode() == texts[d]
+
+
+def test_progress_is_reported(tmp_path):
+    seen = []
+    millrace.preprocess(SAMPLE, tmp_path / "a", tokenizer="ByteLevelTokenizer", progress=seen.append)
+    assert seen and all(isinstance(each, dict) for each in seen)
+
+    class Stop(Exception):
+        pass
+
+    def stop(_):
+        raise Stop
+    with pytest.raises(Stop):
+        millrace.preprocess(SAMPLE, tmp_path / "b", tokenizer="ByteLevelTokenizer", progress=stop)
+
+
+def test_verify_merge_where_audit(done, tmp_path):
+    prefix = done.outputs[0].prefix
+    found = millrace.verify(prefix)
+    assert found.tokens == done.tokens and found.tokens_checked
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name in "ab":
+        millrace.preprocess(SAMPLE, folder / name, tokenizer="ByteLevelTokenizer", append_eod=True)
+    millrace.merge(folder, tmp_path / "merged")
+    assert millrace.verify(tmp_path / "merged").tokens == 2 * done.tokens
+    options = dict(order="megatron", seq_length=32, train_samples=64, split="1")
+    slots = millrace.where(prefix, **options, step=3, rank=1, ranks=2, micro_batch_size=2)
+    assert [s.slot for s in slots] == [0, 1]
+    run = millrace.MegatronRun(data_path=[prefix], split="1", seq_length=32, train_samples=64)
+    data = millrace.IndexedDataset(prefix)
+    for slot in slots:
+        row = np.concatenate([data[p.sequence][p.first:p.first + p.tokens] for p in slot.documents])
+        np.testing.assert_array_equal(row[:32], run[slot.sample]["tokens"])
+        assert slot.documents[0].source["input"].endswith("corpus.jsonl")
+    audited = millrace.audit(prefix, **options)
+    assert audited.sound and audited.ledgers[0]["tokens"] == done.tokens
+
+
+def test_a_program_that_cannot_start_leaves_no_descriptor(tmp_path, monkeypatch):
+    monkeypatch.setattr("millrace._programs.FOLDER", tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(millrace.IOError, match="cannot be started"):
+        millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer="ByteLevelTokenizer", progress=print)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_errors_are_sentences(tmp_path, done):
+    with pytest.raises(millrace.ConfigError, match="tokenizer-type"):
+        millrace.preprocess(SAMPLE, tmp_path / "x")
+    with pytest.raises(millrace.IOError, match="none.jsonl") as raised:
+        millrace.preprocess(tmp_path / "none.jsonl", tmp_path / "x", tokenizer="ByteLevelTokenizer")
+    assert raised.value.errno == errno.ENOENT and raised.value.filename.endswith("none.jsonl")
+    with pytest.raises(millrace.IOError, match="none") as raised:
+        millrace.verify(tmp_path / "none")
+    assert raised.value.errno == errno.ENOENT
+    with pytest.raises(millrace.ConfigError, match="--help is for the command line"):
+        millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer="ByteLevelTokenizer", help=True)
+    with pytest.raises(TypeError, match="inputs is b'a'"):
+        millrace.preprocess(b"a", tmp_path / "x", tokenizer="ByteLevelTokenizer")
+    with pytest.raises(millrace.ConfigError, match="no-such-flag"):
+        millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer="ByteLevelTokenizer", no_such_flag=1)
+    prefix = tmp_path / "damaged"
+    for suffix in (".bin", ".idx", ".sum", ".meta"):
+        source = done.outputs[0].prefix + suffix
+        with open(source, "rb") as old, open(f"{prefix}{suffix}", "wb") as new:
+            new.write(old.read())
+    with open(f"{prefix}.bin", "r+b") as file:
+        file.seek(1000)
+        file.write(b"\xff\xff")
+    with pytest.raises(millrace.FormatError, match=r"damaged\.bin: .*byte"):
+        millrace.verify(prefix)
+
+
+def test_console_scripts_import_the_standard_library_alone():
+    code = "import sys, millrace_programs; print(any(m.split('.')[0] in ('millrace', 'numpy') for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    for name in ("preprocess", "inspect", "merge"):
+        text = subprocess.run([f"{sys.prefix}/bin/millrace-{name}", "--version"], capture_output=True, text=True,
+                              check=True).stdout
+        assert "0.1.0" in text
+
+
+def test_importing_loads_no_framework():
+    code = ("import sys, millrace; "
+            "print([m for m in ('torch', 'jax', 'megatron', 'grain') if m in sys.modules])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

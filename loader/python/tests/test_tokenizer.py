@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import threading
+
+import millrace
+import numpy as np
+import pytest
+from conftest import ROOT
+
+GOLDEN = ROOT / "tests/golden"
+TEXTS = ["Hello world", "", "To be, or not to be: that is the question.", "naïve café 東京 🙂", "  two  spaces\n\n"]
+
+
+@pytest.fixture(scope="module")
+def gpt2():
+    return millrace.Tokenizer.from_file(GOLDEN / "tiny_bpe/vocab.json")
+
+
+def test_ids_come_back_as_text(gpt2):
+    for text in TEXTS:
+        ids = gpt2.encode(text)
+        assert ids.dtype == np.int32 and ids.ndim == 1
+        assert (ids < gpt2.vocab_size).all()
+        assert gpt2.decode(ids) == text
+    assert gpt2.vocab_size == len(json.loads((GOLDEN / "tiny_bpe/vocab.json").read_text()))
+
+
+def test_ids_are_those_of_preprocess(gpt2, tmp_path):
+    corpus = tmp_path / "c.jsonl"
+    corpus.write_text("".join(json.dumps({"text": t}) + "\n" for t in TEXTS if t))
+    done = millrace.preprocess(corpus, tmp_path / "out", tokenizer=GOLDEN / "tiny_bpe/vocab.json")
+    data = millrace.IndexedDataset(done.outputs[0].prefix)
+    for d, text in enumerate(t for t in TEXTS if t):
+        np.testing.assert_array_equal(data.document(d), gpt2.encode(text))
+
+
+def test_batches(gpt2):
+    ids, offsets = gpt2.encode_batch(TEXTS)
+    assert offsets.dtype == np.int64 and len(offsets) == len(TEXTS) + 1
+    for i, text in enumerate(TEXTS):
+        np.testing.assert_array_equal(ids[offsets[i]:offsets[i + 1]], gpt2.encode(text))
+    ids, offsets = gpt2.encode_batch([])
+    assert len(ids) == 0 and offsets.tolist() == [0]
+
+
+def test_batches_by_several_threads(gpt2):
+    # More than 256 KiB for each thread, and texts of all sizes.
+    texts = [TEXTS[i % 5] * (i % 97) for i in range(3000)] + [TEXTS[2] * 20000, ""]
+    ids, offsets = gpt2.encode_batch(texts, threads=1)
+    for threads in (None, 2, 3, 16):
+        again, ends = gpt2.encode_batch(texts, threads=threads)
+        np.testing.assert_array_equal(again, ids)
+        np.testing.assert_array_equal(ends, offsets)
+    with pytest.raises(millrace.ConfigError, match="threads is 0"):
+        gpt2.encode_batch(texts, threads=0)
+
+
+def test_threads(gpt2):
+    expected = gpt2.encode(TEXTS[2] * 50)
+    wrong = []
+
+    def work():
+        for _ in range(50):
+            if not np.array_equal(gpt2.encode(TEXTS[2] * 50), expected):
+                wrong.append(1)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+
+
+def test_errors(gpt2, tmp_path):
+    with pytest.raises(millrace.ConfigError, match="lone surrogate"):
+        gpt2.encode("\ud800")
+    with pytest.raises(TypeError):
+        gpt2.encode(b"bytes")
+    with pytest.raises(TypeError, match="text 1 is not a str"):
+        gpt2.encode_batch(["a", 3])
+    with pytest.raises(millrace.ConfigError, match="is not a folder"):
+        millrace.Tokenizer.from_folder("meta-llama/Llama-3")
+    with pytest.raises(millrace.ConfigError, match="does not tell the type"):
+        millrace.Tokenizer.from_file(tmp_path / "x.txt")
+    with pytest.raises(millrace.IOError):
+        millrace.Tokenizer.from_file(tmp_path / "tokenizer.json")
+
+
+def test_wrong_types(gpt2):
+    with pytest.raises(TypeError, match="texts is one text"):
+        gpt2.encode_batch("hello")
+    ids, offsets = gpt2.encode_batch(text for text in TEXTS)
+    np.testing.assert_array_equal(ids, gpt2.encode_batch(TEXTS)[0])
+    for wrong in ([1.7], "12"):
+        with pytest.raises(TypeError, match="ids are no integers"):
+            gpt2.decode(wrong)
+    assert gpt2.decode([]) == ""
+
+
+def test_eod(gpt2):
+    try:
+        eod = gpt2.eod
+    except millrace.ConfigError as e:
+        assert "eod" in str(e) or "end-of-document" in str(e)
+    else:
+        assert 0 <= eod < gpt2.vocab_size
+    assert len(gpt2.fingerprint) == 64
