@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times other ways to load Megatron's files, for bench/peers/loader. Prints one JSON line.
 
-usage: rival_loader.py numpy|torch|megatron PREFIX SEQ_LEN BATCH BATCHES
+usage: rival_loader.py WAY PREFIX SEQ_LEN BATCH BATCHES
 
 numpy     random windows of a memmap, converted to int64 and stacked: a loop written by hand
 torch     the same windows as a Dataset in torch's DataLoader, without worker processes
 megatron  megatron-core's GPTDataset with torch's collation, without worker processes
+streaming, litdata, grain  the same windows, written in the format of mosaicml-streaming, of litdata (both before the
+          clock starts) or read by grain's MapDataset; shuffled by that library
+python, python-source, python-reuse  the Python package of millrace: order instant, torch tensors that the caller may
+          keep, as int64 or as stored; or as int64 tensors that are handed out again
 """
+import functools
 import json
 import os
 import sys
@@ -79,10 +84,90 @@ def by_megatron(prefix, length, rows, batches):
         yield from torch.utils.data.DataLoader(data, batch_size=rows, num_workers=0)
 
 
+def without_torchvision():
+    """streaming imports torchvision for images. It has no build for the torch that is installed."""
+    import importlib.machinery
+    import types
+    for name in ("torchvision", "torchvision.transforms", "torchvision.transforms.functional", "torchvision.datasets"):
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__spec__ = importlib.machinery.ModuleSpec(name, None)
+    sys.modules["torchvision.transforms.functional"].to_tensor = None
+    sys.modules["torchvision.datasets"].VisionDataset = object
+
+
+def by_streaming(prefix, length, rows, batches):
+    without_torchvision()
+    import torch.utils.data
+    from streaming import MDSWriter, StreamingDataset
+
+    class Samples(StreamingDataset):
+        def __getitem__(self, i):
+            window = super().__getitem__(i)["window"].astype(np.int64)
+            return {"tokens": window[:-1], "labels": window[1:]}
+
+    global start
+    data = Windows(prefix, length)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(prefix)) as folder:
+        with MDSWriter(out=folder, columns={"window": f"ndarray:{data.stream.dtype}"}) as out:
+            for first in range(0, len(data) * length, length):
+                out.write({"window": np.array(data.stream[first:first + length + 1])})
+        start = time.perf_counter()
+        served = Samples(local=folder, shuffle=True, batch_size=rows)
+        loader = torch.utils.data.DataLoader(served, batch_size=rows, num_workers=0, drop_last=True)
+        while True:
+            yield from loader
+
+
+def by_litdata(prefix, length, rows, batches):
+    import torch
+    from litdata import StreamingDataLoader, StreamingDataset, TokensLoader
+    from litdata.streaming.writer import BinaryWriter
+
+    global start
+    data = Windows(prefix, length)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(prefix)) as folder:
+        out = BinaryWriter(folder, chunk_bytes="64MB", item_loader=TokensLoader())
+        for i, first in enumerate(range(0, len(data) * length, length)):
+            out[i] = torch.from_numpy(data.stream[first:first + length + 1].astype(np.int32))
+        out.done()
+        out.merge()
+        start = time.perf_counter()
+        served = StreamingDataset(folder, item_loader=TokensLoader(block_size=length + 1), shuffle=True, drop_last=True)
+        loader = StreamingDataLoader(served, batch_size=rows, num_workers=0)
+        while True:
+            for windows in loader:
+                windows = windows.long()
+                yield {"tokens": windows[:, :-1], "labels": windows[:, 1:]}
+
+
+def by_grain(prefix, length, rows, batches):
+    import grain
+
+    global start
+    start = time.perf_counter()
+    data = Windows(prefix, length)
+    yield from grain.MapDataset.source(data).shuffle(seed=1).repeat().batch(rows).to_iter_dataset(
+        grain.ReadOptions(num_threads=1, prefetch_buffer_size=4))
+
+
+def by_millrace(prefix, length, rows, batches, **options):
+    import millrace
+    import torch  # noqa: F401  # imported before the clock starts, as by the others
+
+    global start
+    start = time.perf_counter()
+    run = millrace.InstantRun(data_path=[prefix], seq_length=length, seed=1)
+    yield from millrace.Loader(run, micro_batch_size=rows, output="torch", look_ahead=4, **options)
+
+
 rival, prefix = sys.argv[1:3]
 length, rows, batches = map(int, sys.argv[3:])
 start = time.perf_counter()
-source = {"numpy": by_numpy, "torch": by_torch, "megatron": by_megatron}[rival](prefix, length, rows, batches)
+WAYS = {"numpy": by_numpy, "torch": by_torch, "megatron": by_megatron, "streaming": by_streaming,
+        "litdata": by_litdata, "grain": by_grain, "python": by_millrace,
+        "python-source": functools.partial(by_millrace, dtype="source"),
+        "python-reuse": functools.partial(by_millrace, reuse=True)}
+source = WAYS[rival](prefix, length, rows, batches)
 first = int(np.asarray(next(source)["tokens"]).sum())
 ready, cpu, count = time.perf_counter(), time.process_time(), 0
 for _ in source:

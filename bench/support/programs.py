@@ -12,6 +12,10 @@ import venv
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RIVALS = ROOT / "build/rivals"
 PACKAGES = ["gigatoken", "quicktok-v1", "tiktoken", "tokenizers", "sentencepiece", "awkward", "numpy"]
+LOADER_PACKAGES = ["mosaicml-streaming==0.13.0", "litdata==0.2.76", "lightning-utilities", "grain==0.2.18"]
+LOADER_NEEDS = ["absl-py", "array-record", "boto3", "brotli", "catalogue", "cloudpickle", "etils[epath,epy]", "filelock",
+                "numpy", "obstore", "packaging", "pillow", "portpicker", "protobuf", "python-snappy", "requests", "tifffile",
+                "tqdm", "transformers", "xxhash", "zstd"]
 
 
 def rival_python():
@@ -20,6 +24,19 @@ def rival_python():
     if not python.exists():
         venv.create(RIVALS, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    return python
+
+
+def loader_rivals_python():
+    """The Python with other packages that load training data. They are installed without what they depend on, which
+    would bring torch with gigabytes of CUDA."""
+    folder = ROOT / "build/loader_rivals"
+    python = folder / "bin/python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "torch==2.13.0"], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *LOADER_NEEDS], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", *LOADER_PACKAGES], check=True)
     return python
 
 
