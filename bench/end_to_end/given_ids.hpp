@@ -54,7 +54,7 @@ class given_ids final : public tokenizer::tokenizer {
   std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
-  /// Returns a vocabulary size for which a run chooses the dtype of the dataset.
+  /// Returns a vocabulary size that makes a run choose the dtype that `dataset_` has.
   std::int64_t vocab_size() const noexcept override {
     return dataset_.type() == formats::dtype::uint16 ? 512 : 1 << 20;
   }

@@ -17,8 +17,8 @@
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 
-/// Writes datasets with any number of documents but without token data. They are for benchmarks of
-/// orders, which read no tokens.
+/// Writes datasets with any number of documents but without token data, for benchmarks that only
+/// compute the order of samples.
 namespace millrace::bench {
 
 /// Returns the number of tokens of document `i`, which is from 1 to 1,399. The numbers look random,

@@ -212,8 +212,9 @@ class token_reader {
   std::optional<formats::sum_check> check_;
 };
 
-/// Reads the source places of an input's documents sequentially, and converts them to source places
-/// in the merged dataset.
+/// Reads where each document of an input came from: the source file and the place in it. Reads the
+/// documents in their order, and changes the number of the source file to its number in the merged
+/// dataset.
 class place_reader {
  public:
   place_reader(const merge_input& input, const formats::dataset_meta& meta,

@@ -50,7 +50,8 @@ limit limit_of_line(const control_group_limit& which, const std::string& line,
   const std::string controllers = line.substr(first + 1, second - first - 1);
   const std::string group = line.substr(second + 1);
   if (controllers.empty()) {
-    // If version 1 is also mounted, version 2 is mounted in the folder `unified`.
+    // If version 1 of control groups is mounted as well, version 2 is in the folder `unified`. A
+    // folder that does not exist sets no limit.
     return lower(least_upwards(mounts, group, which.version_2),
                  least_upwards(mounts / "unified", group, which.version_2));
   }

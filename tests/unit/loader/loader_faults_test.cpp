@@ -74,9 +74,10 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
     } catch (const io_error& e) {
       EXPECT_EQ(e.code(), EIO);
     }
-    // The seventh gather fails. With three threads, one thread can be ahead of the others. For
-    // example, the seventh gather can be for batch 9, after gathers for batches 0, 3 and 6 on the
-    // same thread and for three batches on the other threads.
+    // The seventh gather fails. Of three threads, thread t gathers batches t, t + 3, t + 6 and so
+    // on, and some threads can be ahead of others. At most 9 batches are served: thread 0 gathered
+    // 0, 3 and 6, the other threads gathered three batches, and 9 fails. At least 2 are served:
+    // threads 0 and 1 gathered three batches each, and 2 fails.
     EXPECT_GE(served, 6 - 2 * (threads - 1));
     EXPECT_LE(served, threads == 1 ? 6 : 9);
     EXPECT_FALSE(loader.next().has_value());

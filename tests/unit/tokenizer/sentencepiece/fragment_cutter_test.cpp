@@ -64,7 +64,8 @@ TEST(FragmentCutter, LeavesTheLastOfSeveralSpacesToAWord) {
   const std::vector<std::string_view> some = {"ab", " a"};
   EXPECT_EQ(cutter_of(some, true)("a    ab b"), (list{"a", "   ", " ab", " b"}));
   EXPECT_EQ(cutter_of(some, false)("a    ab b"), (list{"a", "    ab", " b"}));
-  // The last space of a run may be in one piece with the character before the run.
+  // The tokenizer makes one space of several. This space can be in one piece with the character
+  // before it, here "a ". So the text is not cut there.
   const std::vector<std::string_view> behind = {"ab", "a "};
   EXPECT_EQ(cutter_of(behind, true)("a    ab b"), (list{"a    ab", " b"}));
 }
