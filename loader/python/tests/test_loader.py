@@ -294,7 +294,7 @@ time.sleep(0.2)
     assert done.returncode != -signal.SIGSEGV
 
 
-@pytest.mark.skipif(millrace.has_cuda, reason="this build has CUDA")
+@pytest.mark.skipif(millrace.has_cuda, reason="for a build without CUDA")
 def test_a_device_without_cuda_says_how_to_rebuild(run):
     with pytest.raises(millrace.CudaError, match="cmake.define.MILLRACE_CUDA=ON"):
         millrace.Loader(run, micro_batch_size=2, device="cuda:0")

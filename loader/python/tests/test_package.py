@@ -59,13 +59,25 @@ def test_public_names_are_documented():
             assert value.__doc__ and len(value.__doc__) > 30, name
 
 
-EXAMPLES = sorted((pathlib.Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+HERE = pathlib.Path(__file__).resolve().parents[1]
+needs_mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy not installed")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy not installed")
-@pytest.mark.parametrize("what", [("-p", "millrace"), EXAMPLES], ids=["package", "examples"])
-def test_types(what):
-    here = pathlib.Path(__file__).resolve().parents[1]
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", here / "pyproject.toml", *what],
-                          capture_output=True, text=True, cwd=here / "tests")
+def check_types(*what):
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", HERE / "pyproject.toml", *what],
+                          capture_output=True, text=True, cwd=HERE / "tests")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_mypy
+def test_types():
+    check_types("-p", "millrace")
+
+
+@needs_mypy
+@pytest.mark.parametrize(("example", "needs"), [("train_gpt.py", "torch"), ("train_jax.py", "jax"),
+                                                ("megatron_side_by_side.py", "megatron")])
+def test_types_of_examples(example, needs):
+    if importlib.util.find_spec(needs) is None:
+        pytest.skip(f"{needs} not installed")
+    check_types(HERE / "examples" / example)
