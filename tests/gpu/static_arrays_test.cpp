@@ -137,7 +137,7 @@ void a_graph_reads_static_arrays() {
   const cudaStream_t on = stream.get().value;
   const auto room = loader::cuda::allocate_device(gpu_api(), sizeof(std::uint64_t));
   auto* const sum = static_cast<std::uint64_t*>(room.get().value);
-  summed_arrays read{.elements = 2 * 1000, .entries = to.cu_seqlens_size};
+  summed_arrays read{.elements = std::int64_t{2} * 1000, .entries = to.cu_seqlens_size};
   read.tokens = static_cast<const std::int64_t*>(to.tokens);
   read.labels = static_cast<const std::int64_t*>(to.labels);
   read.position_ids = static_cast<const std::int64_t*>(to.position_ids);

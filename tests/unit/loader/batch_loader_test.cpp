@@ -129,6 +129,7 @@ TEST(BatchLoader, RefusesToServeWhenEverySlotIsHeld) {
     std::vector<std::optional<batch>> held;
     const std::int64_t slots = look_ahead + most + 1;
     for (std::int64_t m = 0; m < slots; ++m) held.push_back(loader.next());
+    // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): it is read after the exception
     const std::int64_t consumed = loader.consumed_samples();
     try {
       loader.next();

@@ -10,8 +10,6 @@
 namespace millrace::dataset {
 namespace {
 
-using testing::ElementsAre;
-
 std::vector<std::int64_t> all_of(const feistel& order) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < order.size(); ++i) out.push_back(order(i));

@@ -189,8 +189,8 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
 TEST(StateCompare, KnowsHowFarEditsHaveMovedTheRun) {
   run_state saved = example_state();
   saved.rampup_batch.clear();
-  saved.edits = {{.first = 0, .last = 512 * 10, .why = "spike"}};
-  saved.consumed_samples = 512 * 150;  // steps 10 to 159
+  saved.edits = {{.first = 0, .last = std::int64_t{512} * 10, .why = "spike"}};
+  saved.consumed_samples = std::int64_t{512} * 150;  // steps 10 to 159
   run_state now = saved;
   now.schedule.push_back({155, {1}, {1.0}});
   EXPECT_THAT(
@@ -256,7 +256,7 @@ TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {
   saved.sampled = 1000;
   saved.micro_batch = 4;
   saved.ranks = 8;  // rounds of 32: 992 samples per epoch
-  saved.consumed_samples = 992 * 3;
+  saved.consumed_samples = std::int64_t{992} * 3;
   run_state now = saved;
   EXPECT_EQ(difference(now, {}, saved), "");
   now.ranks = 4;  // rounds of 16: also 992
@@ -268,7 +268,7 @@ TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {
   EXPECT_THAT(difference(now, {}, saved),
               AllOf(HasSubstr("ranks of the cyclic sampler is 5, but was 8"),
                     HasSubstr("of 1000 samples with 5 ranks of 4")));
-  saved.consumed_samples = 992 * 1000;  // end of an epoch for both
+  saved.consumed_samples = std::int64_t{992} * 1000;  // end of an epoch for both
   EXPECT_EQ(difference(now, {}, saved), "");
   saved.consumed_samples = 992 * 3 + 32;
   now.ranks = 4;

@@ -257,7 +257,7 @@ TEST(DeviceLoader, CopiesOnlyTheRanksPart) {
       while (loader.next(nullptr)) {
       }
       const pipe_report report = loader.report();
-      EXPECT_EQ(report.tokens, 2 * 8 * 4096 / cp);
+      EXPECT_EQ(report.tokens, std::int64_t{2} * 8 * 4096 / cp);
       const double each =
           static_cast<double>(report.bytes_to_device) / static_cast<double>(report.tokens);
       EXPECT_LE(each, cp == 1 ? 2.01 : cp == 2 ? 2.04 : 2.08) << cp;
