@@ -72,7 +72,7 @@ struct read_window {
 ///
 /// @param bytes         number of bytes loaded
 /// @param continuation  bytes that continue a character
-/// @param section_ends  true if the section ends directly behind the loaded bytes
+/// @param section_ends  true if no byte of the section follows the loaded bytes
 [[gnu::always_inline]] inline void find_characters(read_window& read, const char* begin,
                                                    std::size_t bytes, mask continuation,
                                                    bool section_ends) noexcept {
