@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import gc
 import itertools
-import os
 
 import millrace
 import numpy as np
@@ -81,8 +80,9 @@ def test_data_loader(run, workers, drop_last):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_data_loader_of_a_rank(run, workers):
-    options = dict(micro_batch_size=3, rank=1, world_size=3)
+@pytest.mark.parametrize("more", [{}, {"global_batch_size": 36}, {"consumed_samples": 18}])
+def test_data_loader_of_a_rank(run, workers, more):
+    options = dict(micro_batch_size=3, rank=1, world_size=3, **more)
     expected = [batch["tokens"].copy() for batch in millrace.Loader(run, **options)]
     served = list(DataLoader(millrace_torch.Batches(run, **options), batch_size=None, num_workers=workers))
     np.testing.assert_array_equal(np.stack([b["tokens"].numpy() for b in served]), np.stack(expected))
@@ -165,22 +165,12 @@ def test_batches_may_be_spawned_after_use(run):
     assert [batch["tokens"].tolist() for batch in spawned] == expected
 
 
-def test_a_loader_used_after_a_fork_says_so(run):
-    loader = millrace.Loader(run, micro_batch_size=2, output="torch")
-    next(loader)
-    child = os.fork()
-    if child == 0:
-        try:
-            next(loader)
-        except millrace.Error as e:
-            os._exit(0 if "make a new Loader" in str(e) else 1)
-        os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
 def test_refusals(run):
     cyclic = millrace_torch.Batches(run, micro_batch_size=4, sampler="cyclic")
     with pytest.raises(millrace.ConfigError, match="num_workers=0"):
         next(iter(DataLoader(cyclic, batch_size=None, num_workers=2)))
+    beyond = millrace_torch.Batches(run, micro_batch_size=4, consumed_samples=10**6)
+    with pytest.raises(millrace.ConfigError, match="consumed_samples is 1000000"):
+        next(iter(DataLoader(beyond, batch_size=None, num_workers=2)))
     with pytest.raises(millrace.ConfigError, match="reuse=True"):
         millrace_torch.Batches(run, micro_batch_size=4, reuse=True)

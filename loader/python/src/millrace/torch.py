@@ -73,22 +73,30 @@ class Batches(torch.utils.data.IterableDataset["dict[str, Any]"]):
         rank, ranks = options.get("rank", 0), options.get("world_size", 1)
         if rank == "env" or ranks == "env":
             raise ConfigError("rank and world_size must be numbers where worker processes share a run")
-        # How many micro-batches there are for this rank, as a loader without workers counts them.
-        whole = Loader(self._run, **{**options, "look_ahead": 1}).micro_batches
-        options.pop("global_batch_size", None)
+        options.pop("global_batch_size", None)  # it does not change the micro-batches of the sampler "single"
+        whole = self._micro_batches()
         self._at = dict(self._begin)
         done = self._begin.get("done", 0)  # by this worker
         served = done * options["micro_batch_size"] * ranks * workers
-        consumed = options.get("consumed_samples", 0)
-        if whole is not None and done * workers + worker >= whole:
+        if whole is not None and 0 <= whole <= done * workers + worker:  # the loader refuses what is below 0
             return
         loader = Loader(self._run, **{**options, "rank": worker * ranks + rank, "world_size": ranks * workers,
-                                      "consumed_samples": consumed + served, "drop_last": False})
+                                      "consumed_samples": options.get("consumed_samples", 0) + served,
+                                      "drop_last": False})
         for number in range(done * workers + worker, sys.maxsize if whole is None else whole, workers):
             batch = next(loader)
             done += 1
             self._begin, self._at = {}, {"done": done}
             yield batch
+
+    def _micro_batches(self) -> "int | None":
+        """How many micro-batches each rank gets, or None if the run does not end."""
+        try:
+            left: int = len(self._run) - self._options.get("consumed_samples", 0)
+        except TypeError:
+            return None
+        of_all_ranks: int = self._options["micro_batch_size"] * self._options.get("world_size", 1)
+        return left // of_all_ranks if self._options.get("drop_last", True) else -(-left // of_all_ranks)
 
     def state_dict(self) -> "dict[str, Any]":
         """The position after the batches that were returned, in this process."""
