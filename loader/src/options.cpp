@@ -38,7 +38,8 @@ MILLRACE_INLINE const loader_options& check(const loader_options& options) {
   expect(options.consumed_samples >= 0, "consumed_samples", options.consumed_samples, "0 or more");
   expect(options.look_ahead >= 1 && options.look_ahead <= 1024, "look_ahead", options.look_ahead,
          "1 to 1024");
-  expect(options.held >= 1 && options.held <= 131072, "held", options.held, "1 to 131072");
+  expect(options.held >= 1 && options.held <= most_held, "held", options.held,
+         "1 to " + std::to_string(most_held));
   expect(options.prefetch_samples >= 0 && options.prefetch_samples <= 65536, "prefetch_samples",
          options.prefetch_samples, "0 to 65536");
   expect(options.end_within.count() >= 0 && options.end_within.count() <= most, "end_within",

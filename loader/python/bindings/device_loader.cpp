@@ -88,18 +88,10 @@ class python_device_loader {
     return out;
   }
 
-  std::string state() const {
-    const auto alone = calls_.enter();
-    const nb::gil_scoped_release released;
-    return write_state(loader_.state());
-  }
+  std::string state() const { return calls_.state(loader_); }
   void load_state(const std::string& json, const std::vector<std::string>& allow) {
     const auto alone = calls_.enter();
-    dataset::resume_terms terms;
-    terms.allow = allow;
-    const nb::gil_scoped_release released;
-    loader_.load_state(json, std::move(terms));
-    calls_.forget_failure();
+    calls_.load_state(loader_, json, allow);
   }
 
   const cuda::device_loader& loader() const noexcept { return loader_; }
@@ -164,31 +156,24 @@ void bind_device_loader(nb::module_& module) {
           "The type of the device, 2 for CUDA, and its index.",
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
 
-  nb::class_<python_device_loader>(module, "_DeviceLoader", "The C++ part of `Loader` on a device.")
+  nb::class_<python_device_loader> bound(module, "_DeviceLoader",
+                                         "The C++ part of `Loader` on a device.");
+  bound
       .def(
           "__init__",
           [](python_device_loader& self, const run_handle& run, int device,
              const nb::kwargs& given) {
             const loader_arguments arguments = arguments_of(run, given);
             const cuda::device_loader_options options = device_options_of(arguments, device);
-            const nb::gil_scoped_release released;
+            const without_gil released;
             new (&self) python_device_loader(run.order, arguments, options);
           },
           "run"_a, "device"_a, "given"_a,
           nb::sig("def __init__(self, run: _Order, device: int, **given: typing.Any) -> None"))
       .def("next", &python_device_loader::next, "stream"_a,
-           nb::sig("def next(self, stream: int) -> dict[str, typing.Any]"))
-      .def("state", &python_device_loader::state)
-      .def("load_state", &python_device_loader::load_state, "json"_a, "allow"_a)
-      .def_prop_ro(
-          "consumed_samples",
-          [](const python_device_loader& self) { return self.loader().consumed_samples(); })
-      .def_prop_ro("micro_batches",
-                   [](const python_device_loader& self) -> std::optional<std::int64_t> {
-                     const std::int64_t count = self.loader().host().micro_batches();
-                     if (count == dataset::sampler::unbounded) return std::nullopt;
-                     return count;
-                   });
+           nb::sig("def next(self, stream: int) -> dict[str, typing.Any]"));
+  bind_calls(
+      bound, [](const python_device_loader& self) -> const auto& { return self.loader().host(); });
 }
 
 }  // namespace millrace::python

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "errors.hpp"
-
 #include <cstring>
 #include <exception>
 #include <string>
@@ -11,7 +9,7 @@
 #include <millrace/error.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-namespace nb = nanobind;
+#include "bindings.hpp"
 
 namespace millrace::python {
 namespace {

@@ -51,11 +51,10 @@ class kept_batch {
       : batch_(std::move(batch)), count_(std::move(count)) {
     ++*count_;
   }
-  kept_batch(kept_batch&&) noexcept = default;
-  kept_batch& operator=(kept_batch&&) = delete;
+  kept_batch(const kept_batch&) = delete;
+  kept_batch& operator=(const kept_batch&) = delete;
   ~kept_batch() {
-    if (count_ == nullptr) return;  // moved from
-    batch_.reset();                 // before the count says so
+    batch_.reset();  // before the count says so
     --*count_;
   }
 
@@ -181,20 +180,12 @@ class python_loader {
     return reuse_ ? reused(std::move(batch)) : kept(std::move(batch));
   }
 
-  std::string state() const {
-    const auto alone = calls_.enter();
-    const nb::gil_scoped_release released;
-    return write_state(loader_.state());
-  }
+  std::string state() const { return calls_.state(loader_); }
   void load_state(const std::string& json, const std::vector<std::string>& allow) {
     const auto alone = calls_.enter();
     current_.reset();
     dicts_.clear();
-    dataset::resume_terms terms;
-    terms.allow = allow;
-    const nb::gil_scoped_release released;
-    loader_.load_state(json, std::move(terms));
-    calls_.forget_failure();
+    calls_.load_state(loader_, json, allow);
   }
 
   const loader::batch_loader& loader() const noexcept { return loader_; }
@@ -205,7 +196,7 @@ class python_loader {
     throw config_error("max_held is " + std::to_string(max_held_) + ", and " +
                        std::to_string(*held_) +
                        " batches are still kept: delete the arrays, views and slices of one" +
-                       (max_held_ < most_held ? ", or pass a larger max_held" : ""));
+                       (max_held_ < loader::most_held ? ", or pass a larger max_held" : ""));
   }
 
   nb::object kept(std::shared_ptr<const loader::batch> batch) {
@@ -265,14 +256,15 @@ loader::host_fields host_of(const batch_form& form) {
 
 void bind_loader(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<python_loader>(module, "_HostLoader", "The C++ part of `Loader` on the host.")
+  nb::class_<python_loader> bound(module, "_HostLoader", "The C++ part of `Loader` on the host.");
+  bound
       .def(
           "__init__",
           [](python_loader& self, const run_handle& run, const nb::kwargs& given) {
             loader_arguments arguments = arguments_of(run, given);
             const batch_form form = form_of(*run.order, run.rules, arguments);
             arguments.options.fields = host_of(form);
-            const nb::gil_scoped_release released;
+            const without_gil released;
             new (&self) python_loader(run.order, arguments.options, form, arguments.reuse);
           },
           "run"_a, "given"_a,
@@ -280,16 +272,10 @@ void bind_loader(nb::module_& module) {
       .def(
           "__iter__", [](nb::handle self) { return nb::borrow(self); },
           nb::sig("def __iter__(self) -> _HostLoader"))
-      .def("__next__", &python_loader::next, nb::sig("def __next__(self) -> dict[str, typing.Any]"))
-      .def("state", &python_loader::state)
-      .def("load_state", &python_loader::load_state, "json"_a, "allow"_a)
-      .def_prop_ro("consumed_samples",
-                   [](const python_loader& self) { return self.loader().consumed_samples(); })
-      .def_prop_ro("micro_batches", [](const python_loader& self) -> std::optional<std::int64_t> {
-        const std::int64_t count = self.loader().micro_batches();
-        if (count == dataset::sampler::unbounded) return std::nullopt;
-        return count;
-      });
+      .def("__next__", &python_loader::next,
+           nb::sig("def __next__(self) -> dict[str, typing.Any]"));
+  bind_calls(
+      bound, [](const python_loader& self) -> const auto& { return self.loader(); });
 }
 
 }  // namespace millrace::python

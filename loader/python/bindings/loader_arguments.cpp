@@ -73,10 +73,11 @@ T take(const nb::kwargs& given, const char* name) {
 
 /// `max_held`, or 256 batches, or as many as take 1 GiB if those are more.
 std::int64_t held_of(const std::optional<std::int64_t>& max_held, std::int64_t bytes_of_batch) {
-  if (!max_held) return std::clamp<std::int64_t>((1 << 30) / bytes_of_batch, 256, most_held);
-  if (*max_held >= 1 && *max_held <= most_held) return *max_held;
+  if (!max_held)
+    return std::clamp<std::int64_t>((1 << 30) / bytes_of_batch, 256, loader::most_held);
+  if (*max_held >= 1 && *max_held <= loader::most_held) return *max_held;
   throw config_error("max_held is " + std::to_string(*max_held) + ", expected 1 to " +
-                     std::to_string(most_held));
+                     std::to_string(loader::most_held));
 }
 
 id_type id_type_named(const std::string& name) {

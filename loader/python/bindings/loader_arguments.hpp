@@ -15,8 +15,6 @@ namespace millrace::python {
 /// The element type of tokens, labels and position ids.
 enum class id_type : std::uint8_t { int64, int32, source };
 
-inline constexpr std::int64_t most_held = 131072;  ///< the limit of `loader_options::held`
-
 /// The arguments of the Python class `Loader`, which the loaders on the host and on a device share.
 struct loader_arguments {
   loader::loader_options options;  ///< `fields` and `memory` are not set

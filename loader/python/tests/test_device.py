@@ -99,13 +99,17 @@ def test_kept_arrays_stay(run, read):
     np.testing.assert_array_equal(read(kept[0]["labels"]), expected[0])
 
 
-def test_too_many_kept_batches(run):
+def test_too_many_kept_batches(run, read):
     loader = millrace.Loader(run, micro_batch_size=2, device="cuda", output="dlpack", max_held=1, look_ahead=1)
     kept = []
     with pytest.raises(millrace.ConfigError, match="held"):
         for batch in loader:
             kept.append(batch)
     assert len(kept) >= 1
+    served, batch = len(kept), None
+    kept.clear()
+    expected = list(millrace.Loader(run, micro_batch_size=2))[served]["tokens"]
+    np.testing.assert_array_equal(read(next(loader)["tokens"]), expected)  # the caller has made room
 
 
 def test_state_moves_between_host_and_device(run, read):

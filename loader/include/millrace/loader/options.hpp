@@ -33,6 +33,8 @@
 
 namespace millrace::loader {
 
+inline constexpr std::int64_t most_held = 131072;  ///< the limit of `loader_options::held`
+
 /// How samples are grouped into micro-batches. Corresponds to Megatron's `--dataloader-type` and
 /// `--full-validation`.
 using dataset::sampler_type;
@@ -62,7 +64,8 @@ struct loader_options {
   std::int64_t cp_rank = 0;           ///< 0 .. context_parallel - 1
   std::int64_t consumed_samples = 0;  ///< samples that all ranks together served earlier
   std::int64_t look_ahead = 2;        ///< number of micro-batches prepared in advance
-  /// Number of micro-batches that the caller may hold at once without reducing the look-ahead.
+  /// Number of micro-batches that the caller may hold at once without reducing the look-ahead, 1 to
+  /// `most_held`.
   /// Memory for them is allocated only when the caller really holds that many, unless `memory` is
   /// set. 8 is enough for Megatron's 1F1B schedule with up to 8 pipeline stages; `held_by_stage`
   /// computes the number for a stage.

@@ -93,20 +93,24 @@ class Loader:
             rampup_batch_size=None if rampup_batch_size is None else list(rampup_batch_size),
             edits=None if edits is None else list(edits), allow_several_tokenizers=allow_several_tokenizers,
             context_parallel=context_parallel, cp_rank=cp_rank)
-        self._inner: "_core._HostLoader | _OnDevice"
+        self._inner: "_core._HostLoader | _core._DeviceLoader"
+        self._take: "Callable[[], dict[str, Any]]"
         device = str(device)  # it may be a torch.device
         if device == "cpu":
-            self._inner = _core._HostLoader(run._order, **arguments)
+            host = self._inner = _core._HostLoader(run._order, **arguments)
+            self._take = host.__next__
         else:
-            self._inner = _OnDevice(run, _index_of(device), stream, arguments)
+            index = _index_of(device)
+            on_device = self._inner = _core._DeviceLoader(run._order, index, **arguments)
+            self._take = _taker_of(on_device, index, stream, output)
 
     def __iter__(self) -> "Iterator[dict[str, Any]]":
         self._check_process()
-        return iter(self._inner)
+        return self._inner if isinstance(self._inner, _core._HostLoader) else self  # the first is faster
 
     def __next__(self) -> "dict[str, Any]":
         self._check_process()
-        return next(self._inner)
+        return self._take()
 
     def state_dict(self) -> "dict[str, Any]":
         """The state to save with a checkpoint: plain ints and strings, equal on every rank. It is at the
@@ -144,42 +148,19 @@ class Loader:
                         "not exist here: make a new Loader in this process")
 
 
-class _OnDevice:
-    """Batches on a CUDA device: chooses the stream, and makes tensors of torch."""
+def _taker_of(loader: _core._DeviceLoader, device: int, stream: "int | None",
+              output: str) -> "Callable[[], dict[str, Any]]":
+    """The function that returns the next batch of a device, for the stream that uses it."""
+    if output != "torch":
+        return lambda: loader.next(stream or 0)
+    import torch
+    convert = torch.from_dlpack  # type: ignore[attr-defined, unused-ignore]
 
-    def __init__(self, run: Run, device: int, stream: "int | None", arguments: "dict[str, Any]") -> None:
-        self._stream_now: "Callable[[], int]" = lambda: stream or 0
-        self._convert: "Callable[[Any], Any] | None" = None
-        if arguments["output"] == "torch":
-            import torch
-            if stream is None:
-                self._stream_now = lambda: torch.cuda.current_stream(device).cuda_stream
-            self._convert = torch.from_dlpack  # type: ignore[attr-defined, unused-ignore]
-        self._core = _core._DeviceLoader(run._order, device, **arguments)
-
-    def __iter__(self) -> "Iterator[dict[str, Any]]":
-        return self
-
-    def __next__(self) -> "dict[str, Any]":
-        batch = self._core.next(self._stream_now())
-        if self._convert is None:
-            return batch
-        return {name: self._convert(value) if isinstance(value, _core.DeviceArray) else value
+    def take() -> "dict[str, Any]":
+        batch = loader.next(torch.cuda.current_stream(device).cuda_stream if stream is None else stream)
+        return {name: convert(value) if isinstance(value, _core.DeviceArray) else value
                 for name, value in batch.items()}
-
-    def state(self) -> str:
-        return self._core.state()
-
-    def load_state(self, state: str, allow: "list[str]") -> None:
-        self._core.load_state(state, allow)
-
-    @property
-    def consumed_samples(self) -> int:
-        return self._core.consumed_samples
-
-    @property
-    def micro_batches(self) -> "int | None":
-        return self._core.micro_batches
+    return take
 
 
 def _index_of(device: str) -> int:
