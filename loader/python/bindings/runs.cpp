@@ -180,7 +180,7 @@ class python_run : public run_handle {
     const std::int64_t at = position(k);
     std::vector<std::int64_t> text, sequences;
     {
-      const nb::gil_scoped_release released;
+      const without_gil released;
       const auto slot = reader_->read(at, loader::no_host_fields, rules);
       const loader::slot_layout& layout = slot->layout;
       text.assign(static_cast<std::size_t>(layout.text_len()), pad);
@@ -205,7 +205,7 @@ class python_run : public run_handle {
     const std::int64_t at = position(k);
     std::shared_ptr<loader::detail::batch_slot> slot;
     {
-      const nb::gil_scoped_release released;
+      const without_gil released;
       slot = reader_->read(at, fields_.host(), rules);
       if (fields_.hugging_face && fields_.labels) put_labels(*slot);
     }
@@ -363,7 +363,7 @@ run_handle megatron_run_of(const megatron_arguments& given) {
   dataset::part_sizes sizes = {0, 0, 0};  // those of other parts do not matter
   sizes[part] = samples[part];
 
-  const nb::gil_scoped_release released;
+  const without_gil released;
   const auto plan = dataset::plan_data(data, sizes)[part].value_or(dataset::part_plan{});
   std::optional<dataset::megatron_caches> caches;
   if (given.data_cache_path) {
@@ -448,7 +448,7 @@ run_handle instant_run_of(const instant_arguments& given) {
   }
   const dataset::blend_list list = blend_of(given.data_path, given.blend);
 
-  const nb::gil_scoped_release released;
+  const without_gil released;
   std::vector<dataset::instant_source> sources;
   std::vector<std::int64_t> windows;
   for (const std::string& prefix : list.prefixes) {
@@ -480,7 +480,6 @@ run_handle instant_run_of(const instant_arguments& given) {
 }
 
 using names_list = std::vector<std::string>;
-const names_list default_fields = {"tokens", "labels", "loss_mask", "position_ids"};
 
 template <class Class>
 void bind_shared(Class& bound) {
@@ -541,14 +540,11 @@ void bind_runs(nb::module_& module) {
             made.rules = rules;
             new (&self) megatron_class(std::move(made), wanted);
           },
-          nb::kw_only(), "data_path"_a = nb::none(), "blend"_a = nb::none(),
-          "split"_a = std::string(dataset::split_matrix::default_text), "part"_a = "train",
-          "seq_length"_a, "seed"_a = 1234, "train_samples"_a = nb::none(), "valid_samples"_a = 0,
-          "test_samples"_a = 0, "pad_id"_a = nb::none(), "eod_id"_a = nb::none(),
-          "reset_position_ids"_a = false, "reset_attention_mask"_a = false,
-          "eod_mask_loss"_a = false, "drop_last_partial_validation_sequence"_a = true,
-          "data_cache_path"_a = nb::none(), "tokenizer_identifiers"_a = "{}",
-          "fields"_a = default_fields, "names"_a = "megatron",
+          nb::kw_only(), "data_path"_a.none(), "blend"_a.none(), "split"_a, "part"_a,
+          "seq_length"_a, "seed"_a, "train_samples"_a.none(), "valid_samples"_a.none(),
+          "test_samples"_a.none(), "pad_id"_a.none(), "eod_id"_a.none(), "reset_position_ids"_a,
+          "reset_attention_mask"_a, "eod_mask_loss"_a, "drop_last_partial_validation_sequence"_a,
+          "data_cache_path"_a.none(), "tokenizer_identifiers"_a, "fields"_a, "names"_a,
           nb::sig("def __init__(self, **given: typing.Any) -> None"));
   nb::class_<instant_class, python_run>(module, "InstantRun",
                                         "The C++ part of `millrace.InstantRun`.")
@@ -570,12 +566,11 @@ void bind_runs(nb::module_& module) {
             made.rules = rules;
             new (&self) instant_class(std::move(made), wanted);
           },
-          nb::kw_only(), "data_path"_a = nb::none(), "blend"_a = nb::none(), "seq_length"_a,
-          "seed"_a = 1234, "train_samples"_a = nb::none(), "packing"_a = "none",
-          "pad_documents_to"_a = 1, "schedule"_a = nb::none(), "global_batch_size"_a = nb::none(),
-          "pad_id"_a = nb::none(), "eod_id"_a = nb::none(), "reset_position_ids"_a = false,
-          "reset_attention_mask"_a = false, "eod_mask_loss"_a = false, "fields"_a = default_fields,
-          "names"_a = "megatron", nb::sig("def __init__(self, **given: typing.Any) -> None"));
+          nb::kw_only(), "data_path"_a.none(), "blend"_a.none(), "seq_length"_a, "seed"_a,
+          "train_samples"_a.none(), "packing"_a, "pad_documents_to"_a, "schedule"_a.none(),
+          "global_batch_size"_a.none(), "pad_id"_a.none(), "eod_id"_a.none(),
+          "reset_position_ids"_a, "reset_attention_mask"_a, "eod_mask_loss"_a, "fields"_a,
+          "names"_a, nb::sig("def __init__(self, **given: typing.Any) -> None"));
 }
 
 }  // namespace millrace::python

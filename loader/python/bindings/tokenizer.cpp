@@ -112,7 +112,7 @@ nb::object encode(const tokenizer& with, nb::str text) {
   const std::string_view bytes = utf8_of(text, -1);
   auto ids = std::make_shared<millrace::tokenizer::id_buffer>();
   {
-    const nb::gil_scoped_release released;
+    const without_gil released;
     with.encode([&](auto& encoder) { append_ids(encoder, bytes, -1, *ids); });
   }
   return int32_array(ids);
@@ -213,7 +213,7 @@ nb::tuple encode_batch(const tokenizer& with, const nb::object& texts,
   std::vector<std::int64_t> offsets = {0};
   offsets.reserve(views.size() + 1);
   {
-    const nb::gil_scoped_release released;
+    const without_gil released;
     encode_shares(with, views, shares);
     *ids = std::move(shares[0].ids);
     for (share& each : shares) {
@@ -300,6 +300,9 @@ std::unique_ptr<tokenizer> from_file(const fs::path& path, const file_arguments&
 
 void bind_tokenizer(nb::module_& module) {
   using namespace nb::literals;
+  module.def("_tokenizer_type", type_of, "path"_a,
+             "The tokenizer type that a file's name says, or an empty string.",
+             nb::sig("def _tokenizer_type(path: str | os.PathLike[str]) -> str"));
   nb::class_<tokenizer>(
       module, "Tokenizer",
       R"(A tokenizer, read from the files that its reference program reads; see `Tokenizer.from_file` and

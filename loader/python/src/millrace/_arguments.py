@@ -4,11 +4,13 @@ import numbers
 import operator
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from millrace._errors import ConfigError
+
+Path: TypeAlias = "str | os.PathLike[str]"
 
 
 def integer(name: str, value: Any) -> int:

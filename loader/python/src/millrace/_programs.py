@@ -12,12 +12,13 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from millrace import _arguments as check
+from millrace import _core
+from millrace._arguments import Path
 from millrace._errors import ConfigError, Error, FormatError, IOError
 
-Path: TypeAlias = "str | os.PathLike[str]"
 FOLDER = pathlib.Path(__file__).resolve().parent / "bin"
 # Exit codes of the programs.
 DONE, FAILED, MISUSE, STOPPED = 0, 1, 2, 3
@@ -220,15 +221,11 @@ def _tokenizer_flags(tokenizer: "Path | None") -> "dict[str, Any]":
     name = os.fspath(tokenizer)
     if name.endswith("Tokenizer") and not os.path.exists(name):
         return {"tokenizer_type": name}
-    base = os.path.basename(name)
-    if base.endswith((".vocab.json", ".tiktoken")):
-        return {"tokenizer_type": "TikTokenizer", "tokenizer_model": name}
-    if base == "vocab.json":
-        return {"tokenizer_type": "GPT2BPETokenizer", "vocab_file": name,
-                "merge_file": os.path.join(os.path.dirname(name), "merges.txt")}
-    if base.endswith(".model"):
-        return {"tokenizer_type": "SentencePieceTokenizer", "tokenizer_model": name}
-    return {"tokenizer_type": "HuggingFaceTokenizer", "tokenizer_model": name}
+    kind = _core._tokenizer_type(name) or "HuggingFaceTokenizer"  # the latter of a folder
+    if kind == "GPT2BPETokenizer":
+        merges = os.path.join(os.path.dirname(name), "merges.txt")
+        return {"tokenizer_type": kind, "vocab_file": name, "merge_file": merges}
+    return {"tokenizer_type": kind, "tokenizer_model": name}
 
 
 def preprocess(inputs: "Path | Sequence[Path]", output_prefix: Path, *, tokenizer: "Path | None" = None,

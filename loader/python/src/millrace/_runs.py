@@ -9,8 +9,8 @@ import numpy as np
 
 from millrace import _arguments as check
 from millrace import _core
+from millrace._arguments import Path
 
-Path: TypeAlias = "str | os.PathLike[str]"
 DataPath: TypeAlias = "Path | Sequence[Path | float]"
 Blend: TypeAlias = "tuple[Sequence[Path], Sequence[float] | None]"
 FIELDS = ("tokens", "labels", "loss_mask", "position_ids")
