@@ -16,6 +16,7 @@
 #include "gpu/host_arena.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
 #include "support/fake_cuda/random_batch.hpp"
+#include "support/fake_cuda/static_work.hpp"
 #include "support/seed.hpp"
 
 namespace millrace::test {
@@ -43,22 +44,6 @@ class device_arrays {
     to.segment_ids = static_cast<std::int32_t*>(allocate(4 * elements));
     to.cu_seqlens_size = rows * seq_len + 1;
     to.cu_seqlens = static_cast<std::int32_t*>(allocate(4 * (elements + 1)));
-  }
-
-  // Describes the arrays after a batch was written to them.
-  loader::cuda::batch_work holding(const loader::cuda::static_batch& batch) const {
-    loader::cuda::batch_work found;
-    found.rows = batch.rows;
-    found.seq_len = to.seq_len;
-    found.ids = to.ids;
-    found.tokens = to.tokens;
-    found.labels = to.labels;
-    found.position_ids = to.position_ids;
-    found.loss_mask = to.loss_mask;
-    found.segment_ids = to.segment_ids;
-    found.cu_seqlens = to.cu_seqlens;
-    found.cu_seqlens_size = to.cu_seqlens_size;
-    return found;
   }
 
   loader::cuda::static_arrays to;
@@ -96,7 +81,7 @@ void write_batches(id_width ids, std::int64_t seq_len, std::uint64_t most_delay_
     const auto delay_ns = static_cast<std::int64_t>(random() % most_delay_ns);
     must(add_checksum({}, delay_ns, static_cast<std::uint64_t*>(sum.get().value), on),
          "kernel launch");
-    results.emplace_back(arrays.holding(*batch), batch->cu_seqlens_used, arena, on);
+    results.emplace_back(work_in(arrays.to, batch->rows), batch->cu_seqlens_used, arena, on);
   }
   loader::cuda::drain(gpu_api(), on);
   expect_equal(results.size(), count, "number of batches");

@@ -22,6 +22,7 @@
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/fake_cuda/pinned_source.hpp"
+#include "support/fake_cuda/static_work.hpp"
 #include "support/loader_runs.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
@@ -67,20 +68,7 @@ class own_arrays {
     to.cu_seqlens_size = static_entries;
   }
 
-  batch_work work() const {
-    batch_work found;
-    found.rows = static_rows;
-    found.seq_len = static_seq_len;
-    found.ids = to.ids;
-    found.tokens = to.tokens;
-    found.labels = to.labels;
-    found.position_ids = to.position_ids;
-    found.loss_mask = to.loss_mask;
-    found.segment_ids = to.segment_ids;
-    found.cu_seqlens = to.cu_seqlens;
-    found.cu_seqlens_size = static_entries;
-    return found;
-  }
+  batch_work work() const { return test::work_in(to, static_rows); }
 
   static_arrays to;
 
