@@ -8,11 +8,12 @@
     for batch in millrace.Loader(run, micro_batch_size=8, output="torch"):
         train(batch["tokens"], batch["labels"])
 """
+from typing import TYPE_CHECKING, Any
+
 from millrace._core import IndexedDataset, Tokenizer, cuda_version, has_cuda
 from millrace._core import version as __version__
 from millrace._errors import ConfigError, CudaError, Error, FormatError, IOError
 from millrace._loader import Loader
-from millrace._programs import audit, merge, preprocess, verify, where
 from millrace._runs import InstantRun, MegatronRun, Run
 
 # Without IOError, so that `from millrace import *` leaves Python's own name alone.
@@ -21,3 +22,18 @@ __all__ = [
     "MegatronRun", "Run", "Tokenizer", "__version__", "audit", "cuda_version", "has_cuda", "merge", "preprocess",
     "verify", "where",
 ]
+
+if TYPE_CHECKING:
+    from millrace._programs import audit, merge, preprocess, verify, where
+
+
+def __getattr__(name: str) -> Any:
+    # A process that only loads batches need not import what runs programs, which takes longer than all the rest.
+    if name not in ("audit", "merge", "preprocess", "verify", "where"):
+        raise AttributeError(f"module 'millrace' has no attribute {name!r}")
+    from millrace import _programs
+    return getattr(_programs, name)
+
+
+def __dir__() -> "list[str]":
+    return sorted({*globals(), *__all__})
