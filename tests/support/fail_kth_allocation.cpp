@@ -51,16 +51,6 @@ std::int64_t disarm() noexcept {
   return counted;
 }
 
-bool allocations_can_fail() {
-  arm({.k = 1});
-  try {
-    void* volatile probe = ::operator new(1);
-    ::operator delete(probe);
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): counted below
-  }
-  return disarm() > 0;
-}
-
 exempt_allocations::exempt_allocations() noexcept {
   ++exempt_depth;
 }

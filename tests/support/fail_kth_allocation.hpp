@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "support/sanitized.hpp"
+
 /// Makes allocations of this process fail: `operator new` throws `std::bad_alloc`, and
 /// `aligned_alloc` returns null. A program that includes this header must also compile
 /// fail_kth_allocation.cpp, which replaces both functions. `malloc` is not replaced, so allocations
@@ -27,9 +29,9 @@ void arm(const fail_kth_allocation& what) noexcept;
 /// @return number of allocations counted since arm()
 std::int64_t disarm() noexcept;
 
-/// False if the `operator new` of a library takes precedence, as that of ThreadSanitizer does.
-/// Allocations then never fail, so a test that needs failures must skip itself.
-bool allocations_can_fail();
+/// False under ThreadSanitizer, whose own `operator new` takes precedence. Allocations then never
+/// fail, so a test that needs failures must skip itself.
+inline constexpr bool allocations_can_fail = !under_thread_sanitizer;
 
 /// While an object of this class exists, all allocations of its thread succeed and are not counted.
 class exempt_allocations {

@@ -211,7 +211,7 @@ bool serve_with_failing(const test::fail_kth_allocation& failing, served_by by,
 class PipeMemory : public testing::TestWithParam<served_by> {};
 
 TEST_P(PipeMemory, AFailedAllocationSpoilsNothing) {
-  if (!test::allocations_can_fail()) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
+  if (!test::allocations_can_fail) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
   std::mt19937_64 random(test::seed(31));
   for (const std::int64_t failures : {std::int64_t{1}, always}) {
     std::int64_t k = 1;
@@ -227,7 +227,7 @@ TEST_P(PipeMemory, AFailedAllocationSpoilsNothing) {
 // a slot before it had all its memory, the second call would miss a batch, and the slot would be
 // lost.
 TEST_P(PipeMemory, AFailedCallMayBeMadeAgain) {
-  if (!test::allocations_can_fail()) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
+  if (!test::allocations_can_fail) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
   scarce_run run(test::seed(32));
   batch_source batches = run.source.source();
   batches.next = [next = std::move(batches.next)] {
@@ -275,7 +275,7 @@ INSTANTIATE_TEST_SUITE_P(Of, PipeMemory,
 
 // A batch cannot throw when it is destroyed, so the next call of next() must throw.
 TEST(PipeMemoryAtAnError, OfARelease) {
-  if (!test::allocations_can_fail()) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
+  if (!test::allocations_can_fail) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
   scarce_run run(33);
   {
     device_pipe pipe(&roomy_api(), run.layout(), run.options, run.source.source());
@@ -293,7 +293,7 @@ TEST(PipeMemoryAtAnError, OfARelease) {
 }
 
 TEST(PipeMemoryAtAnError, OfTheLastWaits) {
-  if (!test::allocations_can_fail()) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
+  if (!test::allocations_can_fail) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
   scarce_run run(34);
   {
     // The number of batches is unknown, so the last call waits for the end of the pipe's thread.
@@ -312,7 +312,7 @@ TEST(PipeMemoryAtAnError, OfTheLastWaits) {
 // The pipe cannot wait for a copy, and cannot keep the source's slot in a list either. The slot
 // must not be filled again. The child ends without its destructors, because the slot is leaked.
 TEST(PipeMemoryAtAnError, OfACopyThatIsLate) {
-  if (!test::allocations_can_fail()) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
+  if (!test::allocations_can_fail) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
   const int status = test::in_child([] {
     scarce_run run(35);
     run.cuda.delay(test::work_kind::copy, 50ms);
@@ -343,7 +343,7 @@ TEST(PipeMemoryAtAnError, OfACopyThatIsLate) {
 }
 
 TEST(PipeMemoryAtAnError, OfTheHookForPinnedMemory) {
-  if (!test::allocations_can_fail()) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
+  if (!test::allocations_can_fail) GTEST_SKIP() << "the allocations of a sanitizer do not fail";
   fake_cuda cuda;
   const pinned_memory_hook hook = pinned_hook(&roomy_api(), 0);
   std::string why;

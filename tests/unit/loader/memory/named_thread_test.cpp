@@ -59,6 +59,23 @@ TEST(NamedThread, RunsWhereItIsTold) {
 }
 
 // If the setup of the thread fails before its function runs, the constructor must throw.
+// If no allocation failed, the tests that make them fail would pass and prove nothing.
+TEST(FailKthAllocation, FailsTheSecondOfThree) {
+  if (!test::allocations_can_fail) return;
+  int thrown = 0;
+  test::arm({.k = 2});
+  for (int i = 1; i <= 3; ++i) {
+    try {
+      void* volatile memory = ::operator new(1);
+      ::operator delete(memory);
+    } catch (const std::bad_alloc&) {
+      thrown = 10 * thrown + i;
+    }
+  }
+  EXPECT_EQ(test::disarm(), 3);
+  EXPECT_EQ(thrown, 2);
+}
+
 TEST(NamedThread, AFailedAllocationIsThrownByTheConstructor) {
   const int status = test::in_child([] {
     bool failed = true;
