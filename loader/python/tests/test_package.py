@@ -75,6 +75,12 @@ def test_types():
 
 
 @needs_mypy
+def test_every_public_name_has_a_type():
+    names = [*millrace.__all__, "IOError"]
+    check_types("-c", "import millrace\n" + "".join(f"x{i} = millrace.{name}\n" for i, name in enumerate(names)))
+
+
+@needs_mypy
 @pytest.mark.parametrize(("example", "needs"), [("train_gpt.py", "torch"), ("train_jax.py", "jax"),
                                                 ("megatron_side_by_side.py", "megatron")])
 def test_types_of_examples(example, needs):

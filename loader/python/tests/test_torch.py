@@ -42,7 +42,7 @@ def test_a_kept_slice_keeps_its_batch(run):
         arrays.append(batch["labels"][0].numpy()[::2])
     del loader, batch
     gc.collect()
-    for t, (part, array) in enumerate(zip(slices, arrays)):
+    for t, (part, array) in enumerate(zip(slices, arrays, strict=True)):
         np.testing.assert_array_equal(part.numpy(), run[2 * t + 1]["tokens"][5:9])
         np.testing.assert_array_equal(array, run[2 * t]["labels"][::2])
 
@@ -74,7 +74,7 @@ def test_data_loader(run, workers, drop_last):
     expected = [{field: value.copy() for field, value in batch.items()} for batch in millrace.Loader(run, **options)]
     served = list(DataLoader(millrace_torch.Batches(run, **options), batch_size=None, num_workers=workers))
     assert len(served) == len(expected)
-    for mine, theirs in zip(served, expected):
+    for mine, theirs in zip(served, expected, strict=True):
         for field in FIELDS:
             np.testing.assert_array_equal(mine[field].numpy(), theirs[field])
 

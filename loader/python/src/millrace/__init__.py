@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from millrace._core import IndexedDataset, Tokenizer, cuda_version, has_cuda
 from millrace._core import version as __version__
-from millrace._errors import ConfigError, CudaError, Error, FormatError, IOError
+from millrace._errors import ConfigError, CudaError, Error, FormatError
+from millrace._errors import IOError as IOError  # noqa: A004  # type checkers take this form as public
 from millrace._loader import Loader
 from millrace._runs import InstantRun, MegatronRun, Run
 

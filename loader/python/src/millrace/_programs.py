@@ -136,11 +136,10 @@ def _listed(paths: "Path | Sequence[Path]") -> "list[str]":
 
 def _error_of(message: str) -> Error:
     """The exception for what a program says. A failed system call is told as FILE: CALL: REASON."""
-    last = message.splitlines()[-1]
-    where, _, reason = last.rpartition(": ")
+    rest, _, reason = message.splitlines()[-1].rpartition(": ")
     if reason in _ERRNO_OF:
-        file, _, call = where.rpartition(": ")
-        return IOError(_ERRNO_OF[reason], f"{call or where}: {reason}", file or None)
+        file, _, call = rest.rpartition(": ")
+        return IOError(_ERRNO_OF[reason], f"{call}: {reason}", file or None)
     return Error(message)
 
 

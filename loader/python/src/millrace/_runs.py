@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The orders of samples: MegatronRun and InstantRun."""
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 

@@ -83,7 +83,7 @@ class Batches(torch.utils.data.IterableDataset["dict[str, Any]"]):
         loader = Loader(self._run, **{**options, "rank": worker * ranks + rank, "world_size": ranks * workers,
                                       "consumed_samples": options.get("consumed_samples", 0) + served,
                                       "drop_last": False})
-        for number in range(done * workers + worker, sys.maxsize if whole is None else whole, workers):
+        for _ in range(done * workers + worker, sys.maxsize if whole is None else whole, workers):
             batch = next(loader)
             done += 1
             self._begin, self._at = {}, {"done": done}
