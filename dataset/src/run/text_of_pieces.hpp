@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -114,14 +115,14 @@ struct same_searched_document {
   }
 };
 
-/// Fills in the boundaries of a row up to seq_len, without repeated boundaries.
+/// Fills in the boundaries of a row, up to the first that is seq_len. Writes no other entries: a row
+/// has few documents, and seq_len + 1 entries are more memory than its tokens.
 template <class Joined>
 void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
                     const Joined& joined, sample_text& out) {
-  out.boundaries.resize(static_cast<std::size_t>(seq_len) + 1);
-  const auto size =
-      fill_cu_seqlens(pieces, seq_len, extra_token, std::span(out.boundaries), joined);
-  out.boundaries.resize(static_cast<std::size_t>(size.entries));
+  out.boundaries.resize(std::min(pieces.size() + 2, static_cast<std::size_t>(seq_len) + 1));
+  out.boundaries.resize(write_boundaries(pieces, seq_len, extra_token, out.boundaries, joined));
+  out.boundaries.resize(static_cast<std::size_t>(count_to_end(out.boundaries, seq_len)));
 }
 
 /// Fills in a row that is one range of the stream, in stored order.

@@ -112,28 +112,46 @@ bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::in
   return true;
 }
 
+/// Writes the boundaries of `fill_cu_seqlens`, from the leading 0 to seq_len, and nothing behind
+/// them. Returns their number. `out` needs room for pieces.size() + 2 or seq_len + 1 entries,
+/// whichever is less.
+template <class Joined>
+std::size_t write_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
+                             std::span<std::int32_t> out, const Joined& joined) {
+  assert(0 < seq_len && seq_len <= std::numeric_limits<std::int32_t>::max());
+  assert(out.size() >= std::min(pieces.size() + 2, static_cast<std::size_t>(seq_len) + 1));
+  std::int64_t limit = extra_token ? -1 : 0;  // exclude the extra token, which is the last token
+  for (const piece& p : pieces) limit += p.tokens;
+  limit = std::clamp<std::int64_t>(limit, 0, seq_len);
+  std::size_t entries = 0;
+  if (!put_boundaries(pieces, seq_len, limit, out, joined, true, entries)) {
+    (void)put_boundaries(pieces, seq_len, limit, out, joined, false, entries);
+  }
+  return entries;
+}
+
+/// Returns the number of boundaries up to the first that is seq_len. Empty documents at the end of
+/// a row repeat it.
+inline std::int64_t count_to_end(std::span<const std::int32_t> boundaries, std::int64_t seq_len) {
+  return std::ranges::find(boundaries, static_cast<std::int32_t>(seq_len)) - boundaries.begin() + 1;
+}
+
 }  // namespace detail
 
 template <class Joined>
 requires std::predicate<const Joined&, const piece&, const piece&> cu_seqlens_size
 fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
                 std::span<std::int32_t> out, const Joined& joined) {
-  assert(0 < seq_len && seq_len <= std::numeric_limits<std::int32_t>::max());
   assert(static_cast<std::int64_t>(out.size()) == seq_len + 1);
-  std::int64_t limit = extra_token ? -1 : 0;  // exclude the extra token, which is the last token
-  for (const piece& p : pieces) limit += p.tokens;
-  limit = std::clamp<std::int64_t>(limit, 0, seq_len);
-  std::size_t entries = 0;
-  if (!detail::put_boundaries(pieces, seq_len, limit, out, joined, true, entries)) {
-    (void)detail::put_boundaries(pieces, seq_len, limit, out, joined, false, entries);
-  }
+  const std::size_t entries =
+      detail::write_boundaries(pieces, seq_len, extra_token, out, joined);
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(entries), out.end(),
             static_cast<std::int32_t>(seq_len));
   cu_seqlens_size size;
   for (std::size_t i = 1; i < entries; ++i) {
     size.max_seqlen = std::max(size.max_seqlen, out[i] - out[i - 1]);
   }
-  size.entries = std::ranges::find(out, static_cast<std::int32_t>(seq_len)) - out.begin() + 1;
+  size.entries = detail::count_to_end(out.first(entries), seq_len);
   return size;
 }
 
