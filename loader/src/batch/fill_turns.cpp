@@ -18,6 +18,7 @@ MILLRACE_INLINE bool fill_turns::take(std::size_t worker, fill_turn& out) {
   desk& mine = desks_[worker];
   for (;;) {
     if (!mine.due.empty()) {
+      if (planner_ == worker) pass_on_planning(worker);
       std::swap(out, mine.due.front());
       keep_spare(std::move(mine.due.front()));
       mine.due.pop_front();
@@ -26,25 +27,25 @@ MILLRACE_INLINE bool fill_turns::take(std::size_t worker, fill_turn& out) {
       return true;
     }
     if (is_over_) return false;
-    if (is_planning_) {
-      planned_.wait(lock);
+    if (planner_ == nobody) planner_ = worker;
+    if (planner_ != worker) {
+      mine.is_idle = true;
+      mine.called.wait(lock);
+      mine.is_idle = false;
       continue;
     }
     // Unlocks the mutex, because the wait for a slot may be long and other workers can take their
     // turns in the meantime.
-    is_planning_ = true;
     lock.unlock();
     const ring::claim claim = slots_->acquire_free();
     lock.lock();
-    is_planning_ = false;
     plan_one(claim);
-    planned_.notify_all();
   }
 }
 
 MILLRACE_INLINE void fill_turns::plan_one(const ring::claim& claim) {
   if (claim.slot == nullptr) {
-    is_over_ = true;
+    end_turns();
     return;
   }
   // passed on only after the `catch` block, which shares ownership of the exception
@@ -61,14 +62,32 @@ MILLRACE_INLINE void fill_turns::plan_one(const ring::claim& claim) {
       return desks_[static_cast<std::size_t>(number) % desks_.size()].told;
     };
     if (plan_.next(turn.batch, told)) {
-      desks_[static_cast<std::size_t>(claim.ticket) % desks_.size()].due.push_back(std::move(turn));
+      desk& to = desks_[static_cast<std::size_t>(claim.ticket) % desks_.size()];
+      to.due.push_back(std::move(turn));
+      if (to.is_idle) to.called.notify_one();
       return;
     }
   } catch (...) {
     failure = std::current_exception();
   }
   slots_->finish(claim.ticket, std::move(failure));
+  end_turns();
+}
+
+// Calls the next idle worker in order of turns, because the next batch is probably its own.
+MILLRACE_INLINE void fill_turns::pass_on_planning(std::size_t worker) {
+  planner_ = nobody;
+  for (std::size_t i = 1; i < desks_.size() && planner_ == nobody; ++i) {
+    const std::size_t next = (worker + i) % desks_.size();
+    if (!desks_[next].is_idle || !desks_[next].due.empty()) continue;
+    planner_ = next;
+    desks_[next].called.notify_one();
+  }
+}
+
+MILLRACE_INLINE void fill_turns::end_turns() noexcept {
   is_over_ = true;
+  for (desk& each : desks_) each.called.notify_one();
 }
 
 }  // namespace millrace::loader::detail

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -30,8 +31,9 @@ struct fill_turn {
 /// w + 2n, ... Because the assignment is fixed, each worker's reader can prefetch exactly what that
 /// worker will read.
 ///
-/// Any idle worker may claim slots and plan batches, one worker at a time and in order. The
-/// planning worker queues the batches that other workers will fill. All members except the
+/// One worker at a time, the planner, claims slots and plans batches, in order. It queues the
+/// batches that other workers will fill, and wakes those workers. When it has planned a batch of
+/// its own, it makes an idle worker the planner. No other worker wakes up. All members except the
 /// constructor are thread-safe.
 class MILLRACE_EXPORT fill_turns {
  public:
@@ -51,10 +53,18 @@ class MILLRACE_EXPORT fill_turns {
  private:
   struct desk {
     std::deque<fill_turn> due;
-    std::vector<file_range> told;  // ranges to prefetch with the desk's next turn
+    std::vector<file_range> told;    // ranges to prefetch with the desk's next turn
+    std::condition_variable called;  // its worker waits on it while `is_idle`
+    bool is_idle = false;
   };
 
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  // The caller of the following functions holds the lock.
+
   void plan_one(const ring::claim& claim);
+  void pass_on_planning(std::size_t worker);
+  void end_turns() noexcept;
 
   // Keeps a used turn, so that its memory can be reused. If this allocation fails, the turn is
   // dropped; a new turn is made when needed.
@@ -65,11 +75,12 @@ class MILLRACE_EXPORT fill_turns {
 
   ring* slots_;
   std::mutex mutex_;  // guards all members below; not held while waiting for a slot
-  std::condition_variable planned_;
   look_ahead plan_;
   std::vector<desk> desks_;
   std::vector<fill_turn> spare_;
-  bool is_planning_ = false;
+  // The worker that plans, or is called to plan. If it is `nobody`, no worker is idle, except for
+  // those that are called because they have a batch.
+  std::size_t planner_ = nobody;
   bool is_over_ = false;
 };
 
