@@ -107,7 +107,7 @@ class copy_queue {
       : from_(&from),
         on_(on),
         to_(loader::cuda::allocate_device(*loader::cuda::runtime_api(), from.bytes())) {
-    for (auto& done : done_) done = loader::cuda::make_event(*loader::cuda::runtime_api());
+    for (auto& done : done_) done = loader::cuda::make_host_event(*loader::cuda::runtime_api());
   }
 
   void copy() {

@@ -211,6 +211,12 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     return event_flags_;
   }
+  /// Returns the joined flags of all events that were recorded on a stream.
+  unsigned flags_recorded_on(stream which) const {
+    const std::scoped_lock lock(world_.mutex);
+    const auto found = recorded_flags_.find(which);
+    return found == recorded_flags_.end() ? 0 : found->second;
+  }
   std::vector<unsigned> pinned_flags() const {
     const std::scoped_lock lock(world_.mutex);
     return pinned_flags_;

@@ -249,6 +249,7 @@ class fake_runtime : public runtime_state {
     if (captures_.contains(behind)) return 0;
     for_each_synchronized(*line, [&](stream, fake_stream& other) { line->wait(other.record()); });
     found->second->mark = line->record();
+    recorded_flags_[behind] |= found->second->flags;
     return 0;
   }
   int wait(stream waits, event which) {
@@ -286,6 +287,9 @@ class fake_runtime : public runtime_state {
     const auto found = events_.find(which);
     if (found == events_.end()) {
       return log_.fault("an event that has ended is waited for", invalid_handle);
+    }
+    if ((found->second->flags & loader::cuda::event_blocking_sync) == 0) {
+      (void)log_.fault("a host thread spins, because its event is without blocking sync", 0);
     }
     if (const int code = captures_.refuse_wait_for(which); code != 0) return log_.refuse(code);
     const std::shared_ptr<event_mark> mark = found->second->mark;

@@ -207,6 +207,7 @@ class runtime_state : public capture_terms {
   fake_memory memory_;
   std::map<stream, stream_properties> properties_;
   std::vector<unsigned> event_flags_, pinned_flags_;
+  std::map<stream, unsigned> recorded_flags_;  // of all events recorded on a stream, joined
   std::map<event, std::unique_ptr<fake_event>> events_;
   // indexed by device; empty if each stream has its own queue
   std::vector<std::shared_ptr<hardware_queue>> queues_;

@@ -51,7 +51,7 @@ class FakeCuda : public testing::Test {
   const cuda_api& api_ = fake_cuda::api();
   owned_stream stream_ = make_stream(api_);
   owned_stream other_ = make_stream(api_);
-  owned_event event_ = make_event(api_);
+  owned_event event_ = make_host_event(api_);
 };
 
 // See cudaThreadExchangeStreamCaptureMode. Which calls a thread may make depends on its own mode,

@@ -55,8 +55,16 @@ inline int highest_priority(const cuda_api& api) {
   return highest;
 }
 
-/// Makes an event without timing. A host thread that waits for this event sleeps.
+/// Makes an event without timing, for other streams to wait for.
 inline owned_event make_event(const cuda_api& api) {
+  event made = nullptr;
+  check(api, api.create_event(&made, event_disable_timing), "cudaEventCreateWithFlags");
+  return owned_event({&api, made});
+}
+
+/// Makes an event without timing, for which a host thread can also wait asleep. The device sends an
+/// interrupt when the event completes, which takes the stream 2 to 3 us longer.
+inline owned_event make_host_event(const cuda_api& api) {
   event made = nullptr;
   check(api, api.create_event(&made, event_disable_timing | event_blocking_sync),
         "cudaEventCreateWithFlags");

@@ -26,7 +26,9 @@ namespace millrace::loader::cuda {
 struct device_slot {
   std::byte* memory = nullptr;  ///< device memory, or host memory if there is no device
   event ready = nullptr;        ///< completes when the fields are filled; null on the host
-  event released = nullptr;     ///< completes when the consumer is done; null on the host
+  /// Completes when the consumer is done. It is recorded on the consumer's stream, and only streams
+  /// wait for it. Null on the host.
+  event released = nullptr;
 
   batch_work work;  ///< shapes and field addresses of the last batch made here
   std::int32_t max_seqlen = 0;
@@ -87,9 +89,9 @@ class slot_store {
     const int priority = highest_priority(*api_);
     copies_ = make_stream(*api_, priority);
     kernels_ = make_stream(*api_, priority);
-    for (owned_event& each : copied_) each = make_event(*api_);
+    for (owned_event& each : copied_) each = make_host_event(*api_);
     for (std::size_t i = 0; i < slots; ++i) {
-      ready_.push_back(make_event(*api_));
+      ready_.push_back(make_host_event(*api_));
       released_.push_back(make_event(*api_));
     }
   }
@@ -108,12 +110,14 @@ class slot_store {
     } catch (...) {  // NOLINT(bugprone-empty-catch): everything below works without them
     }
     try {
-      // The pipe's thread has waited for all copies, or called keep_memory().
-      drain(*api_, kernels());
-      for (const owned_event& released : released_) {
-        wait_on_host(*api_, released.get().value);
-      }
-      for (const owned_event& released : others_) wait_on_host(*api_, released.get().value);
+      // The pipe's thread has waited for all copies, or called keep_memory(). A host thread would
+      // spin if it waited for the events of the consumer's streams, so the stream of the kernels
+      // waits for them.
+      for (const owned_event& released : released_) wait(*api_, kernels(), released.get().value);
+      for (const owned_event& released : others_) wait(*api_, kernels(), released.get().value);
+      const event ended = ready_.front().get().value;
+      record(*api_, ended, kernels());
+      wait_on_host(*api_, ended);
     } catch (...) {  // no caller is left to report to
       kept_ = true;
     }
