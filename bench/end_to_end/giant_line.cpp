@@ -89,6 +89,6 @@ int measure(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   return millrace::command::run_command(
-      "bench_giant_line", "usage: bench_giant_line FILE KEY WORKERS TOKENIZER FLAGS ...",
-      [&] { return measure(argc, argv); });
+      "bench_giant_line", "usage: bench_giant_line FILE KEY WORKERS TOKENIZER FLAGS ...", argc,
+      argv, [&] { return measure(argc, argv); });
 }

@@ -88,6 +88,6 @@ int measure(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return millrace::command::run_command("bench_preprocess_ceiling", usage,
+  return millrace::command::run_command("bench_preprocess_ceiling", usage, argc, argv,
                                         [&] { return measure(argc, argv); });
 }

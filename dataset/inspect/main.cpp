@@ -84,7 +84,7 @@ int run(arguments args) {
 
 int main(int argc, char** argv) {
   using namespace millrace;
-  return command::run_command(inspect::program_name, inspect::usage, [&] {
+  return command::run_command(inspect::program_name, inspect::usage, argc, argv, [&] {
     // argc is 0 if the caller did not even pass a program name.
     return inspect::run(argc > 1 ? inspect::arguments(argv + 1, argv + argc)
                                  : inspect::arguments());

@@ -164,5 +164,6 @@ int merge_datasets(int argc, const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return command::run_command("merge_datasets", usage, [&] { return merge_datasets(argc, argv); });
+  return command::run_command("merge_datasets", usage, argc, argv,
+                              [&] { return merge_datasets(argc, argv); });
 }

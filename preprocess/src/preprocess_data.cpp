@@ -109,5 +109,5 @@ int preprocess_data(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   return command::run_command("preprocess_data", preprocess::usage_of(preprocess::program::alone),
-                              [&] { return preprocess_data(argc, argv); });
+                              argc, argv, [&] { return preprocess_data(argc, argv); });
 }

@@ -114,7 +114,7 @@ int run(preprocess::rank_group& ranks, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return command::run_command(program_name, usage_of(which), [&] {
+  return command::run_command(program_name, usage_of(which), argc, argv, [&] {
     preprocess::rank_group ranks(program_name, &argc, &argv);
     return run(ranks, argc, argv);
   });

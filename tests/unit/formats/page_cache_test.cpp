@@ -20,7 +20,7 @@ using detail::refused_devices;
 using detail::with_page_cache;
 using testing::ElementsAre;
 
-unique_fd create(const std::filesystem::path& path) {
+unique_fd fresh_file(const std::filesystem::path& path) {
   return unique_fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
 }
 
@@ -90,7 +90,7 @@ struct toy_file {
 TEST(PageCache, IsAskedForOncePerDeviceThatRefuses) {
   const test::temp_folder folder;
   toy_file refuses{.fd = open_read_only("/proc/self/stat"), .code = EOPNOTSUPP};
-  toy_file takes{.fd = create(folder / "a")};
+  toy_file takes{.fd = fresh_file(folder / "a")};
   ASSERT_NE(device_of(refuses.fd), device_of(takes.fd));
   refused_devices refused;
   EXPECT_EQ(refuses.transfer(page_cache::keep, refused), 5);
@@ -137,8 +137,8 @@ TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
     EXPECT_EQ(with_page_cache(fd, page_cache::pass_through, call, drop, refused), 5);
     return flags;
   };
-  const unique_fd in_memory = create(memory / "a");
-  const unique_fd on_disk = create(disk / "a");
+  const unique_fd in_memory = fresh_file(memory / "a");
+  const unique_fd on_disk = fresh_file(disk / "a");
   const bool memory_refuses = write(in_memory).size() == 2;
   const bool disk_refuses = write(on_disk).size() == 2;
   if (!memory_refuses || disk_refuses) GTEST_SKIP() << "NOT tested: both answer alike here";
@@ -170,7 +170,7 @@ class DroppedPages : public testing::Test {
   }
 
   test::temp_folder folder_;
-  unique_fd fd_ = create(folder_ / "file");
+  unique_fd fd_ = fresh_file(folder_ / "file");
   std::vector<char> block_ = std::vector<char>(mib, 'x');
 };
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +17,7 @@
 
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 /// The behavior that all programs share: exit codes, error messages on stderr, `--version`.
 namespace millrace::command {
@@ -77,18 +79,58 @@ inline void prepare_process() noexcept {
   }
 }
 
+/// An error as a JSON object on one line:
+///
+///   {"error": {"kind": "io", "message": "a.idx: open: No such file or directory",
+///              "file": "a.idx", "call": "open", "errno": 2}}
+///
+/// `kind` is "usage", "config", "io", "format" or "other". A "format" has `file` and
+/// `offset_bytes`, an "io" may have `offset_bytes`.
+inline std::string json_of_error(const std::exception& e) {
+  const auto* const io = dynamic_cast<const io_error*>(&e);
+  const auto* const format = dynamic_cast<const format_error*>(&e);
+  const bool usage = dynamic_cast<const usage_error*>(&e) != nullptr;
+  const bool config = dynamic_cast<const config_error*>(&e) != nullptr;
+  formats::json_writer json;
+  json.open('{').key("error").open('{').key("kind");
+  json.value(usage ? "usage" : config ? "config" : io ? "io" : format ? "format" : "other");
+  json.key("message").value(std::string_view(e.what()));
+  if (io != nullptr) {
+    json.key("file").value(io->path().native()).key("call").value(std::string_view(io->call()));
+    json.key("errno").value(io->code());
+    if (io->offset()) json.key("offset_bytes").value(*io->offset());
+  }
+  if (format != nullptr) {
+    json.key("file").value(format->path().native()).key("offset_bytes").value(format->offset());
+  }
+  return json.close('}').close('}').text() + '\n';
+}
+
+/// Prints an error as JSON on stdout. If that fails, the message on stderr has to do.
+inline void tell_json(const std::exception& e) noexcept try {
+  const std::string text = json_of_error(e);
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
+  (void)std::fflush(stdout);
+} catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as above
+}
+
 }  // namespace detail
 
 /// Runs the body of `main` and returns its exit code. If the body throws, prints the error on
-/// stderr as one line and returns `exit_failed`, or `exit_misuse` for a usage_error.
+/// stderr as one line and returns `exit_failed`, or `exit_misuse` for a usage_error. If `--json` is
+/// one of the words of the command line, also prints the error on stdout (`json_of_error`).
 ///
 /// @param usage  the usage line to print if a usage_error has no usage line of its own
 template <class Body>
-int run_command(std::string_view program, std::string_view usage, Body&& body) noexcept {
+int run_command(std::string_view program, std::string_view usage, int argc, char** argv,
+                Body&& body) noexcept {
   detail::prepare_process();
+  const bool json = std::any_of(
+      argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
   try {
     return body();
   } catch (const usage_error& e) {
+    if (json) detail::tell_json(e);
     tell(fmt::format("{0}: {1}\n{2}\nTry '{0}{3}{4} --help'.\n", program, one_line(e.what()),
                      e.usage().empty() ? usage : e.usage(), e.verb().empty() ? "" : " ", e.verb()));
     return exit_misuse;
@@ -96,6 +138,7 @@ int run_command(std::string_view program, std::string_view usage, Body&& body) n
     tell(program);
     tell(": out of memory\n");
   } catch (const std::exception& e) {
+    if (json) detail::tell_json(e);
     tell(fmt::format("{}: {}\n", program, one_line(e.what())));
   }
   return exit_failed;
