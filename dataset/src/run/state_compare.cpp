@@ -181,11 +181,26 @@ class state_comparison {
       : saved_(saved), now_(now), terms_(terms) {}
 
   void run() {
+    require_known_names();
     const auto visit = [&](const char* name, const auto& then) { compare(name, then); };
     fields(visit, saved_);
   }
 
  private:
+  // A misspelt name would allow nothing, which its author would not notice before a resume fails.
+  void require_known_names() const {
+    std::vector<std::string> known;
+    const auto visit = [&](const char* name, const auto&) { known.emplace_back(name); };
+    fields(visit, saved_);
+    for (const std::string& name : terms_.allow) {
+      if (contains(known, name)) continue;
+      std::string all;
+      for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+      throw config_error("\"" + name + "\" is allowed to change, but a state has no such option; " +
+                         "expected one of " + all);
+    }
+  }
+
   template <class T>
   void compare(std::string_view name, const T& then) {
     const bool cyclic = saved_.sampler == "cyclic" && now_.sampler == "cyclic";

@@ -203,7 +203,7 @@ struct resume_terms {
 ///     }
 ///
 /// @throws config_error  `saved` and `now` differ; the message names the first difference and both
-///                       values.
+///                       values. Or a name in `allow` is not the name of an option.
 MILLRACE_EXPORT void require_same(const run_state& saved, const run_state& now,
                                   const resume_terms& terms = {});
 

@@ -21,6 +21,7 @@ using test::example_state;
 using test::fault;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string difference(const run_state& now, const resume_terms& terms = {},
                        const run_state& saved = example_state()) {
@@ -56,6 +57,13 @@ TEST(StateCompare, NamesEveryOptionThatChanges) {
   expect_named("data", [](run_state& s) { s.data.pop_back(); });
   expect_named("schedule", [](run_state& s) { s.schedule[1].weights[0] = 0.2; });
   expect_named("edits", [](run_state& s) { s.edits[0].last = 5; });
+}
+
+TEST(StateCompare, RefusesUnknownNamesInAllow) {
+  const run_state now = example_state();
+  EXPECT_THAT(difference(now, {.allow = {"seed", "sed"}}),
+              AllOf(StartsWith("\"sed\" is allowed to change, but a state has no such option"),
+                    HasSubstr("expected one of "), HasSubstr("seed, "), HasSubstr("edits")));
 }
 
 TEST(StateCompare, SaysBothValues) {
