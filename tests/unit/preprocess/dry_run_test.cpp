@@ -82,8 +82,8 @@ TEST_F(DryRun, OfLittleIsExact) {
   EXPECT_EQ(report.tokens.value, 2 * part.tokens);
   EXPECT_EQ(report.tokens.error, 0);
   EXPECT_EQ(report.input_bytes.value, 2 * part.lines.size());
-  EXPECT_EQ(report.bin_bytes, 2 * 2 * part.tokens);
-  EXPECT_EQ(report.idx_bytes, 34 + 12 * 2 * part.documents + 8 * (2 * part.documents + 1));
+  EXPECT_EQ(report.bin_bytes, 4 * part.tokens);
+  EXPECT_EQ(report.idx_bytes, 34 + 24 * part.documents + 8 * (2 * part.documents + 1));
   EXPECT_THAT(report.notes, testing::IsEmpty());
   EXPECT_THAT(describe(report), HasSubstr("all of the input, so counts are exact"));
   EXPECT_THAT(describe(report), Not(HasSubstr("+-")));

@@ -13,7 +13,7 @@
 namespace millrace::preprocess {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;

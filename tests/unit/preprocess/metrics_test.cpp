@@ -31,7 +31,6 @@ using std::chrono::milliseconds;
 using testing::EndsWith;
 using testing::Eq;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Optional;
 using testing::SizeIs;
 using testing::StartsWith;
