@@ -542,7 +542,7 @@ TEST(DataVerifier, IsForManyThreads) {
     data_verifier verifier(source.files(), options);
     {
       std::vector<std::jthread> threads;
-      for (unsigned t = 0; t < 4; ++t) {
+      for (std::uint64_t t = 0; t < 4; ++t) {
         threads.emplace_back([&, t] {
           std::vector<std::byte> bytes(8);
           for (std::uint64_t i = 0; i < 200; ++i) {
