@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -40,6 +41,7 @@
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/pipeline.hpp>
 
 #include "arrays.hpp"
@@ -336,6 +338,32 @@ struct megatron_arguments {
   std::string tokenizer_identifiers;
 };
 
+/// Refuses a part whose indices would not fit in memory. The kernel would end the process.
+/// @param name  of the argument that sets the number of samples
+/// @throws config_error
+void require_memory(const dataset::part_plan& plan, const dataset::gpt_request& request,
+                    const char* name, std::int64_t samples) {
+  // Each sample takes 12 bytes, each sequence of each epoch 4 bytes, and each sample of a blend 10.
+  double bytes = plan.blended ? 10 * static_cast<double>(plan.size.value_or(0)) : 0;
+  for (const dataset::planned_dataset& each : plan.datasets) {
+    const dataset::index_columns columns(each.prefix, dataset::index_access::pread);
+    const auto tokens = static_cast<double>(std::max<std::int64_t>(1, columns.token_count()));
+    const double sequences_of_sample = static_cast<double>(columns.sequence_count()) / tokens *
+                                       static_cast<double>(request.sequence_length);
+    bytes += static_cast<double>(each.num_samples.value_or(0)) * (12 + 4 * sequences_of_sample);
+  }
+  const auto room = loader::available_memory();
+  if (!room || bytes <= static_cast<double>(room->bytes)) return;
+  const auto gigabytes = [](double size) {
+    return std::to_string(static_cast<std::int64_t>(std::ceil(size / 1e9))) + " GB";
+  };
+  throw config_error(std::string(name) + " is " + std::to_string(samples) +
+                     ": Megatron's indices for so many samples take " + gigabytes(bytes) +
+                     " of memory, and " + gigabytes(static_cast<double>(room->bytes)) +
+                     " are available (" + room->by +
+                     "); expected fewer samples, or InstantRun, whose order needs no indices");
+}
+
 run_handle megatron_run_of(const megatron_arguments& given) {
   dataset::gpt_request request;
   request.sequence_length = length_of_rows(given.seq_length);
@@ -365,6 +393,7 @@ run_handle megatron_run_of(const megatron_arguments& given) {
 
   const without_gil released;
   const auto plan = dataset::plan_data(data, sizes)[part].value_or(dataset::part_plan{});
+  if (samples[part]) require_memory(plan, request, names[part], *samples[part]);
   std::optional<dataset::megatron_caches> caches;
   if (given.data_cache_path) {
     caches = prepare_caches(plan, request, given.split, *given.data_cache_path,

@@ -166,3 +166,56 @@ def test_external_provider(sources):
     nothing = megatron.external_provider(make_runs, micro_batch_size=2, data_parallel_rank=0, data_parallel_size=2,
                                          reads_data=False)
     assert nothing([40, 8, 0]) == (None, None, None)
+
+
+def test_provider_gives_the_boundaries_of_each_row(sources):
+    run = millrace.MegatronRun(data_path=[sources[0]], seq_length=48, split="1", train_samples=60,
+                               fields=("tokens", "cu_seqlens", "max_seqlen"))
+    train = megatron.external_provider(lambda sizes: (run, None, None), micro_batch_size=3, data_parallel_rank=1,
+                                       data_parallel_size=2,
+                                       fields=("tokens", "cu_seqlens", "max_seqlen"))([60, 0, 0])[0]
+    several = 0
+    for t, batch in enumerate(train):
+        assert batch["cu_seqlens"].dtype == batch["max_seqlen"].dtype == torch.int32
+        assert batch["cu_seqlens"].shape == (3, 49) and batch["max_seqlen"].shape == (3,)
+        for row in range(3):
+            sample = run[6 * t + 3 + row]
+            expected = np.full(49, 48, np.int32)
+            expected[:len(sample["cu_seqlens"])] = sample["cu_seqlens"]
+            np.testing.assert_array_equal(batch["cu_seqlens"][row].numpy(), expected)
+            assert batch["max_seqlen"][row] == sample["max_seqlen"]
+            several += len(sample["cu_seqlens"]) > 2
+    assert t > 5 and several > 10
+
+
+def test_provider_of_several_validation_sets(sources):
+    def make_runs(sizes):
+        valid = [millrace.MegatronRun(data_path=[source], seq_length=16, split="80,20", part="valid", valid_samples=None)
+                 for source in sources[:2]]
+        return None, valid, None
+    ranks = [megatron.external_provider(make_runs, micro_batch_size=4, data_parallel_rank=rank, data_parallel_size=2,
+                                        full_validation=True, rampup_batch_size=(4, 4, 100), global_batch_size=8)
+             for rank in range(2)]
+    valid = [provider([0, 0, 0])[1] for provider in ranks]
+    for i, run in enumerate(make_runs(None)[1]):
+        assert len(run) > 2
+        steps = (len(run) + 1) // 2
+        for _ in range(2):  # validations
+            for rank in range(2):
+                assert len(valid[rank][i]) == steps
+                for k in range(steps):
+                    tokens = next(valid[rank][i])["tokens"]
+                    assert tokens.shape == (1, 16)
+                    sample = 2 * k + rank if 2 * k + rank < len(run) else rank  # a rank with fewer samples starts over
+                    np.testing.assert_array_equal(tokens[0].numpy(), run[sample]["tokens"])
+
+
+def test_provider_asks_which_stage_reads(sources):
+    run = millrace.MegatronRun(data_path=[sources[0]], seq_length=16, split="1")
+    provider = megatron.external_provider(lambda sizes: (run, None, None), micro_batch_size=2, data_parallel_rank=0,
+                                          data_parallel_size=1, reads_data=lambda stage: stage in (None, 0))
+    assert provider([40, 0, 0], vp_stage=1) == (None, None, None)
+    assert next(provider([40, 0, 0], vp_stage=0)[0])["tokens"].shape == (2, 16)
+    with pytest.raises(TypeError, match="expected a run or None"):
+        megatron.external_provider(lambda sizes: ([run], None, None), micro_batch_size=2, data_parallel_rank=0,
+                                   data_parallel_size=1)([40, 0, 0])

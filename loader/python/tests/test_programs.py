@@ -49,7 +49,9 @@ def test_verify_merge_where_audit(done, tmp_path):
     folder.mkdir()
     for name in "ab":
         millrace.preprocess(SAMPLE, folder / name, tokenizer="ByteLevelTokenizer", append_eod=True)
-    millrace.merge(folder, tmp_path / "merged")
+    merged = millrace.merge(folder, tmp_path / "merged")
+    assert merged.prefix == str(tmp_path / "merged") and merged.tokens == 2 * done.tokens
+    assert [os.path.basename(each)[0] for each in merged.inputs] == ["a", "b"] and merged.details["dropped"] == []
     assert millrace.verify(tmp_path / "merged").tokens == 2 * done.tokens
     options = dict(order="megatron", seq_length=32, train_samples=64, split="1")
     slots = millrace.where(prefix, **options, step=3, rank=1, ranks=2, micro_batch_size=2)
@@ -61,7 +63,7 @@ def test_verify_merge_where_audit(done, tmp_path):
         np.testing.assert_array_equal(row[:32], run[slot.sample]["tokens"])
         assert slot.documents[0].source["input"].endswith("corpus.jsonl")
     audited = millrace.audit(prefix, **options)
-    assert audited.sound and audited.ledgers[0]["tokens"] == done.tokens
+    assert audited.sound and audited.ledgers[0].tokens == done.tokens and audited.ledgers[0].missing == 0
 
 
 def test_a_program_that_cannot_start_leaves_no_descriptor(tmp_path, monkeypatch):
@@ -87,6 +89,17 @@ def test_errors_are_sentences(tmp_path, done):
         millrace.preprocess(b"a", tmp_path / "x", tokenizer="ByteLevelTokenizer")
     with pytest.raises(millrace.ConfigError, match="no-such-flag"):
         millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer="ByteLevelTokenizer", no_such_flag=1)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for suffix in (".bin", ".idx"):
+        with open(done.outputs[0].prefix + suffix, "rb") as old, open(folder / f"x{suffix}", "wb") as new:
+            new.write(old.read()[:-9])
+    with pytest.raises(millrace.FormatError, match=r"x\.(idx|bin): .*byte"):
+        millrace.merge(folder, tmp_path / "merged")
+    with pytest.raises(millrace.FormatError, match=r"x\.(idx|bin): .*byte"):
+        millrace.where(folder / "x", order="instant", seq_length=32, step=0)
+    with pytest.raises(millrace.ConfigError, match="rank is 9"):
+        millrace.where(done.outputs[0].prefix, order="instant", seq_length=32, step=0, rank=9, ranks=2)
     prefix = tmp_path / "damaged"
     for suffix in (".bin", ".idx", ".sum", ".meta"):
         source = done.outputs[0].prefix + suffix

@@ -235,6 +235,8 @@ def test_wrong_schedules(prefix, schedule):
     (dict(data_path=["{}"], split="x"), "split"),
     (dict(data_path=["1", "{}", "2", "{}"]), "train_samples is required"),
     (dict(data_path=["{}"], train_samples=-1), "train_samples is -1, expected 0 or more"),
+    (dict(data_path=["{}"], train_samples=2**40), "train_samples is 1099511627776: .* take [0-9]+ GB of memory"),
+    (dict(data_path=["1", "{}", "2", "{}"], train_samples=2**40), "take [0-9]+ GB of memory, and [0-9]+ GB are"),
     (dict(data_path=["{}"], eod_mask_loss=True), "eod_mask_loss is True, so eod_id is required"),
     (dict(data_path=["{}"], fields=["token"]), "fields has 'token', expected 'tokens'"),
     (dict(data_path=["{}"], names="x"), "names is 'x', expected 'megatron' or 'hf'"),

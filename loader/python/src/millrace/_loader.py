@@ -82,6 +82,7 @@ class Loader:
         self._process = os.getpid()
         if not isinstance(run, Run):
             raise TypeError(f"run is {run!r}, expected a MegatronRun or an InstantRun")
+        self._run = run
         if check.integer("micro_batch_size", micro_batch_size) < 1:
             raise ConfigError(f"micro_batch_size is {micro_batch_size}, expected 1 or more")
         arguments: "dict[str, Any]" = dict(

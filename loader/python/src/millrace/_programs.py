@@ -2,7 +2,6 @@
 """The package's programs as functions. Each runs a program in a process of its own, so that nothing that it
 does (threads, signals, memory) touches the caller's process, and returns what the program prints as JSON."""
 import contextlib
-import errno
 import json
 import numbers
 import os
@@ -21,7 +20,7 @@ from millrace._errors import ConfigError, Error, FormatError, IOError
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "bin"
 # Exit codes of the programs.
-DONE, FAILED, MISUSE, STOPPED = 0, 1, 2, 3
+DONE, FAILED, STOPPED = 0, 1, 3
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,13 @@ class Preprocessed:
 @dataclass(frozen=True)
 class Merged:
     """What `merge` wrote."""
-    details: "dict[str, Any]"
+    prefix: str
+    dtype: str
+    sequences: int
+    documents: int
+    tokens: int
+    inputs: "list[str]"     # prefixes of the datasets, in their order in the output
+    details: "dict[str, Any]" = field(repr=False, default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,16 +96,34 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class Ledger:
+    """How often the tokens of one dataset are served, in one round of its order."""
+    prefix: str
+    round: str              # which passes over the dataset are counted
+    times: int              # how often each token should be served
+    tokens: int
+    samples: int            # served
+    served: int             # tokens served as often as expected
+    not_in_steps: int       # tokens only in samples before or after the steps
+    missing: int            # tokens not served for no known reason
+    repeated: int           # tokens served more often than expected
+    label_only: int         # last labels, which are inputs of the next window
+    padding: int
+    left_out: "list[dict[str, Any]]"  # tokens that the order, edits or the sampler leave out, and why
+    replayed: "list[dict[str, Any]]"  # tokens that edits serve again, and why
+    faults: "list[dict[str, Any]]"    # where tokens are missing or repeated; the first 16
+
+
+@dataclass(frozen=True)
 class Audit:
     """How often the steps of a run serve each token."""
     first_step: int
-    last_step: int
+    last_step: int          # not audited itself
     sound: bool             # True if every token is served as often as it should be
-    ledgers: "list[dict[str, Any]]"
+    ledgers: "list[Ledger]"
 
 
 T = TypeVar("T")
-_ERRNO_OF = {os.strerror(code): code for code in errno.errorcode}
 
 
 def _taken(kind: "type[T]", values: "dict[str, Any]", **more: Any) -> T:
@@ -134,19 +157,26 @@ def _listed(paths: "Path | Sequence[Path]") -> "list[str]":
     return [check.path("an element of inputs", each) for each in paths]
 
 
-def _error_of(message: str) -> Error:
-    """The exception for what a program says. A failed system call is told as FILE: CALL: REASON."""
-    rest, _, reason = message.splitlines()[-1].rpartition(": ")
-    if reason in _ERRNO_OF:
-        file, _, call = rest.rpartition(": ")
-        return IOError(_ERRNO_OF[reason], f"{call}: {reason}", file or None)
+def _object_of(answer: bytes) -> "dict[str, Any] | None":
+    """The last line that a program printed. None if it printed nothing, or was killed while it did."""
+    with contextlib.suppress(ValueError, IndexError):
+        return json.loads(answer.splitlines()[-1])  # type: ignore[no-any-return]
+    return None
+
+
+def _error_of(program: str, found: "dict[str, Any] | None", text: str) -> Error:
+    """The exception for a program that failed. It prints its error as JSON unless it was killed."""
+    if found is None or "error" not in found:
+        return Error(text.strip() or f"{program} failed")
+    told = found["error"]
+    message, kind = told["message"], told["kind"]
+    if kind in ("usage", "config"):
+        return ConfigError(message)
+    if kind == "format":
+        return FormatError(message)
+    if kind == "io":
+        return IOError(told["errno"], message.removeprefix(told["file"] + ": "), told["file"] or None)
     return Error(message)
-
-
-def _message(program: str, text: str) -> str:
-    """What a program says on stderr, without its usage and its own name."""
-    lines = [line for line in text.strip().splitlines() if not line.startswith(("usage:", "Try "))]
-    return "\n".join(line.removeprefix(program + ": ") for line in lines[-20:]) or f"{program} failed"
 
 
 def _report(line: bytes, progress: "Callable[[dict[str, Any]], None]") -> None:
@@ -201,16 +231,14 @@ def _run(program: str, arguments: "list[str]",
             each.join()
     text = b"".join(errors).decode("utf-8", "surrogateescape")
     answer = b"".join(out)
-    if code in done and answer:
-        return json.loads(answer)  # type: ignore[no-any-return]
-    message = _message(program, text)
-    if code == MISUSE:
-        raise ConfigError(message)
+    found = _object_of(answer)
+    if code in done and found is not None and "error" not in found:
+        return found
     if code == STOPPED:
-        raise Error(f"{message}\n{program} was stopped by a signal; call it again with resume=True to continue")
+        raise Error(f"{text.strip()}\n{program} was stopped by a signal; call it again with resume=True to continue")
     if code < 0:
         raise Error(f"{program} was killed by signal {-code}; call it again with resume=True to continue")
-    raise _error_of(message)
+    raise _error_of(program, found, text)
 
 
 def _tokenizer_flags(tokenizer: "Path | None") -> "dict[str, Any]":
@@ -238,11 +266,13 @@ def preprocess(inputs: "Path | Sequence[Path]", output_prefix: Path, *, tokenize
         beside it, a `.tiktoken` file; or the name of a type without files, such as "ByteLevelTokenizer".
       progress: called about once per second with the metrics of the run.
       flags: flags of `preprocess_data` with underscores: `append_eod=True`, `workers=8`,
-        `json_keys=["text"]`, `resume=True`. `millrace-preprocess --help all` lists them.
+        `json_keys=["text"]`, `resume=True`. `millrace-preprocess --help all` lists them. Messages name
+        them as the program does, e.g. --append-eod.
 
     Raises:
       ConfigError: a flag is wrong; nothing was written.
       IOError: a file cannot be read or written.
+      FormatError: a file of the tokenizer or an input is damaged.
       Error: the run failed for another reason.
       After an error, the finished work is kept: call it again with `resume=True`.
     """
@@ -257,8 +287,9 @@ def merge(folder: Path, output_prefix: Path, **flags: Any) -> Merged:
 
     `flags` are those of `merge_datasets` with underscores, e.g. `shuffle_documents=1234`.
     """
-    return Merged(_run("merge_datasets", ["--input", os.fspath(folder), "--output-prefix",
-                                          os.fspath(output_prefix), *_words(flags)]))
+    found = _run("merge_datasets", ["--input", os.fspath(folder), "--output-prefix", os.fspath(output_prefix),
+                                    *_words(flags)])
+    return _taken(Merged, found, details=found)
 
 
 def verify(prefix: Path, *, vocab_size: "int | None" = None) -> Verified:
@@ -291,4 +322,4 @@ def audit(data_path: "Path | Sequence[Path | float]", **flags: Any) -> Audit:
     """Counts how often the steps of a run serve each token. `flags` as in `where`."""
     found = _run("inspect_dataset", ["audit", *_words({"data_path": check.words("data_path", data_path), **flags})],
                  done=(DONE, FAILED))
-    return _taken(Audit, found)
+    return _taken(Audit, found, ledgers=[_taken(Ledger, each) for each in found["ledgers"]])

@@ -7,7 +7,7 @@
 `GPTDataset` takes the place of Megatron's class of that name in `BlendedMegatronDatasetBuilder`: the order
 is computed by millrace; blending, DataLoader and samplers stay Megatron's. No index cache is written.
 """
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,16 +53,30 @@ class GPTDataset(MegatronGPTDataset):  # type: ignore[misc]
         return self._run._order.text(int(idx), self._pad_token_id)
 
 
+def _boundaries_by_row(joined: torch.Tensor, rows: int, seq_length: int) -> torch.Tensor:
+    """The boundaries of each row, [rows, seq_length + 1], where seq_length repeats, as Megatron's datasets have
+    them, from those of the concatenated rows."""
+    begins = torch.arange(rows + 1, device=joined.device, dtype=joined.dtype) * seq_length
+    first = torch.searchsorted(joined, begins)
+    entries = first[:-1, None] + torch.arange(seq_length + 1, device=joined.device)
+    return joined[torch.minimum(entries, first[1:, None])] - begins[:-1, None]
+
+
 class BatchIterator:
     """What Megatron iterates over: the batches of a loader, as dicts of torch tensors.
 
     `save_state` is called by `--dataloader-save`; give what it returned to `restore_state` before the first
     batch.
+
+    Args:
+      length: what `len()` returns. None: there is no length.
+      repeat: begin again after the last batch, as Megatron does with a full validation.
     """
 
-    def __init__(self, loader: Loader, *, length: "int | None" = None) -> None:
+    def __init__(self, loader: Loader, *, length: "int | None" = None, repeat: bool = False) -> None:
         self._loader = loader
         self._length = length
+        self._begin = loader.state_dict() if repeat else None
 
     @property
     def iterable(self) -> "BatchIterator":
@@ -73,11 +87,20 @@ class BatchIterator:
         return self
 
     def __next__(self) -> "dict[str, Any]":
-        batch = next(self._loader)
-        if "cu_seqlens" in batch:  # Megatron concatenates the rows of a micro-batch
-            batch["cu_seqlens"] = batch["cu_seqlens"].unsqueeze(0)
+        try:
+            batch = next(self._loader)
+        except StopIteration:
+            if self._begin is None:
+                raise
+            self._loader.load_state_dict(self._begin)
+            batch = next(self._loader)
+        joined = batch.pop("cu_seqlens", None)
+        if joined is None:
+            return batch
+        rows = next(value.shape[0] for value in batch.values() if isinstance(value, torch.Tensor))
+        batch["cu_seqlens"] = _boundaries_by_row(joined, rows, self._loader._run.seq_length)
         if "max_seqlen" in batch:
-            batch["max_seqlen"] = torch.tensor([batch["max_seqlen"]], dtype=torch.int32)
+            batch["max_seqlen"] = batch["cu_seqlens"].diff(dim=1).amax(dim=1)
         return batch
 
     def __len__(self) -> int:
@@ -92,42 +115,61 @@ class BatchIterator:
         self._loader.load_state_dict(state)
 
 
-def external_provider(make_runs: "Callable[[list[int]], tuple[Run | None, Run | None, Run | None]]", *,
+def external_provider(make_runs: "Callable[[list[int]], Sequence[Run | Sequence[Run] | None]]", *,
                       micro_batch_size: int, data_parallel_rank: int, data_parallel_size: int,
                       consumed_train_samples: int = 0, consumed_valid_samples: int = 0,
-                      reads_data: bool = True, state: "dict[str, Any] | None" = None,
-                      **options: Any) -> "Callable[..., tuple[BatchIterator | None, ...]]":
+                      reads_data: "bool | Callable[[int | None], bool]" = True,
+                      full_validation: bool = False, state: "dict[str, Any] | None" = None,
+                      **options: Any) -> "Callable[..., tuple[Any, Any, Any]]":
     """A `train_valid_test_datasets_provider` for Megatron's `--dataloader-type external`.
 
     Args:
-      make_runs: called with the numbers of samples of train, valid and test; returns the runs of the parts.
+      make_runs: called with the numbers of samples of train, valid and test; returns the runs of the parts. That
+        of valid may be a list, as with `--multiple-validation-sets`.
       micro_batch_size, data_parallel_rank, data_parallel_size: as Megatron's `args.micro_batch_size`, and
         `mpu.get_data_parallel_rank()` and `mpu.get_data_parallel_world_size()`.
       consumed_train_samples, consumed_valid_samples: `args.consumed_train_samples`, ...
       reads_data: whether this process needs data: those of tensor-parallel rank 0 on the first and the last
-        pipeline stage. Elsewhere the provider returns None three times.
+        pipeline stage, and on every stage with "cu_seqlens". With virtual pipeline stages, Megatron asks for each
+        of them: a function of `vp_stage`. Elsewhere the provider returns None three times.
+      full_validation: as Megatron's `--full-validation`: each validation serves its whole part once, one sample
+        at a time.
       state: what `save_state` returned, to resume the train part from.
       options: more options of `millrace.Loader`, e.g. `threads`, `rampup_batch_size`, `device`.
     """
     fields = options.pop("fields", ("tokens", "labels", "loss_mask", "position_ids"))
+    given = dict(micro_batch_size=micro_batch_size, rank=data_parallel_rank, world_size=data_parallel_size,
+                 fields=fields, output="torch")
 
-    def provider(train_val_test_num_samples: "list[int]",
-                 vp_stage: "int | None" = None) -> "tuple[BatchIterator | None, ...]":
-        if not reads_data:
+    def iterator_of(run: Run, *, repeat: bool = False, **more: Any) -> BatchIterator:
+        loader = Loader(run, **{**given, **options, **more})
+        return BatchIterator(loader, length=loader.micro_batches, repeat=repeat)
+
+    def one_of(part: str, run: "Run | Sequence[Run] | None", **more: Any) -> "BatchIterator | None":
+        if run is None:
+            return None
+        if not isinstance(run, Run):
+            raise TypeError(f"make_runs returned {run!r} for {part}, expected a run or None")
+        return iterator_of(run, **more)
+
+    def valid_of(run: "Run | Sequence[Run] | None") -> "BatchIterator | list[BatchIterator] | None":
+        if run is None:
+            return None
+        more: "dict[str, Any]" = dict(rampup_batch_size=None, consumed_samples=consumed_valid_samples)
+        if full_validation:
+            more.update(sampler="full_validation", micro_batch_size=1, global_batch_size=None, consumed_samples=0)
+        if isinstance(run, Run):
+            return iterator_of(run, repeat=full_validation, **more)
+        return [iterator_of(each, repeat=full_validation, **more) for each in run]
+
+    def provider(train_val_test_num_samples: "Sequence[int]", vp_stage: "int | None" = None) -> "tuple[Any, Any, Any]":
+        if not (reads_data(vp_stage) if callable(reads_data) else reads_data):
             return None, None, None
-        made: "list[BatchIterator | None]" = []
-        for number, run in enumerate(make_runs(list(train_val_test_num_samples))):
-            if run is None:
-                made.append(None)
-                continue
-            consumed = (consumed_train_samples, consumed_valid_samples, 0)[number]
-            loader = Loader(run, micro_batch_size=micro_batch_size, rank=data_parallel_rank,
-                            world_size=data_parallel_size, consumed_samples=consumed, fields=fields, output="torch",
-                            **options)
-            if number == 0 and state is not None:
-                loader.load_state_dict(state)
-            made.append(BatchIterator(loader, length=loader.micro_batches))
-        return tuple(made)
+        train, valid, test = make_runs(list(train_val_test_num_samples))
+        trained = one_of("train", train, consumed_samples=consumed_train_samples)
+        if trained is not None and state is not None:
+            trained.restore_state(state)
+        return trained, valid_of(valid), one_of("test", test, rampup_batch_size=None)
 
     provider.is_distributed = True  # type: ignore[attr-defined]
     return provider
