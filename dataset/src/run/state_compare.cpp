@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <millrace/dataset/detail/run/edited_stream.hpp>
@@ -194,10 +195,10 @@ class state_comparison {
     fields(visit, saved_);
     for (const std::string& name : terms_.allow) {
       if (contains(known, name)) continue;
-      std::string all;
-      for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
-      throw config_error("\"" + name + "\" is allowed to change, but a state has no such option; " +
-                         "expected one of " + all);
+      std::string why = "\"" + name + "\" is allowed to change, but a state has no such option; ";
+      const char* between = "expected one of ";
+      for (const std::string& each : known) why.append(std::exchange(between, ", ")).append(each);
+      throw config_error(why);
     }
   }
 

@@ -115,8 +115,8 @@ struct same_searched_document {
   }
 };
 
-/// Fills in the boundaries of a row, up to the first that is seq_len. Writes no other entries: a row
-/// has few documents, and seq_len + 1 entries are more memory than its tokens.
+/// Fills in the boundaries of a row, up to the first that is seq_len. Writes no other entries: a
+/// row has few documents, and seq_len + 1 entries are more memory than its tokens.
 template <class Joined>
 void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
                     const Joined& joined, sample_text& out) {

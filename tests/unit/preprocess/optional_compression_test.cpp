@@ -62,7 +62,8 @@ TEST_F(OptionalKind, JoinsStreams) {
     for (unsigned i = 0; i < 12; ++i) {
       const std::string part = some_text(i % 5 == 0 ? 0 : i * 9000, i);
       compressed += test::compress_with(program, part);
-      if (compressed_with == compression::xz && i % 2 == 0) compressed += std::string(std::size_t{4} * i, '\0');
+      if (compressed_with == compression::xz && i % 2 == 0)
+        compressed += std::string(std::size_t{4} * i, '\0');
       text += part;
     }
     EXPECT_EQ(read(compressed, compressed_with), text);

@@ -143,8 +143,7 @@ requires std::predicate<const Joined&, const piece&, const piece&> cu_seqlens_si
 fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
                 std::span<std::int32_t> out, const Joined& joined) {
   assert(static_cast<std::int64_t>(out.size()) == seq_len + 1);
-  const std::size_t entries =
-      detail::write_boundaries(pieces, seq_len, extra_token, out, joined);
+  const std::size_t entries = detail::write_boundaries(pieces, seq_len, extra_token, out, joined);
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(entries), out.end(),
             static_cast<std::int32_t>(seq_len));
   cu_seqlens_size size;
