@@ -96,7 +96,7 @@ class MegatronRun(Run):
 
     `run[k]` is sample k of the part: a dict of numpy arrays of shape [seq_length]: `tokens`, `labels` and
     `position_ids` int64, `loss_mask` float32. Building the run takes memory for Megatron's indices, as
-    in Megatron; nothing is written unless `data_cache_path` is given.
+    in Megatron, and Ctrl-C waits for it; nothing is written unless `data_cache_path` is given.
 
     Args:
       data_path: a list of prefixes, or of alternating weights and prefixes, as Megatron's `--data-path`.
