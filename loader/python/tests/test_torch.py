@@ -136,6 +136,73 @@ def test_a_state_saved_right_after_a_resume_is_that_state(run, workers):
     assert [batch["tokens"].tolist() for batch in again] == whole  # the next epoch
 
 
+def test_the_state_of_the_end_begins_a_new_epoch(run):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    for workers in (0, 2):
+        def make(workers=workers):
+            return stateful(millrace_torch.Batches(run, micro_batch_size=4), batch_size=None, num_workers=workers)
+        data = make()
+        whole = [batch["tokens"].tolist() for batch in data]
+        again = make()
+        again.load_state_dict(data.state_dict())
+        assert [batch["tokens"].tolist() for batch in again] in ([], whole)  # torchdata decides which
+        assert [batch["tokens"].tolist() for batch in again] == whole
+
+
+class _Info:
+    """What get_worker_info() returns in worker `id` of `num_workers`."""
+    def __init__(self, worker, workers):
+        self.id, self.num_workers = worker, workers
+
+
+def test_the_state_of_a_worker_is_checked(prefix, run, monkeypatch):
+    def state_of(batches, worker, workers, steps):
+        monkeypatch.setattr("torch.utils.data.get_worker_info", lambda: _Info(worker, workers))
+        list(itertools.islice(iter(batches), steps))
+        return batches.state_dict()
+
+    def resumed(state, run=run, workers=2, **options):
+        monkeypatch.setattr("torch.utils.data.get_worker_info", lambda: _Info(0, workers))
+        again = millrace_torch.Batches(run, **{"micro_batch_size": 4, **options})
+        again.load_state_dict(state)
+        return [batch["tokens"].tolist() for batch in again]
+    whole = [batch["tokens"].tolist() for batch in millrace.Loader(run, micro_batch_size=4)]
+    state = state_of(millrace_torch.Batches(run, micro_batch_size=4), 0, 2, 3)
+    assert resumed(state) == resumed(state, consumed_samples=16) == whole[6::2]
+    other = millrace.MegatronRun(data_path=[prefix], split="1", seq_length=run.seq_length, train_samples=90, seed=99)
+    for options, message in [(dict(run=other), "seed is"), (dict(micro_batch_size=2), "micro_batch_size is 2, but was 4"),
+                             (dict(workers=3), "num_workers is 3, but was 2"),
+                             (dict(world_size=2), "world_size is 2, but was 1")]:
+        with pytest.raises(millrace.ConfigError, match=message):
+            resumed(state, **options)
+    assert len(state_of(millrace_torch.Batches(run, micro_batch_size=4, consumed_samples=8), 1, 2, 1)["loader"]) > 3
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("options", "message"), [
+    (dict(micro_batch_size=0), "micro_batch_size is 0, expected 1 or more"),
+    (dict(micro_batch_size=4, world_size=0), "world_size is 0, expected 1"),
+    (dict(micro_batch_size=8, global_batch_size=12), "global_batch_size is 12, expected a multiple"),
+])
+def test_wrong_options_are_refused_with_and_without_workers(run, workers, options, message):
+    with pytest.raises(millrace.ConfigError, match=message):
+        list(DataLoader(millrace_torch.Batches(run, **options), batch_size=None, num_workers=workers))
+
+
+def test_the_output_is_torch(run):
+    with pytest.raises(millrace.ConfigError, match="output is 'numpy'"):
+        millrace_torch.Batches(run, micro_batch_size=4, output="numpy")
+
+
+def test_a_schedule_is_not_shared(prefix, tmp_path):
+    run = millrace.InstantRun(data_path=[prefix], seq_length=16, train_samples=40, schedule=[(0, [1]), (2, [2])],
+                              global_batch_size=4)
+    served = list(DataLoader(millrace_torch.Batches(run, micro_batch_size=4), batch_size=None, num_workers=1))
+    assert len(served) == 10
+    with pytest.raises(millrace.ConfigError, match="cannot share a run with a schedule"):
+        list(DataLoader(millrace_torch.Batches(run, micro_batch_size=4), batch_size=None, num_workers=2))
+
+
 def test_the_state_of_batches(run):
     batches = millrace_torch.Batches(run, micro_batch_size=4)
     iterator = iter(batches)

@@ -21,7 +21,8 @@ class Batches(torch.utils.data.IterableDataset["dict[str, Any]"]):
 
     With n workers, worker i makes micro-batches i, i + n, ..., which the DataLoader returns in their order.
     The state of a `torchdata` StatefulDataLoader is that of the loader. With workers there is one state for each
-    worker, so it can be loaded only with the same number of workers.
+    worker, so it can be loaded only with the same workers, ranks and micro-batches. A state has a position, so
+    `consumed_samples` does not count once one is loaded.
 
     Args:
       run: a `MegatronRun` or an `InstantRun`.
@@ -34,6 +35,8 @@ class Batches(torch.utils.data.IterableDataset["dict[str, Any]"]):
         if options.get("reuse"):
             raise ConfigError("reuse=True is for a millrace.Loader: a DataLoader keeps batches after it asked for the "
                               "next one")
+        if options.get("output", "torch") != "torch":
+            raise ConfigError(f"output is {options['output']!r}, expected 'torch', as a DataLoader needs it")
         self._run = run
         self._options = {**options, "output": "torch"}
         self._loader: "Loader | None" = None  # of this process, once the iteration has begun
@@ -43,60 +46,67 @@ class Batches(torch.utils.data.IterableDataset["dict[str, Any]"]):
     def __getstate__(self) -> "dict[str, Any]":
         return {**self.__dict__, "_loader": None}
 
+    # No generator: a call takes the loaded state, even if its iterator is never used. A StatefulDataLoader
+    # makes such an iterator for a state at the end of the run, and the next one begins a new epoch.
     def __iter__(self) -> "Iterator[dict[str, Any]]":
         worker = torch.utils.data.get_worker_info()
-        if worker is None:
-            yield from self._alone()
-        else:
-            yield from self._share(worker.id, worker.num_workers)
+        begin, self._begin, self._loader = self._begin, {}, None
+        return self._alone(begin) if worker is None else self._share(begin, worker.id, worker.num_workers)
 
-    def _alone(self) -> "Iterator[dict[str, Any]]":
+    def _alone(self, begin: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
         loader = Loader(self._run, **self._options)
-        if "done" in self._begin:
+        if "share" in begin:
             raise ConfigError("the state is that of a worker process: load it with the same num_workers")
-        if "loader" in self._begin:
-            loader.load_state_dict(self._begin["loader"])
-        self._loader, self._begin = loader, {}
-        yield from loader
+        if begin:
+            loader.load_state_dict(begin["loader"])
+        self._loader = loader
+        return iter(loader)
 
-    def _share(self, worker: int, workers: int) -> "Iterator[dict[str, Any]]":
+    def _share(self, begin: "dict[str, Any]", worker: int, workers: int) -> "Iterator[dict[str, Any]]":
         """Micro-batches worker, worker + workers, ... The workers divide the micro-batches as more ranks
         would: rank r of W with b rows has samples t * W * b + r * b of micro-batch t, so worker i of n has
         those of rank i * W + r of n * W."""
-        self._loader = None  # of the process that this one was forked from
-        if "loader" in self._begin:
+        if begin and "share" not in begin:
             raise ConfigError("the state is that of a loader without worker processes: load it with num_workers=0")
         options = dict(self._options)
         if options.get("sampler", "single") != "single" or options.get("edits") or options.get("rampup_batch_size"):
             raise ConfigError("worker processes can share only runs of the sampler 'single' without edits and "
                               "ramp-up: use num_workers=0, or a millrace.Loader")
+        if len(self._run._arguments.get("schedule") or ()) > 1 and workers > 1:
+            raise ConfigError("several worker processes cannot share a run with a schedule: use num_workers=0 or 1, or "
+                              "a millrace.Loader")
         rank, ranks = options.get("rank", 0), options.get("world_size", 1)
         if rank == "env" or ranks == "env":
             raise ConfigError("rank and world_size must be numbers where worker processes share a run")
+        if begin:
+            options["consumed_samples"] = begin["loader"]["consumed_samples"]
+        # The loader of all workers together checks the options and the state.
+        whole = Loader(self._run, **options)
+        count, start = whole.micro_batches, begin["loader"] if begin else whole.state_dict()
+        share = dict(micro_batch_size=options["micro_batch_size"], rank=rank, world_size=ranks, num_workers=workers)
+        for name, value in share.items():
+            if begin and begin["share"][name] != value:
+                raise ConfigError(f"{name} is {value}, but was {begin['share'][name]} when the state was saved: with "
+                                  "worker processes they must be equal")
+        if begin:
+            whole.load_state_dict(start)
+        del whole
+        done = begin["done"] if begin else 0  # by this worker
+        self._at = {"loader": start, "share": share, "done": done}
+        if count is not None and count <= done * workers + worker:
+            return iter(())
         options.pop("global_batch_size", None)  # it does not change the micro-batches of the sampler "single"
-        whole = self._micro_batches()
-        self._at = dict(self._begin)
-        done = self._begin.get("done", 0)  # by this worker
         served = done * options["micro_batch_size"] * ranks * workers
-        if whole is not None and 0 <= whole <= done * workers + worker:  # the loader refuses what is below 0
-            return
         loader = Loader(self._run, **{**options, "rank": worker * ranks + rank, "world_size": ranks * workers,
                                       "consumed_samples": options.get("consumed_samples", 0) + served,
                                       "drop_last": False})
-        for _ in range(done * workers + worker, sys.maxsize if whole is None else whole, workers):
-            batch = next(loader)
-            done += 1
-            self._begin, self._at = {}, {"done": done}
-            yield batch
+        return self._served(loader, range(done * workers + worker, sys.maxsize if count is None else count, workers))
 
-    def _micro_batches(self) -> "int | None":
-        """How many micro-batches each rank gets, or None if the run does not end."""
-        try:
-            left: int = len(self._run) - self._options.get("consumed_samples", 0)
-        except TypeError:
-            return None
-        of_all_ranks: int = self._options["micro_batch_size"] * self._options.get("world_size", 1)
-        return left // of_all_ranks if self._options.get("drop_last", True) else -(-left // of_all_ranks)
+    def _served(self, loader: Loader, micro_batches: range) -> "Iterator[dict[str, Any]]":
+        for _ in micro_batches:
+            batch = next(loader)
+            self._at = {**self._at, "done": self._at["done"] + 1}
+            yield batch
 
     def state_dict(self) -> "dict[str, Any]":
         """The position after the batches that were returned, in this process."""
