@@ -219,3 +219,35 @@ def test_provider_asks_which_stage_reads(sources):
     with pytest.raises(TypeError, match="expected a run or None"):
         megatron.external_provider(lambda sizes: ([run], None, None), micro_batch_size=2, data_parallel_rank=0,
                                    data_parallel_size=1)([40, 0, 0])
+
+
+def test_provider_of_boundaries_alone(sources):
+    """A pipeline stage between the first and the last needs nothing else."""
+    run = millrace.MegatronRun(data_path=[sources[0]], seq_length=16, split="1", train_samples=60)
+    options = dict(micro_batch_size=3, data_parallel_rank=0, data_parallel_size=1)
+    whole = megatron.external_provider(lambda sizes: (run, None, None), fields=("tokens", "cu_seqlens", "max_seqlen"),
+                                       **options)([60, 0, 0])[0]
+    alone = megatron.external_provider(lambda sizes: (run, None, None), fields=("cu_seqlens", "max_seqlen"),
+                                       **options)([60, 0, 0])[0]
+    count = 0
+    for mine, theirs in zip(alone, whole, strict=True):
+        assert torch.equal(mine["cu_seqlens"], theirs["cu_seqlens"]) and torch.equal(mine["max_seqlen"], theirs["max_seqlen"])
+        count += 1
+    assert count == len(run) // 3
+    with pytest.raises(millrace.ConfigError, match="output is 'numpy'"):
+        megatron.external_provider(lambda sizes: (run, None, None), output="numpy", **options)
+
+
+def test_edits_are_those_of_the_train_part(sources):
+    def runs(sizes):
+        return tuple(millrace.MegatronRun(data_path=[sources[0]], seq_length=16, split="60,20,20", part=part,
+                                          **{f"{part}_samples": 9}) for part in PARTS)
+    for full in (False, True):
+        train, valid, test = megatron.external_provider(
+            runs, micro_batch_size=1, data_parallel_rank=0, data_parallel_size=1, full_validation=full,
+            edits=[{"skip_samples": [2, 5], "why": "a spike"}])([9, 9, 9])
+        for run, served, skipped in zip(runs(None), (train, valid, test), (3, 0, 0), strict=True):
+            assert len(served) == len(run) - skipped
+            rows = [next(served)["tokens"][0].tolist() for _ in range(len(served))]
+            kept = [k for k in range(len(run)) if not (skipped and 2 <= k < 5)]
+            assert rows == [run[k]["tokens"].tolist() for k in kept]

@@ -97,8 +97,10 @@ class BatchIterator:
         joined = batch.pop("cu_seqlens", None)
         if joined is None:
             return batch
-        rows = next(value.shape[0] for value in batch.values() if isinstance(value, torch.Tensor))
-        batch["cu_seqlens"] = _boundaries_by_row(joined, rows, self._loader._run.seq_length)
+        seq_length = self._loader._run.seq_length
+        of_rows = [value for value in batch.values() if isinstance(value, torch.Tensor)]
+        rows = of_rows[0].shape[0] if of_rows else int(joined[-1]) // seq_length
+        batch["cu_seqlens"] = _boundaries_by_row(joined, rows, seq_length)
         if "max_seqlen" in batch:
             batch["max_seqlen"] = batch["cu_seqlens"].diff(dim=1).amax(dim=1)
         return batch
@@ -135,11 +137,15 @@ def external_provider(make_runs: "Callable[[list[int]], Sequence[Run | Sequence[
       full_validation: as Megatron's `--full-validation`: each validation serves its whole part once, one sample
         at a time.
       state: what `save_state` returned, to resume the train part from.
-      options: more options of `millrace.Loader`, e.g. `threads`, `rampup_batch_size`, `device`.
+      options: more options of `millrace.Loader`, e.g. `threads`, `rampup_batch_size`, `device`. `edits` and
+        `rampup_batch_size` are those of the train part.
     """
+    if options.setdefault("output", "torch") != "torch":
+        raise ConfigError(f"output is {options['output']!r}, expected 'torch', as Megatron needs it")
+    of_training = dict(edits=None, rampup_batch_size=None)
     fields = options.pop("fields", ("tokens", "labels", "loss_mask", "position_ids"))
     given = dict(micro_batch_size=micro_batch_size, rank=data_parallel_rank, world_size=data_parallel_size,
-                 fields=fields, output="torch")
+                 fields=fields)
 
     def iterator_of(run: Run, *, repeat: bool = False, **more: Any) -> BatchIterator:
         loader = Loader(run, **{**given, **options, **more})
@@ -155,9 +161,10 @@ def external_provider(make_runs: "Callable[[list[int]], Sequence[Run | Sequence[
     def valid_of(run: "Run | Sequence[Run] | None") -> "BatchIterator | list[BatchIterator] | None":
         if run is None:
             return None
-        more: "dict[str, Any]" = dict(rampup_batch_size=None, consumed_samples=consumed_valid_samples)
+        more: "dict[str, Any]" = dict(of_training, consumed_samples=consumed_valid_samples)
         if full_validation:
-            more.update(sampler="full_validation", micro_batch_size=1, global_batch_size=None, consumed_samples=0)
+            more.update(sampler="full_validation", micro_batch_size=1, global_batch_size=None, consumed_samples=0,
+                        drop_last=True)
         if isinstance(run, Run):
             return iterator_of(run, repeat=full_validation, **more)
         return [iterator_of(each, repeat=full_validation, **more) for each in run]
@@ -169,7 +176,7 @@ def external_provider(make_runs: "Callable[[list[int]], Sequence[Run | Sequence[
         trained = one_of("train", train, consumed_samples=consumed_train_samples)
         if trained is not None and state is not None:
             trained.restore_state(state)
-        return trained, valid_of(valid), one_of("test", test, rampup_batch_size=None)
+        return trained, valid_of(valid), one_of("test", test, **of_training)
 
     provider.is_distributed = True  # type: ignore[attr-defined]
     return provider
