@@ -101,7 +101,8 @@ class batch_dict {
     return owned(std::vector<std::int32_t>(shifted.begin(), shifted.end()));
   }
 
-  /// The text of the slot from token `first` on, with the stride of whole rows.
+  /// The text of the slot from token `first` on, with the stride of whole rows. Tokens and labels
+  /// share it, so whoever masked labels would change tokens.
   nb::object view(std::size_t first) {
     const loader::slot_layout& layout = batch_->layout();
     const auto width = static_cast<std::size_t>(layout.width());
@@ -110,7 +111,8 @@ class batch_dict {
                       {.data = batch_->bytes().data() + layout.text_offset() + first * width,
                        .type = narrow ? nb::dtype<std::uint16_t>() : nb::dtype<std::int32_t>(),
                        .shape = {rows(), seq_len()},
-                       .row_stride = layout.text_len()},
+                       .row_stride = layout.text_len(),
+                       .read_only = form_.fields.tokens && form_.fields.labels},
                       owner_);
   }
 

@@ -2,9 +2,11 @@
 #include "loader_arguments.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -36,7 +38,13 @@ std::int64_t from_environment(const std::variant<std::int64_t, std::string>& giv
     throw config_error(std::string(argument) + " is 'env', but the environment has no " + variable +
                        "; torchrun sets it");
   }
-  return nb::cast<std::int64_t>(nb::int_(value));
+  const auto text = nb::cast<std::string>(value);
+  std::int64_t number = 0;
+  const char* const all = text.data() + text.size();
+  const auto [end, problem] = std::from_chars(text.data(), all, number);
+  if (problem == std::errc() && end == all) return number;
+  throw config_error(std::string(argument) + " is 'env', and " + variable + " is '" + text +
+                     "', expected a number");
 }
 
 dataset::sampler_type sampler_named(const std::string& name) {
@@ -137,6 +145,14 @@ loader_arguments arguments_of(const run_handle& run, const nb::kwargs& given) {
   options.allow_several_tokenizers = take<bool>(given, "allow_several_tokenizers");
   options.context_parallel = take<std::int64_t>(given, "context_parallel");
   options.cp_rank = take<std::int64_t>(given, "cp_rank");
+  if (options.context_parallel > 1 && result.fields.hugging_face && result.fields.labels) {
+    throw config_error(
+        "names='hf' with labels is for whole rows, and context_parallel cuts them: the label of "
+        "the "
+        "first token of a chunk needs the token before the chunk. Use names='megatron', whose "
+        "labels "
+        "are shifted already");
+  }
   options.rampup =
       rampup_of(take<std::optional<std::vector<std::int64_t>>>(given, "rampup_batch_size"));
   options.field_rules = run.rules;

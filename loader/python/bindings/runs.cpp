@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -123,6 +125,16 @@ class sample_reader {
         types_(loader::detail::types_of(order.sources())) {}
 
   /// @param wanted  the arrays to make
+  /// Begins anew in a forked process, where a thread that does not exist may hold the lock, and
+  /// the reader's threads do not exist. The old reader is left as it is.
+  /// @pre the caller holds the GIL
+  void begin_in_this_process() {
+    if (process_ == ::getpid()) return;
+    process_ = ::getpid();
+    (void)state_.release();  // NOLINT(bugprone-unused-return-value): it cannot be destroyed here
+    state_ = std::make_unique<state>();
+  }
+
   std::shared_ptr<loader::detail::batch_slot> read(std::int64_t position,
                                                    const loader::host_fields& wanted,
                                                    const dataset::field_options& rules) {
@@ -136,12 +148,13 @@ class sample_reader {
     std::vector<dataset::sample_text> rows(1);
     order_->text_of(position, wanted.cu_seqlens || order_->packed(), rows[0]);
     {
-      const std::scoped_lock lock(mutex_);
-      if (!reader_) {
-        reader_ = loader::make_reader(files_, {});
-        gather_.emplace(files_, types_);
+      state& now = *state_;
+      const std::scoped_lock lock(now.mutex);
+      if (!now.reader) {
+        now.reader = loader::make_reader(files_, {});
+        now.gather.emplace(files_, types_);
       }
-      gather_->fill(rows, *reader_, *slot);
+      now.gather->fill(rows, *now.reader, *slot);
     }
     slot->sources = {rows[0].source};
     detail::fill_host_fields(wanted, {.options = rules}, *slot);
@@ -158,9 +171,13 @@ class sample_reader {
   const dataset::run* order_;
   std::vector<loader::data_file> files_;
   std::vector<formats::dtype> types_;
-  std::mutex mutex_;
-  std::unique_ptr<loader::range_reader> reader_;
-  std::optional<loader::detail::text_gather> gather_;
+  struct state {
+    std::mutex mutex;
+    std::unique_ptr<loader::range_reader> reader;
+    std::optional<loader::detail::text_gather> gather;
+  };
+  std::unique_ptr<state> state_ = std::make_unique<state>();
+  ::pid_t process_ = ::getpid();
 };
 
 /// The classes MegatronRun and InstantRun.
@@ -180,6 +197,7 @@ class python_run : public run_handle {
   /// token], padded with `pad`; and the sequences it is from.
   nb::tuple text(std::int64_t k, std::int64_t pad) const {
     const std::int64_t at = position(k);
+    reader_->begin_in_this_process();
     std::vector<std::int64_t> text, sequences;
     {
       const without_gil released;
@@ -205,6 +223,7 @@ class python_run : public run_handle {
 
   nb::dict sample(std::int64_t k) const {
     const std::int64_t at = position(k);
+    reader_->begin_in_this_process();
     std::shared_ptr<loader::detail::batch_slot> slot;
     {
       const without_gil released;

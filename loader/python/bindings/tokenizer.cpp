@@ -233,8 +233,12 @@ std::string decode(const tokenizer& with, nb::handle ids) {
   if (nb::cast<std::int64_t>(array.attr("size")) > 0 && kind != "i" && kind != "u") {
     throw nb::type_error("ids are no integers");
   }
-  for (nb::handle id : array.attr("ravel")().attr("tolist")())
-    list.push_back(nb::cast<std::int64_t>(id));
+  for (nb::handle id : array.attr("ravel")().attr("tolist")()) {
+    if (!nb::try_cast(id, list.emplace_back())) {
+      throw config_error("an id is " + nb::cast<std::string>(nb::str(id)) +
+                         ", which does not fit into 64 bits");
+    }
+  }
   return with->decode(list);
 }
 

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 import millrace
 import numpy as np
@@ -194,6 +195,9 @@ def test_rank_of_the_environment(run, monkeypatch):
     (dict(max_held=0), "max_held is 0, expected 1"),
     (dict(device="tpu"), "device is 'tpu', expected 'cpu' or 'cuda:N'"),
     (dict(edits=[{"jump_samples": [1, 2], "why": "x"}]), "expected skip_, replay_ or block_"),
+    (dict(stream=3), "stream is for a CUDA device"),
+    (dict(device="cuda:99999999999"), "expected 'cpu' or 'cuda:N'"),
+    (dict(names="hf", context_parallel=2), "names='hf' with labels is for whole rows"),
 ])
 def test_refusals(run, options, message):
     with pytest.raises(millrace.ConfigError, match=message):
@@ -206,6 +210,9 @@ def test_refusals(run, options, message):
     (dict(fields="tokens"), "fields is 'tokens', expected a list of strings"),
     (dict(run=None), "run is None, expected a MegatronRun or an InstantRun"),
     (dict(threads="1"), "threads is '1'"),
+    (dict(rank=True), "rank is True, expected an int"),
+    (dict(max_held=True), "max_held is True, expected an int"),
+    (dict(drop_last=1), "drop_last is 1, expected True or False"),
 ])
 def test_wrong_types(run, options, message):
     with pytest.raises(TypeError, match=message):
@@ -213,6 +220,62 @@ def test_wrong_types(run, options, message):
     with pytest.raises(TypeError, match="allow is 'seed'"):
         loader = millrace.Loader(run, micro_batch_size=2)
         loader.load_state_dict(loader.state_dict(), allow="seed")
+
+
+def test_arguments_may_be_numpys(run):
+    loader = millrace.Loader(run, micro_batch_size=np.int64(2), drop_last=np.True_,
+                             edits=[{"skip_samples": [np.int64(2), np.int32(4)], "why": "x"}])
+    next(loader)
+    state = dict(loader.state_dict(), consumed_samples=np.int64(2))
+    loader.load_state_dict(state)
+    np.testing.assert_array_equal(next(loader)["tokens"], rows_of(run, [4, 5]))
+
+
+def test_a_rank_of_the_environment_that_is_no_number(run, monkeypatch):
+    monkeypatch.setenv("RANK", "x")
+    with pytest.raises(millrace.ConfigError, match="RANK is 'x', expected a number"):
+        millrace.Loader(run, micro_batch_size=2, rank="env")
+
+
+def test_views_that_share_memory_are_read_only(run):
+    batch = next(millrace.Loader(run, micro_batch_size=2, dtype="source"))
+    assert np.shares_memory(batch["tokens"], batch["labels"])
+    for name in ("tokens", "labels"):
+        with pytest.raises(ValueError, match="read-only"):
+            batch[name][0, 0] = 1
+    alone = next(millrace.Loader(run, micro_batch_size=2, dtype="source", fields=("labels",)))
+    alone["labels"][0, 0] = 1
+
+
+def test_samples_of_a_forked_process(run):
+    """The lock of the reader may have been held by a thread that does not exist in the child."""
+    stop = threading.Event()
+
+    def read():
+        while not stop.is_set():
+            run[3]
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for each in threads:
+        each.start()
+    try:
+        for _ in range(40):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if run[5]["tokens"].shape == (run.seq_length,) else 1)
+            for _ in range(1500):
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done:
+                    break
+                time.sleep(0.02)
+            else:
+                os.kill(child, 9)
+                os.waitpid(child, 0)
+                pytest.fail("the child hangs")
+            assert status == 0
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
 
 
 def test_more_than_1024_batches_may_be_kept(prefix):

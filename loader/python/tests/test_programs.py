@@ -2,6 +2,9 @@
 import errno
 import json
 import os
+import signal
+import subprocess
+import time
 
 import millrace
 import numpy as np
@@ -39,6 +42,32 @@ def test_progress_is_reported(tmp_path):
         raise Stop
     with pytest.raises(Stop):
         millrace.preprocess(SAMPLE, tmp_path / "b", tokenizer="ByteLevelTokenizer", progress=stop)
+    with pytest.raises(ValueError, match="invalid literal"):
+        millrace.preprocess(SAMPLE, tmp_path / "c", tokenizer="ByteLevelTokenizer", progress=lambda _: int("x"))
+
+
+def test_a_forked_process_does_not_delay_the_end(tmp_path, monkeypatch):
+    """It has the pipe of the metrics, too."""
+    children = []
+    started = subprocess.Popen
+
+    def popen(*args, pass_fds=(), **more):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        children.append(child)
+        return started(*args, pass_fds=pass_fds, **more)
+    monkeypatch.setattr("millrace._programs.subprocess.Popen", popen)
+    begin = time.monotonic()
+    seen = []
+    try:
+        millrace.preprocess(SAMPLE, tmp_path / "a", tokenizer="ByteLevelTokenizer", progress=seen.append)
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    assert seen and children and time.monotonic() - begin < 30
 
 
 def test_verify_merge_where_audit(done, tmp_path):
@@ -56,6 +85,9 @@ def test_verify_merge_where_audit(done, tmp_path):
     options = dict(order="megatron", seq_length=32, train_samples=64, split="1")
     slots = millrace.where(prefix, **options, step=3, rank=1, ranks=2, micro_batch_size=2)
     assert [s.slot for s in slots] == [0, 1]
+    assert millrace.where(prefix, **options, step=3, rank=1, ranks=2, micro_batch_size=2, slot=1) == slots[1:]
+    with pytest.raises(millrace.ConfigError, match="--document is for the command line"):
+        millrace.where(prefix, **options, document=3)
     run = millrace.MegatronRun(data_path=[prefix], split="1", seq_length=32, train_samples=64)
     data = millrace.IndexedDataset(prefix)
     for slot in slots:
@@ -85,6 +117,12 @@ def test_errors_are_sentences(tmp_path, done):
     assert raised.value.errno == errno.ENOENT
     with pytest.raises(millrace.ConfigError, match="--help is for the command line"):
         millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer="ByteLevelTokenizer", help=True)
+    with pytest.raises(millrace.ConfigError, match="--dry-run is for the command line"):
+        millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer="ByteLevelTokenizer", dry_run=True)
+    with pytest.raises(TypeError, match="input is given twice"):
+        millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer="ByteLevelTokenizer", input="y")
+    with pytest.raises(TypeError, match="tokenizer is b'x'"):
+        millrace.preprocess(SAMPLE, tmp_path / "x", tokenizer=b"x")
     with pytest.raises(TypeError, match="inputs is b'a'"):
         millrace.preprocess(b"a", tmp_path / "x", tokenizer="ByteLevelTokenizer")
     with pytest.raises(millrace.ConfigError, match="no-such-flag"):

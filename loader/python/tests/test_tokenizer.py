@@ -105,3 +105,8 @@ def test_eod(gpt2):
     else:
         assert 0 <= eod < gpt2.vocab_size
     assert len(gpt2.fingerprint) == 64
+
+
+def test_an_id_of_more_than_64_bits(gpt2):
+    with pytest.raises(millrace.ConfigError, match="an id is 9223372036854775808"):
+        gpt2.decode(np.array([2**63], np.uint64))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The class Loader: the micro-batches of one rank."""
 import json
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -34,11 +35,12 @@ class Loader:
       fields: "tokens", "labels", "loss_mask", "position_ids" [micro_batch_size, seq_length]; "cu_seqlens",
         the document boundaries of all rows, concatenated; "max_seqlen", an int.
       device: "cpu"; or "cuda" or "cuda:N" in a build with CUDA. The arrays are then on that device, complete for
-        the work that is submitted to the stream afterwards.
+        the work that is submitted to the stream afterwards. "cuda" is torch's current device for output="torch",
+        else the first one.
       output: "numpy", "torch", or "dlpack" (objects with `__dlpack__`, for any other library).
       dtype: of tokens, labels and position ids: "int64"; "int32"; or "source", the type of the datasets
-        (uint16 or int32), for which tokens and labels are views of the bytes that were read, with a
-        stride of seq_length + 1, unless the run has a pad_id or context_parallel is more than 1, or for the
+        (uint16 or int32), for which tokens and labels are views of the same bytes, those that were
+        read (read-only as numpy arrays; do not write to these tensors), with a stride of seq_length + 1, unless the run has a pad_id or context_parallel is more than 1, or for the
         labels of names="hf". "source" is for device="cpu".
       sampler: "single", "cyclic" (Megatron's `--dataloader-type`), which never ends, or "full_validation".
       drop_last: False: also serve the incomplete global micro-batch at the end of the run.
@@ -50,7 +52,7 @@ class Loader:
       reuse: True: a batch is valid only until the next one is asked for, and its arrays are made once for
         each slot of memory, so do not change their shape in place. Batches with cu_seqlens or max_seqlen, and
         an incomplete last batch, are made anew. The fastest form, for device="cpu".
-      names: "megatron"; or "hf", see `MegatronRun`.
+      names: "megatron"; or "hf", see `MegatronRun`. Labels of "hf" are for the host, and whole rows.
       rampup_batch_size: (start, increment, samples), as in Megatron.
       edits: changes to what the run serves, as in a state: [{"skip_samples": [10, 20], "why": "loss spike"}].
       allow_several_tokenizers: True: accept datasets of different tokenizers.
@@ -85,15 +87,24 @@ class Loader:
         self._run = run
         if check.integer("micro_batch_size", micro_batch_size) < 1:
             raise ConfigError(f"micro_batch_size is {micro_batch_size}, expected 1 or more")
+        if stream is not None and str(device) == "cpu":
+            raise ConfigError("stream is for a CUDA device, and device is 'cpu'")
+        numbers = dict(micro_batch_size=micro_batch_size, consumed_samples=consumed_samples,
+                       context_parallel=context_parallel, cp_rank=cp_rank)
+        may_be_none = dict(global_batch_size=global_batch_size, threads=threads, look_ahead=look_ahead,
+                           max_held=max_held)
+        ranks = dict(rank=rank, world_size=world_size)
+        booleans = dict(drop_last=drop_last, data_sharding=data_sharding, reuse=reuse,
+                        allow_several_tokenizers=allow_several_tokenizers)
         arguments: "dict[str, Any]" = dict(
-            micro_batch_size=micro_batch_size, rank=rank, world_size=world_size,
-            global_batch_size=global_batch_size, consumed_samples=consumed_samples,
-            fields=check.strings("fields", fields),
-            output=output, dtype=dtype, sampler=sampler, drop_last=drop_last, data_sharding=data_sharding,
-            threads=threads, look_ahead=look_ahead, max_held=max_held, reuse=reuse, names=names,
-            rampup_batch_size=None if rampup_batch_size is None else list(rampup_batch_size),
-            edits=None if edits is None else list(edits), allow_several_tokenizers=allow_several_tokenizers,
-            context_parallel=context_parallel, cp_rank=cp_rank)
+            {name: check.integer(name, value) for name, value in numbers.items()},
+            **{name: None if value is None else check.integer(name, value) for name, value in may_be_none.items()},
+            **{name: value if isinstance(value, str) else check.integer(name, value) for name, value in ranks.items()},
+            **{name: check.boolean(name, value) for name, value in booleans.items()},
+            fields=check.strings("fields", fields), output=output, dtype=dtype, sampler=sampler, names=names,
+            rampup_batch_size=None if rampup_batch_size is None else
+            [check.integer("a number of rampup_batch_size", each) for each in rampup_batch_size],
+            edits=None if edits is None else json.loads(json.dumps(list(edits), default=operator.index)))
         self._inner: "_core._HostLoader | _core._DeviceLoader"
         self._take: "Callable[[], dict[str, Any]]"
         device = str(device)  # it may be a torch.device
@@ -101,7 +112,7 @@ class Loader:
             host = self._inner = _core._HostLoader(run._order, **arguments)
             self._take = host.__next__
         else:
-            index = _index_of(device)
+            index = _index_of(device, output)
             on_device = self._inner = _core._DeviceLoader(run._order, index, **arguments)
             self._take = _taker_of(on_device, index, stream, output)
 
@@ -131,7 +142,7 @@ class Loader:
         self._check_process()
         if not isinstance(state, dict):
             raise TypeError(f"state is {state!r}, expected the dict that state_dict() returned")
-        self._inner.load_state(json.dumps(state), check.strings("allow", allow))
+        self._inner.load_state(json.dumps(state, default=operator.index), check.strings("allow", allow))
 
     @property
     def consumed_samples(self) -> int:
@@ -164,11 +175,14 @@ def _taker_of(loader: _core._DeviceLoader, device: int, stream: "int | None",
     return take
 
 
-def _index_of(device: str) -> int:
+def _index_of(device: str, output: str) -> int:
     kind, colon, index = device.partition(":")
-    if kind != "cuda" or (colon and not index.isdecimal()):
+    if kind != "cuda" or (colon and not (index.isdecimal() and len(index) < 10)):
         raise ConfigError(f"device is {device!r}, expected 'cpu' or 'cuda:N'")
     if not _core.has_cuda:
         raise CudaError(f"device is {device!r}, but this build of millrace is without CUDA. To rebuild it, in a "
                         f"checkout, where there is nvcc: {REBUILD}")
-    return int(index or 0)
+    if colon or output != "torch":
+        return int(index or 0)
+    import torch
+    return torch.cuda.current_device() if torch.cuda.is_available() else 0

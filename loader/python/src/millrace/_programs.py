@@ -6,6 +6,7 @@ import json
 import numbers
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import threading
@@ -179,16 +180,30 @@ def _error_of(program: str, found: "dict[str, Any] | None", text: str) -> Error:
     return Error(message)
 
 
-def _report(line: bytes, progress: "Callable[[dict[str, Any]], None]") -> None:
-    with contextlib.suppress(ValueError):  # the last line of a program that was killed
-        progress(json.loads(line))
+def _report(reading: int, process: "subprocess.Popen[bytes]", progress: "Callable[[dict[str, Any]], None]") -> None:
+    """Passes on the lines of a pipe until the program has ended. The pipe may stay open longer: another thread
+    may have forked a process meanwhile, which has the pipe, too."""
+    os.set_blocking(reading, False)
+    kept = b""
+    ended = False
+    while not ended:
+        ended = process.poll() is not None
+        while select.select([reading], [], [], 0 if ended else 0.1)[0]:
+            block = os.read(reading, 1 << 16)
+            *lines, kept = (kept + block).split(b"\n")
+            for line in lines:
+                found = _object_of(line)
+                if found is not None:
+                    progress(found)
+            if not block:
+                return
 
 
 def _run(program: str, arguments: "list[str]",
          progress: "Callable[[dict[str, Any]], None] | None" = None,
          done: "tuple[int, ...]" = (DONE,)) -> "dict[str, Any]":
     """Runs a program with --json and returns what it prints."""
-    for flag in ("--help", "--version", "--json", "--metrics"):
+    for flag in ("--help", "--version", "--json", "--metrics", "--dry-run", "--document"):
         if flag in arguments:
             raise ConfigError(f"{flag} is for the command line: the function reads what the program prints")
     command = [os.fspath(FOLDER / program), *arguments, "--json"]
@@ -216,9 +231,10 @@ def _run(program: str, arguments: "list[str]",
         try:
             if reading is not None and progress is not None:
                 os.close(passed[0])
-                with os.fdopen(reading, "rb") as lines:
-                    for line in lines:
-                        _report(line, progress)
+                try:
+                    _report(reading, process, progress)
+                finally:
+                    os.close(reading)
             code = process.wait()
         except BaseException:
             # Ctrl-C reaches the program, too, if it is in the same foreground group; an exception of
@@ -234,10 +250,11 @@ def _run(program: str, arguments: "list[str]",
     found = _object_of(answer)
     if code in done and found is not None and "error" not in found:
         return found
+    again = "; call it again with resume=True to continue" if program == "preprocess_data" else ""
     if code == STOPPED:
-        raise Error(f"{text.strip()}\n{program} was stopped by a signal; call it again with resume=True to continue")
+        raise Error(f"{text.strip()}\n{program} was stopped by a signal{again}")
     if code < 0:
-        raise Error(f"{program} was killed by signal {-code}; call it again with resume=True to continue")
+        raise Error(f"{program} was killed by signal {-code}{again}")
     raise _error_of(program, found, text)
 
 
@@ -245,7 +262,7 @@ def _tokenizer_flags(tokenizer: "Path | None") -> "dict[str, Any]":
     """The flags for the file or folder of a tokenizer, or for the name of a type that needs no file."""
     if tokenizer is None:
         return {}
-    name = os.fspath(tokenizer)
+    name = check.path("tokenizer", tokenizer)
     if name.endswith("Tokenizer") and not os.path.exists(name):
         return {"tokenizer_type": name}
     kind = _core._tokenizer_type(name) or "HuggingFaceTokenizer"  # the latter of a folder
@@ -276,6 +293,9 @@ def preprocess(inputs: "Path | Sequence[Path]", output_prefix: Path, *, tokenize
       Error: the run failed for another reason.
       After an error, the finished work is kept: call it again with `resume=True`.
     """
+    for name in ("input", "output_prefix"):
+        if name in flags:
+            raise TypeError(f"{name} is given twice: it is an argument of the function")
     words = ["--input", *_listed(inputs), "--output-prefix", os.fspath(output_prefix),
              *_words({**_tokenizer_flags(tokenizer), **flags})]
     found = _run("preprocess_data", words, progress)
@@ -315,7 +335,7 @@ def where(data_path: "Path | Sequence[Path | float]", **flags: Any) -> "list[Slo
     """
     found = _run("inspect_dataset", ["where", *_words({"data_path": check.words("data_path", data_path), **flags})])
     return [_taken(Slot, each, documents=[_taken(Piece, one) for one in each["documents"]])
-            for each in found["slots"]]
+            for each in found.get("slots", [found])]  # with slot=, the program prints that slot alone
 
 
 def audit(data_path: "Path | Sequence[Path | float]", **flags: Any) -> Audit:
