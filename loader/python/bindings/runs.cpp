@@ -125,8 +125,8 @@ class sample_reader {
         types_(loader::detail::types_of(order.sources())) {}
 
   /// @param wanted  the arrays to make
-  /// Begins anew in a forked process, where a thread that does not exist may hold the lock, and
-  /// the reader's threads do not exist. The old reader is left as it is.
+  /// Makes a new lock and a new reader in a forked process. Threads are not forked: a thread of the
+  /// other process may hold the old lock for ever, and the old reader has no threads here.
   /// @pre the caller holds the GIL
   void begin_in_this_process() {
     if (process_ == ::getpid()) return;
