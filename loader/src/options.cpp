@@ -48,9 +48,9 @@ MILLRACE_INLINE const loader_options& check(const loader_options& options) {
   const std::int64_t width = options.samples_of_micro_batch();
   const auto whole = [&](std::int64_t samples, const char* name) {
     expect(samples >= 1 && samples % width == 0, name, samples,
-           "a multiple of " + std::to_string(width) + ", the batch_size " +
-               std::to_string(options.batch_size) + " times the world_size " +
-               std::to_string(options.world_size));
+           "a multiple of " + std::to_string(width) + ", the micro-batch size " +
+               std::to_string(options.batch_size) + " times the " +
+               std::to_string(options.world_size) + " data-parallel ranks");
   };
   whole(options.samples_of_step(), "global_batch_size");
   if (options.rampup) {

@@ -142,11 +142,12 @@ MILLRACE_INLINE void sampler::check_part_of_step() const {
   throw config_error("consumed_samples is " + std::to_string(consumed) + ", which is " +
                      std::to_string(consumed - steps_.first_position(step)) +
                      " samples into step " + std::to_string(step) + ", expected a multiple of " +
-                     std::to_string(options_.width()) + " of them, the batch_size " +
-                     std::to_string(options_.batch_size) + " times the world_size " +
+                     std::to_string(options_.width()) + " of them, the micro-batch size " +
+                     std::to_string(options_.batch_size) + " times the " +
                      std::to_string(options_.world_size) +
-                     ": resume with the same ranks and batch_size, or from the end of a step. A "
-                     "run that ended with a short micro-batch cannot be resumed");
+                     " data-parallel ranks: resume with the same ranks and micro-batch size, or "
+                     "from the end of a step. A run that ended with a short micro-batch cannot be "
+                     "resumed");
 }
 
 MILLRACE_INLINE void sampler::set_up_cyclic() {

@@ -146,8 +146,8 @@ inline void check_begins(const schedule& blend, const batch_steps& steps) {
                        " of the run, but step " + std::to_string(segment.step) +
                        " of the loader at sample " + std::to_string(position) + ", of " +
                        std::to_string(steps.samples_of(segment.step)) +
-                       ": expected the same global_batch_size and ramp-up as in "
-                       "instant_options::first_position_of");
+                       ": expected the global_batch_size and the ramp-up that the schedule was "
+                       "made with");
   }
 }
 

@@ -288,6 +288,10 @@ dataset::field_options rules_of(const std::optional<std::int64_t>& pad_id,
     throw config_error(std::string(flag) +
                        " is True, so eod_id is required: the id that ends documents");
   }
+  if (eod_id && (*eod_id < 0 || *eod_id > std::numeric_limits<std::int32_t>::max())) {
+    throw config_error("eod_id is " + std::to_string(*eod_id) +
+                       ", expected the id that ends documents, 0 to 2147483647");
+  }
   dataset::field_options rules;
   rules.pad = pad_id.value_or(-1);
   rules.eod = eod_id.value_or(dataset::no_token);

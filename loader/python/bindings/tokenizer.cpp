@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -39,7 +41,11 @@ namespace fs = std::filesystem;
 class tokenizer {
  public:
   explicit tokenizer(const millrace::tokenizer::tokenizer_options& options)
-      : options_(options), made_(millrace::tokenizer::make_tokenizer(options)) {}
+      : options_(options), made_(millrace::tokenizer::make_tokenizer(options)) {
+    for (fs::path* const path : {&options_.model, &options_.vocab_file, &options_.merge_file}) {
+      if (!path->empty()) *path = fs::absolute(*path);  // another process may be elsewhere
+    }
+  }
 
   const millrace::tokenizer::tokenizer& operator*() const noexcept { return *made_; }
   const millrace::tokenizer::tokenizer* operator->() const noexcept { return made_.get(); }
@@ -300,6 +306,38 @@ std::unique_ptr<tokenizer> from_file(const fs::path& path, const file_arguments&
   return std::make_unique<tokenizer>(options);
 }
 
+/// What a pickled tokenizer holds: how to read the files again, and the fingerprint to expect.
+nb::tuple pickled(const tokenizer& with) {
+  const millrace::tokenizer::tokenizer_options& options = with.options();
+  return nb::make_tuple(options.type, path_text(options.model), path_text(options.vocab_file),
+                        path_text(options.merge_file), options.tiktoken_pattern,
+                        options.special_tokens, options.eod_token, with->fingerprint());
+}
+
+using pickled_options = std::tuple<std::string, nb::str, nb::str, nb::str, std::string,
+                                   std::vector<std::string>, std::string, std::string>;
+
+void unpickle(tokenizer& self, const pickled_options& state) {
+  const auto& [type, model, vocab_file, merge_file, pattern, special_tokens, eod_token, before] =
+      state;
+  millrace::tokenizer::tokenizer_options options;
+  options.type = type;
+  options.model = bytes_of_path(model);
+  options.vocab_file = bytes_of_path(vocab_file);
+  options.merge_file = bytes_of_path(merge_file);
+  options.tiktoken_pattern = pattern;
+  options.special_tokens = special_tokens;
+  options.eod_token = eod_token;
+  auto* const made = new (&self) tokenizer(options);
+  if ((*made)->fingerprint() == before) return;
+  made->~tokenizer();
+  const fs::path& file = options.model.empty() ? options.vocab_file : options.model;
+  throw config_error(file.string() +
+                     " is not the tokenizer that was pickled: its files have changed since, or "
+                     "differ on this machine. Expected the fingerprint " +
+                     before);
+}
+
 }  // namespace
 
 void bind_tokenizer(nb::module_& module) {
@@ -312,7 +350,8 @@ void bind_tokenizer(nb::module_& module) {
       R"(A tokenizer, read from the files that its reference program reads; see `Tokenizer.from_file` and
 `Tokenizer.from_folder`. Ids are those of the reference program.
 
-Any number of threads may use it. The GIL is released while texts are encoded.)")
+Any number of threads may use it. The GIL is released while texts are encoded. It can be pickled:
+unpickling reads the files again, and raises ConfigError if they have changed.)")
       .def_static(
           "from_file",
           [](const fs::path& path, const std::string& type,
@@ -365,10 +404,13 @@ threads as this process has cores, but one for each 256 KiB of text at most.)",
       .def_prop_ro(
           "fingerprint", [](const tokenizer& with) { return with->fingerprint(); },
           "SHA-256 of everything that determines the ids, as in a dataset's `.meta`.")
-      .def("__repr__", [](const tokenizer& with) {
-        return "<millrace.Tokenizer " + with.options().type + ", " +
-               std::to_string(with->vocab_size()) + " ids>";
-      });
+      .def("__repr__",
+           [](const tokenizer& with) {
+             return "<millrace.Tokenizer " + with.options().type + ", " +
+                    std::to_string(with->vocab_size()) + " ids>";
+           })
+      .def("__getstate__", pickled)
+      .def("__setstate__", unpickle);
 }
 
 }  // namespace millrace::python

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import pickle
+import shutil
 import threading
 
 import millrace
@@ -53,6 +55,25 @@ def test_batches_by_several_threads(gpt2):
         np.testing.assert_array_equal(ends, offsets)
     with pytest.raises(millrace.ConfigError, match="threads is 0"):
         gpt2.encode_batch(texts, threads=0)
+
+
+def test_a_tokenizer_can_be_pickled(gpt2, tmp_path, monkeypatch):
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(GOLDEN / "tiny_bpe" / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    first = millrace.Tokenizer.from_file("vocab.json", eod_token="e")
+    pickled = pickle.dumps(first)
+    monkeypatch.chdir("/")
+    again = pickle.loads(pickled)
+    assert (again.fingerprint, again.eod) == (first.fingerprint, gpt2.encode("e")[0])
+    np.testing.assert_array_equal(again.encode(TEXTS[2]), gpt2.encode(TEXTS[2]))
+    merges = tmp_path / "merges.txt"
+    merges.write_text("\n".join(merges.read_text().splitlines()[:-1]) + "\n")
+    with pytest.raises(millrace.ConfigError, match="not the tokenizer that was pickled"):
+        pickle.loads(pickled)
+    merges.unlink()
+    with pytest.raises(millrace.IOError, match=str(merges)):
+        pickle.loads(pickled)
 
 
 def test_threads(gpt2):

@@ -57,7 +57,7 @@ TEST(Options, OutOfRangeAreNamedWithValueAndRange) {
       {{.held = 131073}, "held is 131073,", "expected 1 to 131072"},
       {{.batch_size = 2, .world_size = 3, .global_batch_size = 16},
        "global_batch_size is 16,",
-       "a multiple of 6, the batch_size 2 times the world_size 3"},
+       "a multiple of 6, the micro-batch size 2 times the 3 data-parallel ranks"},
       {{.global_batch_size = -1}, "global_batch_size is -1,", "a multiple of 1"},
       {{.batch_size = 4, .global_batch_size = 16, .rampup = dataset::rampup_batch{2, 2, 100}},
        "the first batch of the ramp-up is 2,",
