@@ -409,7 +409,7 @@ threads as this process has cores, but one for each 256 KiB of text at most.)",
              return "<millrace.Tokenizer " + with.options().type + ", " +
                     std::to_string(with->vocab_size()) + " ids>";
            })
-      .def("__getstate__", pickled)
+      .def("__getstate__", pickled, nb::sig("def __getstate__(self) -> tuple[typing.Any, ...]"))
       .def("__setstate__", unpickle);
 }
 
