@@ -124,17 +124,19 @@ class sample_reader {
         files_(loader::detail::files_of(order.sources())),
         types_(loader::detail::types_of(order.sources())) {}
 
-  /// @param wanted  the arrays to make
-  /// Makes a new lock and a new reader in a forked process. Threads are not forked: a thread of the
-  /// other process may hold the old lock for ever, and the old reader has no threads here.
-  /// @pre the caller holds the GIL
+  /// Makes the lock and the reader if this process has none. A forked process needs its own:
+  /// threads are not forked, so a thread of the other process may hold the old lock for ever, and
+  /// the old reader has no threads here.
+  /// @pre the caller holds the GIL, so that no other thread of Python forks meanwhile
   void begin_in_this_process() {
-    if (process_ == ::getpid()) return;
+    if (state_ && process_ == ::getpid()) return;
     process_ = ::getpid();
     (void)state_.release();  // NOLINT(bugprone-unused-return-value): it cannot be destroyed here
-    state_ = std::make_unique<state>();
+    state_ = std::make_unique<state>(files_, types_);
   }
 
+  /// @param wanted  the arrays to make
+  /// @pre begin_in_this_process() was called
   std::shared_ptr<loader::detail::batch_slot> read(std::int64_t position,
                                                    const loader::host_fields& wanted,
                                                    const dataset::field_options& rules) {
@@ -148,13 +150,8 @@ class sample_reader {
     std::vector<dataset::sample_text> rows(1);
     order_->text_of(position, wanted.cu_seqlens || order_->packed(), rows[0]);
     {
-      state& now = *state_;
-      const std::scoped_lock lock(now.mutex);
-      if (!now.reader) {
-        now.reader = loader::make_reader(files_, {});
-        now.gather.emplace(files_, types_);
-      }
-      now.gather->fill(rows, *now.reader, *slot);
+      const std::scoped_lock lock(state_->mutex);
+      state_->gather.fill(rows, *state_->reader, *slot);
     }
     slot->sources = {rows[0].source};
     detail::fill_host_fields(wanted, {.options = rules}, *slot);
@@ -172,12 +169,14 @@ class sample_reader {
   std::vector<loader::data_file> files_;
   std::vector<formats::dtype> types_;
   struct state {
+    state(const std::vector<loader::data_file>& files, const std::vector<formats::dtype>& types)
+        : reader(loader::make_reader(files, {})), gather(files, types) {}
     std::mutex mutex;
     std::unique_ptr<loader::range_reader> reader;
-    std::optional<loader::detail::text_gather> gather;
+    loader::detail::text_gather gather;
   };
-  std::unique_ptr<state> state_ = std::make_unique<state>();
-  ::pid_t process_ = ::getpid();
+  std::unique_ptr<state> state_;
+  ::pid_t process_ = 0;
 };
 
 /// The classes MegatronRun and InstantRun.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/detail/io/io_threads.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,6 +18,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <millrace/loader/detail/memory/one_per_process.hpp>
 
 #include "support/child_process.hpp"
 #include "support/fail_kth_allocation.hpp"
@@ -167,6 +171,29 @@ TEST(IoThreads, AChildHasAPoolOfItsOwn) {
             }),
             0);
   EXPECT_EQ(one, io_threads::of_process());
+}
+
+// Takes long to create, as a pool of threads on a busy machine does.
+struct slow_to_create {
+  slow_to_create() {
+    begun = true;
+    std::this_thread::sleep_for(100ms);
+  }
+  inline static std::atomic<bool> begun = false;
+};
+
+TEST(OnePerProcess, AForkWaitsForItsCreation) {
+  std::shared_ptr<slow_to_create> one;
+  std::jthread creator([&] { one = one_per_process<slow_to_create>(); });
+  while (!slow_to_create::begun) std::this_thread::yield();
+  EXPECT_EQ(test::in_child([&] {
+              ::alarm(10);
+              const auto mine = one_per_process<slow_to_create>();
+              return mine != nullptr && mine != one ? 0 : 1;
+            }),
+            0);
+  creator.join();
+  EXPECT_EQ(one, one_per_process<slow_to_create>());
 }
 
 }  // namespace
