@@ -3,12 +3,14 @@
 // Times one tokenizer on the texts of a JSON-lines file that is held in memory. Prints one line of
 // JSON.
 //
-//   encode_corpus FILE PASSES THREADS <the tokenizer flags of preprocess_data>
+//   encode_corpus FILE PASSES|halves THREADS <the tokenizer flags of preprocess_data>
 //
 // In the first pass, the encoders have not seen the texts yet. Later passes encode the same texts
-// again. "md5" is the digest of the ids of all texts, as little-endian uint32. The program touches
-// all memory before timing starts: on a virtual machine, the first touch of a page takes longer
-// than encoding the text in it.
+// again. With `halves`, there are two passes: the documents of the first half of the text, then
+// those of the second half by the same encoders. "bytes" and "md5" are of the last pass; "md5" is
+// the digest of its ids, as little-endian uint32. The program touches all memory before timing
+// starts: on a virtual machine, the first touch of a page takes longer than encoding the text in
+// it.
 #include <time.h>
 
 #include <algorithm>
@@ -62,35 +64,63 @@ corpus read_corpus(const char* path) {
   return all;
 }
 
-// The consecutive documents that one thread encodes. All threads get about the same number of
-// bytes.
-struct share {
+struct documents {
   std::size_t begin = 0;
   std::size_t end = 0;
+};
+
+std::size_t bytes_before(const corpus& all, std::size_t document) {
+  return document == 0 ? 0 : all.ends[document - 1];
+}
+
+std::size_t bytes_of(const corpus& all, documents some) {
+  return bytes_before(all, some.end) - bytes_before(all, some.begin);
+}
+
+// Cuts documents into `parts` consecutive parts of about the same number of bytes.
+std::vector<documents> cut(const corpus& all, documents some, std::size_t parts) {
+  std::vector<documents> cuts;
+  std::size_t at = some.begin;
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t begin = at;
+    const std::size_t target =
+        bytes_before(all, some.begin) + bytes_of(all, some) * (i + 1) / parts;
+    while (at < some.end && (all.ends[at] <= target || i + 1 == parts)) ++at;
+    cuts.push_back({begin, at});
+  }
+  return cuts;
+}
+
+// What each pass encodes.
+std::vector<documents> passes_of(const corpus& all, const std::string& passes) {
+  const documents whole{0, all.ends.size()};
+  if (passes == "halves") return cut(all, whole, 2);
+  return std::vector<documents>(static_cast<std::size_t>(std::stoul(passes)), whole);
+}
+
+// One thread's encoder, the documents that it encodes in this pass, and their ids.
+struct share {
+  documents part;
   tokenizer::id_buffer ids;
   std::unique_ptr<tokenizer::encoder> encoder;
 };
 
 void encode_share(const corpus& all, share& mine) {
   mine.ids.clear();
-  for (std::size_t i = mine.begin; i < mine.end; ++i) {
+  for (std::size_t i = mine.part.begin; i < mine.part.end; ++i) {
     if (const auto fault = mine.encoder->encode(all.document(i), mine.ids)) {
       throw std::runtime_error(fault->what);
     }
   }
 }
 
-std::vector<share> shares_of(const corpus& all, std::size_t threads,
-                             const tokenizer::tokenizer& tokenizer) {
+std::vector<share> make_shares(std::size_t threads, std::size_t bytes,
+                               const tokenizer::tokenizer& tokenizer) {
   std::vector<share> shares(threads);
-  for (std::size_t t = 0, at = 0; t < threads; ++t) {
-    shares[t].begin = at;
-    const std::size_t target = all.text.size() * (t + 1) / threads;
-    while (at < all.ends.size() && (all.ends[at] <= target || t + 1 == threads)) ++at;
-    shares[t].end = at;
-    shares[t].encoder = tokenizer.make_encoder();
-    const std::size_t room = all.text.size() / threads * 5 / 4 + 65536;
-    std::fill_n(shares[t].ids.room(room), room, 1);
+  for (share& each : shares) {
+    each.encoder = tokenizer.make_encoder();
+    const std::size_t room = bytes / threads * 5 / 4 + 65536;
+    std::fill_n(each.ids.room(room), room, 1);
   }
   return shares;
 }
@@ -106,7 +136,9 @@ double cpu_now() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-pass_time timed_pass(const corpus& all, std::vector<share>& shares) {
+pass_time timed_pass(const corpus& all, documents some, std::vector<share>& shares) {
+  const auto parts = cut(all, some, shares.size());
+  for (std::size_t i = 0; i < shares.size(); ++i) shares[i].part = parts[i];
   const double start = now();
   const double cpu_start = cpu_now();
   if (shares.size() == 1) {
@@ -127,20 +159,23 @@ int run(int argc, char** argv) {
   const double load_start = now();
   const auto made = tokenizer::make_tokenizer(tokenizer::tokenizer_options_of(given).value());
   const double load = now() - load_start;
-  auto shares = shares_of(all, static_cast<std::size_t>(std::atoi(argv[3])), *made);
+  const auto passes = passes_of(all, argv[2]);
+  auto shares = make_shares(static_cast<std::size_t>(std::atoi(argv[3])),
+                            bytes_of(all, passes.back()), *made);
 
   std::string times;
   std::string rates;
   std::string cpu_rates;
-  const auto rate = [&](double taken) {
-    return std::to_string(static_cast<double>(all.text.size()) / 1e6 / taken);
+  const auto add = [](std::string& list, double figure) {
+    if (!list.empty()) list += ", ";
+    list += std::to_string(figure);
   };
-  for (int pass = 0; pass < std::atoi(argv[2]); ++pass) {
-    const char* const comma = pass > 0 ? ", " : "";
-    const pass_time taken = timed_pass(all, shares);
-    times += comma + std::to_string(taken.wall);
-    rates += comma + rate(taken.wall);
-    cpu_rates += comma + rate(taken.cpu);
+  for (const documents& some : passes) {
+    const pass_time taken = timed_pass(all, some, shares);
+    const double megabytes = static_cast<double>(bytes_of(all, some)) / 1e6;
+    add(times, taken.wall);
+    add(rates, megabytes / taken.wall);
+    add(cpu_rates, megabytes / taken.cpu);
   }
   millrace::formats::md5 md5;
   std::size_t tokens = 0;
@@ -148,10 +183,10 @@ int run(int argc, char** argv) {
     tokens += mine.ids.size();
     md5.update(std::as_bytes(mine.ids.ids()));
   }
-  std::cout << "{\"bytes\": " << all.text.size() << ", \"tokens\": " << tokens << ", \"md5\": \""
-            << md5.hex() << "\", \"load_s\": " << load << ", \"seconds\": [" << times
-            << "], \"MB_per_s\": [" << rates << "], \"MB_per_cpu_s\": [" << cpu_rates << "]}"
-            << std::endl;
+  std::cout << "{\"bytes\": " << bytes_of(all, passes.back()) << ", \"tokens\": " << tokens
+            << ", \"md5\": \"" << md5.hex() << "\", \"load_s\": " << load << ", \"seconds\": ["
+            << times << "], \"MB_per_s\": [" << rates << "], \"MB_per_cpu_s\": [" << cpu_rates
+            << "]}" << std::endl;
   return 0;
 }
 
@@ -159,7 +194,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 5) {
-    std::cerr << "usage: encode_corpus FILE PASSES THREADS <tokenizer flags>\n";
+    std::cerr << "usage: encode_corpus FILE PASSES|halves THREADS <tokenizer flags>\n";
     return 2;
   }
   try {

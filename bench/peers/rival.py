@@ -3,11 +3,10 @@
 """Times one other tokenizer on the texts of a JSON-lines file in memory, for bench/peers/tokenizers. Prints one JSON
 line with the keys of encode_corpus.
 
-usage: rival.py ENGINE MODEL FILE PASSES MEGABYTES
+usage: rival.py ENGINE MODEL FILE PASSES|halves
 
-ENGINE is gigatoken, quicktok:NAME, tiktoken:PATTERN, tokenizers or sentencepiece. MODEL is the file that it loads
-(quicktok brings its own). Each engine gets its fastest call: whole batches, on all cores that the process may use.
-Uses at most MEGABYTES of text; 0 means all.
+ENGINE is gigatoken, snaptokens, quicktok:NAME, tiktoken:PATTERN, tokenizers or sentencepiece. MODEL is the file that it
+loads (quicktok brings its own). Each engine gets its fastest call: whole batches, on all cores that the process may use.
 """
 import ctypes
 import hashlib
@@ -27,7 +26,10 @@ PATTERNS = {
 }
 
 
-def gigatoken(model, texts, _):
+# Each function below loads a tokenizer. It returns a function that prepares texts, one that encodes them, which is timed,
+# and one that makes an array of the ids.
+
+def gigatoken(model, _):
     import awkward
     import gigatoken
     if model.endswith(".json"):
@@ -36,18 +38,25 @@ def gigatoken(model, texts, _):
         tokenizer = gigatoken.Tokenizer.from_sentencepiece(model)
     else:
         tokenizer = gigatoken.Tokenizer.from_tiktoken(model)
-    documents = awkward.Array(texts)
-    return lambda: tokenizer.encode_batch(documents, parallel=True), lambda ids: awkward.to_numpy(awkward.flatten(ids))
+    return (awkward.Array, lambda texts: tokenizer.encode_batch(texts, parallel=True),
+            lambda ids: awkward.to_numpy(awkward.flatten(ids)))
 
 
-def quicktok(_, texts, name):
+def snaptokens(model, _):
+    import numpy
+    import snaptokens as package
+    tokenizer = package.Tokenizer.from_file(model)
+    return list, tokenizer.encode_batch_flat, lambda ids: numpy.frombuffer(ids[0], numpy.uint32)
+
+
+def quicktok(_, name):
     import quicktok as package
     encoding = package.get_encoding(name)
     threads = len(os.sched_getaffinity(0))
-    return lambda: encoding.encode_batch(texts, threads), lambda ids: ids[0]
+    return list, lambda texts: encoding.encode_batch(texts, threads), lambda ids: ids[0]
 
 
-def tiktoken(model, texts, name):
+def tiktoken(model, name):
     import base64
     import numpy
     import tiktoken as package
@@ -55,36 +64,39 @@ def tiktoken(model, texts, name):
         ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in file if line.strip())}
     encoding = package.Encoding(name, pat_str=PATTERNS[name], mergeable_ranks=ranks, special_tokens={})
     threads = len(os.sched_getaffinity(0))
-    return (lambda: encoding.encode_ordinary_batch(texts, num_threads=threads),
+    return (list, lambda texts: encoding.encode_ordinary_batch(texts, num_threads=threads),
             lambda ids: numpy.concatenate([numpy.array(i, numpy.uint32) for i in ids]))
 
 
-def tokenizers(model, texts, _):
+def tokenizers(model, _):
     import numpy
     import tokenizers as package
     tokenizer = package.Tokenizer.from_file(model)
-    return (lambda: tokenizer.encode_batch_fast(texts, add_special_tokens=False),
+    return (list, lambda texts: tokenizer.encode_batch_fast(texts, add_special_tokens=False),
             lambda ids: numpy.concatenate([numpy.array(e.ids, numpy.uint32) for e in ids]))
 
 
-def sentencepiece(model, texts, _):
+def sentencepiece(model, _):
     import numpy
     import sentencepiece as package
     processor = package.SentencePieceProcessor(model_file=model)
     threads = len(os.sched_getaffinity(0))
-    return (lambda: processor.encode(texts, num_threads=threads),
+    return (list, lambda texts: processor.encode(texts, num_threads=threads),
             lambda ids: numpy.concatenate([numpy.array(i, numpy.uint32) for i in ids]))
 
 
-def texts_of(path, limit):
-    size = 0
+def passes_of(path, passes):
+    """The texts of each pass; halves by bytes, as encode_corpus cuts them."""
     with open(path, encoding="utf-8") as file:
-        for line in file:
-            text = json.loads(line)["text"]
-            size += len(text.encode())
-            yield text
-            if limit and size > limit:
-                return
+        texts = [json.loads(line)["text"] for line in file]
+    if passes != "halves":
+        return [texts] * int(passes)
+    sizes = [len(text.encode()) for text in texts]
+    first, before = 0, 0
+    while first < len(texts) and before + sizes[first] <= sum(sizes) // 2:
+        before += sizes[first]
+        first += 1
+    return [texts[:first], texts[first:]]
 
 
 def main():
@@ -93,27 +105,29 @@ def main():
         os.execve(sys.executable, [sys.executable, *sys.argv],
                   {**os.environ, **HEAP, "TOKENIZERS_PARALLELISM": "true", "RAYON_NUM_THREADS": threads})
     import numpy
-    engine, model, path, passes, megabytes = sys.argv[1:]
+    engine, model, path, passes = sys.argv[1:]
     engine, _, name = engine.partition(":")
-    texts = list(texts_of(path, float(megabytes) * 1e6))
-    size = sum(len(text.encode()) for text in texts)
+    passes = passes_of(path, passes)
+    sizes = [sum(len(text.encode()) for text in texts) for texts in passes]
     start = time.perf_counter()
-    run, flat = globals()[engine](model, texts, name)
+    prepare, run, flat = globals()[engine](model, name)
     load = time.perf_counter() - start
+    prepared = {id(texts): prepare(texts) for texts in passes}
     libc = ctypes.CDLL(None)
     libc.malloc.restype = ctypes.c_void_p
     block = ctypes.c_void_p(libc.malloc(ctypes.c_size_t(HEAP_BYTES)))
     ctypes.memset(block, 1, HEAP_BYTES)
     libc.free(block)
     seconds = []
-    for _ in range(int(passes)):
+    for texts in passes:
+        texts = prepared[id(texts)]
         start = time.perf_counter()
-        ids = run()
+        ids = run(texts)
         seconds.append(time.perf_counter() - start)
         flattened = numpy.ascontiguousarray(flat(ids), dtype=numpy.uint32)
         del ids
-    print(json.dumps({"bytes": size, "tokens": len(flattened), "md5": hashlib.md5(flattened.tobytes()).hexdigest(),
-                      "load_s": load, "seconds": seconds, "MB_per_s": [size / 1e6 / s for s in seconds]}))
+    print(json.dumps({"bytes": sizes[-1], "tokens": len(flattened), "md5": hashlib.md5(flattened.tobytes()).hexdigest(),
+                      "load_s": load, "seconds": seconds, "MB_per_s": [size / 1e6 / s for size, s in zip(sizes, seconds)]}))
 
 
 if __name__ == "__main__":
