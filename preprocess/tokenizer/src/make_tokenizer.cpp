@@ -16,6 +16,7 @@
 #include "regex/pcre2_pattern.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "simple/simple_tokenizers.hpp"
+#include "split/instruction_set.hpp"
 #include "tiktoken/tiktoken_tokenizer.hpp"
 
 namespace millrace::tokenizer {
@@ -204,6 +205,9 @@ void check_options(const known_type& type, const tokenizer_options& options) {
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   const known_type& type = type_of(options);
   check_options(type, options);
+  if (const std::string fault = detail::fault_of_isa_variable(); !fault.empty()) {
+    throw config_error(fault);
+  }
   try {
     return type.make(options);
   } catch (const error& e) {

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "split/instruction_set.hpp"
+
 namespace millrace::tokenizer::detail {
 
 /// Splits a section into pretokens, which cover it without gaps. Immutable; threads may share it.
@@ -27,19 +29,6 @@ class word_splitter {
   virtual std::size_t next_ends(std::string_view section, std::size_t begin,
                                 std::span<std::size_t> ends) const noexcept = 0;
 };
-
-/// The instruction sets that splitters are built for. The wider ones exist on x86-64 only.
-enum class instruction_set : std::uint8_t {
-  portable,  ///< plain C++, one character at a time
-  avx2,      ///< AVX2, BMI1 and BMI2 (Haswell, Zen and later)
-  avx512,    ///< AVX-512 with BW, DQ, VL, VBMI and VBMI2, BMI2 (Ice Lake, Zen 4 and later)
-};
-
-/// The widest instruction set that this machine supports. Queries the CPU once. Thread-safe.
-instruction_set best_instruction_set() noexcept;
-
-/// True if this machine and this build can run `set`.
-bool can_run(instruction_set set) noexcept;
 
 /// The patterns with a handwritten splitter. Each pattern is named after the first tokenizer that
 /// used it. Patterns use the Unicode version of unicode_classes.hpp.

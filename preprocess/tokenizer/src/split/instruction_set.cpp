@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "split/instruction_set.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::pair<std::string_view, instruction_set> names[] = {
+    {"portable", instruction_set::portable},
+    {"avx2", instruction_set::avx2},
+    {"avx512", instruction_set::avx512},
+};
+
+std::optional<instruction_set> set_named(std::string_view name) noexcept {
+  for (const auto& [known, set] : names) {
+    if (known == name) return set;
+  }
+  return std::nullopt;
+}
+
+instruction_set widest() noexcept {
+#ifdef __x86_64__
+  const bool bmi = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (bmi && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+      __builtin_cpu_supports("avx512vbmi2")) {
+    return instruction_set::avx512;
+  }
+  if (bmi && __builtin_cpu_supports("avx2")) return instruction_set::avx2;
+#endif
+  return instruction_set::portable;
+}
+
+const char* isa_variable() noexcept {
+  return std::getenv("MILLRACE_ISA");  // NOLINT(concurrency-mt-unsafe)
+}
+
+}  // namespace
+
+bool can_run(instruction_set set) noexcept {
+  static const instruction_set most = widest();
+  return set <= most;
+}
+
+instruction_set best_instruction_set() noexcept {
+  static const instruction_set best = [] {
+    const char* const wanted = isa_variable();
+    const auto set = wanted == nullptr ? std::nullopt : set_named(wanted);
+    return set && can_run(*set) ? *set : widest();
+  }();
+  return best;
+}
+
+std::string fault_of_isa_variable() {
+  const char* const wanted = isa_variable();
+  if (wanted == nullptr) return "";
+  const auto set = set_named(wanted);
+  if (set && can_run(*set)) return "";
+  std::string fault = "MILLRACE_ISA is '";
+  fault += wanted;
+  fault += set ? "', which this processor cannot run; it can run" : "', expected one of";
+  const char* before = " ";
+  for (const auto& [name, each] : names) {
+    if (!can_run(each)) continue;
+    fault += std::exchange(before, ", ");
+    fault += name;
+  }
+  return fault;
+}
+
+}  // namespace millrace::tokenizer::detail
