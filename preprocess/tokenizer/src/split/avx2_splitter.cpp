@@ -136,8 +136,33 @@ struct avx2 {
     return kinds;
   }
 
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i shuffled(
+      const std::array<std::uint8_t, 16>& table, __m256i by) noexcept {
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(
+                                   _mm_loadu_si128(reinterpret_cast<const __m128i*>(table.data()))),
+                               by);
+  }
+
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i high_nibbles(
+      __m256i bytes) noexcept {
+    return _mm256_and_si256(_mm256_srli_epi16(bytes, 4), _mm256_set1_epi8(0x0F));
+  }
+
+  // A shuffle takes the low nibble of a byte, and gives 0 for a byte that is not ASCII.
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i grouped_kinds(
+      __m256i bytes, const kind_tables::ascii_groups& groups) noexcept {
+    const __m256i group = _mm256_and_si256(shuffled(groups.of_low, bytes),
+                                           shuffled(groups.of_high, high_nibbles(bytes)));
+    const __m256i low = _mm256_and_si256(group, _mm256_set1_epi8(0x0F));
+    return _mm256_or_si256(shuffled(groups.kinds[0], low),
+                           shuffled(groups.kinds[1], high_nibbles(group)));
+  }
+
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static halves ascii_kinds(
       halves bytes, const kind_tables& tables) noexcept {
+    if (tables.groups.suffice) {
+      return {grouped_kinds(bytes.low, tables.groups), grouped_kinds(bytes.high, tables.groups)};
+    }
     return {rows_kinds<0, 8>(bytes.low, tables), rows_kinds<0, 8>(bytes.high, tables)};
   }
 

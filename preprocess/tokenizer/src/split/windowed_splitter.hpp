@@ -28,9 +28,55 @@ struct alignas(64) kind_tables {
   static constexpr std::uint8_t varied = 0xFF;  // no character has all kinds
   std::array<std::uint8_t, 256> by_byte{};
 
+  /// The kinds of ASCII bytes, for shuffles of 16 bytes. A group is a set of high nibbles and a set
+  /// of low nibbles; all bytes of a group have the same kinds, and a byte is in at most one group.
+  /// Bit g of of_low[low nibble] & of_high[high nibble] tells whether the byte is in group g.
+  struct ascii_groups {
+    bool suffice = true;  ///< false if eight groups are too few; then the rest is not valid
+    std::array<std::uint8_t, 16> of_low{};
+    std::array<std::uint8_t, 16> of_high{};
+    /// The kinds of the group among groups 0 to 3, and among 4 to 7, whose bit is set in the index.
+    std::array<std::array<std::uint8_t, 16>, 2> kinds{};
+  };
+  ascii_groups groups;
+
   /// The kinds of each code point below 0x10000. In UTF-8, these characters have up to three bytes.
   std::array<std::uint8_t, 0x10000> by_point{};
 };
+
+/// Finds the groups: for each row of 16 bytes and each value of kinds in it, the low nibbles with
+/// these kinds. Rows with equal sets share a group.
+inline kind_tables::ascii_groups ascii_groups_of(
+    std::span<const std::uint8_t, 128> kinds) noexcept {
+  struct group {
+    std::uint8_t kinds;
+    unsigned low;  // bit n: low nibble n
+  };
+  std::array<group, 8> found;
+  std::size_t count = 0;
+  kind_tables::ascii_groups groups;
+  for (std::size_t high = 0; high < 8; ++high) {
+    const auto row = kinds.subspan(16 * high, 16);
+    for (std::size_t first = 0; first < 16; ++first) {
+      if (row[first] == 0) continue;
+      unsigned low = 0;
+      for (std::size_t n = 0; n < 16; ++n) low |= unsigned{row[n] == row[first]} << n;
+      if (static_cast<std::size_t>(std::countr_zero(low)) != first) continue;  // seen in this row
+      std::size_t g = 0;
+      while (g < count && (found[g].kinds != row[first] || found[g].low != low)) ++g;
+      if (g == found.size()) return {.suffice = false};
+      if (g == count) found[count++] = {row[first], low};
+      groups.of_high[high] |= static_cast<std::uint8_t>(1U << g);
+    }
+  }
+  for (std::size_t g = 0; g < count; ++g) {
+    groups.kinds[g / 4][std::size_t{1} << g % 4] = found[g].kinds;
+    for (std::size_t n = 0; n < 16; ++n) {
+      groups.of_low[n] |= static_cast<std::uint8_t>((found[g].low >> n & 1) << g);
+    }
+  }
+  return groups;
+}
 
 inline std::uint8_t kinds_of_range(const kind_tables& tables, std::size_t first,
                                    std::size_t end) noexcept {
@@ -58,6 +104,7 @@ kind_tables make_kind_tables() noexcept {
     }
   }
   tables.by_byte[0xED] = kinds_of_range(tables, 0xD000, 0xD800);  // the rest are surrogates
+  tables.groups = ascii_groups_of(std::span(tables.by_byte).template first<128>());
   return tables;
 }
 
