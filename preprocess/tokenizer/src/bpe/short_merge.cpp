@@ -245,18 +245,21 @@ MILLRACE_AVX2_INLINE std::uint32_t find_avx2(const pair_table& pairs,
   return found | absent;
 }
 
-template <std::size_t Vectors, bool Later>
+// Looks up the pairs that the latest merge created.
+MILLRACE_AVX2_INLINE void close_pairs_avx2(const pair_table& pairs, short_word& word) noexcept {
+  std::uint32_t nowhere = 0;
+  const auto merge_at = [&](std::uint32_t bit) {
+    return bit == 0 ? &nowhere : &word.merges[lowest_bit(bit)];
+  };
+  *merge_at(word.merged) = pair_table::none;
+  *merge_at(word.merged & (word.merged - 1)) = pair_table::none;
+  *merge_at(word.left.bit) = find_avx2(pairs, word.left);
+  *merge_at(word.right.bit) = find_avx2(pairs, word.right);
+}
+
+// Performs the next merge. Returns false if no merge applies.
+template <std::size_t Vectors>
 MILLRACE_AVX2_INLINE bool merge_once_avx2(const pair_table& pairs, short_word& word) noexcept {
-  if constexpr (Later) {
-    std::uint32_t nowhere = 0;
-    const auto merge_at = [&](std::uint32_t bit) {
-      return bit == 0 ? &nowhere : &word.merges[lowest_bit(bit)];
-    };
-    *merge_at(word.merged) = pair_table::none;
-    *merge_at(word.merged & (word.merged - 1)) = pair_table::none;
-    *merge_at(word.left.bit) = find_avx2(pairs, word.left);
-    *merge_at(word.right.bit) = find_avx2(pairs, word.right);
-  }
   __m256i merges[Vectors];
   __m256i least = _mm256_set1_epi32(-1);
   for (std::size_t v = 0; v < Vectors; ++v) {
@@ -278,21 +281,22 @@ MILLRACE_AVX2_INLINE bool merge_once_avx2(const pair_table& pairs, short_word& w
   return true;
 }
 
+// Closes the pairs of all words before it looks for their next merges: a vector that is loaded
+// right after one of its numbers was stored has to wait for the store.
 template <std::size_t Vectors>
 MILLRACE_AVX2 void merge_avx2(const pair_table& pairs, std::span<short_word> words) noexcept {
   std::array<short_word*, short_word::most_at_once> open;
   std::size_t count = 0;
-  for (short_word& word : words) {
-    open[count] = &word;
-    count += merge_once_avx2<Vectors, false>(pairs, word) ? 1U : 0U;
-  }
-  while (count != 0) {
+  for (short_word& word : words) open[count++] = &word;
+  while (true) {
     std::size_t left = 0;
     for (std::size_t i = 0; i < count; ++i) {
       open[left] = open[i];
-      left += merge_once_avx2<Vectors, true>(pairs, *open[i]) ? 1U : 0U;
+      left += merge_once_avx2<Vectors>(pairs, *open[i]) ? 1U : 0U;
     }
     count = left;
+    if (count == 0) break;
+    for (std::size_t i = 0; i < count; ++i) close_pairs_avx2(pairs, *open[i]);
   }
   for (short_word& word : words) collect_portable(word);
 }
