@@ -16,7 +16,8 @@
 namespace millrace::tokenizer::detail {
 
 /// A short word stored in an array of 64-bit integers: its bytes, zeros as padding, and its size in
-/// the last byte. A key whose bytes are all zero stands for no word.
+/// the last byte. A key whose bytes are all zero stands for no word. In a table, the top bit of the
+/// last byte marks a word whose ids must not simply be copied.
 ///
 /// @tparam Words  number of 64-bit integers: a key holds a word of at most 8 * Words - 1 bytes
 template <std::size_t Words>
@@ -34,7 +35,7 @@ struct word_key {
     word_key key;
     if (readable >= 8 * Words) {
       std::memcpy(key.part.data(), word, 8 * Words);
-      for (std::size_t i = 0; i < Words; ++i) key.part[i] &= masks[size % masks.size()].part[i];
+      for (std::size_t i = 0; i < Words; ++i) key.part[i] &= bytes[size % bytes.size()].part[i];
     } else {
       std::memcpy(key.part.data(), word, size);
     }
@@ -43,6 +44,17 @@ struct word_key {
   }
 
   std::size_t size() const noexcept { return part[Words - 1] >> 56; }
+
+  word_key marked(bool is_marked) const noexcept {
+    word_key key = *this;
+    key.part[Words - 1] |= is_marked ? mark : 0;
+    return key;
+  }
+  word_key unmarked() const noexcept {
+    word_key key = *this;
+    key.part[Words - 1] &= ~mark;
+    return key;
+  }
 
   /// A hash whose high bits are well mixed. Uses only operations that vector units also provide.
   std::uint64_t hash() const noexcept {
@@ -54,12 +66,13 @@ struct word_key {
   static constexpr std::uint64_t hash_factors[4] = {0x9E3779B97F4A7C15U, 0xC2B2AE3D27D4EB4FU,
                                                     0xD6E8FEB86659FD93U, 0xA0761D6478BD642FU};
 
- private:
-  struct mask {
+  /// For each size: the bytes of a word of this size that belong to it, and its size in the last
+  /// byte. (text & bytes[size]) | sizes[size] is the key of the word at `text`.
+  struct alignas(8 * Words) pattern {
     std::array<std::uint64_t, Words> part{};
   };
-  static constexpr std::array<mask, 8 * Words> masks = [] {
-    std::array<mask, 8 * Words> all{};
+  static constexpr std::array<pattern, 8 * Words> bytes = [] {
+    std::array<pattern, 8 * Words> all{};
     for (std::size_t size = 0; size < 8 * Words; ++size) {
       for (std::size_t byte = 0; byte < size; ++byte) {
         all[size].part[byte / 8] |= std::uint64_t{0xFF} << 8 * (byte % 8);
@@ -67,6 +80,16 @@ struct word_key {
     }
     return all;
   }();
+  static constexpr std::array<pattern, 8 * Words> sizes = [] {
+    std::array<pattern, 8 * Words> all{};
+    for (std::size_t size = 0; size < 8 * Words; ++size) {
+      all[size].part[Words - 1] = std::uint64_t{size} << 56;
+    }
+    return all;
+  }();
+
+ private:
+  static constexpr std::uint64_t mark = std::uint64_t{1} << 63;
 };
 
 /// Stores the ids of one word in a table. Each id is below 2^24.
@@ -142,7 +165,7 @@ class pretoken_table {
   /// The ids of `word`, or null. `place` must be the line of the word's hash.
   static const ids* find(const line& place, const key& word) noexcept {
     if constexpr (ways == 1) {
-      return place.words[0] == word ? &place.found[0] : nullptr;
+      return place.words[0].unmarked() == word ? &place.found[0] : nullptr;
     } else {
       // Compare both entries in all cases, because a branch would be unpredictable.
       const std::uint64_t first = difference(place.words[0], word);
@@ -158,14 +181,15 @@ class pretoken_table {
   };
 
   /// Puts the word first in its line and moves the other words of the line back. If the line is
-  /// full, its last word is dropped.
+  /// full, its last word is dropped. Marks the word's key if `found` is special, so that loops that
+  /// compare keys find only words whose ids they may copy.
   void put(const key& word, const ids& found) noexcept {
     line& place = lines_[index(word.hash())];
-    entry moved = {word, found};
+    entry moved = {word.marked(found.is_special()), found};
     for (std::size_t i = 0; i < ways && moved.word != key{}; ++i) {
       std::swap(place.words[i], moved.word);
       std::swap(place.found[i], moved.found);
-      if (moved.word == word) return;  // it was there already
+      if (moved.word.unmarked() == word) return;  // it was there already
     }
   }
 
@@ -174,9 +198,10 @@ class pretoken_table {
   unsigned shift() const noexcept { return shift_ + 1; }
 
  private:
-  static std::uint64_t difference(const key& a, const key& b) noexcept {
+  static std::uint64_t difference(const key& stored, const key& word) noexcept {
+    const key plain = stored.unmarked();
     std::uint64_t all = 0;
-    for (std::size_t i = 0; i < Words; ++i) all |= a.part[i] ^ b.part[i];
+    for (std::size_t i = 0; i < Words; ++i) all |= plain.part[i] ^ word.part[i];
     return all;
   }
   std::size_t index(std::uint64_t hash) const noexcept { return hash >> 1 >> shift_; }

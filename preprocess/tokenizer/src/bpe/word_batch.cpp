@@ -16,9 +16,7 @@ constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 
 }  // namespace
 
-inline bool word_batch::is_short(std::size_t i) const noexcept {
-  return short_keys_[i].size() <= short_table::key::max_bytes;
-}
+constinit const word_batch::short_table::line word_batch::no_line{};
 
 inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   is_fragment_[size_] = is_fragment ? 1 : 0;
@@ -64,9 +62,10 @@ inline bool word_batch::cut_one(std::size_t end) noexcept {
   return true;
 }
 
-std::size_t word_batch::cut_portable(std::span<const std::size_t> ends) noexcept {
+std::size_t word_batch::fill_portable(std::span<const std::size_t> ends) noexcept {
   std::size_t i = 0;
   while (i < ends.size() && cut_one(ends[i])) ++i;
+  for (std::size_t word = 0; word < size_; ++word) make_key(word);
   return i;
 }
 
@@ -85,49 +84,42 @@ inline void word_batch::make_key(std::size_t i) noexcept {
     lines_[i] = &longs_->line_of(key.hash());
   } else {
     short_keys_[i] = longer;
-    lines_[i] = nullptr;
+    lines_[i] = &no_line;
   }
   __builtin_prefetch(lines_[i]);
-}
-
-void word_batch::make_keys_portable() noexcept {
-  for (std::size_t i = 0; i < size_; ++i) make_key(i);
 }
 
 std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) const noexcept {
   std::int32_t* to = out;
   std::size_t i = first;
+  const auto copy = [&](const auto* found) {
+    if (found == nullptr || found->is_special()) return false;
+    found->copy_to(to);
+    to += found->count();
+    return true;
+  };
   for (; i < size_; ++i) {
-    if (is_short(i)) {
+    if (short_keys_[i] != longer) {
       const auto* line = static_cast<const short_table::line*>(lines_[i]);
-      const auto* found = short_table::find(*line, short_keys_[i]);
-      if (found == nullptr || found->is_special()) break;
-      found->copy_to(to);
-      to += found->count();
+      if (!copy(short_table::find(*line, short_keys_[i]))) break;
     } else {
-      if (lines_[i] == nullptr) break;
+      if (lines_[i] == &no_line) break;
       const auto* line = static_cast<const long_table::line*>(lines_[i]);
-      const auto* found = long_table::find(*line, long_keys_[i]);
-      if (found == nullptr || found->is_special()) break;
-      found->copy_to(to);
-      to += found->count();
+      if (!copy(long_table::find(*line, long_keys_[i]))) break;
     }
   }
   out = to;
   return i;
 }
 
-void word_batch::find_absent(std::size_t first, absent_words& found) const noexcept {
-  found.short_count = 0;
-  found.long_count = 0;
+void word_batch::find_absent_portable(std::size_t first, absent_words& found) const noexcept {
   for (std::size_t i = first; i < size_; ++i) {
-    const std::size_t size_bytes = end(i) - begin(i);
     const auto index = static_cast<std::uint16_t>(i);
-    if (size_bytes <= short_table::key::max_bytes) {
+    if (short_keys_[i] != longer) {
       const auto* line = static_cast<const short_table::line*>(lines_[i]);
       found.shorts[found.short_count] = index;
       found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
-    } else if (size_bytes <= long_table::key::max_bytes) {
+    } else if (lines_[i] != &no_line) {
       const auto* line = static_cast<const long_table::line*>(lines_[i]);
       found.longs[found.long_count] = index;
       found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
@@ -155,7 +147,6 @@ MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> 
     const __m512i size = _mm512_sub_epi64(end, _mm512_alignr_epi64(end, first, 7));
     const unsigned longer_ones = _mm512_cmpgt_epu64_mask(size, longest);
     _mm512_storeu_si512(&ends_[size_ + 1], end);
-    std::memset(&is_fragment_[size_], 0, 8);
     const auto shorter = static_cast<std::size_t>(std::countr_zero(longer_ones | 1U << 8));
     size_ += shorter;
     i += shorter;
@@ -230,70 +221,173 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
   for (; i < size_; ++i) make_key(i);
 }
 
+std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
+  const std::size_t taken = cut_avx512(ends);
+  space_ == leading_space::counts ? make_keys_avx512<leading_space::counts>()
+                                  : make_keys_avx512<leading_space::is_none>();
+  return taken;
+}
 #undef MILLRACE_AVX512
 
+#define MILLRACE_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+
+// One pass over the words: while they are short, adds each and makes its key, without a call and
+// with one branch for all exceptions.
+template <leading_space Space>
+MILLRACE_AVX2 std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
+  using key = short_table::key;
+  const auto* const bytes = reinterpret_cast<const __m128i*>(key::bytes.data());
+  const auto* const sizes = reinterpret_cast<const __m128i*>(key::sizes.data());
+  const char* const text = text_;
+  // Sixteen bytes can be read at the begin of a word that begins before `readable_end`.
+  const auto readable = static_cast<std::size_t>(text_end_ - text_);
+  const std::size_t readable_end = readable < 16 ? 0 : readable - 15;
+  const short_table::line* const lines = shorts_->lines();
+  const unsigned shift = shorts_->shift();
+
+  std::size_t i = 0;
+  while (i < ends.size()) {
+    if (!inside_word_) {
+      std::size_t begin = ends_[size_];
+      const std::size_t begin_i = i;
+      const std::size_t most = std::min(ends.size() - i, capacity - size_);
+      key* const keys = &short_keys_[size_];
+      const void** const places = &lines_[size_];
+      std::size_t* const stored = &ends_[size_ + 1];
+      std::size_t n = 0;
+      for (; n < most; ++n) {
+        const std::size_t end = ends[begin_i + n];
+        std::size_t size = end - begin;
+        if (size > key::max_bytes || begin >= readable_end) [[unlikely]]
+          break;
+        std::size_t from = begin;
+        if constexpr (Space == leading_space::is_none) {
+          const bool skips = size > 1 && text[begin] == ' ';
+          from += skips ? 1 : 0;
+          size -= skips ? 1 : 0;
+        }
+        __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + from));
+        word = _mm_and_si128(word, _mm_load_si128(bytes + size));
+        word = _mm_or_si128(word, _mm_load_si128(sizes + size));
+        _mm_store_si128(reinterpret_cast<__m128i*>(keys + n), word);
+        const key made{{static_cast<std::uint64_t>(_mm_cvtsi128_si64(word)),
+                        static_cast<std::uint64_t>(_mm_extract_epi64(word, 1))}};
+        const short_table::line* const line = lines + (made.hash() >> shift);
+        places[n] = line;
+        _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
+        stored[n] = end;
+        begin = end;
+      }
+      size_ += n;
+      i += n;
+      if (i == ends.size()) break;
+    }
+    const std::size_t first = size_;
+    const bool is_whole = cut_one(ends[i]);
+    for (std::size_t word = first; word < size_; ++word) make_key(word);
+    if (!is_whole) break;
+    ++i;
+  }
+  return i;
+}
+
+// Compares a key with both words of a line, 8 bytes at a time: bits 0 and 1 are for the first word,
+// bits 2 and 3 for the second.
+MILLRACE_AVX2 [[gnu::always_inline]] inline unsigned same_words(
+    const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
+  const __m256i twice =
+      _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(&key)));
+  const __m256i words = _mm256_load_si256(reinterpret_cast<const __m256i*>(line.words.data()));
+  return static_cast<unsigned>(
+      _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(twice, words))));
+}
+
 // This function is also used on AVX-512 CPUs, where AVX-512 masks would not be faster.
-__attribute__((target("avx2"))) std::size_t word_batch::look_up_avx2(
-    std::size_t first, std::int32_t*& out) const noexcept {
-  constexpr std::uint32_t special = std::uint32_t{0x3F} << 24;  // ids[0] of a marked word_ids
+MILLRACE_AVX2 std::size_t word_batch::look_up_avx2(std::size_t first,
+                                                   std::int32_t*& out) const noexcept {
   const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
   std::int32_t* to = out;
   std::size_t i = first;
   for (; i < size_; ++i) {
-    if (is_short(i)) {
-      const auto* line = static_cast<const short_table::line*>(lines_[i]);
-      const __m256i key = _mm256_broadcastsi128_si256(
-          _mm_load_si128(reinterpret_cast<const __m128i*>(&short_keys_[i])));
-      const __m256i words = _mm256_load_si256(reinterpret_cast<const __m256i*>(line->words.data()));
-      const auto same = static_cast<unsigned>(
-          _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(key, words))));
-      const unsigned hit = same & same >> 1 & 0b101;  // 1: the first word, 4: the second
-      if (hit == 0) [[unlikely]]
-        break;
-      const auto* ids = reinterpret_cast<const std::uint32_t*>(line->found.data()) + (hit & 4);
-      if (ids[0] >= special) [[unlikely]]
-        break;
-      _mm_storeu_si128(
-          reinterpret_cast<__m128i*>(to),
-          _mm_and_si128(id_bits, _mm_load_si128(reinterpret_cast<const __m128i*>(ids))));
-      to += ids[0] >> 24;
-    } else {
-      if (lines_[i] == nullptr) break;
-      const auto* line = static_cast<const long_table::line*>(lines_[i]);
-      const auto* found = long_table::find(*line, long_keys_[i]);
-      if (found == nullptr || found->is_special()) break;
-      found->copy_to(to);
-      to += found->count();
+    const auto* const line = static_cast<const short_table::line*>(lines_[i]);
+    const unsigned same = same_words(*line, short_keys_[i]);
+    const unsigned hit = same & same >> 1;  // bit 0: the first word, bit 2: the second
+    if ((hit & 0b101) == 0) [[unlikely]] {
+      // No short word, or one that is not in the table or whose ids must not simply be copied.
+      if (short_keys_[i] != longer || lines_[i] == &no_line) break;
+      const auto* const place = static_cast<const long_table::line*>(lines_[i]);
+      if (place->words[0] != long_keys_[i]) break;
+      place->found[0].copy_to(to);
+      to += place->found[0].count();
+      continue;
     }
+    const auto* const ids =
+        reinterpret_cast<const std::uint32_t*>(line->found.data()) + std::size_t{hit & 0b100};
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     _mm_and_si128(id_bits, _mm_load_si128(reinterpret_cast<const __m128i*>(ids))));
+    to += ids[0] >> 24;
   }
   out = to;
   return i;
 }
+
+// First finds the words that look_up would not copy, without branches, and then looks at each.
+MILLRACE_AVX2 void word_batch::find_absent_avx2(std::size_t first,
+                                                absent_words& found) const noexcept {
+  std::array<std::uint16_t, capacity> rest;
+  std::size_t count = 0;
+  for (std::size_t i = first; i < size_; ++i) {
+    const auto* const line = static_cast<const short_table::line*>(lines_[i]);
+    const unsigned same = same_words(*line, short_keys_[i]);
+    rest[count] = static_cast<std::uint16_t>(i);
+    count += (same & same >> 1 & 0b101) == 0 ? 1U : 0U;
+  }
+  for (const std::uint16_t i : std::span(rest).first(count)) {
+    if (short_keys_[i] != longer) {
+      const auto* line = static_cast<const short_table::line*>(lines_[i]);
+      found.shorts[found.short_count] = i;
+      found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
+    } else if (lines_[i] != &no_line) {
+      const auto* line = static_cast<const long_table::line*>(lines_[i]);
+      found.longs[found.long_count] = i;
+      found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
+    }
+  }
+}
+#undef MILLRACE_AVX2
 #else
-std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
-  return cut_portable(ends);
+std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
+  return fill_portable(ends);
 }
 template <leading_space Space>
-void word_batch::make_keys_avx512() noexcept {
-  make_keys_portable();
+std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
+  return fill_portable(ends);
 }
 std::size_t word_batch::look_up_avx2(std::size_t first, std::int32_t*& out) const noexcept {
   return look_up_portable(first, out);
+}
+void word_batch::find_absent_avx2(std::size_t first, absent_words& found) const noexcept {
+  find_absent_portable(first, found);
 }
 #endif
 
 std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
   ends_[0] = ends_[size_];
   size_ = 0;
-  if (set_ != instruction_set::avx512) {
-    const std::size_t taken = cut_portable(ends);
-    make_keys_portable();
-    return taken;
+  is_fragment_.fill(0);
+  if (set_ == instruction_set::avx512) return fill_avx512(ends);
+  if (set_ == instruction_set::avx2) {
+    return space_ == leading_space::counts ? fill_avx2<leading_space::counts>(ends)
+                                           : fill_avx2<leading_space::is_none>(ends);
   }
-  const std::size_t taken = cut_avx512(ends);
-  space_ == leading_space::counts ? make_keys_avx512<leading_space::counts>()
-                                  : make_keys_avx512<leading_space::is_none>();
-  return taken;
+  return fill_portable(ends);
+}
+
+void word_batch::find_absent(std::size_t first, absent_words& found) const noexcept {
+  found.short_count = 0;
+  found.long_count = 0;
+  set_ != instruction_set::portable ? find_absent_avx2(first, found)
+                                    : find_absent_portable(first, found);
 }
 
 std::size_t word_batch::look_up(std::size_t first, std::int32_t*& out) const noexcept {

@@ -87,27 +87,35 @@ class word_batch {
   const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
 
  private:
-  // Steps of fill(): first find the ends of words and fragments, then make the keys.
-  std::size_t cut_portable(std::span<const std::size_t> ends) noexcept;
+  // Steps of fill(): finds the ends of words and fragments, and makes their keys.
+  std::size_t fill_portable(std::span<const std::size_t> ends) noexcept;
+  template <leading_space Space>
+  std::size_t fill_avx2(std::span<const std::size_t> ends) noexcept;
+  std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
   std::size_t cut_avx512(std::span<const std::size_t> ends) noexcept;
+  template <leading_space Space>
+  void make_keys_avx512() noexcept;
   bool cut_one(std::size_t end) noexcept;
   bool cut_long(std::size_t end) noexcept;
   bool add_fragment(std::size_t cut, std::size_t end) noexcept;
   void add(std::size_t end, bool is_fragment) noexcept;
-  void make_keys_portable() noexcept;
-  template <leading_space Space>
-  void make_keys_avx512() noexcept;
   void make_key(std::size_t i) noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_avx2(std::size_t first, std::int32_t*& out) const noexcept;
-  bool is_short(std::size_t i) const noexcept;
+  void find_absent_portable(std::size_t first, absent_words& found) const noexcept;
+  void find_absent_avx2(std::size_t first, absent_words& found) const noexcept;
   bool skips_space(std::size_t begin, std::size_t end) const noexcept {
     return end - begin > 1 && text_[begin] == ' ';
   }
 
-  alignas(64) std::array<short_table::key, capacity> short_keys_;  // a long word has an invalid key
-  std::array<const void*, capacity> lines_;     // null if the word is too long for any key
+  // The line of a word that is too long for both tables. It holds no word.
+  static const short_table::line no_line;
+
+  // The short key of a long word is one that no table holds.
+  alignas(64) std::array<short_table::key, capacity> short_keys_;
+  std::array<const void*, capacity> lines_;     // where the word is if it is in its table
   std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first word begins
+  std::array<std::uint8_t, capacity> is_fragment_{};
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;
 
@@ -119,7 +127,6 @@ class word_batch {
   instruction_set set_;
   leading_space space_;
   bool inside_word_ = false;  // the last fragment added does not end its word
-  std::array<std::uint8_t, capacity> is_fragment_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -86,6 +86,34 @@ TEST(PretokenTable, ForgetsButNeverLies) {
   }
 }
 
+// Loops that copy ids compare whole keys, so they must not find a word with special ids.
+template <std::size_t Words>
+void expect_special_words_have_marked_keys() {
+  pretoken_table<Words> table(1);
+  const auto key = key_of<Words>("word");
+  typename pretoken_table<Words>::ids found;
+  const auto stored = [&] { return table.line_of(key.hash()).words[0]; };
+  found.set(ids_list{1, 2});
+  table.put(key, found);
+  EXPECT_EQ(stored(), key);
+  found.set_elsewhere();
+  table.put(key, found);
+  EXPECT_NE(stored(), key);
+  EXPECT_EQ(stored().unmarked(), key);
+  const auto* known = table.find(table.line_of(key.hash()), key);
+  ASSERT_NE(known, nullptr);
+  EXPECT_TRUE(known->is_elsewhere());
+  found.set(ids_list{3});
+  table.put(key, found);  // replaces the entry and its mark
+  EXPECT_EQ(stored(), key);
+  EXPECT_EQ(ids_in(table, key), ids_list{3});
+}
+
+TEST(PretokenTable, MarksTheKeysOfSpecialWords) {
+  expect_special_words_have_marked_keys<2>();
+  expect_special_words_have_marked_keys<4>();
+}
+
 TEST(WordIds, AreSpecialOnlyWhenSaid) {
   word_ids<4> ids;
   ids.set(ids_list{(1 << 24) - 1, 2, 3, 4});
