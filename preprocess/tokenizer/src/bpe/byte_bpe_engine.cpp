@@ -37,12 +37,29 @@ struct byte_bpe_tables {
     }
   }
 
+  // False if no token that merging does not produce has this hash of its key. Nearly always says so
+  // without reading `unmerged`, which new words would have to wait for.
+  bool may_be_unmerged(std::uint64_t key_hash) const noexcept {
+    const std::uint64_t bit = key_hash >> (64 - unmerged_bits);
+    return (unmerged_hashes[bit / 64] >> bit % 64 & 1) != 0;
+  }
+
   byte_bpe_vocabulary vocabulary;
   byte_merges merges;
   token_index unmerged;  // tokens that merging does not produce; for whole_words_first
   seam_finder seams;
 
  private:
+  static constexpr unsigned unmerged_bits = 14;  // Llama 3 has 588 such tokens
+
+  template <class Table>
+  void note_unmerged(std::string_view word) {
+    if (word.size() > Table::key::max_bytes) return;
+    const std::uint64_t bit =
+        Table::key::of(word.data(), word.size(), word.size()).hash() >> (64 - unmerged_bits);
+    unmerged_hashes[bit / 64] |= std::uint64_t{1} << bit % 64;
+  }
+
   template <class Table>
   static bool enter(shared_pretoken_table<Table>& words, std::string_view word, std::int64_t id) {
     if (word.size() > Table::key::max_bytes) return false;
@@ -62,8 +79,15 @@ struct byte_bpe_tables {
       if (ids.size() != 1 || ids.front() != id) found.push_back(static_cast<std::int32_t>(id));
     }
     unmerged = token_index(found.size());
-    for (const std::int32_t id : found) unmerged.add(vocabulary.tokens.bytes(id), id);
+    for (const std::int32_t id : found) {
+      const std::string_view word = vocabulary.tokens.bytes(id);
+      unmerged.add(word, id);
+      note_unmerged<word_batch::short_table>(word);
+      note_unmerged<word_batch::long_table>(word);
+    }
   }
+
+  std::array<std::uint64_t, (1 << unmerged_bits) / 64> unmerged_hashes{};
 };
 
 class byte_bpe_encoder final : public section_encoder {
@@ -149,11 +173,11 @@ class byte_bpe_encoder final : public section_encoder {
     };
     for (const std::size_t i : absent) {
       const auto key = key_of(i);
-      if (words.find(key, key.hash()) != nullptr) continue;
+      const std::uint64_t hash = key.hash();
+      if (words.find(key, hash) != nullptr) continue;
       const std::string_view word =
           text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
-      if (model_->vocabulary.whole_words_first &&
-          model_->unmerged.find(word) != token_index::none) {
+      if (model_->may_be_unmerged(hash) && model_->unmerged.find(word) != token_index::none) {
         continue;
       }
       places[count] = i;
@@ -171,8 +195,7 @@ class byte_bpe_encoder final : public section_encoder {
       found.set(ids);
       if (is_whole_only) found.set_whole_only();
     } else {
-      found.set_elsewhere();
-      cache_.overflow.put(word, ids);
+      found.set_elsewhere(cache_.overflow.put(word, ids));
     }
     words.put(key, found);
   }
@@ -182,7 +205,11 @@ class byte_bpe_encoder final : public section_encoder {
   void encode_missing(two_level_table<Table>& words, const typename Table::key& key,
                       std::string_view word, bool is_fragment, id_buffer& ids) {
     if (const auto* known = words.find(key, key.hash())) {
-      if (known->is_elsewhere()) return encode_overflow(word, is_fragment, ids);
+      if (known->is_elsewhere()) {
+        typename Table::ids found;
+        found.set_elsewhere(encode_overflow(word, is_fragment, ids));
+        return words.put_in_front(key, found);
+      }
       if (!(is_fragment && known->is_whole_only())) return append(*known, ids);
       return ids.append(merge(word, true).ids);
     }
@@ -197,23 +224,25 @@ class byte_bpe_encoder final : public section_encoder {
     ids.add(found.count());
   }
 
-  // Encodes a word that is too long, or has too many ids, for the tables.
-  void encode_overflow(std::string_view word, bool is_fragment, id_buffer& ids) {
+  // Encodes a word that is too long, or has too many ids, for the tables. Returns where its ids are
+  // cached.
+  overflow_cache::place encode_overflow(std::string_view word, bool is_fragment, id_buffer& ids) {
     if (word.size() > overflow_cache::max_word_bytes) {
       const std::int32_t whole = model_->vocabulary.whole_words_first && !is_fragment
                                      ? model_->unmerged.find(word)
                                      : token_index::none;
-      if (whole != token_index::none) return ids.push_back(whole);
-      return merger_.append(word, ids);
+      whole != token_index::none ? ids.push_back(whole) : merger_.append(word, ids);
+      return {};
     }
-    const auto known = cache_.overflow.find(word);
-    if (known.data() != nullptr) {
-      ids.append(known);
-      return;
+    const overflow_cache::place known = cache_.overflow.place_of(word);
+    if (known.generation != 0) {
+      ids.append(cache_.overflow.ids_at(known));
+      return known;
     }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
-    if (result.is_kept && !result.whole_only) cache_.overflow.put(word, result.ids);
+    if (!result.is_kept || result.whole_only) return {};
+    return cache_.overflow.put(word, result.ids);
   }
 
   struct merged {

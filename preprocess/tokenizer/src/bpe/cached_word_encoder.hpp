@@ -79,7 +79,13 @@ class cached_word_encoder {
                                              const typename Table::key& key, std::string_view word,
                                              id_buffer& ids, EncodeNew& encode_new) {
     if (const auto* known = words.find(key, key.hash())) {
-      if (known->is_elsewhere()) return encode_overflow(word, ids, encode_new);
+      if (known->is_elsewhere()) {
+        auto fault = encode_overflow(word, ids, encode_new);
+        typename Table::ids found;
+        found.set_elsewhere(cache_.overflow.place_of(word));
+        words.put_in_front(key, found);
+        return fault;
+      }
       known->copy_to(ids.room(known->capacity));
       ids.add(known->count());
       return std::nullopt;
@@ -91,8 +97,7 @@ class cached_word_encoder {
     if (all.size() <= found.capacity) {
       found.set(all);
     } else {
-      found.set_elsewhere();
-      cache_.overflow.put(word, all);
+      found.set_elsewhere(cache_.overflow.put(word, all));
     }
     words.put(key, found);
     return std::nullopt;

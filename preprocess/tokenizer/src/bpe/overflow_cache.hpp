@@ -25,57 +25,70 @@ class overflow_cache {
 
   /// @param cache_bytes  maximum size of the cache; values below 4 KiB count as 4 KiB
   explicit overflow_cache(std::size_t cache_bytes)
-      : places_(std::bit_floor(std::max<std::size_t>(cache_bytes, 4096) / 128)),
+      : entries_(std::bit_floor(std::max<std::size_t>(cache_bytes, 4096) / 128)),
         store_(std::max<std::size_t>(cache_bytes, 4096) / 8 * 7 / sizeof(std::int32_t)) {}
 
-  /// The ids of `word`, valid until the next put(). If `word` is not cached, returns an empty span
-  /// whose data() is null.
-  std::span<const std::int32_t> find(std::string_view word) const noexcept {
+  /// Where the ids of a word are, until the cache drops them. The default is nowhere.
+  struct place {
+    std::uint32_t begin = 0;
+    std::uint32_t count = 0;
+    std::uint32_t generation = 0;
+  };
+
+  /// The place of the ids of `word`, which is nowhere if the word is not cached.
+  place place_of(std::string_view word) const noexcept {
     if (word.size() > max_word_bytes) return {};
     const std::uint64_t hashed = hash(word);
-    const place& p = places_[hashed & (places_.size() - 1)];
-    if (p.generation != generation_ || p.hash != static_cast<std::uint32_t>(hashed >> 32) ||
-        p.word_bytes != word.size()) {
-      return {};
-    }
-    const std::int32_t* record = &store_[p.begin];
-    if (std::memcmp(record, word.data(), word.size()) != 0) return {};
-    return {record + words_of(word.size()), p.count};
+    const entry& e = entries_[hashed & (entries_.size() - 1)];
+    if (e.ids.generation != generation_ || e.tag != tag_of(hashed, word)) return {};
+    const std::int32_t* const record = store_.data() + e.ids.begin - words_of(word.size());
+    return std::memcmp(record, word.data(), word.size()) == 0 ? e.ids : place{};
   }
 
-  void put(std::string_view word, std::span<const std::int32_t> ids) {
+  /// The ids at a place, valid until the next put(). If the cache has dropped them, or the place is
+  /// nowhere, returns an empty span whose data() is null.
+  std::span<const std::int32_t> ids_at(const place& at) const noexcept {
+    if (at.generation != generation_) return {};
+    return {store_.data() + at.begin, at.count};
+  }
+
+  /// The ids of `word`, as ids_at(place_of(word)).
+  std::span<const std::int32_t> find(std::string_view word) const noexcept {
+    return ids_at(place_of(word));
+  }
+
+  /// Returns the place of the ids, which is nowhere if the word is not cached.
+  place put(std::string_view word, std::span<const std::int32_t> ids) {
     const std::size_t size = words_of(word.size()) + ids.size();
-    if (word.size() > max_word_bytes || size > store_.size() / 2) return;
+    if (word.size() > max_word_bytes || size > store_.size() / 2) return {};
     if (store_.size() - used_ < size) {
       used_ = 0;
-      if (++generation_ == 0) {  // wrapped around: old entries must not look current
-        std::fill(places_.data(), places_.data() + places_.size(), place{});
-        generation_ = 1;
-      }
+      ++generation_;  // does not wrap around within 2^32 times the size of the cache
     }
     const std::uint64_t hashed = hash(word);
-    places_[hashed & (places_.size() - 1)] = {static_cast<std::uint32_t>(hashed >> 32),
-                                              static_cast<std::uint32_t>(used_),
-                                              static_cast<std::uint32_t>(ids.size()),
-                                              static_cast<std::uint16_t>(word.size()), generation_};
-    std::memcpy(&store_[used_], word.data(), word.size());
-    std::copy(ids.begin(), ids.end(), &store_[used_] + words_of(word.size()));
+    const place at = {static_cast<std::uint32_t>(used_ + words_of(word.size())),
+                      static_cast<std::uint32_t>(ids.size()), generation_};
+    entries_[hashed & (entries_.size() - 1)] = {tag_of(hashed, word), at};
+    std::memcpy(store_.data() + used_, word.data(), word.size());
+    std::copy(ids.begin(), ids.end(), store_.data() + at.begin);
     used_ += size;
+    return at;
   }
 
   std::size_t size_bytes() const noexcept {
-    return places_.size() * sizeof(place) + store_.size() * sizeof(std::int32_t);
+    return entries_.size() * sizeof(entry) + store_.size() * sizeof(std::int32_t);
   }
 
  private:
-  struct place {
-    std::uint32_t hash;
-    std::uint32_t begin;
-    std::uint32_t count;
-    std::uint16_t word_bytes;
-    std::uint16_t generation;  // 0 means empty
+  struct entry {
+    std::uint32_t tag;  // of the word
+    place ids;
   };
 
+  static std::uint32_t tag_of(std::uint64_t hash, std::string_view word) noexcept {
+    static_assert(max_word_bytes < 1 << 11);
+    return static_cast<std::uint32_t>(hash >> 43 << 11 | word.size());
+  }
   static std::size_t words_of(std::size_t bytes) noexcept { return (bytes + 3) / 4; }
 
   static std::uint64_t hash(std::string_view word) noexcept {
@@ -89,10 +102,10 @@ class overflow_cache {
     return mixed * 0xC2B2AE3D27D4EB4FU ^ mixed >> 32;
   }
 
-  huge_array<place> places_;
+  huge_array<entry> entries_;
   huge_array<std::int32_t> store_;  // records: a word padded to a multiple of 4 bytes, then its ids
   std::size_t used_ = 0;
-  std::uint16_t generation_ = 1;
+  std::uint32_t generation_ = 1;
 };
 
 }  // namespace millrace::tokenizer::detail

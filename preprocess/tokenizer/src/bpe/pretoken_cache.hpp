@@ -25,7 +25,7 @@ struct pretoken_cache {
       : shorts(table_line_bits(cache_bytes / 2), shared.shorts),
         longs(table_line_bits(cache_bytes / 8), shared.longs),
         overflow(cache_bytes / 4),
-        batch(shorts.front(), longs.front(), seams, set, space) {}
+        batch(shorts.front(), longs.front(), overflow, seams, set, space) {}
 
   /// True if word `i` of the batch fits in a front table (one of the encoder's own tables) but is
   /// not in it. False for a word that is too long for the tables.

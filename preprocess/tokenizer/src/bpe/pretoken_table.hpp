@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bpe/huge_array.hpp"
+#include "bpe/overflow_cache.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -35,7 +36,7 @@ struct word_key {
     word_key key;
     if (readable >= 8 * Words) {
       std::memcpy(key.part.data(), word, 8 * Words);
-      for (std::size_t i = 0; i < Words; ++i) key.part[i] &= bytes[size % bytes.size()].part[i];
+      for (std::size_t i = 0; i < Words; ++i) key.part[i] &= forms[size % forms.size()].bytes[i];
     } else {
       std::memcpy(key.part.data(), word, size);
     }
@@ -56,34 +57,30 @@ struct word_key {
     return key;
   }
 
-  /// A hash whose high bits are well mixed. Uses only operations that vector units also provide.
+  /// A hash whose high bits depend on all bits of the key. Uses only operations that vector units
+  /// also provide.
   std::uint64_t hash() const noexcept {
-    std::uint64_t mixed = 0;
-    for (std::size_t i = 0; i < Words; ++i) mixed ^= part[i] * hash_factors[i];
-    return (mixed ^ mixed >> 32) * hash_factors[0];
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < Words; ++i) sum += part[i] * hash_factors[i];
+    return sum;
   }
 
   static constexpr std::uint64_t hash_factors[4] = {0x9E3779B97F4A7C15U, 0xC2B2AE3D27D4EB4FU,
                                                     0xD6E8FEB86659FD93U, 0xA0761D6478BD642FU};
 
-  /// For each size: the bytes of a word of this size that belong to it, and its size in the last
-  /// byte. (text & bytes[size]) | sizes[size] is the key of the word at `text`.
-  struct alignas(8 * Words) pattern {
-    std::array<std::uint64_t, Words> part{};
+  /// What makes a key of text: (text & bytes) | size is the key of the word there.
+  struct alignas(8 * Words) form {
+    std::array<std::uint64_t, Words> bytes{};  ///< the bytes that belong to the word
+    std::array<std::uint64_t, Words> size{};   ///< the word's size, in the last byte
   };
-  static constexpr std::array<pattern, 8 * Words> bytes = [] {
-    std::array<pattern, 8 * Words> all{};
+  /// The form of each size.
+  static constexpr std::array<form, 8 * Words> forms = [] {
+    std::array<form, 8 * Words> all{};
     for (std::size_t size = 0; size < 8 * Words; ++size) {
       for (std::size_t byte = 0; byte < size; ++byte) {
-        all[size].part[byte / 8] |= std::uint64_t{0xFF} << 8 * (byte % 8);
+        all[size].bytes[byte / 8] |= std::uint64_t{0xFF} << 8 * (byte % 8);
       }
-    }
-    return all;
-  }();
-  static constexpr std::array<pattern, 8 * Words> sizes = [] {
-    std::array<pattern, 8 * Words> all{};
-    for (std::size_t size = 0; size < 8 * Words; ++size) {
-      all[size].part[Words - 1] = std::uint64_t{size} << 56;
+      all[size].size[Words - 1] = std::uint64_t{size} << 56;
     }
     return all;
   }();
@@ -107,9 +104,23 @@ class word_ids {
   }
   std::size_t count() const noexcept { return ids_[0] >> 24 & 0x3F; }
 
-  /// Marks a word that has more ids than fit here. Its ids are in the overflow cache.
-  void set_elsewhere() noexcept { set_head(0, elsewhere); }
+  /// Marks a word that has more ids than fit here. Its ids are in the overflow cache, at `place` if
+  /// that is known.
+  void set_elsewhere(const overflow_cache::place& place = {}) noexcept {
+    set_head(0, elsewhere);
+    ids_[1] = place.begin;
+    ids_[2] = place.count;
+    ids_[3] = place.generation;
+  }
   bool is_elsewhere() const noexcept { return count() == elsewhere; }
+  /// @pre is_elsewhere()
+  overflow_cache::place place() const noexcept { return {ids_[1], ids_[2], ids_[3]}; }
+  /// For another encoder, whose overflow cache has other places.
+  word_ids without_place() const noexcept {
+    word_ids ids = *this;
+    if (is_elsewhere()) ids.set_elsewhere();
+    return ids;
+  }
 
   /// Marks ids that apply only if the word is a whole pretoken. In a fragment of a pretoken, the
   /// same bytes merge to other ids.

@@ -46,7 +46,7 @@ class shared_pretoken_table {
         if (head == 0 && head_of(place.words[i])
                              .compare_exchange_strong(head, claimed, std::memory_order_acquire)) {
           copy_tail(word, place.words[i]);
-          place.found[i] = found;
+          place.found[i] = found.without_place();
           head_of(place.words[i]).store(word.part.back(), std::memory_order_release);
           mark(home);
           return;

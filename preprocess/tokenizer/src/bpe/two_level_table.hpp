@@ -36,6 +36,9 @@ class two_level_table {
     oldest = {word, found};
   }
 
+  /// Puts a word whose entry has changed into the front table only.
+  void put_in_front(const key& word, const ids& found) noexcept { front_.put(word, found); }
+
   bool has_in_front(const key& word) const noexcept {
     return Table::find(front_.line_of(word.hash()), word) != nullptr;
   }

@@ -89,26 +89,36 @@ inline void word_batch::make_key(std::size_t i) noexcept {
   __builtin_prefetch(lines_[i]);
 }
 
-std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) const noexcept {
-  std::int32_t* to = out;
-  std::size_t i = first;
-  const auto copy = [&](const auto* found) {
-    if (found == nullptr || found->is_special()) return false;
+template <class Ids>
+inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const noexcept {
+  if (found == nullptr) return false;
+  if (!found->is_special()) {
     found->copy_to(to);
     to += found->count();
     return true;
-  };
-  for (; i < size_; ++i) {
-    if (short_keys_[i] != longer) {
-      const auto* line = static_cast<const short_table::line*>(lines_[i]);
-      if (!copy(short_table::find(*line, short_keys_[i]))) break;
-    } else {
-      if (lines_[i] == &no_line) break;
-      const auto* line = static_cast<const long_table::line*>(lines_[i]);
-      if (!copy(long_table::find(*line, long_keys_[i]))) break;
-    }
   }
-  out = to;
+  if (!found->is_elsewhere()) return false;
+  const auto ids = overflow_->ids_at(found->place());
+  if (ids.data() == nullptr || ids.size() > long_table::key::max_bytes) return false;
+  to = std::copy(ids.begin(), ids.end(), to);
+  return true;
+}
+
+// Writes the ids of word `i` to `to` and advances it. Returns false if the word is not in the
+// tables or needs special handling.
+bool word_batch::copy_ids(std::size_t i, std::int32_t*& to) const noexcept {
+  if (short_keys_[i] != longer) {
+    const auto* line = static_cast<const short_table::line*>(lines_[i]);
+    return copy_found(short_table::find(*line, short_keys_[i]), to);
+  }
+  if (lines_[i] == &no_line) return false;
+  const auto* line = static_cast<const long_table::line*>(lines_[i]);
+  return copy_found(long_table::find(*line, long_keys_[i]), to);
+}
+
+std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) const noexcept {
+  std::size_t i = first;
+  while (i < size_ && copy_ids(i, out)) ++i;
   return i;
 }
 
@@ -171,8 +181,6 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
                         static_cast<long long>(short_table::key::hash_factors[0]),
                         static_cast<long long>(short_table::key::hash_factors[1]),
                         static_cast<long long>(short_table::key::hash_factors[0]));
-  const __m512i last_factor =
-      _mm512_set1_epi64(static_cast<long long>(short_table::key::hash_factors[0]));
   const __m256i longest = _mm256_set1_epi64x(short_table::key::max_bytes);
   const __m256i one = _mm256_set1_epi64x(1);
   const __m256i lines = _mm256_set1_epi64x(reinterpret_cast<long long>(shorts_->lines()));
@@ -209,11 +217,10 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
     key = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(position, sizes), key);
     key = _mm512_mask_mov_epi8(key, 0x8000800080008000U, sizes);
     _mm512_storeu_si512(&short_keys_[i], key);
-    __m512i mixed = _mm512_mullo_epi64(key, factors);
-    mixed = _mm512_xor_si512(mixed, _mm512_shuffle_epi32(mixed, _MM_PERM_BADC));
-    mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 32));
-    mixed = _mm512_srl_epi64(_mm512_mullo_epi64(mixed, last_factor), shift);
-    const __m256i index = _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0b01010101, mixed));
+    __m512i hash = _mm512_mullo_epi64(key, factors);
+    hash = _mm512_add_epi64(hash, _mm512_shuffle_epi32(hash, _MM_PERM_BADC));
+    hash = _mm512_srl_epi64(hash, shift);
+    const __m256i index = _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0b01010101, hash));
     const __m256i place = _mm256_add_epi64(lines, _mm256_slli_epi64(index, 6));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(&lines_[i]), place);
     for (std::size_t k = 0; k < 4; ++k) __builtin_prefetch(lines_[i + k]);
@@ -231,64 +238,65 @@ std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept 
 
 #define MILLRACE_AVX2 __attribute__((target("avx2,bmi,bmi2")))
 
-// One pass over the words: while they are short, adds each and makes its key, without a call and
-// with one branch for all exceptions.
+// Adds short words and makes their keys in one pass, without a call, and with one branch for a word
+// that is not short. Returns how many of `ends` it added.
 template <leading_space Space>
-MILLRACE_AVX2 std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
+MILLRACE_AVX2 std::size_t word_batch::add_shorts_avx2(std::span<const std::size_t> ends) noexcept {
   using key = short_table::key;
-  const auto* const bytes = reinterpret_cast<const __m128i*>(key::bytes.data());
-  const auto* const sizes = reinterpret_cast<const __m128i*>(key::sizes.data());
   const char* const text = text_;
-  // Sixteen bytes can be read at the begin of a word that begins before `readable_end`.
-  const auto readable = static_cast<std::size_t>(text_end_ - text_);
-  const std::size_t readable_end = readable < 16 ? 0 : readable - 15;
   const short_table::line* const lines = shorts_->lines();
   const unsigned shift = shorts_->shift();
+  key* const keys = &short_keys_[size_];
+  const void** const places = &lines_[size_];
+  std::size_t* const stored = &ends_[size_ + 1];
+  std::size_t begin = ends_[size_];
 
-  std::size_t i = 0;
-  while (i < ends.size()) {
-    if (!inside_word_) {
-      std::size_t begin = ends_[size_];
-      const std::size_t begin_i = i;
-      const std::size_t most = std::min(ends.size() - i, capacity - size_);
-      key* const keys = &short_keys_[size_];
-      const void** const places = &lines_[size_];
-      std::size_t* const stored = &ends_[size_ + 1];
-      std::size_t n = 0;
-      for (; n < most; ++n) {
-        const std::size_t end = ends[begin_i + n];
-        std::size_t size = end - begin;
-        if (size > key::max_bytes || begin >= readable_end) [[unlikely]]
-          break;
-        std::size_t from = begin;
-        if constexpr (Space == leading_space::is_none) {
-          const bool skips = size > 1 && text[begin] == ' ';
-          from += skips ? 1 : 0;
-          size -= skips ? 1 : 0;
-        }
-        __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + from));
-        word = _mm_and_si128(word, _mm_load_si128(bytes + size));
-        word = _mm_or_si128(word, _mm_load_si128(sizes + size));
-        _mm_store_si128(reinterpret_cast<__m128i*>(keys + n), word);
-        const key made{{static_cast<std::uint64_t>(_mm_cvtsi128_si64(word)),
-                        static_cast<std::uint64_t>(_mm_extract_epi64(word, 1))}};
-        const short_table::line* const line = lines + (made.hash() >> shift);
-        places[n] = line;
-        _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
-        stored[n] = end;
-        begin = end;
-      }
-      size_ += n;
-      i += n;
-      if (i == ends.size()) break;
+  // Sixteen bytes are read at the begin of each word, so the last words of a text are left out.
+  std::size_t most = std::min(ends.size(), capacity - size_);
+  const auto readable = static_cast<std::size_t>(text_end_ - text_);
+  while (most > 0 && (most > 1 ? ends[most - 2] : begin) + sizeof(key) > readable) --most;
+
+  std::size_t n = 0;
+  for (; n < most; ++n) {
+    const std::size_t end = ends[n];
+    std::size_t size = end - begin;
+    if (size > key::max_bytes) [[unlikely]]
+      break;
+    std::size_t from = begin;
+    if constexpr (Space == leading_space::is_none) {
+      const std::size_t skipped = size > 1 && text[begin] == ' ' ? 1 : 0;
+      from += skipped;
+      size -= skipped;
     }
+    const key::form& form = key::forms[size];
+    __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + from));
+    word = _mm_and_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.bytes.data())));
+    word = _mm_or_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.size.data())));
+    _mm_store_si128(reinterpret_cast<__m128i*>(keys + n), word);
+    const key made{{static_cast<std::uint64_t>(_mm_cvtsi128_si64(word)),
+                    static_cast<std::uint64_t>(_mm_extract_epi64(word, 1))}};
+    const short_table::line* const line = lines + (made.hash() >> shift);
+    places[n] = line;
+    _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
+    stored[n] = end;
+    begin = end;
+  }
+  size_ += n;
+  return n;
+}
+
+template <leading_space Space>
+std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
+  std::size_t i = 0;
+  while (true) {
+    if (!inside_word_) i += add_shorts_avx2<Space>(ends.subspan(i));
+    if (i == ends.size()) return i;
     const std::size_t first = size_;
     const bool is_whole = cut_one(ends[i]);
     for (std::size_t word = first; word < size_; ++word) make_key(word);
-    if (!is_whole) break;
+    if (!is_whole) return i;
     ++i;
   }
-  return i;
 }
 
 // Compares a key with both words of a line, 8 bytes at a time: bits 0 and 1 are for the first word,
@@ -306,19 +314,17 @@ MILLRACE_AVX2 [[gnu::always_inline]] inline unsigned same_words(
 MILLRACE_AVX2 std::size_t word_batch::look_up_avx2(std::size_t first,
                                                    std::int32_t*& out) const noexcept {
   const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
+  const std::size_t size = size_;
   std::int32_t* to = out;
   std::size_t i = first;
-  for (; i < size_; ++i) {
+  for (; i < size; ++i) {
     const auto* const line = static_cast<const short_table::line*>(lines_[i]);
     const unsigned same = same_words(*line, short_keys_[i]);
     const unsigned hit = same & same >> 1;  // bit 0: the first word, bit 2: the second
     if ((hit & 0b101) == 0) [[unlikely]] {
-      // No short word, or one that is not in the table or whose ids must not simply be copied.
-      if (short_keys_[i] != longer || lines_[i] == &no_line) break;
-      const auto* const place = static_cast<const long_table::line*>(lines_[i]);
-      if (place->words[0] != long_keys_[i]) break;
-      place->found[0].copy_to(to);
-      to += place->found[0].count();
+      std::int32_t* end = to;  // so that `to` stays in a register
+      if (!copy_ids(i, end)) break;
+      to = end;
       continue;
     }
     const auto* const ids =

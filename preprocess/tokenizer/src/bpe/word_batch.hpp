@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "bpe/overflow_cache.hpp"
 #include "bpe/pretoken_table.hpp"
 #include "bpe/seams.hpp"
 #include "split/splitters.hpp"
@@ -34,13 +35,20 @@ class word_batch {
 
   static constexpr std::size_t capacity = 256;
   /// Upper bound on the number of ids that look_up writes in one call.
-  static constexpr std::size_t max_ids = capacity * long_table::ids::capacity + 8;
+  static constexpr std::size_t max_ids = capacity * (long_table::key::max_bytes + 1);
 
-  /// The tables and `seams` must outlive this object. If `seams` is null, words are not cut.
+  /// The tables, `overflow` and `seams` must outlive this object. If `seams` is null, words are not
+  /// cut.
   /// @pre `seams` is null if `space` is `leading_space::is_none`
-  word_batch(const short_table& shorts, const long_table& longs, const seam_finder* seams,
-             instruction_set set, leading_space space = leading_space::counts)
-      : shorts_(&shorts), longs_(&longs), seams_(seams), set_(set), space_(space) {}
+  word_batch(const short_table& shorts, const long_table& longs, const overflow_cache& overflow,
+             const seam_finder* seams, instruction_set set,
+             leading_space space = leading_space::counts)
+      : shorts_(&shorts),
+        longs_(&longs),
+        overflow_(&overflow),
+        seams_(seams),
+        set_(set),
+        space_(space) {}
 
   /// Starts a new text. Its first word begins at the first byte.
   void start(const char* text, std::size_t size_bytes) noexcept {
@@ -91,6 +99,8 @@ class word_batch {
   std::size_t fill_portable(std::span<const std::size_t> ends) noexcept;
   template <leading_space Space>
   std::size_t fill_avx2(std::span<const std::size_t> ends) noexcept;
+  template <leading_space Space>
+  std::size_t add_shorts_avx2(std::span<const std::size_t> ends) noexcept;
   std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
   std::size_t cut_avx512(std::span<const std::size_t> ends) noexcept;
   template <leading_space Space>
@@ -100,6 +110,9 @@ class word_batch {
   bool add_fragment(std::size_t cut, std::size_t end) noexcept;
   void add(std::size_t end, bool is_fragment) noexcept;
   void make_key(std::size_t i) noexcept;
+  bool copy_ids(std::size_t i, std::int32_t*& to) const noexcept;
+  template <class Ids>
+  bool copy_found(const Ids* found, std::int32_t*& to) const noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_avx2(std::size_t first, std::int32_t*& out) const noexcept;
   void find_absent_portable(std::size_t first, absent_words& found) const noexcept;
@@ -121,6 +134,7 @@ class word_batch {
 
   const short_table* shorts_;
   const long_table* longs_;
+  const overflow_cache* overflow_;
   const seam_finder* seams_;
   const char* text_ = nullptr;
   const char* text_end_ = nullptr;

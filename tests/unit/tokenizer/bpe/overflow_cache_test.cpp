@@ -40,6 +40,23 @@ TEST(OverflowCache, ForgetsButNeverLies) {
   }
 }
 
+TEST(OverflowCache, APlaceIsValidUntilItsIdsAreDropped) {
+  overflow_cache cache(0);
+  EXPECT_EQ(cache.ids_at({}).data(), nullptr);
+  const ids_list first = {1, 2, 3};
+  const auto at = cache.put("first", first);
+  ASSERT_NE(cache.ids_at(at).data(), nullptr);
+  EXPECT_EQ(ids_list(cache.ids_at(at).begin(), cache.ids_at(at).end()), first);
+  EXPECT_EQ(cache.ids_at(cache.place_of("first")).data(), cache.ids_at(at).data());
+  const ids_list many(100, 7);
+  for (int i = 0; cache.ids_at(at).data() != nullptr; ++i) {
+    ASSERT_LT(i, 100);
+    cache.put("word " + std::to_string(i), many);
+  }
+  EXPECT_EQ(cache.find("first").data(), nullptr);
+  EXPECT_EQ(cache.ids_at(cache.place_of("first")).data(), nullptr);
+}
+
 TEST(OverflowCache, StaysWithinItsMemory) {
   EXPECT_LE(overflow_cache(std::size_t{1} << 20).size_bytes(), std::size_t{1} << 20);
   EXPECT_LE(overflow_cache(std::size_t{16} << 20).size_bytes(), std::size_t{16} << 20);

@@ -112,5 +112,19 @@ TYPED_TEST(SharedPretokenTable, GivesWholeWordsWhileThreadsAddThem) {
   }
 }
 
+// Another encoder has an overflow cache of its own.
+TEST(SharedPretokenTable, KeepsNoPlacesInTheOverflowCacheOfOneEncoder) {
+  using table = word_batch::short_table;
+  shared_pretoken_table<table> shared(4);
+  const auto key = table::key::of("word", 4, 4);
+  table::ids found;
+  found.set_elsewhere({.begin = 5, .count = 6, .generation = 1});
+  shared.add(key, found);
+  const auto* known = shared.find(key, key.hash());
+  ASSERT_NE(known, nullptr);
+  EXPECT_TRUE(known->is_elsewhere());
+  EXPECT_EQ(known->place().generation, 0U);
+}
+
 }  // namespace
 }  // namespace millrace::tokenizer::detail
