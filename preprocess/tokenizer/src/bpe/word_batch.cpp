@@ -251,10 +251,12 @@ MILLRACE_AVX2 std::size_t word_batch::add_shorts_avx2(std::span<const std::size_
   std::size_t* const stored = &ends_[size_ + 1];
   std::size_t begin = ends_[size_];
 
-  // Sixteen bytes are read at the begin of each word, so the last words of a text are left out.
+  // Sixteen bytes are read where a word begins, perhaps after a space. So the last words of a text
+  // are left out.
+  constexpr std::size_t most_read = sizeof(key) + (Space == leading_space::is_none ? 1 : 0);
   std::size_t most = std::min(ends.size(), capacity - size_);
   const auto readable = static_cast<std::size_t>(text_end_ - text_);
-  while (most > 0 && (most > 1 ? ends[most - 2] : begin) + sizeof(key) > readable) --most;
+  while (most > 0 && (most > 1 ? ends[most - 2] : begin) + most_read > readable) --most;
 
   std::size_t n = 0;
   for (; n < most; ++n) {

@@ -102,6 +102,25 @@ TEST(CachedWordEncoder, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOf
   }
 }
 
+// A key is made of 16 bytes, which must not reach beyond the text.
+TEST(CachedWordEncoder, ReadsNothingAfterTheText) {
+  const auto splitter = make_splitter(pattern::bert);
+  for (const auto set : test::instruction_sets) {
+    if (!can_run(set)) continue;
+    shared_pretoken_cache shared(std::size_t{1} << 12);
+    for (const auto space : {leading_space::counts, leading_space::is_none}) {
+      cached_word_encoder words(std::size_t{1} << 12, shared, set, space);
+      counting_model model;
+      for (std::size_t last = 0; last < 40; ++last) {
+        for (const char* const before : {"", "word", "word word"}) {
+          const std::string text = std::string(before) + ' ' + std::string(last, 'a');
+          EXPECT_EQ(encode(words, text, *splitter, model), expected_ids(text, *splitter, space));
+        }
+      }
+    }
+  }
+}
+
 TEST(CachedWordEncoder, AsksForEachWordOnce) {
   const auto splitter = make_splitter(pattern::bert);
   for (const auto set : test::instruction_sets) {
