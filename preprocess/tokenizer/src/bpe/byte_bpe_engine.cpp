@@ -41,7 +41,7 @@ struct byte_bpe_tables {
   // without reading `unmerged`, which new words would have to wait for.
   bool may_be_unmerged(std::uint64_t key_hash) const noexcept {
     const std::uint64_t bit = key_hash >> (64 - unmerged_bits);
-    return (unmerged_hashes[bit / 64] >> bit % 64 & 1) != 0;
+    return (unmerged_hashes_[bit / 64] >> bit % 64 & 1) != 0;
   }
 
   byte_bpe_vocabulary vocabulary;
@@ -57,7 +57,7 @@ struct byte_bpe_tables {
     if (word.size() > Table::key::max_bytes) return;
     const std::uint64_t bit =
         Table::key::of(word.data(), word.size(), word.size()).hash() >> (64 - unmerged_bits);
-    unmerged_hashes[bit / 64] |= std::uint64_t{1} << bit % 64;
+    unmerged_hashes_[bit / 64] |= std::uint64_t{1} << bit % 64;
   }
 
   template <class Table>
@@ -87,7 +87,7 @@ struct byte_bpe_tables {
     }
   }
 
-  std::array<std::uint64_t, (1 << unmerged_bits) / 64> unmerged_hashes{};
+  std::array<std::uint64_t, (1 << unmerged_bits) / 64> unmerged_hashes_{};
 };
 
 class byte_bpe_encoder final : public section_encoder {

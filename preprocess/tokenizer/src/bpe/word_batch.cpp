@@ -122,19 +122,21 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
   return i;
 }
 
-void word_batch::find_absent_portable(std::size_t first, absent_words& found) const noexcept {
-  for (std::size_t i = first; i < size_; ++i) {
-    const auto index = static_cast<std::uint16_t>(i);
-    if (short_keys_[i] != longer) {
-      const auto* line = static_cast<const short_table::line*>(lines_[i]);
-      found.shorts[found.short_count] = index;
-      found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
-    } else if (lines_[i] != &no_line) {
-      const auto* line = static_cast<const long_table::line*>(lines_[i]);
-      found.longs[found.long_count] = index;
-      found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
-    }
+// Adds word `i` to `found` if it is absent from the table for its size.
+inline void word_batch::add_if_absent(std::uint16_t i, absent_words& found) const noexcept {
+  if (short_keys_[i] != longer) {
+    const auto* line = static_cast<const short_table::line*>(lines_[i]);
+    found.shorts[found.short_count] = i;
+    found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
+  } else if (lines_[i] != &no_line) {
+    const auto* line = static_cast<const long_table::line*>(lines_[i]);
+    found.longs[found.long_count] = i;
+    found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
   }
+}
+
+void word_batch::find_absent_portable(std::size_t first, absent_words& found) const noexcept {
+  for (std::size_t i = first; i < size_; ++i) add_if_absent(static_cast<std::uint16_t>(i), found);
 }
 
 #if defined(__x86_64__)
@@ -303,7 +305,7 @@ std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
 
 // Compares a key with both words of a line, 8 bytes at a time: bits 0 and 1 are for the first word,
 // bits 2 and 3 for the second.
-MILLRACE_AVX2 [[gnu::always_inline]] inline unsigned same_words(
+MILLRACE_AVX2 __attribute__((always_inline)) inline unsigned same_words(
     const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
   const __m256i twice =
       _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(&key)));
@@ -350,17 +352,7 @@ MILLRACE_AVX2 void word_batch::find_absent_avx2(std::size_t first,
     rest[count] = static_cast<std::uint16_t>(i);
     count += (same & same >> 1 & 0b101) == 0 ? 1U : 0U;
   }
-  for (const std::uint16_t i : std::span(rest).first(count)) {
-    if (short_keys_[i] != longer) {
-      const auto* line = static_cast<const short_table::line*>(lines_[i]);
-      found.shorts[found.short_count] = i;
-      found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
-    } else if (lines_[i] != &no_line) {
-      const auto* line = static_cast<const long_table::line*>(lines_[i]);
-      found.longs[found.long_count] = i;
-      found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
-    }
-  }
+  for (const std::uint16_t i : std::span(rest).first(count)) add_if_absent(i, found);
 }
 #undef MILLRACE_AVX2
 #else

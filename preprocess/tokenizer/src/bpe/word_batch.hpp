@@ -115,6 +115,7 @@ class word_batch {
   bool copy_found(const Ids* found, std::int32_t*& to) const noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_avx2(std::size_t first, std::int32_t*& out) const noexcept;
+  void add_if_absent(std::uint16_t i, absent_words& found) const noexcept;
   void find_absent_portable(std::size_t first, absent_words& found) const noexcept;
   void find_absent_avx2(std::size_t first, absent_words& found) const noexcept;
   bool skips_space(std::size_t begin, std::size_t end) const noexcept {
