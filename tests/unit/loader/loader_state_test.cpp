@@ -325,7 +325,7 @@ TEST_F(LoaderState, HoldsTheSchedulesStepsAgainstItsOwn) {
   const dataset::packed_run packed(sources, instant, {});
   const std::string found =
       "from step 10 on begins at sample 160 of the run, but step 10 of the loader at sample 80, of "
-      "8: expected the same global_batch_size";
+      "8: expected the global_batch_size";
   EXPECT_THAT(refusal_of(run, options()), HasSubstr(found));
   EXPECT_THAT(refusal_of(packed, options()), HasSubstr(found));
   loader_options same = options();
