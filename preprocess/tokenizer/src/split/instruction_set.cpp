@@ -9,14 +9,14 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::pair<std::string_view, instruction_set> names[] = {
+constexpr std::pair<std::string_view, instruction_set> set_names[] = {
     {"portable", instruction_set::portable},
     {"avx2", instruction_set::avx2},
     {"avx512", instruction_set::avx512},
 };
 
 std::optional<instruction_set> set_named(std::string_view name) noexcept {
-  for (const auto& [known, set] : names) {
+  for (const auto& [known, set] : set_names) {
     if (known == name) return set;
   }
   return std::nullopt;
@@ -64,7 +64,7 @@ std::string fault_of_isa_variable() {
   fault += wanted;
   fault += set ? "', which this processor cannot run; it can run" : "', expected one of";
   const char* before = " ";
-  for (const auto& [name, each] : names) {
+  for (const auto& [name, each] : set_names) {
     if (!can_run(each)) continue;
     fault += std::exchange(before, ", ");
     fault += name;

@@ -10,7 +10,7 @@ namespace {
 
 using named = std::pair<std::string_view, pattern>;
 
-constexpr named names[] = {
+constexpr named pattern_names[] = {
     {"r50k", pattern::r50k},
     {"p50k", pattern::r50k},
     {"gpt2", pattern::r50k},
@@ -111,7 +111,7 @@ std::optional<pattern> find(std::span<const named> in, std::string_view wanted) 
 }  // namespace
 
 std::optional<pattern> pattern_named(std::string_view name) noexcept {
-  return find(names, name);
+  return find(pattern_names, name);
 }
 
 std::optional<pattern> pattern_of_regex(std::string_view regex, regex_dialect dialect) noexcept {
