@@ -140,7 +140,7 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
   std::size_t look_up(std::size_t first, id_buffer& ids) {
-    std::int32_t* const begin = ids.room(word_batch::max_ids);
+    std::int32_t* const begin = ids.room(cache_.batch.max_ids());
     std::int32_t* out = begin;
     const std::size_t stopped = cache_.batch.look_up(first, out);
     ids.add(static_cast<std::size_t>(out - begin));

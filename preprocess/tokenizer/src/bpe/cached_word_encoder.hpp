@@ -53,7 +53,7 @@ class cached_word_encoder {
   std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids,
                                            EncodeNew& encode_new) {
     for (std::size_t i = 0;; ++i) {
-      std::int32_t* const begin = ids.room(word_batch::max_ids);
+      std::int32_t* const begin = ids.room(cache_.batch.max_ids());
       std::int32_t* out = begin;
       i = cache_.batch.look_up(i, out);
       ids.add(static_cast<std::size_t>(out - begin));

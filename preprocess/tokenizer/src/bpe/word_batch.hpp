@@ -9,7 +9,7 @@
 #include "bpe/overflow_cache.hpp"
 #include "bpe/pretoken_table.hpp"
 #include "bpe/seams.hpp"
-#include "split/splitters.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -34,8 +34,6 @@ class word_batch {
   using long_table = pretoken_table<4>;   ///< words of 16 to 31 bytes
 
   static constexpr std::size_t capacity = 256;
-  /// Upper bound on the number of ids that look_up writes in one call.
-  static constexpr std::size_t max_ids = capacity * (long_table::key::max_bytes + 1);
 
   /// The tables, `overflow` and `seams` must outlive this object. If `seams` is null, words are not
   /// cut.
@@ -66,6 +64,9 @@ class word_batch {
   std::size_t fill(std::span<const std::size_t> ends) noexcept;
 
   std::size_t size() const noexcept { return size_; }
+
+  /// Upper bound on the number of ids that look_up writes in one call.
+  std::size_t max_ids() const noexcept { return size_ * (long_table::key::max_bytes + 1); }
 
   /// Writes the ids of word `first` and of all later words to `out`, and advances `out`. Stops at
   /// the first word that is not in the tables or needs special handling.

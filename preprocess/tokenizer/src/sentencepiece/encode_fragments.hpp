@@ -55,7 +55,7 @@ void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_b
   bool has_learned = false;
   for (std::size_t i = 0;; ++i) {
     const std::size_t first = i;
-    std::int32_t* const begin = ids.room(word_batch::max_ids);
+    std::int32_t* const begin = ids.room(batch.max_ids());
     std::int32_t* out = begin;
     i = batch.look_up(i, out);
     if (!engine.take(ids, static_cast<std::size_t>(out - begin))) {
