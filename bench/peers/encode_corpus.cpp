@@ -95,7 +95,9 @@ std::vector<documents> cut(const corpus& all, documents some, std::size_t parts)
 std::vector<documents> passes_of(const corpus& all, const std::string& passes) {
   const documents whole{0, all.ends.size()};
   if (passes == "halves") return cut(all, whole, 2);
-  return std::vector<documents>(static_cast<std::size_t>(std::stoul(passes)), whole);
+  const int count = std::atoi(passes.c_str());
+  if (count < 1) throw std::runtime_error("'" + passes + "': expected passes or 'halves'");
+  return std::vector<documents>(static_cast<std::size_t>(count), whole);
 }
 
 // One thread's encoder, the documents that it encodes in this pass, and their ids.
