@@ -148,10 +148,8 @@ loader_arguments arguments_of(const run_handle& run, const nb::kwargs& given) {
   if (options.context_parallel > 1 && result.fields.hugging_face && result.fields.labels) {
     throw config_error(
         "names='hf' with labels is for whole rows, and context_parallel cuts them: the label of "
-        "the "
-        "first token of a chunk needs the token before the chunk. Use names='megatron', whose "
-        "labels "
-        "are shifted already");
+        "the first token of a chunk needs the token before the chunk. Use names='megatron', whose "
+        "labels are shifted already");
   }
   options.rampup =
       rampup_of(take<std::optional<std::vector<std::int64_t>>>(given, "rampup_batch_size"));
