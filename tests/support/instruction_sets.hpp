@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "split/splitters.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::test {
 

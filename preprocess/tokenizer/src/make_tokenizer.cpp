@@ -205,9 +205,8 @@ void check_options(const known_type& type, const tokenizer_options& options) {
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   const known_type& type = type_of(options);
   check_options(type, options);
-  if (const std::string fault = detail::fault_of_isa_variable(); !fault.empty()) {
-    throw config_error(fault);
-  }
+  const std::string unknown_isa = detail::fault_of_isa(detail::isa_variable());
+  if (!unknown_isa.empty()) throw config_error(unknown_isa);
   try {
     return type.make(options);
   } catch (const error& e) {

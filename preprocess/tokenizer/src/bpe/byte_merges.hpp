@@ -17,7 +17,7 @@
 #include "bpe/pair_table.hpp"
 #include "bpe/short_merge.hpp"
 #include "bpe/token_table.hpp"
-#include "split/splitters.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -8,7 +8,7 @@
 #include "bpe/shared_pretoken_cache.hpp"
 #include "bpe/two_level_table.hpp"
 #include "bpe/word_batch.hpp"
-#include "split/splitters.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "bpe/pair_table.hpp"
-#include "split/splitters.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -13,7 +13,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "core/growth_limit.hpp"
-#include "split/splitters.hpp"
+#include "split/instruction_set.hpp"
 
 /// Interfaces of the parts of a composed_tokenizer.
 namespace millrace::tokenizer::detail {

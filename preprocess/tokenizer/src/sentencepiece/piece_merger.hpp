@@ -14,7 +14,7 @@
 #include "bpe/pair_table.hpp"
 #include "bpe/short_merge.hpp"
 #include "sentencepiece/text_front.hpp"
-#include "split/splitters.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 

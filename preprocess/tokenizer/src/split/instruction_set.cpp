@@ -35,8 +35,8 @@ instruction_set widest() noexcept {
   return instruction_set::portable;
 }
 
-const char* isa_variable() noexcept {
-  return std::getenv("MILLRACE_ISA");  // NOLINT(concurrency-mt-unsafe)
+bool asks_for_none(const char* name) noexcept {
+  return name == nullptr || *name == '\0';
 }
 
 }  // namespace
@@ -46,30 +46,34 @@ bool can_run(instruction_set set) noexcept {
   return set <= most;
 }
 
-instruction_set best_instruction_set() noexcept {
-  static const instruction_set best = [] {
-    const char* const wanted = isa_variable();
-    const auto set = wanted == nullptr ? std::nullopt : set_named(wanted);
-    return set && can_run(*set) ? *set : widest();
-  }();
-  return best;
+instruction_set instruction_set_for(const char* name) noexcept {
+  const auto set = asks_for_none(name) ? std::nullopt : set_named(name);
+  return set && can_run(*set) ? *set : widest();
 }
 
-std::string fault_of_isa_variable() {
-  const char* const wanted = isa_variable();
-  if (wanted == nullptr) return "";
-  const auto set = set_named(wanted);
+std::string fault_of_isa(const char* name) {
+  if (asks_for_none(name)) return "";
+  const auto set = set_named(name);
   if (set && can_run(*set)) return "";
   std::string fault = "MILLRACE_ISA is '";
-  fault += wanted;
+  fault += name;
   fault += set ? "', which this processor cannot run; it can run" : "', expected one of";
   const char* before = " ";
-  for (const auto& [name, each] : set_names) {
+  for (const auto& [known, each] : set_names) {
     if (!can_run(each)) continue;
     fault += std::exchange(before, ", ");
-    fault += name;
+    fault += known;
   }
   return fault;
+}
+
+const char* isa_variable() noexcept {
+  return std::getenv("MILLRACE_ISA");  // NOLINT(concurrency-mt-unsafe)
+}
+
+instruction_set best_instruction_set() noexcept {
+  static const instruction_set best = instruction_set_for(isa_variable());
+  return best;
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -17,12 +17,18 @@ enum class instruction_set : std::uint8_t {
 /// True if this machine and this build can run `set`.
 bool can_run(instruction_set set) noexcept;
 
-/// The widest instruction set that can run, or the one that the environment variable MILLRACE_ISA
-/// names. Reads both once. Thread-safe.
-instruction_set best_instruction_set() noexcept;
+/// The set that `name`, a value of the environment variable MILLRACE_ISA, asks for. The widest set
+/// that can run if the name is null or empty, or names no set that can run.
+instruction_set instruction_set_for(const char* name) noexcept;
 
-/// Says what is wrong with the value of MILLRACE_ISA: it names no set, or one that cannot run here.
+/// Says what is wrong with a value of MILLRACE_ISA: it names no set, or one that cannot run here.
 /// Empty if nothing is wrong.
-std::string fault_of_isa_variable();
+std::string fault_of_isa(const char* name);
+
+/// The value of MILLRACE_ISA, or null.
+const char* isa_variable() noexcept;
+
+/// instruction_set_for(isa_variable()), read once. Thread-safe.
+instruction_set best_instruction_set() noexcept;
 
 }  // namespace millrace::tokenizer::detail

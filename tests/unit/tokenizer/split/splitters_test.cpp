@@ -3,8 +3,12 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "support/instruction_sets.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -80,9 +84,34 @@ TEST(PatternOfRegexes, KnowsDeepSeekByItsThreeSplits) {
 namespace {
 
 TEST(InstructionSet, RunsTheBestAndWhatIsNarrower) {
+  const instruction_set widest = instruction_set_for(nullptr);
   EXPECT_TRUE(can_run(best_instruction_set()));
+  EXPECT_EQ(best_instruction_set(), instruction_set_for(isa_variable()));
   EXPECT_TRUE(can_run(instruction_set::portable));
-  EXPECT_TRUE(!can_run(instruction_set::avx512) || can_run(instruction_set::avx2));
+  for (const auto set : test::instruction_sets) EXPECT_EQ(can_run(set), set <= widest);
+  if (can_run(instruction_set::avx512)) {
+    EXPECT_TRUE(can_run(instruction_set::avx2));
+    EXPECT_EQ(widest, instruction_set::avx512);
+  }
+}
+
+TEST(InstructionSet, IsTheOneThatTheEnvironmentNames) {
+  EXPECT_EQ(instruction_set_for(""), instruction_set_for(nullptr));
+  EXPECT_EQ(fault_of_isa(nullptr), "");
+  EXPECT_EQ(fault_of_isa(""), "");
+  const std::pair<const char*, instruction_set> names[] = {{"portable", instruction_set::portable},
+                                                           {"avx2", instruction_set::avx2},
+                                                           {"avx512", instruction_set::avx512}};
+  for (const auto& [name, set] : names) {
+    if (can_run(set)) {
+      EXPECT_EQ(instruction_set_for(name), set);
+      EXPECT_EQ(fault_of_isa(name), "");
+    } else {
+      EXPECT_THAT(fault_of_isa(name), testing::HasSubstr("which this processor cannot run"));
+    }
+  }
+  EXPECT_THAT(fault_of_isa("AVX2"), testing::StartsWith("MILLRACE_ISA is 'AVX2', expected one of"));
+  EXPECT_EQ(instruction_set_for("AVX2"), instruction_set_for(nullptr));
 }
 
 }  // namespace
