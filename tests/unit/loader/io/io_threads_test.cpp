@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -179,19 +180,27 @@ struct slow_to_create {
     begun = true;
     std::this_thread::sleep_for(100ms);
   }
+
+  const ::pid_t process = ::getpid();
   inline static std::atomic<bool> begun = false;
 };
 
 TEST(OnePerProcess, AForkWaitsForItsCreation) {
   std::shared_ptr<slow_to_create> one;
-  std::jthread creator([&] { one = one_per_process<slow_to_create>(); });
+  // This thread outlives the child. One that ended unjoined is a leak to ThreadSanitizer.
+  std::latch child_ended(1);
+  std::jthread creator([&] {
+    one = one_per_process<slow_to_create>();
+    child_ended.wait();
+  });
   while (!slow_to_create::begun) std::this_thread::yield();
   EXPECT_EQ(test::in_child([&] {
               ::alarm(10);
               const auto mine = one_per_process<slow_to_create>();
-              return mine != nullptr && mine != one ? 0 : 1;
+              return mine->process == ::getpid() ? 0 : 1;
             }),
             0);
+  child_ended.count_down();
   creator.join();
   EXPECT_EQ(one, one_per_process<slow_to_create>());
 }
