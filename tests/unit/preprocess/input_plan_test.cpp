@@ -17,6 +17,7 @@
 
 #include "support/child_process.hpp"
 #include "support/compressed.hpp"
+#include "support/cpu_time.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {
@@ -222,9 +223,9 @@ TEST_F(InputPlan, PlansManyFilesInLinearTime) {
   std::string lines;
   for (int i = 0; i < 100'000; ++i) lines += path("one") + "\n";
   add("list", lines);
-  const auto start = std::chrono::steady_clock::now();
+  const double start = test::cpu_seconds();
   EXPECT_EQ(plan_inputs(std::vector<std::string>{"@" + path("list")}).size(), 100'000U);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(test::cpu_seconds() - start, 30.0);
 }
 
 TEST_F(InputPlan, RefusesAFolderAmongTheMatchesOfAPattern) {
