@@ -10,7 +10,7 @@
 namespace millrace::preprocess {
 
 /// A text must be followed by this many readable bytes, because JSON parsers read past its end.
-inline constexpr std::size_t text_padding_bytes = 64;
+inline constexpr std::size_t text_padding_bytes = 96;
 
 /// A growable byte buffer that is reused and never cleared. Allocating a new memory page takes
 /// longer than processing the bytes in it, so the pipeline reuses its buffers.

@@ -3,17 +3,12 @@
 
 #include <simdjson.h>
 
-#include <bit>
 #include <utility>
 
 #include "input/json_text.hpp"
 
 namespace millrace::preprocess {
 namespace {
-
-// The buffer for texts grows by powers of two up to this size. If a longer line needs a larger
-// buffer, that buffer is replaced as soon as a line needs no more than this size.
-constexpr std::size_t kept_room_bytes = std::size_t{4} << 20;
 
 /// A line that is entirely in memory.
 struct whole_line {
@@ -31,7 +26,7 @@ struct whole_line {
 
 // Collects the texts of wanted keys. This is the `Record` argument of json_scanner.
 class exact_json::reading {
-  /// Appends consecutive texts to the buffer. make_room() has made the buffer large enough.
+  /// Appends consecutive texts to the buffer, which parse() has made large enough.
   struct kept_text {
     static constexpr bool is_kept = true;
     const char* plain(const char* at, const char* line_end) {
@@ -46,7 +41,7 @@ class exact_json::reading {
  public:
   static constexpr bool keeps_texts = true;
 
-  explicit reading(exact_json& json) : text{json.room_.get()}, json_(json) {}
+  reading(exact_json& json, char* room) : text{room}, json_(json) {}
 
   wanted_texts& wanted() { return json_.wanted_; }
   void begin_text() { start_ = text.end; }
@@ -69,23 +64,14 @@ class exact_json::reading {
 exact_json::exact_json(std::vector<std::string> keys) : wanted_(plain_keys(std::move(keys))) {}
 exact_json::exact_json(std::span<const text_key> keys) : wanted_({keys.begin(), keys.end()}) {}
 
-// Makes the buffer large enough for all texts of a line. Decoding never makes a string longer, so
-// `line_bytes` bytes are enough, plus one block for copying.
-void exact_json::make_room(std::size_t line_bytes) {
-  const std::size_t needed = line_bytes + detail::block_bytes;
-  if (needed <= room_bytes_ && (room_bytes_ <= kept_room_bytes || needed > kept_room_bytes)) return;
-  room_.reset();
-  room_bytes_ = needed > kept_room_bytes ? needed + needed / 8 : std::bit_ceil(needed);
-  room_ = std::make_unique_for_overwrite<char[]>(room_bytes_);
-}
-
 std::optional<record_fault> exact_json::parse(std::string_view line) {
   wanted_.start();
   if (!simdjson::validate_utf8(line.data(), line.size())) {
     return record_fault{fault_kind::invalid_utf8, detail::first_invalid_utf8(line), "not UTF-8"};
   }
-  make_room(line.size());
-  detail::json_scanner scan(whole_line(line), reading(*this));
+  // Decoding never makes a string longer. Copying may write up to one block after it.
+  char* const room = room_.of(line.size() + detail::block_bytes);
+  detail::json_scanner scan(whole_line(line), reading(*this, room));
   if (!scan.document()) return scan.fault(line.size());
   if (auto fault = scan.fault_of_root()) return fault;
   return wanted_.fault(scan.closing_brace());

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,11 +44,8 @@ class exact_json {
  private:
   class reading;
 
-  void make_room(std::size_t line_bytes);
-
   wanted_texts wanted_;
-  std::unique_ptr<char[]> room_;  // buffer for decoded texts
-  std::size_t room_bytes_ = 0;
+  text_room room_;
 };
 
 }  // namespace millrace::preprocess

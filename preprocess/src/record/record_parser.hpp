@@ -46,10 +46,9 @@ struct record_fault {
 /// or `json.loads(line)[key][key]...` for a path. It accepts exactly the lines that Python accepts:
 /// the whole line is validated, the last of duplicate keys wins, and escaped keys match.
 ///
-/// simdjson handles nearly every line. Lines that simdjson rejects, or on which it might disagree
-/// with Python (see preprocess/README.md), go to `exact_json`. `exact_json` also writes the message
-/// of every fault, so messages do not depend on simdjson. The parser allocates memory only while
-/// lines or lists become longer than all earlier ones. Not thread-safe.
+/// `quick_json` parses nearly every line. It leaves the others to `exact_json`, which also writes
+/// the message of every fault. The parser allocates memory only while lines or lists become longer
+/// than all earlier ones. Not thread-safe.
 class record_parser {
  public:
   /// Every line must be followed by this many readable bytes, of any value.
@@ -70,7 +69,7 @@ class record_parser {
 
   /// The texts of `keys[key]`: one text if the value is a string, any number of texts if it is a
   /// list of strings. The texts are valid UTF-8; each lone surrogate was replaced by U+FFFD. The
-  /// result is valid until the next parse(), even if the line no longer exists.
+  /// result is valid until the next parse(), and as long as the line: some texts point into it.
   std::span<const std::string_view> texts(std::size_t key) const;
 
   /// Number of lone surrogates in the texts of the last record. Lone surrogates in other values are

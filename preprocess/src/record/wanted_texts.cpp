@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <string>
 #include <utility>
@@ -52,6 +53,16 @@ void reset(wanted_texts::slot& each) {
 void forget(std::vector<std::string_view>& texts) {
   if (texts.capacity() > kept_texts) texts = {};
   texts.clear();
+}
+
+char* text_room::of(std::size_t bytes) {
+  constexpr std::size_t kept = std::size_t{4} << 20;
+  if (bytes > bytes_ || (bytes_ > kept && bytes <= kept)) {
+    room_.reset();
+    bytes_ = bytes > kept ? bytes + bytes / 8 : std::bit_ceil(bytes);
+    room_ = std::make_unique_for_overwrite<char[]>(bytes_);
+  }
+  return room_.get();
 }
 
 const char* name_of_value(char first) {

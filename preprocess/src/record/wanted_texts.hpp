@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -93,6 +94,18 @@ class wanted_texts {
 
 /// Clears `texts`. Also frees its memory if it is larger than a usual line needs.
 void forget(std::vector<std::string_view>& texts);
+
+/// A buffer for the texts of a line. It grows by powers of two up to 4 MiB. If a longer line needs
+/// a larger buffer, that buffer is replaced as soon as a line needs no more than 4 MiB.
+class text_room {
+ public:
+  /// Returns room for `bytes` bytes. What an earlier call returned is no longer valid.
+  char* of(std::size_t bytes);
+
+ private:
+  std::unique_ptr<char[]> room_;
+  std::size_t bytes_ = 0;
+};
 
 /// Returns the type of the JSON value that starts with byte `first`. The result is for messages,
 /// such as "a list".

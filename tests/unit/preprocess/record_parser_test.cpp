@@ -202,14 +202,6 @@ TEST(RecordParser, CountsTheLoneSurrogatesOfTheLastRecordOnly) {
   EXPECT_EQ(parser.lone_surrogates(), 0);
 }
 
-TEST(RecordParser, TextsOutliveTheLine) {
-  record_parser parser({"text"});
-  for (const std::string text : {"plain", R"(\ud800)"}) {  // for both parsers
-    { ASSERT_FALSE(parser.parse(padded_line(R"({"text":")" + text + R"("})", ' '))); }
-    EXPECT_THAT(parser.texts(0), ElementsAre(text == "plain" ? "plain" : "\uFFFD"));
-  }
-}
-
 TEST(RecordParser, CanBeMoved) {
   record_parser parser({"text"});
   const padded_line line(R"({"text":"a"})", ' ');
