@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,14 +9,17 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "bpe/pretoken_table.hpp"
 #include "support/encode.hpp"
 #include "support/encode_parts.hpp"
 #include "support/paths.hpp"
@@ -165,6 +169,92 @@ TEST(EncodersOfOneTokenizer, NeverTakeMoreThanTheyAreGiven) {
     }
     EXPECT_GT(taken[1], taken[0]) << "more is given and nothing is made of it";
   }
+}
+
+/// Memory between two pages that cannot be accessed.
+class guarded_memory {
+ public:
+  guarded_memory() {
+    void* const mapped = ::mmap(nullptr, usable_bytes + 2 * page_bytes, PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    mapped_ = static_cast<char*>(mapped);
+    if (::mprotect(mapped_ + page_bytes, usable_bytes, PROT_READ | PROT_WRITE) != 0) {
+      throw std::bad_alloc();
+    }
+  }
+  guarded_memory(const guarded_memory&) = delete;
+  guarded_memory& operator=(const guarded_memory&) = delete;
+  ~guarded_memory() { ::munmap(mapped_, usable_bytes + 2 * page_bytes); }
+
+  /// @pre text.size() <= usable_bytes
+  std::string_view at_begin(std::string_view text) { return put(text, 0); }
+  std::string_view at_end(std::string_view text) { return put(text, usable_bytes - text.size()); }
+
+  static constexpr std::size_t page_bytes = std::size_t{64} << 10;
+  static constexpr std::size_t usable_bytes = page_bytes;
+
+ private:
+  std::string_view put(std::string_view text, std::size_t offset) {
+    char* const to = mapped_ + page_bytes + offset;
+    std::ranges::copy(text, to);
+    return {to, text.size()};
+  }
+
+  char* mapped_ = nullptr;
+};
+
+// AddressSanitizer does not see every load of a vector unit. An unmapped page does.
+TEST(EncodersOfOneTokenizer, ReadNothingAroundATextThatEndsAtAnUnmappedPage) {
+  const families families;
+  guarded_memory memory;
+  std::vector<std::string> texts = some_texts(300, seed(4713));
+  for (std::size_t size = 0; size < 150; ++size) {
+    texts.push_back(std::string(size, 'a'));
+    texts.push_back("the " + std::string(size, ' '));
+    texts.push_back(texts[size].substr(0, texts[size].find_last_of(" a") + 1));
+  }
+  for (const auto& [name, options] : families.all()) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = tokenizer::make_tokenizer(options);
+    const auto encoder = tokenizer->make_encoder(std::size_t{1} << 20);
+    for (const std::string& text : texts) {
+      const ids_list expected = encode(*encoder, text);
+      ASSERT_EQ(encode(*encoder, memory.at_end(text)), expected) << text;
+      ASSERT_EQ(encode(*encoder, memory.at_begin(text)), expected) << text;
+    }
+  }
+}
+
+// The words that an attacker would choose: all belong into one line of the tables, which has room
+// for two of them. So nearly every look-up fails, and the word is merged again.
+TEST(EncodersOfOneTokenizer, GiveTheIdsOfWordsThatAllCollide) {
+  using key = tokenizer::detail::word_key<2>;
+  constexpr unsigned line_bits = 19;  // as in an encoder of the usual size
+  std::vector<std::string> words;
+  std::uint64_t line = 0;
+  for (std::uint64_t i = 0; words.size() < 50; ++i) {
+    std::array<char, key::max_bytes + 1> word{' '};
+    for (std::uint64_t at = 1, rest = i; at < 8; ++at, rest /= 26) {
+      word[at] = static_cast<char>('a' + rest % 26);
+    }
+    const std::uint64_t hash = key::of(word.data(), 8, word.size()).hash();
+    if (i == 0) line = hash >> (64 - line_bits);
+    if (hash >> (64 - line_bits) == line) words.emplace_back(word.data(), 8);
+  }
+  const tokenizer_options options = families().all().front().second;
+  const auto tokenizer = tokenizer::make_tokenizer(options);
+  const auto plain = tokenizer::make_tokenizer(options);
+  std::mt19937_64 random(seed(4714));
+  std::string text;
+  ids_list expected;
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    const std::string& word = words[random() % words.size()];
+    text += word;
+    const ids_list ids = encode(*plain->make_encoder(0), word);
+    expected.insert(expected.end(), ids.begin(), ids.end());
+  }
+  EXPECT_EQ(encode(*tokenizer, text), expected);
 }
 
 }  // namespace
