@@ -327,8 +327,9 @@ quick_json::quick_json(std::span<const text_key> keys) : slots_(keys.size()) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     node* at = &root_;
     for (const std::string& key : keys[i].path) {
-      const auto known = std::ranges::find(at->inner, key, &node::key);
-      at = known != at->inner.end() ? &*known : &at->inner.emplace_back(key);
+      auto known = std::ranges::find(at->inner, key, &node::key);
+      if (known == at->inner.end()) known = at->inner.insert(known, node{key, {}, {}});
+      at = &*known;
     }
     at->slot = i;
   }

@@ -20,7 +20,6 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::ThrowsMessage;
 
 constexpr const char* needs_icu = "needs a build with ICU";
