@@ -145,6 +145,22 @@ void int64_roof(benchmark::State& state) {
   report(state, 16);
 }
 
+/// Only stores as many bytes as the tokens and labels of a batch have, to as many buffers as the
+/// ring has slots. Nothing that fills a batch is faster, whatever it reads.
+void int64_stores(benchmark::State& state) {
+  const auto batch_bytes = static_cast<std::size_t>(state.range(0) * state.range(1)) * 16;
+  const auto slot_count = static_cast<std::size_t>(state.range(2));
+  std::vector<std::vector<std::byte>> slots(slot_count, std::vector<std::byte>(batch_bytes));
+  std::size_t slot = 0;
+  for (auto _ : state) {
+    std::memset(slots[slot].data(), static_cast<int>(slot), batch_bytes);
+    benchmark::DoNotOptimize(slots[slot].data());
+    benchmark::ClobberMemory();
+    slot = (slot + 1) % slots.size();
+  }
+  report(state, 16);
+}
+
 /// Fills one batch, from the sampler to the slot, on the thread of the caller. As there is no ring
 /// and no second thread, CPU time equals wall time.
 template <class T>
@@ -211,6 +227,10 @@ void alone(benchmark::internal::Benchmark* bench) {
 BENCHMARK(fill_one<std::uint16_t>)->Apply(alone);
 BENCHMARK(text_roof<std::uint16_t>)->Apply(one_thread);
 BENCHMARK(int64_roof<std::uint16_t>)->Apply(one_thread);
+BENCHMARK(int64_stores)
+    ->Args({8, 4096, 2})
+    ->Args({8, 4096, 6})
+    ->ArgNames({"batch", "seq", "slots"});
 BENCHMARK(text_next<std::uint16_t>)->Apply(shapes);
 BENCHMARK(int64_next<std::uint16_t>)->Apply(shapes);
 BENCHMARK(fill_one<std::int32_t>)->Apply(alone);

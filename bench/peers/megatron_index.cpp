@@ -4,14 +4,27 @@
 // bench/peers/megatron_index runs this program.
 //
 //   bench_megatron_index PREFIX FOLDER SEQUENCE_LENGTH SAMPLES SEED THREADS TOKENIZER_JSON
+//   bench_megatron_index limits NUMBERS OUTPUT_BYTES
+//
+// The second form measures what the machine allows: a shuffle of NUMBERS 32-bit integers whose
+// random positions were drawn before, with and without huge pages, and how long it takes to store
+// and to copy OUTPUT_BYTES bytes.
+#include <sys/mman.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <exception>
+#include <numeric>
+#include <span>
 #include <string>
+#include <utility>
 
 #include <millrace/dataset/detail/megatron/gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/large_array.hpp>
+#include <millrace/dataset/detail/megatron/numpy_random.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 
@@ -39,11 +52,55 @@ long status_kb(const char* name) {
   return kb;
 }
 
+template <class Work>
+double seconds_of(Work&& work) {
+  const double begin = now(CLOCK_MONOTONIC);
+  work();
+  return now(CLOCK_MONOTONIC) - begin;
+}
+
+// Shuffles as numpy does, but with positions that were drawn before. Each swap is requested well
+// before its turn, so this is what the memory allows.
+double swap_seconds(std::span<const std::uint32_t> positions, bool huge_pages) {
+  large_array<std::uint32_t> array(positions.size() + 1);
+  const std::span<std::uint32_t> numbers = array.numbers();
+  if (!huge_pages) (void)::madvise(numbers.data(), numbers.size_bytes(), MADV_NOHUGEPAGE);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  constexpr std::size_t ahead = 64;
+  return seconds_of([&] {
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      if (i + ahead < positions.size()) {
+        __builtin_prefetch(numbers.data() + positions[i + ahead], 1);
+      }
+      std::swap(numbers[positions.size() - i], numbers[positions[i]]);
+    }
+  });
+}
+
+void print_limits(std::size_t count, std::size_t output_bytes) {
+  large_array<std::uint32_t> positions(count - 1);
+  numpy_random(1234).intervals(static_cast<std::uint32_t>(count - 1), positions.numbers());
+  const double huge = swap_seconds(positions.numbers(), true);
+  const double small = swap_seconds(positions.numbers(), false);
+  large_array<std::byte> from(output_bytes);
+  large_array<std::byte> to(output_bytes);
+  for (auto* array : {&from, &to}) std::memset(array->numbers().data(), 1, output_bytes);
+  const double store = seconds_of([&] { std::memset(to.numbers().data(), 2, output_bytes); });
+  const double copy =
+      seconds_of([&] { std::memcpy(to.numbers().data(), from.numbers().data(), output_bytes); });
+  std::printf("{\"swaps\": %.4f, \"swaps_small_pages\": %.4f, \"store\": %.4f, \"copy\": %.4f}\n",
+              huge, small, store, copy);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 8) return 2;
   try {
+    if (argc == 4 && std::string(argv[1]) == "limits") {
+      print_limits(std::stoul(argv[2]), std::stoul(argv[3]));
+      return 0;
+    }
+    if (argc != 8) return 2;
     gpt_description description;
     description.dataset_path = argv[1];
     description.sequence_length = std::stoll(argv[3]);
