@@ -20,8 +20,7 @@ namespace millrace::dataset {
 /// rows by walking all sequences from the first one. But the place of row j in the stream of all
 /// shuffled sequences is known in advance: token j * L, where L is the sequence length. The end of
 /// the stream is also known. A shuffle finalizes the last entries first, so this class writes the
-/// rows from the end, as entries become final. While it processes one block, it prefetches the
-/// lengths for the next block.
+/// rows from the end, as entries become final. It prefetches the lengths of later entries.
 ///
 /// `Entry` is std::int32_t or std::int64_t. Use from one thread.
 template <class Entry>
@@ -52,7 +51,7 @@ class sample_rows {
   void finish(std::int32_t last_document, const std::string& whose);
 
  private:
-  static constexpr std::size_t block = 256;
+  static constexpr std::size_t ahead = 64;  // entries between prefetch and use
 
   const gpt_plan& plan_;
   formats::unaligned_span<std::int32_t> lengths_;
@@ -77,31 +76,26 @@ void sample_rows<Entry>::start(std::int64_t end_tokens) noexcept {
 template <class Entry>
 void sample_rows<Entry>::put(std::int64_t first, std::span<const std::int32_t> documents) noexcept {
   const std::int64_t back = 1 - plan_.extra_token;
-  std::size_t left = documents.size();
-  std::size_t fetched = left;
-  while (left > 0) {
-    const std::size_t to = left > block ? left - block : 0;
-    const std::size_t fetch_to = to > block ? to - block : 0;
-    std::int64_t end = end_;
-    for (std::size_t i = left; i-- > to;) {
-      if (fetched > fetch_to) {
-        --fetched;
-        __builtin_prefetch(lengths_.bytes().data() +
-                           sizeof(std::int32_t) * static_cast<std::size_t>(documents[fetched]));
-      }
-      const std::int64_t begin = end - lengths_[static_cast<std::size_t>(documents[i])];
-      while (at_ >= begin) {
-        Entry* const row = rows_.data() + 2 * row_;
-        row[0] = static_cast<Entry>(first + static_cast<std::int64_t>(i));
-        row[1] = static_cast<Entry>(at_ - begin + back);
-        --row_;
-        at_ -= plan_.sequence_length;
-      }
-      end = begin;
+  const auto prefetch = [&](std::size_t i) {
+    __builtin_prefetch(lengths_.bytes().data() +
+                       sizeof(std::int32_t) * static_cast<std::size_t>(documents[i]));
+  };
+  const std::size_t size = documents.size();
+  for (std::size_t i = size; i-- > 0 && size - i <= ahead;) prefetch(i);
+  std::int64_t end = end_;
+  for (std::size_t i = size; i-- > 0;) {
+    if (i >= ahead) prefetch(i - ahead);
+    const std::int64_t begin = end - lengths_[static_cast<std::size_t>(documents[i])];
+    while (at_ >= begin) {
+      Entry* const row = rows_.data() + 2 * row_;
+      row[0] = static_cast<Entry>(first + static_cast<std::int64_t>(i));
+      row[1] = static_cast<Entry>(at_ - begin + back);
+      --row_;
+      at_ -= plan_.sequence_length;
     }
-    end_ = end;
-    left = to;
+    end = begin;
   }
+  end_ = end;
 }
 
 template <class Entry>
