@@ -37,14 +37,19 @@ class sha256 {
   /// The same digest as 64 lower-case hexadecimal digits.
   std::string hex() const;
 
+  /// The constants of FIPS 180-4, for other code that computes SHA-256.
+  static constexpr std::array<std::uint32_t, 8> initial_state() noexcept {
+    return {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  }
+  static const std::array<std::uint32_t, 64>& round_constants() noexcept;
+
  private:
   static constexpr std::size_t block_bytes = 64;
-  static const std::array<std::uint32_t, 64>& round_constants() noexcept;
   void compress(const std::byte* blocks, std::size_t count) noexcept;
   void compress_portable(const std::byte* block) noexcept;
 
-  std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<std::uint32_t, 8> state_ = initial_state();
   std::array<std::byte, block_bytes> pending_{};  // the first size_bytes_ % 64 bytes are in use
   std::uint64_t size_bytes_ = 0;
   bool uses_instructions_;
