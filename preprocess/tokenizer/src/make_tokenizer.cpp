@@ -9,6 +9,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "cache/tokenizer_cache.hpp"
 #include "core/composed_tokenizer.hpp"
 #include "file_advice.hpp"
 #include "gpt2/gpt2_tokenizer.hpp"
@@ -200,13 +201,7 @@ void check_options(const known_type& type, const tokenizer_options& options) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
-  const known_type& type = type_of(options);
-  check_options(type, options);
-  const std::string unknown_isa = detail::fault_of_isa(detail::isa_variable());
-  if (!unknown_isa.empty()) throw config_error(unknown_isa);
+std::unique_ptr<tokenizer> make_of_files(const known_type& type, const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
@@ -221,6 +216,17 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
     if (not_it.empty()) throw;
     throw format_error(fault->path(), fault->offset(), not_it + ": " + fault->problem());
   }
+}
+
+}  // namespace
+
+std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
+  const known_type& type = type_of(options);
+  check_options(type, options);
+  const std::string unknown_isa = detail::fault_of_isa(detail::isa_variable());
+  if (!unknown_isa.empty()) throw config_error(unknown_isa);
+  const auto make = [&] { return make_of_files(type, options); };
+  return options.cache.empty() ? make() : detail::make_with_cache(options, make);
 }
 
 std::string missing_eod(const tokenizer_options& options) {

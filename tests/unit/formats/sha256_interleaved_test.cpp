@@ -49,7 +49,8 @@ std::vector<std::byte> bytes_of(std::size_t size) {
 
 // Sizes around a whole number of rows and of blocks, with each kind of vector.
 TEST(Sha256Interleaved, IsTheDigestOfTheStreams) {
-  for (const std::size_t size : {0U, 1U, 3U, 4U, 63U, 64U, 65U, 1020U, 1023U, 1024U, 1025U, 5000U}) {
+  for (const std::size_t size :
+       {0U, 1U, 3U, 4U, 63U, 64U, 65U, 1020U, 1023U, 1024U, 1025U, 5000U}) {
     const auto bytes = bytes_of(size);
     const auto expected = naive(bytes);
     EXPECT_EQ(sha256_interleaved(bytes), expected) << size << " bytes";

@@ -25,7 +25,21 @@ struct byte_bpe_tables {
       : vocabulary(std::move(given)),
         merges(vocabulary.byte_ids, std::move(vocabulary.merges), vocabulary.tokens),
         seams(vocabulary.tokens) {
-    if (vocabulary.whole_words_first) find_unmerged();
+    if (vocabulary.whole_words_first) index_unmerged(find_unmerged());
+  }
+
+  explicit byte_bpe_tables(table_reader& in)
+      : vocabulary(read_vocabulary(in)), merges(in, vocabulary.tokens), seams(in) {
+    std::vector<std::int32_t> ids;
+    in(ids);
+    index_unmerged(std::move(ids));
+  }
+
+  void write(table_writer& out) const {
+    fields(out, vocabulary);
+    merges.write(out);
+    seam_finder::fields(out, seams);
+    out(unmerged_ids_);
   }
 
   // Adds the tokens that merging produces, so that no encoder has to compute them.
@@ -70,7 +84,20 @@ struct byte_bpe_tables {
     return true;
   }
 
-  void find_unmerged() {
+  // The merges are in the form of byte_merges.
+  template <class Io, class Vocabulary>
+  static void fields(Io& io, Vocabulary& vocabulary) {
+    token_table::fields(io, vocabulary.tokens);
+    io(vocabulary.byte_ids);
+    io(vocabulary.whole_words_first);
+  }
+  static byte_bpe_vocabulary read_vocabulary(table_reader& in) {
+    byte_bpe_vocabulary vocabulary;
+    fields(in, vocabulary);
+    return vocabulary;
+  }
+
+  std::vector<std::int32_t> find_unmerged() const {
     byte_merger merger(merges, best_instruction_set());
     std::vector<std::int32_t> found;
     for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
@@ -78,8 +105,13 @@ struct byte_bpe_tables {
       const auto ids = merger.merge(vocabulary.tokens.bytes(id));
       if (ids.size() != 1 || ids.front() != id) found.push_back(static_cast<std::int32_t>(id));
     }
-    unmerged = token_index(found.size());
-    for (const std::int32_t id : found) {
+    return found;
+  }
+
+  void index_unmerged(std::vector<std::int32_t> ids) {
+    unmerged_ids_ = std::move(ids);
+    unmerged = token_index(unmerged_ids_.size());
+    for (const std::int32_t id : unmerged_ids_) {
       const std::string_view word = vocabulary.tokens.bytes(id);
       unmerged.add(word, id);
       note_unmerged<word_batch::short_table>(word);
@@ -87,6 +119,7 @@ struct byte_bpe_tables {
     }
   }
 
+  std::vector<std::int32_t> unmerged_ids_;
   std::array<std::uint64_t, (1 << unmerged_bits) / 64> unmerged_hashes_{};
 };
 
@@ -278,6 +311,19 @@ class byte_bpe_engine final : public section_engine {
         set_(tuning.set),
         shared_(tuning.shared_bytes) {}
 
+  byte_bpe_engine(table_reader& in, engine_tuning tuning)
+      : model_(in),
+        pretokens_(in.number<pattern>()),
+        splitter_(make_splitter(pretokens_, tuning.set)),
+        set_(tuning.set),
+        shared_(tuning.shared_bytes) {}
+
+  table_form form() const noexcept override { return table_form::byte_bpe; }
+  void write(table_writer& out) const override {
+    model_.write(out);
+    out(pretokens_);
+  }
+
   std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
     shared_pretoken_cache& shared =
         shared_.get([this](shared_pretoken_cache& all) { model_.enter_tokens(all); });
@@ -303,6 +349,10 @@ std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary v
                                                            pattern pretokens,
                                                            engine_tuning tuning) {
   return std::make_unique<byte_bpe_engine>(std::move(vocabulary), pretokens, tuning);
+}
+
+std::unique_ptr<const section_engine> read_byte_bpe_engine(table_reader& in, engine_tuning tuning) {
+  return std::make_unique<byte_bpe_engine>(in, tuning);
 }
 
 }  // namespace millrace::tokenizer::detail

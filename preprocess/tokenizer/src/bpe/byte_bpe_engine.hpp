@@ -37,6 +37,12 @@ std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary v
                                                            pattern pretokens,
                                                            engine_tuning tuning = {});
 
+/// Creates an engine from the tables that another engine of this kind has written.
+/// @param in  its memory must outlive the engine
+/// @throws format_error  the bytes are not such tables
+std::unique_ptr<const section_engine> read_byte_bpe_engine(table_reader& in,
+                                                           engine_tuning tuning = {});
+
 /// Concatenates the bytes of the tokens.
 class byte_detokenizer final : public detokenizer {
  public:
@@ -49,6 +55,7 @@ class byte_detokenizer final : public detokenizer {
     }
     return text;
   }
+  const token_table* tokens() const noexcept override { return &tokens_; }
 
  private:
   token_table tokens_;

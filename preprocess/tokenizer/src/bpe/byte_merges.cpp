@@ -32,7 +32,7 @@ class applicable_rules {
       : all_rules_(rules), rules_(rules), tokens_(&tokens), table_(&table) {}
 
   /// Returns the applicable rules, adds them to the table and marks their results in `reached`.
-  std::vector<merge_rule> find(std::vector<bool>& reached) {
+  std::vector<merge_rule> find(std::vector<std::uint8_t>& reached) {
     std::vector<merge_rule> kept;
     while (!rules_.empty()) {
       look_ahead();
@@ -45,7 +45,7 @@ class applicable_rules {
         for (const merge_rule& rule : next.rules) {
           if (symbols_[0] != rule.left || symbols_[1] != rule.right) continue;
           keep(rule, kept);
-          reached[static_cast<std::size_t>(rule.result)] = true;
+          reached[static_cast<std::size_t>(rule.result)] = 1;
           break;  // two rules may have the same pair
         }
       }
@@ -148,9 +148,22 @@ byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
   std::erase_if(rules, [&](const merge_rule& rule) { return !tokens.has(rule.result); });
   if (std::ranges::max(byte_ids) <= pair_table::max_id && is_ordered(rules)) {
     ordered_.emplace(rules.size(), byte_ids);
-    rules = applicable_rules(rules, tokens, *ordered_).find(reached_);
+    rules = applicable_rules(rules, tokens, *ordered_).find(reached_.own());
   }
   all_.emplace(rules);
+}
+
+byte_merges::byte_merges(table_reader& in, const token_table& tokens) : tokens_(&tokens) {
+  fields(in, *this);
+  all_.emplace(in);
+  if (in.number<bool>()) ordered_.emplace(in);
+}
+
+void byte_merges::write(table_writer& out) const {
+  fields(out, *this);
+  merge_table::fields(out, *all_);
+  out(ordered_.has_value());
+  if (ordered_) pair_table::fields(out, *ordered_);
 }
 
 std::span<const std::int32_t> byte_merger::merge(std::string_view word) {

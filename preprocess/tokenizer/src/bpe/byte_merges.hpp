@@ -31,6 +31,10 @@ class byte_merges {
   byte_merges(const std::array<std::int32_t, 256>& byte_ids, std::vector<merge_rule> rules,
               const token_table& tokens);
 
+  /// @param tokens  as they were when the merges were written; must outlive this object
+  byte_merges(table_reader& in, const token_table& tokens);
+  void write(table_writer& out) const;
+
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
   const token_table& tokens() const noexcept { return *tokens_; }
   const merge_table& all() const noexcept { return *all_; }
@@ -42,16 +46,24 @@ class byte_merges {
 
   /// True if merging the bytes of the token is known to give that token. False if this is unknown.
   bool surely_reaches(std::int64_t id) const noexcept {
-    return static_cast<std::size_t>(id) < reached_.size() && reached_[static_cast<std::size_t>(id)];
+    return static_cast<std::size_t>(id) < reached_.size() &&
+           reached_[static_cast<std::size_t>(id)] != 0;
   }
 
  private:
-  std::array<std::int32_t, 256> byte_ids_;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& self) {
+    io(self.byte_ids_);
+    io(self.reached_);
+    io(self.covers_all_bytes_);
+  }
+
+  std::array<std::int32_t, 256> byte_ids_{};
   const token_table* tokens_;
   std::optional<merge_table> all_;
   std::optional<pair_table> ordered_;
-  std::vector<bool> reached_;  // by id; true for results of rules that can apply
-  bool covers_all_bytes_;
+  array_or_view<std::uint8_t> reached_;  // by id; 1 for results of rules that can apply, else 0
+  bool covers_all_bytes_ = false;
 };
 
 /// Merges the bytes of one word at a time, for one thread.

@@ -6,18 +6,22 @@
 #include <cassert>
 #include <cstddef>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 namespace millrace::tokenizer::detail {
 
 /// A zeroed array of fixed size for tables that are accessed at random. It uses huge pages if the
-/// kernel grants them, so that a look-up costs a cache miss but no TLB miss.
+/// kernel grants them, so that a look-up costs a cache miss but no TLB miss. It can also be a view
+/// of an array in memory that is kept elsewhere (core/table_io.hpp).
 template <class T>
 class huge_array {
   static_assert(std::is_trivially_destructible_v<T>);
 
  public:
+  using value_type = T;
+
   huge_array() = default;
   /// @throws std::bad_alloc
   explicit huge_array(std::size_t size) : size_(size) {
@@ -41,6 +45,12 @@ class huge_array {
 #endif
     }
     data_ = reinterpret_cast<T*>(begin);  // T must accept zero bytes as a valid value
+  }
+  static huge_array view_of(std::span<T> elements) noexcept {
+    huge_array view;
+    view.data_ = elements.data();
+    view.size_ = elements.size();
+    return view;
   }
   huge_array(huge_array&& other) noexcept {
     swap(other);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "bpe/huge_array.hpp"
+#include "core/table_io.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -31,6 +34,7 @@ class merge_table {
   /// @pre rules.size() < no_rank
   explicit merge_table(std::span<const merge_rule> rules)
       : slots_(std::bit_ceil(2 * rules.size() + 2)), shift_(64 - std::countr_zero(slots_.size())) {
+    std::fill_n(slots_.data(), slots_.size(), slot());
     for (std::uint32_t rank = 0; rank < rules.size(); ++rank) {
       const merge_rule& rule = rules[rank];
       const std::uint64_t pair = key(rule.left, rule.right);
@@ -38,6 +42,13 @@ class merge_table {
       while (slots_[at].pair != no_pair && slots_[at].pair != pair) at = next(at);
       slots_[at] = {pair, {rank, rule.result}};
     }
+  }
+
+  explicit merge_table(table_reader& in) { fields(in, *this); }
+  template <class Io, class Self>
+  static void fields(Io& io, Self& self) {
+    io(self.slots_);
+    io(self.shift_);
   }
 
   /// The merge of the pair. If the pair does not merge, the rank is `no_rank`.
@@ -67,8 +78,8 @@ class merge_table {
   }
   std::size_t next(std::size_t at) const noexcept { return (at + 1) & (slots_.size() - 1); }
 
-  std::vector<slot> slots_;  // size is a power of two, at least 2
-  int shift_;
+  huge_array<slot> slots_;  // size is a power of two, at least 2
+  int shift_ = 0;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -10,6 +10,7 @@
 
 #include "bpe/huge_array.hpp"
 #include "bpe/merge_table.hpp"
+#include "core/table_io.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -34,14 +35,25 @@ class pair_table {
         shift_(64 - std::countr_zero(lines_.size())),
         byte_ids_(byte_ids),
         byte_of_id_(static_cast<std::size_t>(std::max(0, std::ranges::max(byte_ids)) + 1), no_byte),
-        byte_pairs_(std::size_t{256} * 256, none) {
+        byte_pairs_(std::size_t{256} * 256) {
+    std::fill_n(byte_pairs_.data(), byte_pairs_.size(), none);
     for (std::size_t byte = 0; byte < byte_ids.size(); ++byte) {
       if (byte_ids[byte] < 0) continue;
       byte_of_id_[static_cast<std::size_t>(byte_ids[byte])] = static_cast<std::uint16_t>(byte);
     }
   }
 
-  /// @pre the table holds fewer rules than its maximum, and holds no rule for this pair
+  explicit pair_table(table_reader& in) { fields(in, *this); }
+  template <class Io, class Self>
+  static void fields(Io& io, Self& self) {
+    io(self.lines_);
+    io(self.shift_);
+    io(self.byte_ids_);
+    io(self.byte_pairs_);
+  }
+
+  /// @pre the table holds fewer rules than its maximum, holds no rule for this pair, and was not
+  ///      read from a cache file
   void add(const merge_rule& rule) noexcept {
     const auto result = static_cast<std::uint32_t>(rule.result);
     const std::uint64_t pair =
@@ -94,10 +106,10 @@ class pair_table {
   std::size_t next(std::size_t at) const noexcept { return (at + 1) & (lines_.size() - 1); }
 
   huge_array<line> lines_;
-  int shift_;
-  std::array<std::int32_t, 256> byte_ids_;
-  std::vector<std::uint16_t> byte_of_id_;
-  std::vector<std::uint32_t> byte_pairs_;
+  int shift_ = 0;
+  std::array<std::int32_t, 256> byte_ids_{};
+  std::vector<std::uint16_t> byte_of_id_;  // for add() only
+  huge_array<std::uint32_t> byte_pairs_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bpe/token_table.hpp"
+#include "core/table_io.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -27,6 +28,14 @@ namespace millrace::tokenizer::detail {
 class seam_finder {
  public:
   explicit seam_finder(const token_table& tokens);
+  explicit seam_finder(table_reader& in) { fields(in, *this); }
+  template <class Io, class Self>
+  static void fields(Io& io, Self& self) {
+    io(self.pairs_);
+    io(self.right_parts_);
+    io(self.left_parts_);
+    io(self.both_parts_);
+  }
 
   /// True if looking for seams in `word` is worthwhile: one of its first two bytes begins a
   /// character of the range that includes Chinese, Japanese and Korean. In other scripts, most

@@ -48,6 +48,7 @@ class added_token_finder {
   explicit added_token_finder(std::vector<added_token> tokens);
 
   bool empty() const noexcept { return tokens_.empty(); }
+  const std::vector<added_token>& tokens() const noexcept { return tokens_; }
 
   /// True if every text that contains `text` can be cut at offset `at` of `text`. After such a cut,
   /// the two sides together have the same matches as the uncut text, regardless of the text before

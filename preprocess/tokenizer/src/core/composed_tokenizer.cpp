@@ -153,29 +153,57 @@ std::unique_ptr<encoder> composed_tokenizer::make_encoder(std::size_t cache_byte
 
 namespace {
 
-class tokenizer_with_eod final : public tokenizer {
+// A tokenizer that differs from another one in a part of its description.
+class wrapped_tokenizer : public tokenizer {
  public:
-  tokenizer_with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod)
-      : inner_(std::move(inner)), eod_(eod) {}
+  explicit wrapped_tokenizer(std::unique_ptr<tokenizer> inner) : inner_(std::move(inner)) {}
+
+  const tokenizer& inner() const noexcept { return *inner_; }
 
   std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override {
     return inner_->make_encoder(cache_bytes);
   }
   std::int64_t vocab_size() const noexcept override { return inner_->vocab_size(); }
-  std::optional<std::int32_t> eod() const noexcept override { return eod_; }
+  std::optional<std::int32_t> eod() const noexcept override { return inner_->eod(); }
   std::string decode(std::span<const std::int64_t> ids) const override {
     return inner_->decode(ids);
   }
-  std::string fingerprint() const override {
-    return formats::sha256_hex(inner_->fingerprint() + "\neod " + std::to_string(eod_) + "\n");
-  }
+  std::string fingerprint() const override { return inner_->fingerprint(); }
   std::vector<std::string> notes() const override { return inner_->notes(); }
   std::size_t last_cut(std::string_view text) const override { return inner_->last_cut(text); }
   bool parts_in_order() const noexcept override { return inner_->parts_in_order(); }
 
  private:
   std::unique_ptr<tokenizer> inner_;
+};
+
+class tokenizer_with_eod final : public wrapped_tokenizer {
+ public:
+  tokenizer_with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod)
+      : wrapped_tokenizer(std::move(inner)), eod_(eod) {}
+
+  std::optional<std::int32_t> eod() const noexcept override { return eod_; }
+  std::string fingerprint() const override {
+    return formats::sha256_hex(inner().fingerprint() + "\neod " + std::to_string(eod_) + "\n");
+  }
+
+ private:
   std::int32_t eod_;
+};
+
+class tokenizer_with_note final : public wrapped_tokenizer {
+ public:
+  tokenizer_with_note(std::unique_ptr<tokenizer> inner, std::string note)
+      : wrapped_tokenizer(std::move(inner)), note_(std::move(note)) {}
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> all = inner().notes();
+    all.push_back(note_);
+    return all;
+  }
+
+ private:
+  std::string note_;
 };
 
 // Decodes every id, because vocabularies have no look-up by text. This takes a few milliseconds.
@@ -198,6 +226,16 @@ std::int32_t id_of(const tokenizer& vocabulary, std::string_view content) {
 }
 
 }  // namespace
+
+const composed_tokenizer* composed_of(const tokenizer& made) noexcept {
+  const auto* wrapped = dynamic_cast<const wrapped_tokenizer*>(&made);
+  return wrapped != nullptr ? composed_of(wrapped->inner())
+                            : dynamic_cast<const composed_tokenizer*>(&made);
+}
+
+std::unique_ptr<tokenizer> with_note(std::unique_ptr<tokenizer> inner, std::string note) {
+  return std::make_unique<tokenizer_with_note>(std::move(inner), std::move(note));
+}
 
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content) {
   const std::int32_t eod = id_of(*inner, content);

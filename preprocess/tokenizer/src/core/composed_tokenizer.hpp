@@ -19,6 +19,8 @@ namespace millrace::tokenizer::detail {
 
 /// The parts of a composed_tokenizer. The code that reads a type's files builds them.
 struct tokenizer_parts {
+  /// What the engine and the decoder point into if they come from a cache file; else null.
+  std::shared_ptr<const void> memory = {};
   added_token_finder raw_tokens;             ///< matched in the original text
   std::unique_ptr<const normalizer> normal;  ///< for text between raw_tokens; may be null
   added_token_finder normalized_tokens;      ///< matched in the normalized text
@@ -31,6 +33,12 @@ struct tokenizer_parts {
   std::optional<std::int32_t> eod;
   std::string fingerprint;
   std::vector<std::string> notes = {};  ///< as tokenizer::notes
+  /// The entries of a tokenizer.json from which `normal` and `decoder` were made, or empty. A cache
+  /// file holds these texts.
+  std::string normalizer_json = {};
+  std::string decoder_json = {};
+  /// True if `decoder` was made by make_chain_detokenizer, false if it is a byte_detokenizer.
+  bool has_decoder_steps = false;
 };
 
 /// The tokenizer class for all types that have vocabulary files. Its steps are:
@@ -52,12 +60,19 @@ class composed_tokenizer final : public tokenizer {
   }
   std::string fingerprint() const override { return parts_.fingerprint; }
   std::vector<std::string> notes() const override { return parts_.notes; }
+  const tokenizer_parts& parts() const noexcept { return parts_; }
   std::size_t last_cut(std::string_view text) const override;
   bool parts_in_order() const noexcept override { return parts_.engine->continues_in_order(); }
 
  private:
   const tokenizer_parts parts_;
 };
+
+/// The composed_tokenizer that `made` is or that with_eod() has wrapped, or null.
+const composed_tokenizer* composed_of(const tokenizer& made) noexcept;
+
+/// Wraps `inner` to give one more note.
+std::unique_ptr<tokenizer> with_note(std::unique_ptr<tokenizer> inner, std::string note);
 
 /// Wraps `inner` to use the token with the text `content` as the end-of-document token.
 ///

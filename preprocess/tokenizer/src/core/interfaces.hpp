@@ -13,10 +13,13 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "core/growth_limit.hpp"
+#include "core/table_io.hpp"
 #include "split/instruction_set.hpp"
 
 /// Interfaces of the parts of a composed_tokenizer.
 namespace millrace::tokenizer::detail {
+
+class token_table;
 
 /// Transforms text before the other steps. Immutable; threads may share it.
 class normalizer {
@@ -111,6 +114,15 @@ class section_engine {
   /// True if a section with `continues` set must be encoded directly after the previous section, by
   /// the same encoder.
   virtual bool continues_in_order() const noexcept { return false; }
+
+  /// What write() writes, for cache files.
+  enum class table_form : std::uint8_t {
+    none,             ///< nothing: this engine is always built from the tokenizer's files
+    byte_bpe,         ///< the tables of byte_bpe_engine.hpp
+    spaced_byte_bpe,  ///< the same, for the engine that adds a space before each section
+  };
+  virtual table_form form() const noexcept { return table_form::none; }
+  virtual void write(table_writer& /*out*/) const {}
 };
 
 /// Settings that affect the speed and the memory of an engine, but never its ids.
@@ -128,6 +140,10 @@ class detokenizer {
 
   /// Decodes ids as tokenizer::decode does.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
+
+  /// The strings of the tokens, for cache files; null if this object is always built from the
+  /// tokenizer's files.
+  virtual const token_table* tokens() const noexcept { return nullptr; }
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -86,6 +86,8 @@ class prefix_space_engine final : public section_engine {
   bool may_cut(std::string_view text, std::size_t at) const override {
     return engine_->may_cut(text, at);
   }
+  table_form form() const noexcept override { return table_form::spaced_byte_bpe; }
+  void write(table_writer& out) const override { engine_->write(out); }
 
  private:
   class encoder final : public section_encoder {
@@ -131,7 +133,11 @@ std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
   const auto known = pattern_of(plan);
   if (!known) return nullptr;
   auto engine = make_byte_bpe_engine(take_vocabulary(model), *known);
-  if (!plan.add_prefix_space) return engine;
+  return plan.add_prefix_space ? with_prefix_space(std::move(engine)) : std::move(engine);
+}
+
+std::unique_ptr<const section_engine> with_prefix_space(
+    std::unique_ptr<const section_engine> engine) {
   return std::make_unique<prefix_space_engine>(std::move(engine));
 }
 

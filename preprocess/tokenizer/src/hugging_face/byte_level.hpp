@@ -44,6 +44,10 @@ std::optional<byte_level_plan> byte_level_plan_of(const json_node& pre_tokenizer
 std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
                                                              const byte_level_plan& plan);
 
+/// Returns an engine that adds a space before each section that does not begin with one.
+std::unique_ptr<const section_engine> with_prefix_space(
+    std::unique_ptr<const section_engine> engine);
+
 /// Returns the first byte that occurs in UTF-8 but whose spelling in the byte alphabet is not a
 /// token of `model`. Returns std::nullopt if there is no such byte.
 std::optional<unsigned> missing_byte(const model_file& model);

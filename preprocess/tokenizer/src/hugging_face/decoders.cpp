@@ -345,6 +345,7 @@ class chain_detokenizer final : public detokenizer {
     for (const std::string& token : tokens) text += token;
     return text;
   }
+  const token_table* tokens() const noexcept override { return &tokens_; }
 
  private:
   token_table tokens_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,6 +26,11 @@ struct hugging_face_options {
   /// Here `as_reference` has the same effect as `allow`.
   special_tokens_in_text in_text = special_tokens_in_text::as_reference;
 };
+
+/// All files of a folder that make_hugging_face_tokenizer reads.
+inline constexpr std::array files_of_tokenizer_folder = {"tokenizer.json", "tokenizer_config.json",
+                                                         "special_tokens_map.json",
+                                                         "added_tokens.json", "config.json"};
 
 /// The tokenizer of a `tokenizer.json`, or of a folder that `AutoTokenizer` would open. It gives
 /// exactly the ids of Hugging Face's tokenizers.

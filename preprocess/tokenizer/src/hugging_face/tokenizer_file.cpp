@@ -270,8 +270,13 @@ tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) 
   parts.special_tokens_are_faults = options.in_text == special_tokens_in_text::error;
   if (const auto normalizer = root_.find("normalizer")) {
     note_regexes(normalizer->element(), parts.notes);
+    parts.normalizer_json = simdjson::minify(normalizer->element());
   }
   parts.decoder = make_detokenizer(parts.notes);
+  parts.has_decoder_steps = true;
+  if (const auto decoder = root_.find("decoder")) {
+    parts.decoder_json = simdjson::minify(decoder->element());
+  }
   if (parts.normalized_tokens.empty()) {
     parts.engine = make_engine_of_raw_text();
   } else {

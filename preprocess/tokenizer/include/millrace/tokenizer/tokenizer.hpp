@@ -164,6 +164,11 @@ struct tokenizer_options {
   bool hf_include_special_tokens = true;
   std::optional<std::int64_t> null_eod_id;  ///< `--null-tokenizer-eod-id`
   std::optional<std::int64_t> null_pad_id;  ///< `--null-tokenizer-pad-id`; unused
+
+  /// `--tokenizer-cache`: a folder for files that make later loads fast; empty for none. Created if
+  /// only its last part is missing. Neither ids nor the fingerprint depend on it. If it cannot be
+  /// used, tokenizer::notes() says why.
+  std::filesystem::path cache;
 };
 
 /// Creates a tokenizer.

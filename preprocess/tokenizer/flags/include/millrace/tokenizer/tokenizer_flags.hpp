@@ -58,6 +58,9 @@ inline boost::program_options::options_description tokenizer_flags() {
       "e.g. cl100k");
   add("tiktoken-num-special-tokens", number(),
       "number of ids before the first rank (default: 1000)");
+  add("tokenizer-cache", text("DIR"),
+      "keep the tables of byte-level BPE in DIR, so that later runs load the tokenizer faster; "
+      "affects speed only (default: no cache)");
   add("tokenizer-sentencepiece-legacy", "not supported: would split texts at special tokens first");
   add("no-tokenizer-sentencepiece-ignore-extra-whitespaces", "keep runs of spaces");
   add("tokenizer-hf-no-include-special-tokens", "omit the tokens that a template adds");
@@ -122,6 +125,7 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
   take("tiktoken-num-special-tokens", std::int64_t(), options.tiktoken_num_special_tokens);
   take("null-tokenizer-eod-id", std::int64_t(), options.null_eod_id);
   take("null-tokenizer-pad-id", std::int64_t(), options.null_pad_id);
+  take("tokenizer-cache", std::string(), options.cache);
   take_switch("tokenizer-sentencepiece-legacy", options.sentencepiece_legacy, true);
   take_switch("no-tokenizer-sentencepiece-ignore-extra-whitespaces",
               options.sentencepiece_ignore_extra_whitespaces, false);
