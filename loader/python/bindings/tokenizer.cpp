@@ -42,7 +42,8 @@ class tokenizer {
  public:
   explicit tokenizer(const millrace::tokenizer::tokenizer_options& options)
       : options_(options), made_(millrace::tokenizer::make_tokenizer(options)) {
-    for (fs::path* const path : {&options_.model, &options_.vocab_file, &options_.merge_file}) {
+    for (fs::path* const path :
+         {&options_.model, &options_.vocab_file, &options_.merge_file, &options_.cache}) {
       if (!path->empty()) *path = fs::absolute(*path);  // another process may be elsewhere
     }
   }
@@ -248,7 +249,8 @@ std::string decode(const tokenizer& with, nb::handle ids) {
   return with->decode(list);
 }
 
-std::unique_ptr<tokenizer> from_folder(const fs::path& folder, const std::string& eod_token) {
+std::unique_ptr<tokenizer> from_folder(const fs::path& folder, const std::string& eod_token,
+                                       const std::optional<fs::path>& cache) {
   if (!fs::is_directory(folder)) {
     throw config_error(folder.string() +
                        " is not a folder: expected a folder with a tokenizer.json, "
@@ -259,6 +261,7 @@ std::unique_ptr<tokenizer> from_folder(const fs::path& folder, const std::string
   options.type = "HuggingFaceTokenizer";
   options.model = folder;
   options.eod_token = eod_token;
+  options.cache = cache.value_or("");
   return std::make_unique<tokenizer>(options);
 }
 
@@ -278,6 +281,7 @@ struct file_arguments {
   std::string tiktoken_pattern;
   std::vector<std::string> special_tokens;
   std::string eod_token;
+  std::optional<fs::path> cache;
 };
 
 std::unique_ptr<tokenizer> from_file(const fs::path& path, const file_arguments& given) {
@@ -291,6 +295,7 @@ std::unique_ptr<tokenizer> from_file(const fs::path& path, const file_arguments&
   options.tiktoken_pattern = given.tiktoken_pattern;
   options.special_tokens = given.special_tokens;
   options.eod_token = given.eod_token;
+  options.cache = given.cache.value_or("");
   if (options.type == "GPT2BPETokenizer") {
     options.vocab_file = path;
     options.merge_file = given.merge_file.value_or(path.parent_path() / "merges.txt");
@@ -311,15 +316,16 @@ nb::tuple pickled(const tokenizer& with) {
   const millrace::tokenizer::tokenizer_options& options = with.options();
   return nb::make_tuple(options.type, path_text(options.model), path_text(options.vocab_file),
                         path_text(options.merge_file), options.tiktoken_pattern,
-                        options.special_tokens, options.eod_token, with->fingerprint());
+                        options.special_tokens, options.eod_token, path_text(options.cache),
+                        with->fingerprint());
 }
 
 using pickled_options = std::tuple<std::string, nb::str, nb::str, nb::str, std::string,
-                                   std::vector<std::string>, std::string, std::string>;
+                                   std::vector<std::string>, std::string, nb::str, std::string>;
 
 void unpickle(tokenizer& self, const pickled_options& state) {
-  const auto& [type, model, vocab_file, merge_file, pattern, special_tokens, eod_token, before] =
-      state;
+  const auto& [type, model, vocab_file, merge_file, pattern, special_tokens, eod_token, cache,
+               before] = state;
   millrace::tokenizer::tokenizer_options options;
   options.type = type;
   options.model = bytes_of_path(model);
@@ -328,6 +334,7 @@ void unpickle(tokenizer& self, const pickled_options& state) {
   options.tiktoken_pattern = pattern;
   options.special_tokens = special_tokens;
   options.eod_token = eod_token;
+  options.cache = bytes_of_path(cache);
   auto* const made = new (&self) tokenizer(options);
   if ((*made)->fingerprint() == before) return;
   made->~tokenizer();
@@ -356,26 +363,32 @@ unpickling reads the files again, and raises ConfigError if they have changed.)"
           "from_file",
           [](const fs::path& path, const std::string& type,
              const std::optional<fs::path>& merge_file, const std::string& tiktoken_pattern,
-             const std::vector<std::string>& special_tokens, const std::string& eod_token) {
-            return from_file(path, {type, merge_file, tiktoken_pattern, special_tokens, eod_token});
+             const std::vector<std::string>& special_tokens, const std::string& eod_token,
+             const std::optional<fs::path>& cache) {
+            return from_file(
+                path, {type, merge_file, tiktoken_pattern, special_tokens, eod_token, cache});
           },
           "path"_a, nb::kw_only(), "type"_a = "", "merge_file"_a = nb::none(),
           "tiktoken_pattern"_a = "", "special_tokens"_a = std::vector<std::string>(),
-          "eod_token"_a = "", R"(Reads a tokenizer from a file.
+          "eod_token"_a = "", "cache"_a = nb::none(), R"(Reads a tokenizer from a file.
 
 The name of the file tells the type: `tokenizer.json` (Hugging Face), `vocab.json` (GPT-2, with
 `merges.txt` beside it or in `merge_file`), `*.model` (SentencePiece), `*.vocab.json` or `*.tiktoken`
 (tiktoken; the latter needs `tiktoken_pattern`, e.g. "cl100k"). `type` overrides it, with Megatron's name
-of the type.)",
+of the type.
+
+`cache` is a folder for files that make later loads of the same tokenizer fast; ids do not depend on it.)",
           nb::sig(
               "def from_file(path: str | os.PathLike[str], *, type: str = '', merge_file: str | "
               "os.PathLike[str] | None = None, tiktoken_pattern: str = '', special_tokens: "
-              "collections.abc.Sequence[str] = (), eod_token: str = '') -> Tokenizer"))
+              "collections.abc.Sequence[str] = (), eod_token: str = '', cache: str | "
+              "os.PathLike[str] | None = None) -> Tokenizer"))
       .def_static("from_folder", from_folder, "folder"_a, nb::kw_only(), "eod_token"_a = "",
+                  "cache"_a = nb::none(),
                   "Reads a tokenizer from a folder with a `tokenizer.json`, as `save_pretrained` "
-                  "writes it.",
-                  nb::sig("def from_folder(folder: str | os.PathLike[str], *, eod_token: str = '') "
-                          "-> Tokenizer"))
+                  "writes it. `cache` is as for `from_file`.",
+                  nb::sig("def from_folder(folder: str | os.PathLike[str], *, eod_token: str = '', "
+                          "cache: str | os.PathLike[str] | None = None) -> Tokenizer"))
       .def("encode", encode, "text"_a, "The ids of a text: int32 [tokens].",
            nb::sig("def encode(self, text: str) -> numpy.ndarray"))
       .def(

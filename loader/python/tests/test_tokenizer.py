@@ -57,6 +57,20 @@ def test_batches_by_several_threads(gpt2):
         gpt2.encode_batch(texts, threads=0)
 
 
+def test_a_cache_changes_nothing_but_time(gpt2, tmp_path):
+    cache = tmp_path / "cache"
+    for _ in range(2):
+        cached = millrace.Tokenizer.from_file(GOLDEN / "tiny_bpe/vocab.json", cache=cache)
+        assert len(list(cache.iterdir())) == 1
+        assert cached.fingerprint == gpt2.fingerprint
+        for text in TEXTS:
+            np.testing.assert_array_equal(cached.encode(text), gpt2.encode(text))
+    shutil.rmtree(cache)
+    again = pickle.loads(pickle.dumps(cached))
+    assert again.fingerprint == gpt2.fingerprint and cache.is_dir()
+    millrace.Tokenizer.from_file(GOLDEN / "tiny_bpe/vocab.json", cache=tmp_path / "no/such/folder")
+
+
 def test_a_tokenizer_can_be_pickled(gpt2, tmp_path, monkeypatch):
     for name in ("vocab.json", "merges.txt"):
         shutil.copy(GOLDEN / "tiny_bpe" / name, tmp_path)

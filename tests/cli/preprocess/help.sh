@@ -17,7 +17,7 @@ for flag in input json-keys output-prefix overwrite append-eod on-bad-record wor
   special-tokens-in-text eod-token tiktoken-pattern tiktoken-num-special-tokens \
   tokenizer-sentencepiece-legacy no-tokenizer-sentencepiece-ignore-extra-whitespaces \
   tokenizer-hf-no-use-fast tokenizer-hf-no-include-special-tokens trust-remote-code \
-  null-tokenizer-eod-id null-tokenizer-pad-id help version; do
+  null-tokenizer-eod-id null-tokenizer-pad-id tokenizer-cache help version; do
   grep -qE -- "^  (-. \[ )?--$flag( |$)" help
 done
 grep -q 'NLTK' help
