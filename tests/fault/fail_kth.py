@@ -358,6 +358,14 @@ def scenarios_in(root, programs, chance, mpiexec):
         return lambda folder, more, before: command(folder, more or (flag,), before)
 
     yield Scenario("preprocess", "preprocess_data", plain, retries=resumes)
+
+    def cached(folder, more, before):
+        return [*plain(folder, more, before), "--tokenizer-cache", folder / "cache"]
+
+    with_cache = made(cached)
+    yield Scenario("preprocess, tokenizer cache", "preprocess_data", cached, wanted=with_cache,
+                   begin={name: data for name, data in with_cache.items() if "cache" in name},
+                   retries=resumes)
     yield Scenario("preprocess, quarantine", "preprocess_data", quarantine, wanted=whole,
                    retries=resumes)
     yield Scenario("preprocess --resume", "preprocess_data", with_flag(quarantine, "--resume"),

@@ -272,7 +272,8 @@ def targets_in(root, programs):
     def tokenizing(*flags):
         return lambda folder: attack.preprocessing(
             preprocess, [root / "in/a.jsonl"], folder / "out", *keys,
-            *[folder / flag[1:] if flag.startswith("/") else flag for flag in flags])
+            *[folder / flag[1:] if isinstance(flag, str) and flag.startswith("/") else flag
+              for flag in flags])
 
     def other_tokenizer(damage):
         """Allows a result with other ids only if the dataset is complete, has the same documents, and has
@@ -297,6 +298,12 @@ def targets_in(root, programs):
                                          golden / "tiny_bpe/merges.txt"), (".json", ".txt"),
                  [tokenizing("--tokenizer-type", "GPT2BPETokenizer", "--vocab-file", "/vocab.json",
                              "--merge-file", "/merges.txt")], tokenizer_rule)
+    cached = tokenizing("--tokenizer-type", "GPT2BPETokenizer", "--vocab-file",
+                        golden / "tiny_bpe/vocab.json", "--merge-file",
+                        golden / "tiny_bpe/merges.txt", "--tokenizer-cache", "/cache")
+    yield Target("tokenizer cache",
+                 {name: data for name, data in made(cached).items() if "cache" in name}, ".tables",
+                 [cached], NOTHING, is_output=True)
     yield Target("tokenizer.json", {"tokenizer.json": bpe_json(golden / "tiny_bpe")}, ".json",
                  [tokenizing("--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model",
                              "/tokenizer.json")], tokenizer_rule)
