@@ -124,14 +124,14 @@ class applicable_rules {
     return symbols_.size() == 2;
   }
 
+  std::array<short_word, short_word::most_at_once> words_;
+  short_word again_;
   std::span<const merge_rule> all_rules_;
   std::span<const merge_rule> rules_;  // the rules that are not read yet
   const token_table* tokens_;
   pair_table* table_;
   std::array<group, short_word::most_at_once> groups_;
   std::size_t count_ = 0;
-  std::array<short_word, short_word::most_at_once> words_;
-  short_word again_;
   std::optional<merge_table> all_;
   std::vector<std::int32_t> symbols_;
 };
