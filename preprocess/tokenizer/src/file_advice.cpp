@@ -45,7 +45,7 @@ bool is_word_of(std::string_view text, std::string_view characters) {
   return !text.empty() && text.find_first_not_of(characters) == text.npos;
 }
 
-constexpr std::string_view digits = "0123456789";
+constexpr std::string_view decimal_digits = "0123456789";
 
 // True for a line such as "IQ== 0".
 bool is_rank_line(std::string_view line) {
@@ -53,7 +53,8 @@ bool is_rank_line(std::string_view line) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
   const std::size_t space = line.find(' ');
   if (space == line.npos) return false;
-  return is_word_of(line.substr(0, space), base64) && is_word_of(line.substr(space + 1), digits);
+  return is_word_of(line.substr(0, space), base64) &&
+         is_word_of(line.substr(space + 1), decimal_digits);
 }
 
 // True if the text looks like JSON Lines: its first line is an object, and a second object follows.
@@ -83,7 +84,7 @@ file_kind kind_of_json(std::string_view text) {
   // Recognize the beginning of a vocab.json, such as `{"!": 0,`.
   const std::size_t colon = text.find("\":");
   const std::size_t value = colon == text.npos ? colon : text.find_first_not_of(' ', colon + 2);
-  const bool number = value != text.npos && digits.find(text[value]) != digits.npos;
+  const bool number = value != text.npos && decimal_digits.find(text[value]) != decimal_digits.npos;
   return number ? file_kind::vocab_json : file_kind::unknown;
 }
 
