@@ -116,7 +116,7 @@ inline sha256::digest sha256_interleaved_with(stream_compressor compress,
   for (std::size_t i = 0; i < 8; ++i) state.words[i].fill(sha256::initial_state()[i]);
   const std::size_t whole = bytes.size() / sha256_streams::block_bytes;
   const auto rest = bytes.subspan(whole * sha256_streams::block_bytes);
-  compress(state, bytes.data(), whole);
+  if (whole != 0) compress(state, bytes.data(), whole);
   std::size_t blocks = whole;
   if (!rest.empty()) {
     std::array<std::byte, sha256_streams::block_bytes> padded{};
