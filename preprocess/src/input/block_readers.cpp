@@ -173,18 +173,20 @@ void read_span(byte_block& block, const read_limits& limits) {
       cut = text.view().size();
       break;
     }
-    const std::size_t begin = std::max(first, last_line(text.view().substr(0, length), true));
-    if (text.view().size() - begin > limits.giant_bytes) {
-      set_text(block, span, first, begin);
-      const auto head = std::as_bytes(std::span(text.view().substr(begin)));
-      const line_place place{span.from->file().path, span.begin + begin, span.from->fd()};
-      auto followed = follow_giant_line(*source, head, place, limits);
-      block.giant = std::move(followed.line);
-      block.end_bytes += block.giant->size_bytes;
-      expect_size(*span.from, block.end_bytes + followed.rest.size(), followed.ended);
-      return;
+    if (text.view().size() - first > limits.giant_bytes) {
+      const std::size_t begin = std::max(first, last_line(text.view().substr(0, length), true));
+      if (text.view().size() - begin > limits.giant_bytes) {
+        set_text(block, span, first, begin);
+        const auto head = std::as_bytes(std::span(text.view().substr(begin)));
+        const line_place place{span.from->file().path, span.begin + begin, span.from->fd()};
+        auto followed = follow_giant_line(*source, head, place, limits);
+        block.giant = std::move(followed.line);
+        block.end_bytes += block.giant->size_bytes;
+        expect_size(*span.from, block.end_bytes + followed.rest.size(), followed.ended);
+        return;
+      }
     }
-    extend(2 * text.view().size());
+    extend(length + 4 * (text.view().size() - length));
   }
   set_text(block, span, first, cut);
 }

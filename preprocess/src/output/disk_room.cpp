@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/disk_room.hpp"
 
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -31,6 +33,14 @@ std::uint64_t bytes_to_come(const room_claim& claim) {
   }
   const std::uint64_t taken = static_cast<std::uint64_t>(now.st_blocks) * stat_block_bytes;
   return whole > taken ? whole - taken : 0;
+}
+
+// A file system in memory fills reserved space with zeros at once, although all of it is written
+// later.
+bool is_in_memory(const io::unique_fd& fd) {
+  struct ::statfs system {};
+  return io::uninterrupted([&] { return ::fstatfs(fd.get(), &system); }) == 0 &&
+         (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
 void reserve(io::atomic_file& file, std::uint64_t bytes, const stop_flag& stop) {
@@ -76,6 +86,7 @@ void reserve_all(std::span<const room_claim> claims, const std::filesystem::path
   if (any == nullptr) return;
   const auto free = free_bytes_of(io::parent_folder(any->path()));
   if (free && *free < needed) throw error(no_room(where, what, needed, *free, advice));
+  if (free && is_in_memory(any->fd())) return;
   for (const room_claim& claim : claims) {
     if (claim.file == nullptr) continue;
     try {

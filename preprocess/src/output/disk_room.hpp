@@ -37,8 +37,8 @@ std::string no_room(const std::filesystem::path& where, std::string_view what, s
 /// Checks that the disk has space for all the files together, then reserves the space. So a full
 /// disk is detected now instead of hours later. Space that a file already occupies is not counted
 /// again. If free_bytes_of() returns nothing, the check is skipped. If the file system cannot
-/// reserve space, only the check is done. If the file system compresses data, the check still
-/// counts uncompressed bytes, so it may refuse files that would fit.
+/// reserve space or is in memory (tmpfs), only the check is done. If the file system compresses
+/// data, the check still counts uncompressed bytes, so it may refuse files that would fit.
 ///
 /// @param claims  files, all in the same folder
 /// @param where, what, advice  as in no_room()
