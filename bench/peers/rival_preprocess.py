@@ -7,8 +7,8 @@ usage: rival_preprocess.py ENGINE TOKENIZER.json FILE.jsonl OUTPUT_PREFIX WORKER
 ENGINE is gigatoken (as tools/preprocess_data_fast.py: encodes the whole file in one call, on WORKERS threads) or
 tokenizers (as tools/preprocess_data.py: a pool of WORKERS processes encodes the lines, one process writes).
 EOD_TOKEN ends each document that has tokens. The two tools differ in documents without tokens; here both engines
-write what preprocess_data.py writes. "seconds" counts from the loaded tokenizer to the closed files. As in those
-tools, nothing is synchronized to disk.
+write what preprocess_data.py writes. "seconds" counts from the loaded tokenizer to the closed files, "encode_seconds" only
+gigatoken's call, which reads and encodes. As in those tools, nothing is synchronized to disk.
 """
 import json
 import multiprocessing
@@ -79,6 +79,7 @@ def gigatoken(model, path, prefix, _, eod):
     tokenizer = package.Tokenizer(model)
     start = time.perf_counter()
     encoded = tokenizer.encode_files(package.JsonlFileSource([path]), parallel=True).layout
+    encode = time.perf_counter() - start
     out = writer(prefix, tokenizer.vocab_size)
     offsets = numpy.asarray(encoded.offsets.data)
     ids = numpy.asarray(encoded.content.data)
@@ -92,7 +93,7 @@ def gigatoken(model, path, prefix, _, eod):
         out.add(part)
     lengths = counts[full] + (0 if eod is None else 1)
     out.finish(lengths, numpy.cumsum(full))
-    return out.tokens, len(counts), time.perf_counter() - start
+    return out.tokens, len(counts), time.perf_counter() - start, encode
 
 
 def encode_line(line):
@@ -114,7 +115,7 @@ def tokenizers(model, path, prefix, workers, eod):
                 lengths.append(len(ids))
             document_ends.append(len(lengths))
     out.finish(lengths, document_ends)
-    return out.tokens, len(document_ends), time.perf_counter() - start
+    return out.tokens, len(document_ends), time.perf_counter() - start, None
 
 
 def peak_bytes():
@@ -130,8 +131,8 @@ def main():
     os.environ["RAYON_NUM_THREADS"] = workers
     eod = id_of(model, sys.argv[6]) if len(sys.argv) > 6 else None
     run = {"gigatoken": gigatoken, "tokenizers": tokenizers}[engine]
-    tokens, documents, seconds = run(model, path, prefix, int(workers), eod)
-    print(json.dumps({"engine": engine, "documents": documents, "tokens": tokens, "seconds": seconds,
+    tokens, documents, seconds, encode = run(model, path, prefix, int(workers), eod)
+    print(json.dumps({"engine": engine, "documents": documents, "tokens": tokens, "seconds": seconds, "encode_seconds": encode,
                       "peak_rss_bytes": peak_bytes()}))
 
 
