@@ -175,7 +175,8 @@ const bool registered = [] {
         "deepseek_v3", "starcoder", "seed_coder", "deepseek_coder", "bloom"}) {
     for (const auto& [set, set_name] :
          {std::pair{instruction_set::portable, "portable"},
-          std::pair{instruction_set::avx2, "avx2"}, std::pair{instruction_set::avx512, "avx512"}}) {
+          std::pair{instruction_set::neon, "neon"}, std::pair{instruction_set::avx2, "avx2"},
+          std::pair{instruction_set::avx512, "avx512"}}) {
       if (!can_run(set)) continue;
       for (const auto& [language, text] : all) {
         benchmark::RegisterBenchmark((std::string(name) + "/" + set_name + "/" + language).c_str(),

@@ -230,7 +230,7 @@ def main():
     parser.add_argument("--cases", type=int, default=20000, help="random texts for each pattern")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--patterns", default=",".join(PATTERNS))
-    parser.add_argument("--sets", default="avx2,avx512", help="instruction sets to test in addition to the portable one")
+    parser.add_argument("--sets", default="neon,avx2,avx512", help="instruction sets to test in addition to the portable one")
     parser.add_argument("--code-points", type=int, default=1, metavar="STEP",
                         help="also try every STEP-th code point for each pattern; 0: none")
     options = parser.parse_args()

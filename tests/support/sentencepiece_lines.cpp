@@ -44,8 +44,8 @@ std::vector<std::int32_t> ids_of(encoder& engine, const std::string& text) {
 int encode(const std::string& model, const detail::sentencepiece_options& options) {
   std::vector<std::unique_ptr<tokenizer>> tokenizers;
   std::vector<std::unique_ptr<encoder>> encoders;
-  for (const auto set : {detail::instruction_set::portable, detail::instruction_set::avx2,
-                         detail::instruction_set::avx512}) {
+  for (const auto set : {detail::instruction_set::portable, detail::instruction_set::neon,
+                         detail::instruction_set::avx2, detail::instruction_set::avx512}) {
     if (!detail::can_run(set)) continue;
     for (const std::size_t memory : {std::size_t{0}, std::size_t{1} << 20}) {
       auto other = options;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits texts from stdin into pretokens, for the scripts of property/:
 //
-//   split_lines PATTERN [portable|avx2|avx512] [BATCH]
+//   split_lines PATTERN [portable|neon|avx2|avx512] [BATCH]
 //
 // in:  for each text, its size in bytes as a little-endian uint32, then the text (UTF-8)
 // out: for each text, the number of its pretokens, then the byte offset of the end of each
@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   const std::string_view wanted = argc > 2 ? argv[2] : "portable";
   const auto set = wanted == "avx512" ? detail::instruction_set::avx512
                    : wanted == "avx2" ? detail::instruction_set::avx2
+                   : wanted == "neon" ? detail::instruction_set::neon
                                       : detail::instruction_set::portable;
   if (!detail::can_run(set)) return 77;
   const std::size_t batch = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 256;

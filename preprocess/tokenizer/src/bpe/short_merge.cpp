@@ -302,6 +302,93 @@ MILLRACE_AVX2 void merge_avx2(const pair_table& pairs, std::span<short_word> wor
 }
 #undef MILLRACE_AVX2
 #undef MILLRACE_AVX2_INLINE
+#elif defined(__AARCH64EL__)
+static_assert(short_word::max_bytes == 32 && pair_table::max_id < 1 << 24);
+
+// While it merges words, each of `merges` is a result times 32, plus its index, or `none`. So the
+// minimum of them is the next merge and its place, the leftmost on ties, and no mask is needed.
+std::uint32_t with_place(std::uint32_t merge, std::uint32_t place) noexcept {
+  return merge == pair_table::none ? merge : merge << 5 | place;
+}
+
+template <std::size_t Vectors>
+void add_places(short_word& word) noexcept {
+  uint32x4_t place =
+      vcombine_u32(vcreate_u32(std::uint64_t{1} << 32), vcreate_u32(std::uint64_t{3} << 32 | 2));
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    const uint32x4_t merges = vld1q_u32(word.merges + 4 * v);
+    const uint32x4_t none = vceqq_u32(merges, vdupq_n_u32(pair_table::none));
+    vst1q_u32(word.merges + 4 * v, vorrq_u32(vsliq_n_u32(place, merges, 5), none));
+    place = vaddq_u32(place, vdupq_n_u32(4));
+  }
+}
+
+// Finds the merge result of an open pair, with its place. A slot that holds the pair differs from
+// it only in the result, so it becomes the least of all after a saturating narrowing.
+inline std::uint32_t find_neon(const pair_table& pairs,
+                               const short_word::open_pair& open) noexcept {
+  const std::uint64_t* const slots = open.line->slots.data();
+  const uint64x2_t pair = vdupq_n_u64(open.pair << 24);
+  const auto differences = [&](std::size_t i) {
+    return vqmovn_high_u64(vqmovn_u64(veorq_u64(vld1q_u64(slots + i), pair)),
+                           veorq_u64(vld1q_u64(slots + i + 2), pair));
+  };
+  const std::uint32_t least = vminvq_u32(vminq_u32(differences(0), differences(4)));
+  const std::uint32_t place = lowest_bit(open.bit);
+  const auto absent = 0U - static_cast<std::uint32_t>(least >> 24 != 0);
+  if ((absent & (slots[7] != 0)) != 0) [[unlikely]] {
+    return with_place(pairs.find(open.pair), place);
+  }
+  return (least << 5 | place) | absent;
+}
+
+// Looks up the pairs that the latest merge created.
+inline void close_pairs_neon(const pair_table& pairs, short_word& word) noexcept {
+  std::uint32_t nowhere = 0;
+  const auto merge_at = [&](std::uint32_t bit) {
+    return bit == 0 ? &nowhere : &word.merges[lowest_bit(bit)];
+  };
+  *merge_at(word.merged) = pair_table::none;
+  *merge_at(word.merged & (word.merged - 1)) = pair_table::none;
+  *merge_at(word.left.bit) = find_neon(pairs, word.left);
+  *merge_at(word.right.bit) = find_neon(pairs, word.right);
+}
+
+// Performs the next merge. Returns false if no merge applies.
+template <std::size_t Vectors>
+inline bool merge_once_neon(const pair_table& pairs, short_word& word) noexcept {
+  uint32x4_t least = vld1q_u32(word.merges);
+  for (std::size_t v = 1; v < Vectors; ++v) {
+    least = vminq_u32(least, vld1q_u32(word.merges + 4 * v));
+  }
+  const std::uint32_t next = vminvq_u32(least);
+  if (next == pair_table::none) return false;
+  replace(pairs, word, next % 32, next / 32);
+  return true;
+}
+
+// Closes the pairs of all words before it looks for their next merges: a vector that is loaded
+// right after one of its numbers was stored has to wait for the store.
+template <std::size_t Vectors>
+void merge_neon(const pair_table& pairs, std::span<short_word> words) noexcept {
+  std::array<short_word*, short_word::most_at_once> open;
+  std::size_t count = 0;
+  for (short_word& word : words) {
+    add_places<Vectors>(word);
+    open[count++] = &word;
+  }
+  while (true) {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      open[left] = open[i];
+      left += merge_once_neon<Vectors>(pairs, *open[i]) ? 1U : 0U;
+    }
+    count = left;
+    if (count == 0) break;
+    for (std::size_t i = 0; i < count; ++i) close_pairs_neon(pairs, *open[i]);
+  }
+  for (short_word& word : words) collect_portable(word);
+}
 #endif
 
 }  // namespace
@@ -325,6 +412,11 @@ void merge_short(const pair_table& pairs, std::span<short_word> words, std::size
   }
   if (set == instruction_set::avx2) {
     longest_bytes <= 16 ? merge_avx2<2>(pairs, words) : merge_avx2<4>(pairs, words);
+    return;
+  }
+#elif defined(__AARCH64EL__)
+  if (set == instruction_set::neon) {
+    longest_bytes <= 16 ? merge_neon<4>(pairs, words) : merge_neon<8>(pairs, words);
     return;
   }
 #endif

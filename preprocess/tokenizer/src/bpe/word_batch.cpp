@@ -238,12 +238,34 @@ std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept 
 }
 #undef MILLRACE_AVX512
 
-#define MILLRACE_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define MILLRACE_FAST __attribute__((target("avx2,bmi,bmi2")))
+
+// Makes the key of a short word, where 16 bytes can be read, and stores it.
+MILLRACE_FAST __attribute__((always_inline)) inline word_batch::short_table::key put_key(
+    const char* text, std::size_t size, word_batch::short_table::key* to) noexcept {
+  using key = word_batch::short_table::key;
+  const key::form& form = key::forms[size];
+  __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
+  word = _mm_and_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.bytes.data())));
+  word = _mm_or_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.size.data())));
+  _mm_store_si128(reinterpret_cast<__m128i*>(to), word);
+  return {{static_cast<std::uint64_t>(_mm_cvtsi128_si64(word)),
+           static_cast<std::uint64_t>(_mm_extract_epi64(word, 1))}};
+}
+#else
+#define MILLRACE_FAST
+
+// In general registers, where the hash needs the key.
+inline word_batch::short_table::key put_key(const char* text, std::size_t size,
+                                            word_batch::short_table::key* to) noexcept {
+  return *to = word_batch::short_table::key::of(text, size, sizeof *to);
+}
+#endif
 
 // Adds short words and makes their keys in one pass, without a call, and with one branch for a word
 // that is not short. Returns how many of `ends` it added.
 template <leading_space Space>
-MILLRACE_AVX2 std::size_t word_batch::add_shorts_avx2(std::span<const std::size_t> ends) noexcept {
+MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> ends) noexcept {
   using key = short_table::key;
   const char* const text = text_;
   const short_table::line* const lines = shorts_->lines();
@@ -272,16 +294,10 @@ MILLRACE_AVX2 std::size_t word_batch::add_shorts_avx2(std::span<const std::size_
       from += skipped;
       size -= skipped;
     }
-    const key::form& form = key::forms[size];
-    __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + from));
-    word = _mm_and_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.bytes.data())));
-    word = _mm_or_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.size.data())));
-    _mm_store_si128(reinterpret_cast<__m128i*>(keys + n), word);
-    const key made{{static_cast<std::uint64_t>(_mm_cvtsi128_si64(word)),
-                    static_cast<std::uint64_t>(_mm_extract_epi64(word, 1))}};
+    const key made = put_key(text + from, size, keys + n);
     const short_table::line* const line = lines + (made.hash() >> shift);
     places[n] = line;
-    _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
+    __builtin_prefetch(line);
     stored[n] = end;
     begin = end;
   }
@@ -290,10 +306,10 @@ MILLRACE_AVX2 std::size_t word_batch::add_shorts_avx2(std::span<const std::size_
 }
 
 template <leading_space Space>
-std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
+std::size_t word_batch::fill_in_one_pass(std::span<const std::size_t> ends) noexcept {
   std::size_t i = 0;
   while (true) {
-    if (!inside_word_) i += add_shorts_avx2<Space>(ends.subspan(i));
+    if (!inside_word_) i += add_shorts<Space>(ends.subspan(i));
     if (i == ends.size()) return i;
     const std::size_t first = size_;
     const bool is_whole = cut_one(ends[i]);
@@ -303,9 +319,10 @@ std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
   }
 }
 
+#if defined(__x86_64__)
 // Compares a key with both words of a line, 8 bytes at a time: bits 0 and 1 are for the first word,
 // bits 2 and 3 for the second.
-MILLRACE_AVX2 __attribute__((always_inline)) inline unsigned same_words(
+MILLRACE_FAST __attribute__((always_inline)) inline unsigned same_words(
     const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
   const __m256i twice =
       _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(&key)));
@@ -314,8 +331,14 @@ MILLRACE_AVX2 __attribute__((always_inline)) inline unsigned same_words(
       _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(twice, words))));
 }
 
+MILLRACE_FAST __attribute__((always_inline)) inline bool is_in(
+    const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
+  const unsigned same = same_words(line, key);
+  return (same & same >> 1 & 0b101) != 0;
+}
+
 // This function is also used on AVX-512 CPUs, where AVX-512 masks would not be faster.
-MILLRACE_AVX2 std::size_t word_batch::look_up_avx2(std::size_t first,
+MILLRACE_FAST std::size_t word_batch::look_up_fast(std::size_t first,
                                                    std::int32_t*& out) const noexcept {
   const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
   const std::size_t size = size_;
@@ -340,58 +363,90 @@ MILLRACE_AVX2 std::size_t word_batch::look_up_avx2(std::size_t first,
   out = to;
   return i;
 }
+#else
+// Compares in general registers, where AArch64 compares two pairs with two instructions. Not by the
+// operator, for which GCC 12 calls memcmp there.
+inline std::uint64_t difference(const word_batch::short_table::key& a,
+                                const word_batch::short_table::key& b) noexcept {
+  return (a.part[0] ^ b.part[0]) | (a.part[1] ^ b.part[1]);
+}
+
+inline void copy_four(const word_batch::short_table::ids& found, std::int32_t* to) noexcept {
+#if defined(__AARCH64EL__)
+  const uint32x4_t id_bits = vsetq_lane_u32(0x00FFFFFF, vdupq_n_u32(0xFFFFFFFF), 0);
+  const auto* ids = reinterpret_cast<const std::uint32_t*>(&found);
+  vst1q_u32(reinterpret_cast<std::uint32_t*>(to), vandq_u32(id_bits, vld1q_u32(ids)));
+#else
+  found.copy_to(to);
+#endif
+}
+
+inline bool is_in(const word_batch::short_table::line& line,
+                  const word_batch::short_table::key& key) noexcept {
+  const std::uint64_t first = difference(line.words[0], key);
+  const std::uint64_t second = difference(line.words[1], key);
+  return (first == 0) | (second == 0);
+}
+
+std::size_t word_batch::look_up_fast(std::size_t first, std::int32_t*& out) const noexcept {
+  const std::size_t size = size_;
+  std::int32_t* to = out;
+  std::size_t i = first;
+  for (; i < size; ++i) {
+    const auto* const line = static_cast<const short_table::line*>(lines_[i]);
+    const short_table::key& key = short_keys_[i];
+    const std::uint64_t from_first = difference(line->words[0], key);
+    const std::uint64_t from_second = difference(line->words[1], key);
+    if ((from_first != 0) & (from_second != 0)) [[unlikely]] {
+      std::int32_t* end = to;  // so that `to` stays in a register
+      if (!copy_ids(i, end)) break;
+      to = end;
+      continue;
+    }
+    const auto& ids = line->found[from_first == 0 ? 0 : 1];
+    copy_four(ids, to);
+    to += ids.count();
+  }
+  out = to;
+  return i;
+}
+#endif
 
 // First finds the words that look_up would not copy, without branches, and then looks at each.
-MILLRACE_AVX2 void word_batch::find_absent_avx2(std::size_t first,
+MILLRACE_FAST void word_batch::find_absent_fast(std::size_t first,
                                                 absent_words& found) const noexcept {
   std::array<std::uint16_t, capacity> rest;
   std::size_t count = 0;
   for (std::size_t i = first; i < size_; ++i) {
     const auto* const line = static_cast<const short_table::line*>(lines_[i]);
-    const unsigned same = same_words(*line, short_keys_[i]);
     rest[count] = static_cast<std::uint16_t>(i);
-    count += (same & same >> 1 & 0b101) == 0 ? 1U : 0U;
+    count += is_in(*line, short_keys_[i]) ? 0U : 1U;
   }
   for (const std::uint16_t i : std::span(rest).first(count)) add_if_absent(i, found);
 }
-#undef MILLRACE_AVX2
-#else
-std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
-  return fill_portable(ends);
-}
-template <leading_space Space>
-std::size_t word_batch::fill_avx2(std::span<const std::size_t> ends) noexcept {
-  return fill_portable(ends);
-}
-std::size_t word_batch::look_up_avx2(std::size_t first, std::int32_t*& out) const noexcept {
-  return look_up_portable(first, out);
-}
-void word_batch::find_absent_avx2(std::size_t first, absent_words& found) const noexcept {
-  find_absent_portable(first, found);
-}
-#endif
+#undef MILLRACE_FAST
 
 std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
   ends_[0] = ends_[size_];
   size_ = 0;
   is_fragment_.fill(0);
+  if (set_ == instruction_set::portable) return fill_portable(ends);
+#if defined(__x86_64__)
   if (set_ == instruction_set::avx512) return fill_avx512(ends);
-  if (set_ == instruction_set::avx2) {
-    return space_ == leading_space::counts ? fill_avx2<leading_space::counts>(ends)
-                                           : fill_avx2<leading_space::is_none>(ends);
-  }
-  return fill_portable(ends);
+#endif
+  return space_ == leading_space::counts ? fill_in_one_pass<leading_space::counts>(ends)
+                                         : fill_in_one_pass<leading_space::is_none>(ends);
 }
 
 void word_batch::find_absent(std::size_t first, absent_words& found) const noexcept {
   found.short_count = 0;
   found.long_count = 0;
-  set_ != instruction_set::portable ? find_absent_avx2(first, found)
+  set_ != instruction_set::portable ? find_absent_fast(first, found)
                                     : find_absent_portable(first, found);
 }
 
 std::size_t word_batch::look_up(std::size_t first, std::int32_t*& out) const noexcept {
-  return set_ != instruction_set::portable ? look_up_avx2(first, out)
+  return set_ != instruction_set::portable ? look_up_fast(first, out)
                                            : look_up_portable(first, out);
 }
 

@@ -99,9 +99,9 @@ class word_batch {
   // Steps of fill(): finds the ends of words and fragments, and makes their keys.
   std::size_t fill_portable(std::span<const std::size_t> ends) noexcept;
   template <leading_space Space>
-  std::size_t fill_avx2(std::span<const std::size_t> ends) noexcept;
+  std::size_t fill_in_one_pass(std::span<const std::size_t> ends) noexcept;
   template <leading_space Space>
-  std::size_t add_shorts_avx2(std::span<const std::size_t> ends) noexcept;
+  std::size_t add_shorts(std::span<const std::size_t> ends) noexcept;
   std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
   std::size_t cut_avx512(std::span<const std::size_t> ends) noexcept;
   template <leading_space Space>
@@ -115,10 +115,10 @@ class word_batch {
   template <class Ids>
   bool copy_found(const Ids* found, std::int32_t*& to) const noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
-  std::size_t look_up_avx2(std::size_t first, std::int32_t*& out) const noexcept;
+  std::size_t look_up_fast(std::size_t first, std::int32_t*& out) const noexcept;
   void add_if_absent(std::uint16_t i, absent_words& found) const noexcept;
   void find_absent_portable(std::size_t first, absent_words& found) const noexcept;
-  void find_absent_avx2(std::size_t first, absent_words& found) const noexcept;
+  void find_absent_fast(std::size_t first, absent_words& found) const noexcept;
   bool skips_space(std::size_t begin, std::size_t end) const noexcept {
     return end - begin > 1 && text_[begin] == ' ';
   }

@@ -5,6 +5,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__AARCH64EL__)
+#include <arm_neon.h>
 #endif
 
 namespace millrace::tokenizer::detail {
@@ -85,6 +87,39 @@ bool have_avx2() {
   static const bool have = __builtin_cpu_supports("avx2") != 0;
   return have;
 }
+#elif defined(__AARCH64EL__)
+struct nibble_tables {
+  uint8x16_t low;
+  uint8x16_t high;
+
+  uint8x16_t groups(uint8x16_t bytes) const noexcept {
+    return vandq_u8(vqtbl1q_u8(low, vandq_u8(bytes, vdupq_n_u8(0x0F))),
+                    vqtbl1q_u8(high, vshrq_n_u8(bytes, 4)));
+  }
+};
+
+// Like skip_avx2.
+std::size_t skip_neon(nibble_tables first, nibble_tables second, const char* text, std::size_t from,
+                      std::size_t size) noexcept {
+  const auto found_at = [&](std::size_t at) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(text + at);
+    return vandq_u8(first.groups(vld1q_u8(bytes)), second.groups(vld1q_u8(bytes + 1)));
+  };
+  for (; from + 33 <= size; from += 32) {
+    const uint8x16_t low = found_at(from);
+    const uint8x16_t high = found_at(from + 16);
+    if (vmaxvq_u8(vorrq_u8(low, high)) == 0) continue;
+    // Of 16 bytes that are 0 or not, makes 16 times 4 bits.
+    const auto bits = [](uint8x16_t found) {
+      const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(vtstq_u8(found, found)), 4);
+      return vget_lane_u64(vreinterpret_u64_u8(narrow), 0);
+    };
+    const std::uint64_t in_low = bits(low);
+    const int place = in_low != 0 ? std::countr_zero(in_low) : 64 + std::countr_zero(bits(high));
+    return from + static_cast<std::size_t>(place) / 4;
+  }
+  return from;
+}
 #endif
 
 }  // namespace
@@ -124,6 +159,10 @@ std::size_t pair_filter::skip_blocks(std::string_view text, std::size_t from) co
     return skip_avx2(first_.low.data(), first_.high.data(), second_.low.data(), second_.high.data(),
                      text.data(), from, text.size());
   }
+#elif defined(__AARCH64EL__)
+  return skip_neon({vld1q_u8(first_.low.data()), vld1q_u8(first_.high.data())},
+                   {vld1q_u8(second_.low.data()), vld1q_u8(second_.high.data())}, text.data(), from,
+                   text.size());
 #endif
   return from;
 }

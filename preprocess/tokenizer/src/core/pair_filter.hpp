@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 
 /// Finds places in a text where a word of a given set may begin. Compares only the first two bytes
-/// of each word. Uses AVX2 if the CPU has it.
+/// of each word. Uses AVX2 if the CPU has it, and NEON on AArch64.
 ///
 /// Immutable once filled; threads may share it.
 class pair_filter {

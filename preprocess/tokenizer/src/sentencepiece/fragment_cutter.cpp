@@ -85,6 +85,8 @@ std::size_t fragment_cutter::next_ends(std::string_view text, std::size_t begin,
   if (begin >= text.size()) return 0;
 #if defined(__x86_64__)
   if (set_ == instruction_set::avx512) return next_ends_avx512(text, begin, ends);
+#elif defined(__AARCH64EL__)
+  if (set_ == instruction_set::neon) return next_ends_neon(text, begin, ends);
 #endif
   return next_ends_portable(text, begin, ends);
 }
@@ -132,6 +134,30 @@ bool fragment_cutter::may_change(std::string_view text, std::size_t at) const no
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   return next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80 &&
          characters_->is_odd(code_point_at(text, next).value);
+}
+
+// Of the characters at `at` whose bits are set in `asked`, those before which the text is to be
+// cut.
+inline std::uint64_t fragment_cutter::cuts_among(std::uint64_t asked, std::string_view text,
+                                                 std::size_t begin, std::size_t at,
+                                                 latest& last) const noexcept {
+  std::uint64_t cuts = 0;
+  for (; asked != 0; asked &= asked - 1) {
+    const auto bit = static_cast<unsigned>(std::countr_zero(asked));
+    cuts |= std::uint64_t{cuts_before(text, begin, at + bit, last)} << bit;
+  }
+  return cuts;
+}
+
+// Likewise, those that may_change().
+inline std::uint64_t fragment_cutter::changes_among(std::uint64_t asked, std::string_view text,
+                                                    std::size_t at) const noexcept {
+  std::uint64_t changes = 0;
+  for (; asked != 0; asked &= asked - 1) {
+    const auto bit = static_cast<unsigned>(std::countr_zero(asked));
+    changes |= std::uint64_t{may_change(text, at + bit)} << bit;
+  }
+  return changes;
 }
 
 std::size_t fragment_cutter::next_ends_portable(std::string_view text, std::size_t begin,
@@ -206,20 +232,13 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
       // The bits of all places where cuts() may return true.
       std::uint64_t asked = (leads & (wide | ~after_high)) | (~high & after_high & here);
       if (at == begin) asked &= ~std::uint64_t{1};
-      for (; asked != 0; asked &= asked - 1) {
-        const auto bit = static_cast<unsigned>(std::countr_zero(asked));
-        cuts |= std::uint64_t{cuts_before(text, begin, at + bit, last)} << bit;
-      }
+      cuts |= cuts_among(asked, text, begin, at, last);
       old_high = high >> 63;
     }
     if (sequences && cuts != 0) {
       const std::uint64_t next_high =
           leads >> 1 | (left > width && text[at + width] < 0 ? std::uint64_t{1} << 63 : 0);
-      std::uint64_t asked = cuts & (next_high | high);
-      for (; asked != 0; asked &= asked - 1) {
-        const auto bit = static_cast<unsigned>(std::countr_zero(asked));
-        if (may_change(text, at + bit)) cuts &= ~(std::uint64_t{1} << bit);
-      }
+      cuts &= ~changes_among(cuts & (next_high | high), text, at);
     }
     old_before = before;
     for (; cuts != 0; cuts &= cuts - 1) {
@@ -231,6 +250,98 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
   return count;
 }
 #undef MILLRACE_AVX512
+#elif defined(__AARCH64EL__)
+namespace {
+
+using four_vectors = uint8x16x4_t;
+
+// One bit per byte, which must be 0 or 0xFF.
+inline std::uint64_t bits_of(const four_vectors& bytes) noexcept {
+  const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201U));
+  const uint8x16_t low = vpaddq_u8(vandq_u8(bytes.val[0], bit), vandq_u8(bytes.val[1], bit));
+  const uint8x16_t high = vpaddq_u8(vandq_u8(bytes.val[2], bit), vandq_u8(bytes.val[3], bit));
+  const uint8x16_t all = vpaddq_u8(low, high);
+  return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(all, all)), 0);
+}
+
+inline std::uint64_t at_least(const four_vectors& bytes, std::uint8_t least) noexcept {
+  four_vectors found;
+  for (int i = 0; i < 4; ++i) found.val[i] = vcgeq_u8(bytes.val[i], vdupq_n_u8(least));
+  return bits_of(found);
+}
+
+// 0 for a byte outside ASCII.
+inline uint8x16_t looked_up(const std::array<std::uint8_t, 128>& table, uint8x16_t bytes) noexcept {
+  return vqtbx4q_u8(vqtbl4q_u8(vld1q_u8_x4(table.data()), bytes), vld1q_u8_x4(table.data() + 64),
+                    veorq_u8(bytes, vdupq_n_u8(0x40)));
+}
+
+}  // namespace
+
+std::size_t fragment_cutter::next_ends_neon(std::string_view text, std::size_t begin,
+                                            std::span<std::size_t> ends) const noexcept {
+  constexpr std::size_t width = 64;
+  const bool sequences = characters_->has_sequences();
+  latest last;
+  std::size_t count = 0;
+  uint8x16_t old_before = vdupq_n_u8(0xFF);  // no cut before the first character
+  std::uint64_t old_high = 0;
+  std::uint64_t old_spaces = 0;
+  for (std::size_t at = begin; at < text.size(); at += width) {
+    const std::size_t left = text.size() - at;
+    const std::uint64_t here = left >= width ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << left);
+    alignas(16) std::array<char, width> padded{};
+    const char* from = text.data() + at;
+    if (left < width) {
+      std::memcpy(padded.data(), from, left);
+      from = padded.data();
+    }
+    const four_vectors bytes = vld1q_u8_x4(reinterpret_cast<const std::uint8_t*>(from));
+    const uint8x16_t any =
+        vorrq_u8(vorrq_u8(bytes.val[0], bytes.val[1]), vorrq_u8(bytes.val[2], bytes.val[3]));
+    const std::uint64_t high = vmaxvq_u8(any) < 0x80 ? 0 : at_least(bytes, 0x80);
+    four_vectors parted;
+    four_vectors spaced;
+    for (int i = 0; i < 4; ++i) {
+      const uint8x16_t group = looked_up(ascii_.group(), bytes.val[i]);
+      const uint8x16_t before = vorrq_u8(looked_up(ascii_.before(), bytes.val[i]),
+                                         vcgeq_u8(bytes.val[i], vdupq_n_u8(0x80)));
+      parted.val[i] = vceqzq_u8(vandq_u8(vextq_u8(old_before, before, 15), group));
+      spaced.val[i] = vcgeq_u8(group, vdupq_n_u8(ascii_seams::space_bit));
+      old_before = before;
+    }
+    std::uint64_t cuts = bits_of(parted) & here & ~high;
+    if (cuts_spaces_) {
+      const std::uint64_t spaces = bits_of(spaced) & here;
+      const std::uint64_t next =
+          spaces >> 1 | (left > width && is_space(text[at + width]) ? std::uint64_t{1} << 63 : 0);
+      cuts |= spaces & (spaces << 1 | old_spaces) & ~next;
+      old_spaces = spaces >> 63;
+    }
+    std::uint64_t leads = 0;
+    if ((high | old_high) != 0) {
+      const std::uint64_t after_high = high << 1 | old_high;
+      leads = at_least(bytes, 0xC0);
+      // The bits of all places where cuts() may return true.
+      std::uint64_t asked =
+          (leads & (at_least(bytes, 0xE2) | ~after_high)) | (~high & after_high & here);
+      if (at == begin) asked &= ~std::uint64_t{1};
+      cuts |= cuts_among(asked, text, begin, at, last);
+      old_high = high >> 63;
+    }
+    if (sequences && cuts != 0) {
+      const bool goes_on = left > width && static_cast<unsigned char>(text[at + width]) >= 0x80;
+      const std::uint64_t next_high = leads >> 1 | std::uint64_t{goes_on} << 63;
+      cuts &= ~changes_among(cuts & (next_high | high), text, at);
+    }
+    for (; cuts != 0; cuts &= cuts - 1) {
+      if (count == ends.size()) return count;
+      ends[count++] = at + static_cast<std::size_t>(std::countr_zero(cuts));
+    }
+  }
+  if (count < ends.size()) ends[count++] = text.size();
+  return count;
+}
 #endif
 
 }  // namespace millrace::tokenizer::detail

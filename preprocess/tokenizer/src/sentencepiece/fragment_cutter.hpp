@@ -42,11 +42,17 @@ class fragment_cutter final : public word_splitter {
                                  std::span<std::size_t> ends) const noexcept;
   std::size_t next_ends_avx512(std::string_view text, std::size_t begin,
                                std::span<std::size_t> ends) const noexcept;
+  std::size_t next_ends_neon(std::string_view text, std::size_t begin,
+                             std::span<std::size_t> ends) const noexcept;
   struct latest;
   bool cuts_before(std::string_view text, std::size_t begin, std::size_t at,
                    latest& last) const noexcept;
   bool cuts(std::uint32_t x, std::uint32_t y) const noexcept;
   bool may_change(std::string_view text, std::size_t at) const noexcept;
+  std::uint64_t cuts_among(std::uint64_t asked, std::string_view text, std::size_t begin,
+                           std::size_t at, latest& last) const noexcept;
+  std::uint64_t changes_among(std::uint64_t asked, std::string_view text,
+                              std::size_t at) const noexcept;
   bool is_space(char c) const noexcept {
     return characters_->is_space(static_cast<unsigned char>(c));
   }

@@ -24,8 +24,13 @@ struct avx2 {
   [[gnu::target("bmi2")]] static mask gather(mask bits, mask from) noexcept {
     return _pext_u64(bits, from);
   }
-  [[gnu::target("bmi2")]] static mask scatter(mask bits, mask to) noexcept {
-    return _pdep_u64(bits, to);
+  [[gnu::target("bmi2")]] static mask to_bytes(mask chars, const read_window& read) noexcept {
+    return _pdep_u64(chars, read.leads);
+  }
+  // Each run has one end, and the ends have the same order as the first characters.
+  [[gnu::target("bmi2")]] static mask starts_of_runs(mask /*bits*/, mask from, mask ends,
+                                                     mask kept) noexcept {
+    return _pdep_u64(_pext_u64(kept, ends), from);
   }
 
   template <class Matcher>

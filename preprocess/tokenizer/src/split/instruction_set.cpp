@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::pair<std::string_view, instruction_set> set_names[] = {
     {"portable", instruction_set::portable},
+    {"neon", instruction_set::neon},
     {"avx2", instruction_set::avx2},
     {"avx512", instruction_set::avx512},
 };
@@ -23,7 +24,9 @@ std::optional<instruction_set> set_named(std::string_view name) noexcept {
 }
 
 instruction_set widest() noexcept {
-#ifdef __x86_64__
+#if defined(__AARCH64EL__)
+  return instruction_set::neon;
+#elif defined(__x86_64__)
   const bool bmi = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (bmi && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
@@ -43,7 +46,8 @@ bool asks_for_none(const char* name) noexcept {
 
 bool can_run(instruction_set set) noexcept {
   static const instruction_set most = widest();
-  return set <= most;
+  return set == instruction_set::portable || set == most ||
+         (set == instruction_set::avx2 && most == instruction_set::avx512);
 }
 
 instruction_set instruction_set_for(const char* name) noexcept {

@@ -6,11 +6,12 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The instruction sets that the hot loops are written for, narrowest first. The wider ones exist
-/// on x86-64 only. Ids do not depend on the set.
+/// The instruction sets that the hot loops are written for, those of one architecture narrowest
+/// first. Ids do not depend on the set.
 enum class instruction_set : std::uint8_t {
   portable,  ///< plain C++, one character at a time
-  avx2,      ///< AVX2, BMI1 and BMI2 (Haswell, Zen and later)
+  neon,      ///< the vectors of every AArch64 processor, if it is little-endian
+  avx2,      ///< x86-64 with AVX2, BMI1 and BMI2 (Haswell, Zen and later)
   avx512,    ///< AVX-512 with BW, DQ, VL, VBMI and VBMI2, BMI2 (Ice Lake, Zen 4 and later)
 };
 

@@ -27,7 +27,9 @@ class walking_splitter final : public word_splitter {
 
 std::unique_ptr<const word_splitter> make_splitter(pattern pattern, instruction_set set) {
   assert(can_run(set));
-#ifdef __x86_64__
+#if defined(__AARCH64EL__)
+  if (set == instruction_set::neon) return make_neon_splitter(pattern);
+#elif defined(__x86_64__)
   if (set == instruction_set::avx512) return make_avx512_splitter(pattern);
   if (set == instruction_set::avx2) return make_avx2_splitter(pattern);
 #endif

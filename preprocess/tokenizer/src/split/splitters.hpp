@@ -85,8 +85,9 @@ std::optional<pattern> pattern_of_regexes_and_digits(
 std::unique_ptr<const word_splitter> make_splitter(pattern pattern,
                                                    instruction_set set = best_instruction_set());
 
-/// Splitters that process 64 bytes at a time (windowed_splitter.hpp). x86-64 only.
+/// Splitters that process 64 bytes at a time (windowed_splitter.hpp), each for one architecture.
 /// @pre the machine supports the instruction set
+std::unique_ptr<const word_splitter> make_neon_splitter(pattern pattern);
 std::unique_ptr<const word_splitter> make_avx2_splitter(pattern pattern);
 std::unique_ptr<const word_splitter> make_avx512_splitter(pattern pattern);
 

@@ -105,12 +105,11 @@ struct cuts {
 }
 
 /// Filters `from`, a set of first characters of runs of `bits`. Keeps a first character if the
-/// character directly after its run is in `wanted`. Each run has one end, and the ends have the
-/// same order as the first characters.
+/// character directly after its run is in `wanted`.
 template <class Isa>
 [[gnu::always_inline]] inline mask followed_by(mask bits, mask from, mask wanted) noexcept {
   const mask ends = (bits + from) & ~bits;
-  return Isa::scatter(Isa::gather(ends & wanted, ends), from);
+  return Isa::starts_of_runs(bits, from, ends, ends & wanted);
 }
 
 /// The cuts for a matcher of local_matchers.hpp, in a window that is followed by more text. All

@@ -145,12 +145,13 @@ template <class Matcher>
   for (; varied != 0; varied &= varied - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(varied));
     const std::uint32_t point = code_point_at(section, at + i).value;
-    each[i] = point < tables.by_point.size() ? tables.by_point[point]
-                                             : static_cast<std::uint8_t>(Matcher::kinds(point));
+    each[i] = point < tables.by_point.size()
+                  ? tables.by_point[point]
+                  : static_cast<std::uint8_t>(Matcher::kinds(point) & Matcher::used_kinds);
   }
 }
 
-/// Converts the masks of `w` from one bit per byte to one bit per character.
+/// Converts the masks of `w` from one bit per byte to one bit per character, with PEXT.
 template <class Isa, class Matcher>
 [[gnu::always_inline]] inline void gather_masks(window& w, mask leads) noexcept {
   constexpr unsigned used = Matcher::used_kinds;
@@ -180,11 +181,14 @@ template <class Matcher>
 /// the walker (walk.hpp) finds the next cut.
 ///
 /// Isa provides:
-///   read<Matcher>(section, at, tables) -> read_window
+///   read<Matcher>(section, at, tables) -> read_window, or what is derived from it
 ///   write(bits, at, out): for each bit that is set, writes `at` plus the position of the bit, in
 ///                         ascending order. Then writes meaningless values, until the number of
 ///                         values is a multiple of 8 and at least `least_room`.
-///   gather(bits, mask), scatter(bits, mask): PEXT and PDEP
+///   to_bytes(chars, read): converts a mask of one bit per character to one bit per byte
+///   starts_of_runs(bits, from, ends, kept): for the runs of `bits` whose first characters are in
+///                         `from`, and behind each of which is a bit of `ends`: the first
+///                         characters of those with a bit of `kept` there
 ///
 /// This function and all of Isa are inlined into a function that is compiled for the instruction
 /// set.
@@ -195,13 +199,13 @@ template <class Isa, class Matcher>
   std::size_t count = 0;
   std::size_t word = at;  // where the pretoken that contains the window's first byte begins
   while (count < ends.size() && at < section.size()) {
-    const read_window read = Isa::template read<Matcher>(section, at, tables);
+    const auto read = Isa::template read<Matcher>(section, at, tables);
     const cuts found = cuts_of<Isa>(Matcher{}, read.chars);
     mask starts = found.starts & found.decided & ~mask{1};
     mask resume = found.resume & ~mask{1};
     if (!read.one_byte_each) {
-      starts = Isa::scatter(starts, read.leads);
-      resume = Isa::scatter(resume, read.leads);
+      starts = Isa::to_bytes(starts, read);
+      resume = Isa::to_bytes(resume, read);
     }
     if (starts == 0 && !found.finished) {
       if (resume != 0) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/instruction_sets.hpp"
 #include "support/seed.hpp"
 #include "unit/tokenizer/split/pieces.hpp"
 
@@ -45,8 +46,8 @@ const test::strings characters = {
 // The instruction sets of this machine, except the portable one.
 std::vector<instruction_set> wider_sets() {
   std::vector<instruction_set> sets;
-  for (const auto set : {instruction_set::avx2, instruction_set::avx512}) {
-    if (can_run(set)) sets.push_back(set);
+  for (const auto set : test::instruction_sets) {
+    if (set != instruction_set::portable && can_run(set)) sets.push_back(set);
   }
   return sets;
 }
