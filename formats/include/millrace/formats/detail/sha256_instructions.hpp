@@ -8,11 +8,21 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
+#elif defined(__AARCH64EL__) && defined(__linux__) && \
+    (!defined(__clang__) || defined(__ARM_FEATURE_SHA2))
+#include <arm_neon.h>
+#include <sys/auxv.h>
+#ifdef __clang__  // version 14 has no intrinsics for what its command line does not name
+#define MILLRACE_SHA256 __attribute__((target("sha2")))
+#else
+#define MILLRACE_SHA256 __attribute__((target("+crypto")))
+#endif
 #endif
 
 namespace millrace::formats {
 
-/// The rounds of SHA-256, computed with the processor's own instructions (Intel SHA extensions).
+/// The rounds of SHA-256, computed with the processor's own instructions (the SHA
+/// extensions of x86-64 and of AArch64).
 class sha256_instructions {
  public:
   static bool are_there() noexcept {
@@ -22,6 +32,9 @@ class sha256_instructions {
       if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (b >> 29 & 1) == 0) return false;
       return __builtin_cpu_supports("sse4.1") != 0;
     }();
+    return found;
+#elif defined(MILLRACE_SHA256)
+    static const bool found = (getauxval(AT_HWCAP) & 1UL << 6) != 0;  // HWCAP_SHA2
     return found;
 #else
     return false;
@@ -79,6 +92,37 @@ __attribute__((target("sha,sse4.1"))) inline void sha256_instructions::compress(
   store(&state[0], _mm_blend_epi16(feba, dchg, 0xF0));
   store(&state[4], _mm_alignr_epi8(dchg, feba, 8));
 }
+#elif defined(MILLRACE_SHA256)
+MILLRACE_SHA256 inline void sha256_instructions::compress(
+    std::array<std::uint32_t, 8>& state, const std::array<std::uint32_t, 64>& constants,
+    const std::byte* blocks, std::size_t count) noexcept {
+  uint32x4_t abcd = vld1q_u32(&state[0]);
+  uint32x4_t efgh = vld1q_u32(&state[4]);
+  for (; count != 0; --count, blocks += 64) {
+    const uint32x4_t abcd_before = abcd;
+    const uint32x4_t efgh_before = efgh;
+    uint32x4_t words[4];  // the next sixteen words of the message schedule
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(blocks + 16 * i);
+      words[i] = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(bytes)));
+    }
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < 16; ++i) {
+      uint32x4_t& now = words[i % 4];
+      const uint32x4_t sum = vaddq_u32(now, vld1q_u32(&constants[4 * i]));
+      const uint32x4_t abcd_now = abcd;
+      abcd = vsha256hq_u32(abcd, efgh, sum);
+      efgh = vsha256h2q_u32(efgh, abcd_now, sum);
+      now = vsha256su1q_u32(vsha256su0q_u32(now, words[(i + 1) % 4]), words[(i + 2) % 4],
+                            words[(i + 3) % 4]);
+    }
+    abcd = vaddq_u32(abcd, abcd_before);
+    efgh = vaddq_u32(efgh, efgh_before);
+  }
+  vst1q_u32(&state[0], abcd);
+  vst1q_u32(&state[4], efgh);
+}
+#undef MILLRACE_SHA256
 #else
 inline void sha256_instructions::compress(std::array<std::uint32_t, 8>&,
                                           const std::array<std::uint32_t, 64>&, const std::byte*,
