@@ -298,12 +298,11 @@ def targets_in(root, programs):
                                          golden / "tiny_bpe/merges.txt"), (".json", ".txt"),
                  [tokenizing("--tokenizer-type", "GPT2BPETokenizer", "--vocab-file", "/vocab.json",
                              "--merge-file", "/merges.txt")], tokenizer_rule)
-    cached = tokenizing("--tokenizer-type", "GPT2BPETokenizer", "--vocab-file",
-                        golden / "tiny_bpe/vocab.json", "--merge-file",
-                        golden / "tiny_bpe/merges.txt", "--tokenizer-cache", "/cache")
-    yield Target("tokenizer cache",
-                 {name: data for name, data in made(cached).items() if "cache" in name}, ".tables",
-                 [cached], NOTHING, is_output=True)
+    with_cache = tokenizing("--tokenizer-type", "GPT2BPETokenizer", "--vocab-file",
+                            golden / "tiny_bpe/vocab.json", "--merge-file",
+                            golden / "tiny_bpe/merges.txt", "--tokenizer-cache", "/cache")
+    tables = {name: data for name, data in made(with_cache).items() if "cache" in name}
+    yield Target("tokenizer cache", tables, ".tables", [with_cache], NOTHING, is_output=True)
     yield Target("tokenizer.json", {"tokenizer.json": bpe_json(golden / "tiny_bpe")}, ".json",
                  [tokenizing("--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model",
                              "/tokenizer.json")], tokenizer_rule)
