@@ -15,7 +15,7 @@
 namespace millrace::preprocess {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
