@@ -21,8 +21,8 @@ namespace {
 using detail::byte;
 using detail::is_digit;
 
-// A string is decoded in windows. Their plain bytes are copied in chunks, of which the last may end
-// behind the window.
+// A string is decoded in windows. The plain bytes of a window are copied in chunks. The last chunk
+// may end after the window.
 constexpr std::size_t window_bytes = 64;
 constexpr std::size_t chunk_bytes = 32;
 static_assert(text_padding_bytes >= window_bytes + chunk_bytes);
@@ -55,7 +55,6 @@ std::uint64_t stops_of(const char* at) {
   for (unsigned i = 0; i < window_bytes; i += 8) {
     std::uint64_t word;
     std::memcpy(&word, at + i, 8);
-    if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
     const std::uint64_t plain =
         not_zero(word ^ ones * '"') & not_zero(word ^ ones * '\\') & not_zero(word & ones * 0xE0);
     stops |= (((~plain & ~lows) >> 7) * 0x0102040810204080 >> 56) << i;
