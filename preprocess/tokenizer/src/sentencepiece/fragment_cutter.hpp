@@ -40,6 +40,11 @@ class fragment_cutter final : public word_splitter {
  private:
   std::size_t next_ends_portable(std::string_view text, std::size_t begin,
                                  std::span<std::size_t> ends) const noexcept;
+  template <class Windows>
+  std::size_t next_ends_in_windows(std::string_view text, std::size_t begin,
+                                   std::span<std::size_t> ends) const noexcept;
+  std::size_t next_ends_avx2(std::string_view text, std::size_t begin,
+                             std::span<std::size_t> ends) const noexcept;
   std::size_t next_ends_avx512(std::string_view text, std::size_t begin,
                                std::span<std::size_t> ends) const noexcept;
   std::size_t next_ends_neon(std::string_view text, std::size_t begin,
@@ -51,6 +56,9 @@ class fragment_cutter final : public word_splitter {
   bool may_change(std::string_view text, std::size_t at) const noexcept;
   std::uint64_t cuts_among(std::uint64_t asked, std::string_view text, std::size_t begin,
                            std::size_t at, latest& last) const noexcept;
+  struct latest_threes;
+  std::uint64_t cuts_among_threes(std::uint64_t leads, const char* window,
+                                  latest_threes& last) const noexcept;
   std::uint64_t changes_among(std::uint64_t asked, std::string_view text,
                               std::size_t at) const noexcept;
   bool is_space(char c) const noexcept {

@@ -26,14 +26,8 @@ raw_characters::raw_characters(const charsmap& rules, bool folds_symbol) {
 }
 
 void raw_characters::set_odd(std::uint32_t character) {
-  if (character > 0x10FFFF) return;  // does not occur in texts
-  std::uint16_t& page = pages_[character >> page_bits];
-  if (page == 0) {
-    page = static_cast<std::uint16_t>(bits_.size() * 64 >> page_bits);
-    bits_.resize(bits_.size() + (1U << page_bits) / 64);
-  }
-  const std::size_t bit = (std::size_t{page} << page_bits) + (character & ((1U << page_bits) - 1));
-  bits_[bit / 64] |= std::uint64_t{1} << (bit % 64);
+  if (character > last_character) return;  // does not occur in texts
+  odd_[character / 64] |= std::uint64_t{1} << (character % 64);
 }
 
 bool raw_characters::all_plain(std::string_view text) const noexcept {

@@ -36,11 +36,8 @@ class raw_characters {
     return character < spaces_.size() && spaces_[character];
   }
   bool is_odd(std::uint32_t character) const noexcept {
-    const std::uint32_t page = character >> page_bits;
-    if (page >= pages_.size()) return true;  // bytes that are not UTF-8
-    const std::size_t bit =
-        (std::size_t{pages_[page]} << page_bits) + (character & ((1U << page_bits) - 1));
-    return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
+    if (character > last_character) return true;  // bytes that are not UTF-8
+    return (odd_[character / 64] >> (character % 64) & 1) != 0;
   }
   /// True if any rule replaces several characters together. Only the first of them can be ASCII.
   bool has_sequences() const noexcept { return has_sequences_; }
@@ -49,17 +46,14 @@ class raw_characters {
   bool all_plain(std::string_view text) const noexcept;
 
  private:
-  static constexpr unsigned page_bits = 8;
+  static constexpr std::uint32_t last_character = 0x10FFFF;
 
   void set_odd(std::uint32_t character);
 
   bool known_ = true;
   bool has_sequences_ = false;
   std::array<bool, 128> spaces_{};
-  std::vector<std::uint16_t> pages_ = std::vector<std::uint16_t>(0x110000 >> page_bits);
-  // One bit per character, in pages. All pages without odd characters share page 0, which has no
-  // bits set.
-  std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>((1U << page_bits) / 64);
+  std::vector<std::uint64_t> odd_ = std::vector<std::uint64_t>((last_character + 1) / 64);
 };
 
 }  // namespace millrace::tokenizer::detail
