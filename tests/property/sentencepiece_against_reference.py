@@ -55,6 +55,10 @@ def text_of(rng, alphabet, spelled):
         return " " * rng.randrange(0, 40) + rng.choice(spelled) + rng.choice(("", " ", "  ", "\n", SPACE))
     if kind == 3:  # a long line: sums of many scores
         return " ".join(rng.choice(spelled) for _ in range(rng.randrange(1, 400)))
+    if kind == 4:  # indented words
+        return "".join(" " * rng.randrange(9) + (rng.choice(spelled) if rng.random() < 0.5 else
+                                                 "".join(rng.choice(alphabet) for _ in range(rng.randrange(1, 9))))
+                       for _ in range(rng.randrange(1, 30)))
     parts = []
     for _ in range(rng.randrange(0, 40)):
         draw = rng.random()
@@ -114,6 +118,18 @@ def edit(rng, data, proto_class):
                 piece.score = (scores[piece.piece[:at]] + scores[piece.piece[at:]]
                                + rng.choice((-1, 1)) * 10 ** rng.uniform(-8, -1))
                 scores[piece.piece] = piece.score
+    if rng.random() < 0.2 and plain:  # runs of spaces that merge after everything else, as Llama 2's do, or nearly so
+        proto.normalizer_spec.remove_extra_whitespaces = False
+        mixed = [p for p in plain if SPACE * 2 in p.piece]
+        for piece in mixed if rng.random() < 0.9 else mixed[1:]:
+            piece.type = CONTROL
+        score = min(p.score for p in plain) - rng.choice((1e9, 1.0, 1.0, -0.5))
+        known = {p.piece for p in proto.pieces}
+        for size in [2] + rng.sample(range(3, 17), rng.randrange(15)):
+            if SPACE * size not in known:
+                proto.pieces.add(piece=SPACE * size, score=score, type=NORMAL)
+                score -= rng.choice((0, 0, 0, 0, 0, 0, 0, 1))
+        plain = [p for p in plain if p.type == NORMAL]
     if rng.random() < 0.3 and plain:
         share = rng.random() * 0.6
         for piece in plain:

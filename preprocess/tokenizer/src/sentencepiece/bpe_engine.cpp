@@ -62,7 +62,13 @@ class bpe_encoder final : public section_encoder {
   bpe_encoder(const bpe_tables& model, std::size_t cache_bytes)
       : model_(&model),
         merger_(model.merges, model.tuning.set),
-        cache_(cache_bytes, model.shared.get(), model.tuning.set) {}
+        cache_(cache_bytes, model.shared.get(), model.tuning.set) {
+    if (!model.merges.spaces_merge_last()) return;
+    for (std::size_t i = 0; i < fragment_cache::max_bytes; ++i) {
+      const auto ids = i == 0 ? std::span<const std::int32_t>() : merge(std::string(i, ' '));
+      ids_of_spaces_.emplace_back(ids.begin(), ids.end());
+    }
+  }
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (part.text.size() >= piece_merger::max_symbols) return too_long(part.text);
@@ -156,22 +162,50 @@ class bpe_encoder final : public section_encoder {
 
   void start(std::string_view fragment) {
     if (model_->front.normalize_part(fragment, buffer_, limit()).data() != fragment.data()) return;
-    if (!merger_.start(fragment, started_[started_count_])) return;
-    fragments_[started_count_++] = fragment;
+    const std::size_t run = spaces_before_word(fragment);
+    const std::string_view word = fragment.substr(run);
+    if (run != 0) {
+      known_.clear();
+      if (recall(word, known_)) return put_after_spaces(fragment, run, known_.ids());
+    }
+    if (!merger_.start(word, started_[started_count_])) return;
+    fragments_[started_count_] = fragment;
+    runs_[started_count_++] = run;
   }
 
   void merge_started() {
     merger_.merge_together(std::span(started_).first(started_count_));
     for (std::size_t i = 0; i < started_count_; ++i) {
       found_.clear();
-      const short_word& word = started_[i];
+      const short_word& merged = started_[i];
+      const std::string_view word = fragments_[i].substr(runs_[i]);
       std::size_t at = 0;
-      for (const piece_merger::symbol symbol : std::span(word.symbols, word.count)) {
-        at += add_ids_of(symbol, fragments_[i].substr(at));
+      for (const piece_merger::symbol symbol : std::span(merged.symbols, merged.count)) {
+        at += add_ids_of(symbol, word.substr(at));
       }
-      put(fragments_[i], found_);
+      put(word, found_);
+      if (runs_[i] != 0) put_after_spaces(fragments_[i], runs_[i], found_);
     }
     started_count_ = 0;
+  }
+
+  // The number of spaces before the word that a fragment consists of, without the space that
+  // belongs to the word. Texts have the same words after many different runs of spaces, so a word
+  // is merged without the run. 0 if this model does not allow that.
+  std::size_t spaces_before_word(std::string_view fragment) const {
+    if (ids_of_spaces_.empty()) return 0;
+    const std::size_t begin = fragment.find_first_not_of(' ');
+    return begin == std::string_view::npos || begin < 2 ? 0 : begin - 1;
+  }
+
+  // Caches a fragment that is `run` spaces and then a word with these ids. But if the space of the
+  // word is a symbol of its own, it may merge with the run. Then the fragment is not cached here.
+  void put_after_spaces(std::string_view fragment, std::size_t run,
+                        std::span<const std::int32_t> word) {
+    if (word.empty() || word.front() == ids_of_spaces_[1].front()) return;
+    joined_ = ids_of_spaces_[run];
+    joined_.insert(joined_.end(), word.begin(), word.end());
+    put(fragment, joined_);
   }
 
   void encode_by_seams(std::string_view text, id_buffer& ids) {
@@ -275,7 +309,12 @@ class bpe_encoder final : public section_encoder {
   // The fragments for the next call of merge_together().
   std::array<short_word, short_word::most_at_once> started_;
   std::array<std::string_view, short_word::most_at_once> fragments_;
+  std::array<std::size_t, short_word::most_at_once> runs_;  // how many spaces were not merged
   std::size_t started_count_ = 0;
+  // By number of spaces. Empty if the model does not allow to merge words without them.
+  std::vector<std::vector<std::int32_t>> ids_of_spaces_;
+  id_buffer known_;
+  std::vector<std::int32_t> joined_;
   std::size_t start_ = 0;  // index of the text's first id
 };
 

@@ -67,6 +67,21 @@ piece_merges::piece_merges(const std::vector<text_piece>& pieces)
     }
   }
   add_rules(rules_of(merging));
+  const auto is_run = [](const text_piece* piece) {
+    return piece->text.find_first_not_of(' ') == std::string_view::npos;
+  };
+  const auto late = merging.begin() + std::min<std::ptrdiff_t>(first_tied(), std::ssize(merging));
+  spaces_merge_last_ = pairs() != nullptr && std::all_of(late, merging.end(), is_run) &&
+                       std::all_of(merging.begin(), late, [](const text_piece* piece) {
+                         return piece->text.find("  ") == std::string_view::npos;
+                       });
+}
+
+piece_merges::symbol piece_merges::first_tied() const noexcept {
+  symbol first = 0;
+  while (first < ranks_.size() && ranks_[first] == first) ++first;
+  // The piece before it is tied too.
+  return first < ranks_.size() ? first - 1 : first;
 }
 
 piece_merges::symbol piece_merges::add(std::int32_t id, std::size_t size_bytes) {
@@ -134,7 +149,7 @@ void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
   const std::size_t filter_bits = std::bit_ceil(8 * rules.size() + 64);
   filter_.assign(filter_bits / 64, 0);
   filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(filter_bits));
-  if (ids_.size() < pair_table::max_id && !has_unused_) add_pairs(rules);
+  if (ids_.size() < pair_table::max_id && !has_unused_) add_pairs(rules, first_tied());
   for (const std::uint64_t rule : rules) {
     const std::uint64_t mixed = mix(rule >> symbol_bits);
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
@@ -144,17 +159,14 @@ void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
   }
 }
 
-void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
-  symbol first_tied = 0;
-  while (first_tied < ranks_.size() && ranks_[first_tied] == first_tied) ++first_tied;
-  if (first_tied < ranks_.size()) --first_tied;  // the piece before it is tied too
+void piece_merges::add_pairs(std::span<const std::uint64_t> rules, symbol first_tied) {
   std::array<std::int32_t, 256> byte_ids;
   byte_ids.fill(-1);
   for (std::size_t c = 0; c < ascii_.size(); ++c) {
     byte_ids[c] = static_cast<std::int32_t>(std::min(ascii_[c], unknown_in_pairs()));
   }
   pairs_.emplace(rules.size(), byte_ids);
-  is_left_late_.assign(ids_.size(), false);
+  late_.assign(ids_.size(), {});
   for (const std::uint64_t rule : rules) {
     const std::uint64_t pair = rule >> symbol_bits;
     const auto left = static_cast<symbol>(pair >> symbol_bits);
@@ -164,7 +176,8 @@ void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
       pairs_->add({static_cast<std::int32_t>(left), static_cast<std::int32_t>(right),
                    static_cast<std::int32_t>(result)});
     } else {
-      is_left_late_[left] = true;
+      late_[left].left = true;
+      late_[right].right = true;
     }
   }
 }

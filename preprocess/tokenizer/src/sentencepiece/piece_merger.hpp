@@ -76,11 +76,19 @@ class piece_merges {
   /// True if `symbols` may merge further after all merges of pairs(). With real models, this
   /// happens only for runs of spaces.
   bool merge_late(std::span<const symbol> symbols) const noexcept {
+    bool left_is_late = false;
     for (const symbol s : symbols) {
-      if (s < is_left_late_.size() && is_left_late_[s]) return true;
+      const late_sides sides = s < late_.size() ? late_[s] : late_sides{};
+      if (left_is_late && sides.right) return true;
+      left_is_late = sides.left;
     }
     return false;
   }
+
+  /// True if the pieces with two adjacent spaces are runs of spaces, and all other merges come
+  /// before theirs. So the spaces before the last space of a run encode like a text of their own,
+  /// unless that last space remains a symbol of its own.
+  bool spaces_merge_last() const noexcept { return spaces_merge_last_; }
 
   static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
   /// The rank of a merge. Lower ranks merge first. Pieces of equal score share a rank.
@@ -119,7 +127,9 @@ class piece_merges {
   symbol add(std::int32_t id, std::size_t size_bytes);
   void add_merging(std::vector<const text_piece*> pieces);
   void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
-  void add_pairs(std::span<const std::uint64_t> rules);
+  void add_pairs(std::span<const std::uint64_t> rules, symbol first_tied);
+  // The first symbol that shares its rank; all that follow come after the merges of pairs_.
+  symbol first_tied() const noexcept;
   // A rule is the key of a pair, with the symbol that the pair merges to in the low bits.
   std::vector<std::uint64_t> rules_of(const std::vector<const text_piece*>& merging) const;
   void add_rules(std::span<const std::uint64_t> rules);
@@ -129,7 +139,13 @@ class piece_merges {
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
   std::optional<pair_table> pairs_;
-  std::vector<bool> is_left_late_;    // by symbol: true if it is left in a pair that pairs_ lacks
+  // The sides on which a symbol is in a pair that pairs_ lacks.
+  struct late_sides {
+    bool left = false;
+    bool right = false;
+  };
+  std::vector<late_sides> late_;  // by symbol
+  bool spaces_merge_last_ = false;
   std::vector<std::uint64_t> slots_;  // in buckets; the size is a power of two
   unsigned shift_ = 0;
   std::vector<std::uint64_t> filter_;  // a bit per pair in slots_; few false positives

@@ -81,6 +81,33 @@ TEST_F(SentencePieceTokenizer, APieceMayEndInTheSpaceOfARun) {
   }
 }
 
+// As in Llama 2: runs of spaces merge last. The space before "b" belongs to the word, but the one
+// before "bc" to the run, because "bc" merges before " b".
+TEST_F(SentencePieceTokenizer, TheLastSpaceOfARunBelongsToTheWordIfItMergesWithIt) {
+  const std::string space = "\xE2\x96\x81";
+  const auto t =
+      load(pieces_ + piece("b", -9) + piece("c", -9) + piece("bc", -4) + piece(space + "b", -5) +
+           piece(space + space, -1e9F) + piece(space + space + space + space, -1e9F) + trainer(2) +
+           plain_normalizer());
+  enum : std::int32_t { a = 1, one = 2, space_a = 3, bc = 6, space_b = 7, two = 8, four = 9 };
+  const std::vector<std::pair<std::string, ids_list>> cases = {
+      {"a    a", {a, two, one, space_a}},
+      {"a    b", {a, two, one, space_b}},
+      {"a    bc", {a, four, bc}},
+      {"a bc", {a, one, bc}},
+      {"a b", {a, space_b}},
+      {"a  b", {a, one, space_b}},
+      {"a     b", {a, four, space_b}},
+      {"a     bc", {a, four, one, bc}},
+      {"a  bc a   bc", {a, two, bc, space_a, two, one, bc}},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_EQ(encode(*t, text), expected) << text;
+  const auto encoder = t->make_encoder();
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [text, expected] : cases) EXPECT_EQ(encode(*encoder, text), expected) << text;
+  }
+}
+
 // In the pieces, all neighbors of the letter b are outside ASCII.
 TEST_F(SentencePieceTokenizer, LettersMayHaveNeighboursOfOtherScriptsAlone) {
   const auto t = load(pieces_ + piece("\xC3\xA9", -4) + piece("b\xC3\xA9", -3) + piece("b", -5) +
