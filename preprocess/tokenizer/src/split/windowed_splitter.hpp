@@ -24,9 +24,11 @@ namespace millrace::tokenizer::detail {
 ///
 /// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
 /// kinds that all characters with this first byte share, or to `varied` if their kinds differ.
-struct alignas(64) kind_tables {
+///
+/// Vectors of 64 bytes are loaded from by_byte and by_point.
+struct kind_tables {
   static constexpr std::uint8_t varied = 0xFF;  // no character has all kinds
-  std::array<std::uint8_t, 256> by_byte{};
+  alignas(64) std::array<std::uint8_t, 256> by_byte{};
 
   /// The kinds of ASCII bytes, for shuffles of 16 bytes. A group is a set of high nibbles and a set
   /// of low nibbles; all bytes of a group have the same kinds, and a byte is in at most one group.
@@ -41,7 +43,7 @@ struct alignas(64) kind_tables {
   ascii_groups groups;
 
   /// The kinds of each code point below 0x10000. In UTF-8, these characters have up to three bytes.
-  std::array<std::uint8_t, 0x10000> by_point{};
+  alignas(64) std::array<std::uint8_t, 0x10000> by_point{};
 };
 
 /// Finds the groups: for each row of 16 bytes and each value of kinds in it, the low nibbles with
