@@ -32,7 +32,8 @@ struct run_options {
   std::string tokenizer_type = {};  ///< `--tokenizer-type`, for P.meta
   bool append_eod = false;          ///< `--append-eod`
   int workers = 1;                  ///< `--workers`: number of threads that all stages share
-  /// `--tokenizer-memory`: size in bytes of the pretoken cache of each worker's encoder.
+  /// `--tokenizer-memory`: size in bytes of the pretoken cache of each worker's encoder
+  /// (encoder_cache_bytes).
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   bool overwrite = false;  ///< `--overwrite`
   bool resume = false;     ///< `--resume`

@@ -206,6 +206,15 @@ TEST_F(UsableMemory, IsSharedByTheProcessesOfAMachine) {
       << "what every decoder has to support";
 }
 
+TEST(EncoderCacheBytes, AreSharedByThreadsThatOutnumberProcessors) {
+  constexpr std::size_t mebibyte = std::size_t{1} << 20;
+  EXPECT_EQ(encoder_cache_bytes(1, 2), 32 * mebibyte);
+  EXPECT_EQ(encoder_cache_bytes(2, 2), 32 * mebibyte);
+  EXPECT_EQ(encoder_cache_bytes(4, 2), 16 * mebibyte);
+  EXPECT_EQ(encoder_cache_bytes(16, 2), 4 * mebibyte);
+  EXPECT_EQ(encoder_cache_bytes(4096, 2), 4 * mebibyte);
+}
+
 }  // namespace
 
 }  // namespace millrace::preprocess
