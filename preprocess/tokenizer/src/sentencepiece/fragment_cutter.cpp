@@ -414,12 +414,12 @@ class avx512_windows {
 
 }  // namespace
 
-MILLRACE_AVX2 [[gnu::flatten]] std::size_t fragment_cutter::next_ends_avx2(
+[[gnu::flatten]] MILLRACE_AVX2 std::size_t fragment_cutter::next_ends_avx2(
     std::string_view text, std::size_t begin, std::span<std::size_t> ends) const noexcept {
   return next_ends_in_windows<avx2_windows>(text, begin, ends);
 }
 
-MILLRACE_AVX512 [[gnu::flatten]] std::size_t fragment_cutter::next_ends_avx512(
+[[gnu::flatten]] MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
     std::string_view text, std::size_t begin, std::span<std::size_t> ends) const noexcept {
   return next_ends_in_windows<avx512_windows>(text, begin, ends);
 }
