@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/detail/packing/context_parallel.hpp>
 #include <millrace/dataset/detail/run/edited_stream.hpp>
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
@@ -25,7 +24,6 @@
 #include <millrace/loader/detail/memory/home_process.hpp>
 #include <millrace/loader/detail/pipeline.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
-#include <millrace/loader/detail/ranks/context_slices.hpp>
 #include <millrace/loader/detail/state.hpp>
 #include <millrace/loader/detail/telemetry/telemetry.hpp>
 #include <millrace/loader/loader_report.hpp>
@@ -41,51 +39,6 @@ MILLRACE_INLINE std::shared_ptr<const dataset::run> stored_run_of(
     return std::make_shared<const dataset::stored_run>(data, options.seq_len);
   }
   throw config_error("seq_len is 0, expected 1 to 2147483646, the tokens of a row");
-}
-
-}  // namespace detail
-
-namespace detail {
-
-// With context parallelism, attention kernels accept `cu_seqlens` only if each document divides
-// evenly among the ranks. So packed rows need documents padded to such lengths, and other rows
-// cannot have `cu_seqlens`.
-MILLRACE_INLINE void check_context(const loader_options& options, const dataset::run& run) {
-  const std::int64_t cp = options.context_parallel;
-  if (cp == 1) return;
-  (void)context_slices(run.seq_len(), cp, options.cp_rank);
-  if (run.packed()) {
-    dataset::check_cu_seqlens({.context_parallel = cp}, run.description().pad_documents_to);
-  } else if (options.fields.cu_seqlens) {
-    refuse_cut_cu_seqlens(cp);
-  }
-}
-
-MILLRACE_INLINE const loader_options& checked(const loader_options& options,
-                                              const dataset::run& run) {
-  check(options);
-  // `check_steps` applies only to the single sampler: other samplers use positions in another
-  // order, or have no steps.
-  if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
-  for (const dataset::run_source& each : run.sources()) {
-    if (each.type != formats::dtype::float32 && each.type != formats::dtype::float64) continue;
-    throw config_error(each.bin.string() + " holds " + std::string(formats::name(each.type)) +
-                       ", expected integers");
-  }
-  if (options.seq_len != 0 && options.seq_len != run.seq_len()) {
-    throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 0 or the " +
-                       std::to_string(run.seq_len()) + " of the run");
-  }
-  check_context(options, run);
-  return options;
-}
-
-MILLRACE_INLINE std::shared_ptr<const dataset::edited_stream> stream_of(
-    const dataset::run& run, const loader_options& options,
-    const std::vector<dataset::edit>& edits) {
-  if (edits.empty()) return nullptr;
-  return std::make_shared<const dataset::edited_stream>(
-      dataset::edited_positions(run, edits, steps_of(options)));
 }
 
 }  // namespace detail

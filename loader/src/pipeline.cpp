@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/detail/packing/context_parallel.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
+#include <millrace/error.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/context_cut.hpp>
 #include <millrace/loader/detail/batch/fill_turns.hpp>
@@ -22,6 +25,7 @@
 #include <millrace/loader/detail/plan/context_plan.hpp>
 #include <millrace/loader/detail/plan/look_ahead.hpp>
 #include <millrace/loader/detail/plan/mixture_weights.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
 #include <millrace/loader/detail/telemetry/stage.hpp>
 #include <millrace/loader/detail/telemetry/telemetry.hpp>
 #include <millrace/loader/detail/verify/data_verifier.hpp>
@@ -29,20 +33,68 @@
 
 namespace millrace::loader::detail {
 
+// With context parallelism, attention kernels accept `cu_seqlens` only if each document divides
+// evenly among the ranks. So packed rows need documents padded to such lengths, and other rows
+// cannot have `cu_seqlens`.
+MILLRACE_INLINE void check_context(const loader_options& options, const dataset::run& run) {
+  const std::int64_t cp = options.context_parallel;
+  if (cp == 1) return;
+  (void)context_slices(run.seq_len(), cp, options.cp_rank);
+  if (run.packed()) {
+    dataset::check_cu_seqlens({.context_parallel = cp}, run.description().pad_documents_to);
+  } else if (options.fields.cu_seqlens) {
+    refuse_cut_cu_seqlens(cp);
+  }
+}
+
+MILLRACE_INLINE const loader_options& checked(const loader_options& options,
+                                              const dataset::run& run) {
+  check(options);
+  // `check_steps` applies only to the single sampler: other samplers use positions in another
+  // order, or have no steps.
+  if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
+  for (const dataset::run_source& each : run.sources()) {
+    if (each.type != formats::dtype::float32 && each.type != formats::dtype::float64) continue;
+    throw config_error(each.bin.string() + " holds " + std::string(formats::name(each.type)) +
+                       ", expected integers");
+  }
+  if (options.seq_len != 0 && options.seq_len != run.seq_len()) {
+    throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 0 or the " +
+                       std::to_string(run.seq_len()) + " of the run");
+  }
+  check_context(options, run);
+  return options;
+}
+
+MILLRACE_INLINE std::shared_ptr<const dataset::edited_stream> stream_of(
+    const dataset::run& run, const loader_options& options,
+    const std::vector<dataset::edit>& edits) {
+  if (edits.empty()) return nullptr;
+  return std::make_shared<const dataset::edited_stream>(
+      dataset::edited_positions(run, edits, steps_of(options)));
+}
+
 MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options& options,
                                    const dataset::sampler& sampler)
     : options_(options),
       ring_(make_ring(run, options, sampler.count())),
       turns_(*ring_,
              look_ahead(run, sampler, options.rank, batches_ahead(options, sampler.count()),
-                        needs_boundaries(options),
-                        {context_of(run, options), types_of(run.sources())}),
+                        needs_boundaries(options), context_plan_of(run, options)),
              static_cast<std::size_t>(options.threads)),
       meter_(std::make_shared<telemetry>(meter_options(run, options, ring_->size()))),
       verifier_(make_verifier(run, options)) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
+    workers_.push_back(make_worker(run, options, verifier_.get(), meter_->producer(i)));
+  }
+}
+
+MILLRACE_INLINE fill_worker pipeline::make_worker(const dataset::run& run,
+                                                  const loader_options& options,
+                                                  data_verifier* verifier, producer_log& log) {
   const std::vector<dataset::run_source> sources = run.sources();
-  const std::vector<data_file> files = files_of(sources);
-  const std::vector<formats::dtype> types = types_of(sources);
+  std::vector<data_file> files = files_of(sources);
+  std::vector<formats::dtype> types = types_of(sources);
   io_options io = options.io;
   if (io.request_bytes == 0) {  // the usual request size: the choice of the back end depends on it
     const auto row = static_cast<std::uint64_t>(run.seq_len() + (run.extra_token() ? 1 : 0));
@@ -56,11 +108,16 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
                           options.prefetch_samples > 0};
   context_cut cut;
   if (options.context_parallel > 1) cut = {context_of(run, options), layout_of(run, options, 1)};
-  for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
-    auto reader = options.reader ? options.reader(files) : make_reader(files, io);
-    workers_.emplace_back(fill, files, types, std::move(reader), verifier_.get(),
-                          meter_->producer(i), cut);
-  }
+  auto reader = options.reader ? options.reader(files) : make_reader(files, io);
+  return {fill, std::move(files), std::move(types), std::move(reader), verifier,
+          log,  std::move(cut)};
+}
+
+MILLRACE_INLINE batch_slot pipeline::make_slot(const slot_layout& layout,
+                                               const host_fields& wanted) {
+  batch_slot slot(layout, plain_memory(1, layout.capacity_bytes()).front());
+  place_host_fields(wanted, std::move(host_memory(wanted, layout, 1).front()), slot);
+  return slot;
 }
 
 MILLRACE_INLINE slot_layout pipeline::layout_of(const dataset::run& run,
@@ -141,10 +198,9 @@ struct slot_blocks {
         first_on_host(host_memory(wanted, shape, at_first)) {}
 
   batch_slot make(std::size_t i) const {
-    const bool is_first = i < first.size();
-    batch_slot slot(layout, is_first ? first[i] : plain_memory(1, layout.capacity_bytes())[0]);
-    place_host_fields(fields, is_first ? first_on_host[i] : host_memory(fields, layout, 1)[0],
-                      slot);
+    if (i >= first.size()) return pipeline::make_slot(layout, fields);
+    batch_slot slot(layout, first[i]);
+    place_host_fields(fields, first_on_host[i], slot);
     return slot;
   }
 

@@ -456,13 +456,20 @@ struct case_row {
   std::vector<std::int32_t> boundaries;
   std::vector<std::int32_t> document_ends;
   std::vector<std::int64_t> fields;  ///< tokens, then labels, position ids and loss mask
+
+  friend bool operator==(const case_row&, const case_row&) = default;
 };
 
 struct case_batch {
   std::int64_t step = 0;
   std::int64_t micro_batch = 0;
   std::int64_t micro_batches = 0;
+  std::int64_t first_sample = 0;
+  std::vector<std::int32_t> cu_seqlens;
+  std::int32_t max_seqlen = 0;
   std::vector<case_row> rows;
+
+  friend bool operator==(const case_batch&, const case_batch&) = default;
 };
 
 namespace detail {
@@ -502,6 +509,21 @@ inline case_row row_of(const loader::batch& batch, std::size_t r) {
 
 }  // namespace detail
 
+/// Copies all that a batch with all fields contains.
+inline case_batch contents_of(const loader::batch& batch) {
+  case_batch copied;
+  copied.step = batch.step();
+  copied.micro_batch = batch.micro_batch();
+  copied.micro_batches = batch.micro_batches();
+  copied.first_sample = batch.first_sample();
+  copied.cu_seqlens.assign(batch.cu_seqlens().begin(), batch.cu_seqlens().end());
+  copied.max_seqlen = batch.max_seqlen();
+  for (std::size_t r = 0; r < static_cast<std::size_t>(batch.layout().rows()); ++r) {
+    copied.rows.push_back(detail::row_of(batch, r));
+  }
+  return copied;
+}
+
 /// Returns the first `most_batches` batches of a rank, or all of them if there are fewer.
 inline std::vector<case_batch> serve(const served_case& c, const case_run& run,
                                      const std::vector<std::filesystem::path>& prefixes,
@@ -511,13 +533,7 @@ inline std::vector<case_batch> serve(const served_case& c, const case_run& run,
   while (std::ssize(served) < c.most_batches) {
     const auto batch = loader->next();
     if (!batch) break;
-    case_batch& to = served.emplace_back();
-    to.step = batch->step();
-    to.micro_batch = batch->micro_batch();
-    to.micro_batches = batch->micro_batches();
-    for (std::size_t r = 0; r < static_cast<std::size_t>(batch->layout().rows()); ++r) {
-      to.rows.push_back(detail::row_of(*batch, r));
-    }
+    served.push_back(contents_of(*batch));
   }
   return served;
 }

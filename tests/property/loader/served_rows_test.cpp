@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares what three implementations serve or predict, row by row and for every rank:
+// Compares what four implementations serve or predict, row by row and for every rank:
 // - `batch_loader`, which serves the rows
+// - `batch_reader`, which reads single batches in any order
 // - `run_places`, the code of `inspect_dataset where`, which maps steps, ranks and slots to
 //   documents and back
 // - a model of Megatron's samplers
@@ -27,6 +28,9 @@
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
 #include <millrace/dataset/where.hpp>
+#include <millrace/loader/batch.hpp>
+#include <millrace/loader/batch_reader.hpp>
+#include <millrace/loader/options.hpp>
 
 #include "support/draw_served_case.hpp"
 #include "support/megatron_samplers.hpp"
@@ -462,6 +466,27 @@ class compared_case {
   std::int64_t places_ = 0;
 };
 
+/// Reads the served batches of all ranks in another order, with one reader.
+void expect_reader_agrees(const served_case& c, const test::drawn_case& drawn,
+                          const served_ranks& ranks) {
+  loader_options options = test::options_of(c, drawn.prefixes, 0);
+  options.threads = 1;
+  batch_reader reader(drawn.run, options);
+  std::size_t longest = 0;
+  for (const auto& batches : ranks) longest = std::max(longest, batches.size());
+  for (std::size_t t = longest; t-- > 0;) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (t >= ranks[rank].size()) continue;
+      const case_batch& served = ranks[rank][t];
+      SCOPED_TRACE(testing::Message() << "micro-batch " << t << " of rank " << rank);
+      const batch read = reader.at({.step = served.step,
+                                    .rank = static_cast<std::int64_t>(rank),
+                                    .micro_batch = served.micro_batch});
+      ASSERT_TRUE(test::contents_of(read) == served);
+    }
+  }
+}
+
 class ServedRows : public testing::TestWithParam<case_order> {};
 
 TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
@@ -481,6 +506,7 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
     for (std::int64_t rank = 0; rank < c.world_size; ++rank) {
       ranks.push_back(test::serve(c, drawn->run, drawn->prefixes, rank));
     }
+    expect_reader_agrees(c, *drawn, ranks);
     const auto edits = test::edits_of(c, drawn->prefixes);
     compared_case compared(c, ranks, drawn->prefixes, edits, *drawn->run);
     compared.compare();

@@ -116,6 +116,7 @@ class batch {
 
  private:
   friend class batch_loader;
+  friend class batch_reader;
   using slots = slot_ring<detail::batch_slot>;
 
   // The ring owns the memory, so each batch keeps the ring alive.

@@ -10,6 +10,7 @@
 
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/fill_turns.hpp>
@@ -18,6 +19,7 @@
 #include <millrace/loader/detail/batch/slot_ring.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
 #include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/plan/context_plan.hpp>
 #include <millrace/loader/detail/telemetry/telemetry.hpp>
 #include <millrace/loader/detail/verify/data_verifier.hpp>
 #include <millrace/loader/options.hpp>
@@ -41,6 +43,18 @@ inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_sourc
   for (const dataset::run_source& each : sources) types.push_back(each.type);
   return types;
 }
+
+/// Checks that options and a run fit together.
+/// @return `options`
+/// @throws config_error  they do not, an option is out of range, or the tokens are not integers
+MILLRACE_EXPORT const loader_options& checked(const loader_options& options,
+                                              const dataset::run& run);
+
+/// The stream of a run with these edits; null if there are none.
+/// @throws as `dataset::edited_positions`
+MILLRACE_EXPORT std::shared_ptr<const dataset::edited_stream> stream_of(
+    const dataset::run& run, const loader_options& options,
+    const std::vector<dataset::edit>& edits);
 
 /// A ring of slots, and the threads that fill the slots with the micro-batches of a run, in order.
 ///
@@ -74,6 +88,22 @@ class MILLRACE_EXPORT pipeline {
     return layout_of(run, options, options.context_parallel);
   }
 
+  /// What plans the rows of a micro-batch, apart from the run: whether boundaries are needed, and
+  /// the parts of each row that the rank reads.
+  static bool needs_boundaries(const loader_options& options) {
+    return options.boundaries || options.fields.cu_seqlens || options.positions_at_boundaries;
+  }
+  static context_plan context_plan_of(const dataset::run& run, const loader_options& options) {
+    return {context_of(run, options), types_of(run.sources())};
+  }
+  /// Makes a worker with its own reader. It reports to `log`.
+  /// @param verifier  as for `fill_worker`
+  /// @throws config_error  the reader rejects its options
+  static fill_worker make_worker(const dataset::run& run, const loader_options& options,
+                                 data_verifier* verifier, producer_log& log);
+  /// Makes a slot of plain memory, with the requested host fields.
+  static batch_slot make_slot(const slot_layout& layout, const host_fields& wanted);
+
   /// The CPUs that the threads run on, and the reason if these are not the requested CPUs.
   std::vector<grant> thread_grants() const {
     std::vector<grant> all;
@@ -98,9 +128,6 @@ class MILLRACE_EXPORT pipeline {
  private:
   static slot_layout layout_of(const dataset::run& run, const loader_options& options,
                                std::int64_t context_parallel);
-  static bool needs_boundaries(const loader_options& options) {
-    return options.boundaries || options.fields.cu_seqlens || options.positions_at_boundaries;
-  }
   static context_rules context_of(const dataset::run& run, const loader_options& options);
   /// Number of batches to plan ahead, at most `batches`, the number of batches in the run. A larger
   /// number would waste memory: each planned batch takes memory for everything except its tokens.

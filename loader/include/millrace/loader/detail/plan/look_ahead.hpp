@@ -24,14 +24,27 @@ struct planned_batch {
   std::exception_ptr failure;  // if set, the rows are invalid
 };
 
+/// Plans the rows at `batch.positions`.
+///
+/// @param boundaries  see `dataset::run::text_of`
+/// @param context     reduces each row to the parts that the rank reads
+/// @throws as `dataset::run::text_of` and `context_plan::reduce`
+inline void plan_rows(const dataset::run& run, bool boundaries, context_plan& context,
+                      planned_batch& batch) {
+  batch.rows.resize(batch.positions.size());
+  for (std::size_t r = 0; r < batch.rows.size(); ++r) {
+    run.text_of(batch.positions[r], boundaries, batch.rows[r]);
+    context.reduce(batch.rows[r]);
+  }
+}
+
 /// Plans a rank's micro-batches some time before they are filled, so that readers can prefetch. If
 /// planning a batch fails, the failure is reported only when that batch is due. Not thread-safe.
 class look_ahead {
  public:
   /// @param run         must outlive this object
   /// @param batches     number of batches to plan beyond the batch that is due
-  /// @param boundaries  see `dataset::run::text_of`
-  /// @param context     reduces each row to the parts that the rank reads
+  /// @param boundaries  as for `plan_rows`, and so is `context`
   look_ahead(const dataset::run& run, dataset::sampler sampler, std::int64_t rank,
              std::int64_t batches, bool boundaries, context_plan context = {})
       : run_(&run),
@@ -67,12 +80,8 @@ class look_ahead {
     }
     batch.number = sampler_.batch(next_++, rank_, batch.positions);
     ++planned_;
-    batch.rows.resize(batch.positions.size());
     try {
-      for (std::size_t r = 0; r < batch.rows.size(); ++r) {
-        run_->text_of(batch.positions[r], boundaries_, batch.rows[r]);
-        context_.reduce(batch.rows[r]);
-      }
+      plan_rows(*run_, boundaries_, context_, batch);
     } catch (...) {
       batch.failure = std::current_exception();
       ended_ = true;
