@@ -18,11 +18,13 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
 #include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
 #include <millrace/loader/batch_loader.hpp>
+#include <millrace/loader/batch_reader.hpp>
 #include <millrace/loader/options.hpp>
 
 #include "arrays.hpp"
@@ -168,7 +170,9 @@ class python_loader {
       : form_(form),
         reuse_(reuse),
         max_held_(options.held),
-        loader_(std::move(run), options),
+        run_(std::move(run)),
+        options_(options),
+        loader_(run_, options),
         rows_(loader_.layout().rows()) {}
 
   nb::object next() {
@@ -182,12 +186,26 @@ class python_loader {
     return reuse_ ? reused(std::move(batch)) : kept(std::move(batch));
   }
 
+  nb::object batch_at(std::int64_t step, std::int64_t micro_batch) {
+    const auto alone = calls_.enter();
+    const auto read = [&] {
+      const without_gil released;
+      if (!reader_) reader_.emplace(run_, options_);
+      return std::make_shared<const loader::batch>(
+          reader_->at({.step = step, .rank = options_.rank, .micro_batch = micro_batch}));
+    };
+    const auto batch = read();
+    return batch_dict(form_, batch, batch).make();
+  }
+
   std::string state() const { return calls_.state(loader_); }
   void load_state(const std::string& json, const std::vector<std::string>& allow) {
     const auto alone = calls_.enter();
     current_.reset();
     dicts_.clear();
     calls_.load_state(loader_, json, allow);
+    options_.consumed_samples = loader_.consumed_samples();
+    reader_.reset();
   }
 
   const loader::batch_loader& loader() const noexcept { return loader_; }
@@ -230,7 +248,10 @@ class python_loader {
   bool reuse_;
   std::int64_t max_held_;
   std::shared_ptr<std::atomic<std::int64_t>> held_ = std::make_shared<std::atomic<std::int64_t>>(0);
+  std::shared_ptr<const dataset::run> run_;
+  loader::loader_options options_;  // of `reader_`
   loader::batch_loader loader_;
+  std::optional<loader::batch_reader> reader_;  // made by the first `batch_at`
   std::int64_t rows_;
   std::shared_ptr<const loader::batch> current_;
   std::map<const void*, nb::object> dicts_;
@@ -274,8 +295,9 @@ void bind_loader(nb::module_& module) {
       .def(
           "__iter__", [](nb::handle self) { return nb::borrow(self); },
           nb::sig("def __iter__(self) -> _HostLoader"))
-      .def("__next__", &python_loader::next,
-           nb::sig("def __next__(self) -> dict[str, typing.Any]"));
+      .def("__next__", &python_loader::next, nb::sig("def __next__(self) -> dict[str, typing.Any]"))
+      .def("batch_at", &python_loader::batch_at, "step"_a, "micro_batch"_a,
+           nb::sig("def batch_at(self, step: int, micro_batch: int) -> dict[str, typing.Any]"));
   bind_calls(
       bound, [](const python_loader& self) -> const auto& { return self.loader(); });
 }

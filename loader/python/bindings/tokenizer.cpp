@@ -50,6 +50,7 @@ class tokenizer {
 
   const millrace::tokenizer::tokenizer& operator*() const noexcept { return *made_; }
   const millrace::tokenizer::tokenizer* operator->() const noexcept { return made_.get(); }
+  const millrace::tokenizer::tokenizer& operator*() const noexcept { return *made_; }
   const millrace::tokenizer::tokenizer_options& options() const noexcept { return options_; }
 
   std::int64_t eod() const {
@@ -233,7 +234,8 @@ nb::tuple encode_batch(const tokenizer& with, const nb::object& texts,
   return nb::make_tuple(int32_array(ids), copied_array(std::span<const std::int64_t>(offsets)));
 }
 
-std::string decode(const tokenizer& with, nb::handle ids) {
+/// @throws nb::type_error, config_error  they are no integers, or do not fit into 64 bits
+std::vector<std::int64_t> ids_of(nb::handle ids) {
   std::vector<std::int64_t> list;
   const nb::object array = nb::module_::import_("numpy").attr("asarray")(ids);
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
@@ -246,7 +248,7 @@ std::string decode(const tokenizer& with, nb::handle ids) {
                          ", which does not fit into 64 bits");
     }
   }
-  return with->decode(list);
+  return list;
 }
 
 std::unique_ptr<tokenizer> from_folder(const fs::path& folder, const std::string& eod_token,
@@ -402,13 +404,27 @@ threads as this process has cores, but one for each 256 KiB of text at most.)",
       .def(
           "decode",
           [](const tokenizer& with, nb::handle ids) {
-            const std::string text = decode(with, ids);
+            const std::string text = with->decode(ids_of(ids));
             return nb::steal<nb::object>(
                 PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
           },
           "ids"_a,
           "The text of ids. Bytes that are not UTF-8, such as half a character, become U+FFFD.",
           nb::sig("def decode(self, ids: numpy.typing.ArrayLike) -> str"))
+      .def(
+          "decode_each",
+          [](const tokenizer& with, nb::handle ids) {
+            nb::list texts;
+            for (const std::string& each : decode_each(*with, ids_of(ids))) {
+              texts.append(nb::bytes(each.data(), each.size()));
+            }
+            return texts;
+          },
+          "ids"_a,
+          R"(The part of the text that comes from each id, as bytes. Together they are the whole text.
+
+What several ids make together belongs to the last of them, unless each id is one byte of a character.)",
+          nb::sig("def decode_each(self, ids: numpy.typing.ArrayLike) -> list[bytes]"))
       .def_prop_ro(
           "vocab_size", [](const tokenizer& with) { return with->vocab_size(); },
           "Number of ids, including added tokens.")

@@ -138,6 +138,44 @@ def test_state_resumes_with_another_world_size(run):
     np.testing.assert_array_equal(next(loader)["tokens"], rows_of(other, range(3)))  # unchanged
 
 
+@pytest.mark.parametrize("names", ["megatron", "hf"])
+def test_batch_at_is_the_batch_of_its_step(run, names):
+    fields = ("tokens", "labels", "loss_mask", "position_ids", "cu_seqlens", "max_seqlen")
+    loader = millrace.Loader(run, micro_batch_size=3, rank=1, world_size=2, global_batch_size=12, fields=fields,
+                             names=names)
+    served = list(loader)
+    for t in (13, 0, 7, 13):  # in any order, and twice
+        read = loader.batch_at(t // 2, t % 2)
+        assert read.keys() == served[t].keys()
+        for name, value in served[t].items():
+            np.testing.assert_array_equal(read[name], value)
+    with pytest.raises(StopIteration):  # the loader did not move
+        next(loader)
+
+
+def test_batch_at_follows_the_state(run):
+    loader = millrace.Loader(run, micro_batch_size=2)
+    for _ in range(5):
+        next(loader)
+    state = loader.state_dict()
+    again = millrace.Loader(run, micro_batch_size=2)
+    np.testing.assert_array_equal(again.batch_at(4)["tokens"], rows_of(run, [8, 9]))
+    again.load_state_dict(state)
+    np.testing.assert_array_equal(again.batch_at(5)["tokens"], next(again)["tokens"])
+    with pytest.raises(millrace.ConfigError, match="starts at sample 10"):
+        again.batch_at(4)
+
+
+def test_batch_at_names_what_does_not_exist(run):
+    loader = millrace.Loader(run, micro_batch_size=2, global_batch_size=4)
+    with pytest.raises(millrace.ConfigError, match="micro_batch is 2, expected 0 to 1"):
+        loader.batch_at(0, 2)
+    with pytest.raises(millrace.ConfigError, match="is sample 400, but the run has only 90"):
+        loader.batch_at(100)
+    with pytest.raises(TypeError):
+        loader.batch_at("3")
+
+
 def test_consumed_samples(run):
     loader = millrace.Loader(run, micro_batch_size=2, consumed_samples=30)
     np.testing.assert_array_equal(next(loader)["tokens"], rows_of(run, [30, 31]))

@@ -132,6 +132,17 @@ def test_wrong_types(gpt2):
     assert gpt2.decode([]) == ""
 
 
+def test_decode_each_gives_the_bytes_of_each_id(gpt2):
+    ids = gpt2.encode("a \u65e5\u672c \U0001f434")
+    each = gpt2.decode_each(ids)
+    assert len(each) == len(ids) and all(type(text) is bytes for text in each)
+    assert b"".join(each).decode() == "a \u65e5\u672c \U0001f434"
+    assert any(not text.isascii() and text.decode(errors="replace") == "\ufffd" for text in each)  # half a character
+    assert gpt2.decode_each([]) == []
+    with pytest.raises(TypeError, match="no integers"):
+        gpt2.decode_each([0.5])
+
+
 def test_eod(gpt2):
     try:
         eod = gpt2.eod

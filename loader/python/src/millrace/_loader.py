@@ -124,6 +124,22 @@ class Loader:
         self._check_process()
         return self._take()
 
+    def batch_at(self, step: int, micro_batch: int = 0) -> "dict[str, Any]":
+        """The batch of any step, as `next()` returns it there. Does not move the loader: use it to look at what
+        this rank got, for example in the step of a loss spike. For device="cpu".
+
+        Args:
+          step: step of the run, from 0, at or after the samples that were consumed when the loader started.
+          micro_batch: index of the micro-batch in the step.
+
+        Raises:
+          ConfigError: the step or the micro-batch does not exist, or is not served.
+        """
+        self._check_process()
+        if not isinstance(self._inner, _core._HostLoader):
+            raise ConfigError("batch_at is for device='cpu': make a second Loader with it")
+        return self._inner.batch_at(check.integer("step", step), check.integer("micro_batch", micro_batch))
+
     def state_dict(self) -> "dict[str, Any]":
         """The state to save with a checkpoint: plain ints and strings, equal on every rank. It is at the
         batches that were returned, and survives a change of the number of ranks."""
