@@ -52,73 +52,7 @@ Reports on stderr which values it assumes for omitted flags.
       --seq-length 4096 --iteration 1001 --rank 3
 )";
 
-using dataset::document_piece;
 using dataset::record_place;
-
-std::string text_of(const std::optional<record_place>& from) {
-  if (!from) return "";
-  return fmt::format("; from {}, line {}, bytes {} to {}", command::one_line(from->input),
-                     from->line, from->begin, from->end);
-}
-
-void write_json(formats::json_writer& json, const std::optional<record_place>& from) {
-  json.key("source");
-  if (!from) {
-    json.null();
-    return;
-  }
-  json.open('{').key("input").value(from->input).key("line").value(from->line);
-  json.key("begin").value(from->begin).key("end").value(from->end).close('}');
-}
-
-std::string at_text(const dataset::slot_place& at) {
-  return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
-}
-
-/// If `wanted`, returns a text with the sample's position in the run without edits, because edits
-/// refer to these positions. Otherwise returns an empty text.
-std::string unedited_text(bool wanted, std::int64_t position) {
-  return wanted ? fmt::format(" ({} without edits)", position) : "";
-}
-
-void write_unedited(formats::json_writer& json, bool wanted, std::int64_t position) {
-  if (wanted) json.key("sample_without_edits").value(position);
-}
-
-std::string as_text(const dataset::run_places& places, const std::string& prefix,
-                    const dataset::served_sample& served, bool with_unedited) {
-  std::string text =
-      fmt::format("{}: sample {} of the run{}, sample {} of {}\n", at_text(served.slot),
-                  served.served, unedited_text(with_unedited, served.position), served.k, prefix);
-  for (const document_piece& each : served.pieces) {
-    const dataset::piece& p = each.tokens;
-    fmt::format_to(std::back_inserter(text),
-                   "token {}: {} of document {}, sequence {} from token {} on{}\n", each.at,
-                   grouped(p.tokens, "token"), each.document, p.sequence, p.first,
-                   text_of(places.documents(served.sample.source)->read_from(each.document)));
-  }
-  if (served.padding > 0) text += grouped(served.padding, "token") + " of padding\n";
-  return text;
-}
-
-void write_json(formats::json_writer& json, const dataset::run_places& places,
-                const std::string& prefix, const dataset::served_sample& served,
-                bool with_unedited) {
-  json.open('{').key("step").value(served.slot.step).key("rank").value(served.slot.rank);
-  json.key("slot").value(served.slot.slot).key("sample").value(served.served);
-  write_unedited(json, with_unedited, served.position);
-  json.key("prefix").value(prefix).key("sample_of_prefix").value(served.k);
-  json.key("padding").value(served.padding).key("documents").open('[');
-  for (const document_piece& each : served.pieces) {
-    const dataset::piece& p = each.tokens;
-    json.open('{').key("at").value(each.at).key("document").value(each.document);
-    json.key("sequence").value(p.sequence).key("first").value(p.first);
-    json.key("tokens").value(p.tokens);
-    write_json(json, places.documents(served.sample.source)->read_from(each.document));
-    json.close('}');
-  }
-  json.close(']').close('}');
-}
 
 struct question {
   std::int64_t source;  // the first source that reads the document's dataset
@@ -130,7 +64,7 @@ std::string as_text(const std::string& prefix, const question& q,
                     const std::optional<record_place>& from,
                     const std::vector<dataset::appearance>& found, bool with_unedited) {
   std::string text =
-      fmt::format("{}, document {}{}: in {} of {}\n", prefix, q.document, text_of(from),
+      fmt::format("{}, document {}{}: in {} of {}\n", prefix, q.document, origin_text(from),
                   grouped(std::ssize(found), "slot"), grouped(q.samples, "sample"));
   for (const dataset::appearance& each : found) {
     fmt::format_to(std::back_inserter(text), "{}: sample {}{}, {} from token {} on{}\n",
@@ -145,7 +79,7 @@ std::string as_json(const std::string& prefix, const question& q,
                     const std::vector<dataset::appearance>& found, bool with_unedited) {
   formats::json_writer json;
   json.open('{').key("prefix").value(prefix).key("document").value(q.document);
-  write_json(json, from);
+  write_source(json, from);
   json.key("samples").value(q.samples).key("slots").open('[');
   for (const dataset::appearance& each : found) {
     json.open('{').key("step").value(each.slot.step).key("rank").value(each.slot.rank);
@@ -178,67 +112,6 @@ std::int64_t source_of(const command_line& line, const dataset::run& order) {
   return first;
 }
 
-/// The slots that `--step` or `--iteration`, `--rank` and `--slot` select.
-struct slot_question {
-  std::int64_t step;
-  std::optional<std::int64_t> rank;  // nullopt: all ranks
-  std::optional<std::int64_t> slot;  // nullopt: all slots of a rank
-
-  bool is_one() const { return rank && slot; }
-};
-
-/// Returns the slots that `--step` or `--iteration` asks for, with `--rank` and `--slot` if given.
-/// Returns nullopt if none of these flags is given.
-std::optional<slot_question> slot_question_of(const command_line& line) {
-  const auto step = line.find<std::int64_t>("step");
-  const auto iteration = count_of(line, "iteration", 1, where_help);
-  const auto rank = line.find<std::int64_t>("rank");
-  const auto slot = line.find<std::int64_t>("slot");
-  if (step && iteration) {
-    throw misuse("--step and --iteration exclude each other; iteration N is step N - 1",
-                 where_help);
-  }
-  if (step) return slot_question{*step, rank, slot};
-  if (iteration) return slot_question{*iteration - 1, rank, slot};
-  if (rank || slot) throw misuse("--rank and --slot require --step or --iteration", where_help);
-  return std::nullopt;
-}
-
-/// The slots of the step that are served, sorted by rank and slot. If some slots are not served,
-/// prints a message on stderr.
-///
-/// @throws config_error  the step, rank or slot does not exist, or none of the slots is served
-std::vector<dataset::slot_place> served_slots(const slot_question& q,
-                                              const dataset::sampler& ranks) {
-  const dataset::slot_place first{q.step, q.rank.value_or(0), q.slot.value_or(0)};
-  if (q.is_one()) return {first};
-  std::vector<dataset::slot_place> found;
-  if (0 <= q.step && q.step <= ranks.last_step()) {
-    const std::int64_t end = std::min(ranks.first_sample_of(q.step + 1), ranks.end_sample());
-    std::int64_t sample = std::max(ranks.first_sample_of(q.step), ranks.first_sample());
-    for (; sample < end; ++sample) {
-      const dataset::slot_place place = ranks.slot_of(sample);
-      if (q.rank.value_or(place.rank) != place.rank) continue;
-      if (q.slot.value_or(place.slot) != place.slot) continue;
-      found.push_back(place);
-    }
-  }
-  if (found.empty()) {
-    (void)ranks.sample_of(first);  // throws with the reason
-    return {first};
-  }
-  std::ranges::sort(found, {}, [](const dataset::slot_place& place) {
-    return std::pair(place.rank, place.slot);
-  });
-  const std::int64_t all =
-      (q.rank ? 1 : ranks.options().world_size) * (q.slot ? 1 : ranks.slots(q.step));
-  if (std::ssize(found) < all) {
-    command::tell(fmt::format("{}: the run serves only {} of these {} of step {}\n", program_name,
-                              grouped(std::ssize(found)), grouped(all, "slot"), q.step));
-  }
-  return found;
-}
-
 std::string answer_of(const command_line& line, const slot_question& q,
                       const dataset::run_places& places, const served_run& served,
                       const dataset::run& order, bool with_unedited) {
@@ -249,10 +122,16 @@ std::string answer_of(const command_line& line, const slot_question& q,
     const auto row = places.at(slot);
     const std::string prefix = order.prefix(row.sample.source).native();
     if (line.json) {
-      write_json(json, places, prefix, row, with_unedited);
-    } else {
-      text += as_text(places, prefix, row, with_unedited);
+      json.open('{');
+      write_served(json, places, prefix, row, with_unedited);
+      json.close('}');
+      continue;
     }
+    text += served_line(prefix, row, with_unedited);
+    for (const dataset::document_piece& each : row.pieces) {
+      text += piece_line(places, row.sample.source, each);
+    }
+    if (row.padding > 0) text += grouped(row.padding, "token") + " of padding\n";
   }
   if (!line.json) return text;
   if (!q.is_one()) json.close(']').close('}');
@@ -281,15 +160,15 @@ std::string answer_of(const command_line& line, const std::optional<slot_questio
 int where(const arguments& args) {
   po::options_description own;
   add_run_flags(own);
+  add_slot_flags(own);
   auto add = own.add_options();
-  for (const char* flag : {"step", "iteration", "rank", "slot", "document"})
-    add(flag, po::value<std::int64_t>());
+  add("document", po::value<std::int64_t>());
   add("of", po::value<std::string>());
   add_state_flag(own);
   const auto line = parse_run_options(args, own, where_help);
   if (!line) return command::exit_done;
 
-  const auto slots = slot_question_of(*line);
+  const auto slots = slot_question_of(*line, where_help);
   if (slots.has_value() == line->find<std::int64_t>("document").has_value()) {
     throw misuse(slots ? "--document and --step or --iteration exclude each other; pass one of them"
                        : "--step, --iteration or --document is required",
