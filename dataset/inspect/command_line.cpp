@@ -43,17 +43,20 @@ std::optional<command_line> parse_all(const arguments& args, const po::options_d
 std::optional<command_line> parse(const arguments& args, const po::options_description& own,
                                   const std::string& help) {
   auto result = parse_all(args, own, help);
-  if (!result) return result;
-  const auto prefixes = result->find<std::vector<std::string>>("prefix");
+  if (result) take_prefix(*result, help);
+  return result;
+}
+
+void take_prefix(command_line& line, const std::string& help) {
+  const auto prefixes = line.find<std::vector<std::string>>("prefix");
   if (!prefixes) {
     throw misuse("PREFIX is required: the path of the dataset, without .bin and .idx", help);
   }
   if (prefixes->size() > 1) {
     throw misuse("expected one PREFIX, found a second: " + (*prefixes)[1], help);
   }
-  result->prefix = prefixes->front();
-  suggest_dataset(result->prefix);
-  return result;
+  line.prefix = prefixes->front();
+  suggest_dataset(line.prefix);
 }
 
 void suggest_dataset(const std::filesystem::path& prefix) {

@@ -38,6 +38,12 @@ std::optional<command_line> parse(const arguments& args,
                                   const boost::program_options::options_description& own,
                                   const std::string& help);
 
+/// Sets `line.prefix` to the one positional argument, as `parse` does.
+///
+/// @throws usage_error   there is no positional argument, or a second one.
+/// @throws config_error  as `suggest_dataset`
+void take_prefix(command_line& line, const std::string& help);
+
 /// Like `parse`, for a verb that takes options but no PREFIX.
 ///
 /// @throws usage_error  the options are invalid, or there is a positional argument.

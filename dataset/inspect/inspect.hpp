@@ -21,6 +21,9 @@ using arguments = std::vector<std::string>;
 using command::counted;
 using command::grouped;
 
+/// The text of `inspect_dataset --help json`: the keys of `show --json`.
+extern const char* const show_json_help;
+
 int info(const arguments& args);
 int verify(const arguments& args);
 int show(const arguments& args);

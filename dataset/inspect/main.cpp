@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* usage = R"(usage: inspect_dataset VERB PREFIX [OPTIONS]
        inspect_dataset VERB --help
-       inspect_dataset --help [run] | --version)";
+       inspect_dataset --help [run | json] | --version)";
 
 constexpr const char* programs_help = R"(
 
@@ -24,13 +24,14 @@ Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
 
   info           print type, counts, sizes and lengths
   verify         check every entry; report the first fault and its byte
-  show           print one document: its ids, and its text if possible
+  show           print a document, sequence, sample or batch: ids and text
   prepare-cache  build the index caches of Megatron before the training starts
   where          find the documents of a step, or the steps of a document
   audit          check that a run serves each token once per epoch
   simulate       estimate how well the loader keeps accelerators busy
 
---help run shows the flags that describe a run, for where, audit and simulate.
+--help run shows the flags that describe a run, for show, where, audit and
+simulate; --help json the keys of show --json.
 Answers go to stdout, everything else to stderr. With --json, the answer is one
 JSON object. Exit codes: 0 done, 1 failed or a fault found, 2 wrong flags.
 
@@ -58,9 +59,12 @@ int run(arguments args) {
       command::answer(std::string(usage) + programs_help);
     } else if (args.front() == "run") {
       command::answer(all_run_flags_help);
+    } else if (args.front() == "json") {
+      command::answer(show_json_help);
     } else {
-      throw command::usage_error("--help " + args.front() +
-                                 ": expected run or nothing; the help of a verb is VERB --help");
+      throw command::usage_error(
+          "--help " + args.front() +
+          ": expected run, json or nothing; the help of a verb is VERB --help");
     }
     return command::exit_done;
   }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,286 +12,315 @@
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/detail/document_sources.hpp>
+#include <millrace/command/terminal.hpp>
+#include <millrace/dataset/detail/run/source_documents.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/error.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
-#include <millrace/tokenizer/tokenizer_flags.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "command_line.hpp"
+#include "dataset_tokenizer.hpp"
 #include "inspect.hpp"
-#include "meta.hpp"
+#include "run_flags.hpp"
+#include "served_run.hpp"
+#include "show_tokens.hpp"
+#include "state_flag.hpp"
 
 namespace millrace::inspect {
 
 namespace po = boost::program_options;
 
-namespace {
+const char* const show_help =
+    R"(usage: inspect_dataset show PREFIX (--doc N | --sequence N) [FLAGS]
+       inspect_dataset show PREFIX --order ORDER --seq-length L [RUN FLAGS]
+           (--step N | --iteration N | --sample N) [FLAGS]
 
-constexpr std::int64_t usual_tokens = 256;
+Prints a document or a sequence; or samples of a run as the loader serves them,
+with labels, loss mask and positions. Prints text if the tokenizer is known.
 
-constexpr const char* show_help =
-    R"(usage: inspect_dataset show PREFIX --doc N [--tokens M | --all] [--json]
-           [--tokenizer-type TYPE [--tokenizer-model PATH] [--vocab-file FILE]
-           [--merge-file FILE] [--vocab-size V] ...]
+  --doc N, --sequence N     document or sequence, from 0
+  --step N, --iteration N   step, from 0, or from 1 as in Megatron's logs
+  --rank N, --slot N        one rank or slot of the step (default: all)
+  --sample N                one sample, counted over all ranks of the run
+  --eod-mask-loss, --reset-position-ids   as in Megatron
+  --eod-id N, --pad-id N    ids for these (default: eod of PREFIX.meta; none)
+  (run flags: inspect_dataset --help run; --state FILE: see where)
+  --from T, --count M       show M tokens (default: 256) from T on (default: 0)
+  --all                     show all tokens
+  --context C               also show C tokens on both sides of --from T
+  --as ids|text|aligned     aligned: a line per token, with its text in quotes:
+                            \xe6 is a byte, \u{a0} an invisible character
+  --json                    print one JSON object (inspect_dataset --help json)
+  --force                   decode even if another tokenizer made the dataset
 
-Prints a document, sequence by sequence: the ids, and the text if the tokenizer
-is known. With a PREFIX.src, also prints where the document comes from: input,
-line, and bytes of the decompressed text.
+The tokenizer flags are those of preprocess_data. They must select the one in
+PREFIX.meta. Without flags, show uses that one if it can find its files.
 
-  PREFIX       path of the dataset, without .bin and .idx
-  --doc N      document, counted from 0
-  --tokens M   print at most its first M tokens (default: 256)
-  --all        print all of its tokens
-  --json       print one JSON object: prefix, dtype, document, source (input,
-               line, begin, end; null without PREFIX.src), sequences, tokens,
-               tokens_shown, and contents: a list of sequence, tokens, mode
-               (multimodal only), ids, text
-  --force      decode even if another tokenizer made the dataset
-
-The tokenizer flags are those of preprocess_data. Without them, show uses the
-tokenizer in PREFIX.meta if it needs no files (ByteLevelTokenizer,
-NullTokenizer). With them, the tokenizer must have the fingerprint in
-PREFIX.meta.
-
-  inspect_dataset show data/web_text_document --doc 0
-  inspect_dataset show data/web_text_document --doc 7 --all \
-      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/
+  inspect_dataset show data/web_text_document --doc 7 --from 1000 --context 20
+  inspect_dataset show data/web_text_document --order megatron --split 1 \
+      --seq-length 4096 --ranks 8 --iteration 1001 --rank 3 --as aligned
 )";
 
-/// The place from which the document was read.
-struct source {
-  std::string input;
-  formats::source_place place;
-};
+const char* const show_json_help =
+    R"(usage: inspect_dataset show ... --json
 
-/// A sequence of the document, with the tokens that are shown.
-struct piece {
+show prints one JSON object. --from, --count, --all and --context apply: there
+are tokens_shown tokens from first_token on. Texts may have lone surrogates,
+\udc80 to \udcff, for bytes that are not UTF-8.
+
+A document or a sequence:
+  prefix, dtype, document
+  source       input, line, begin, end; null without PREFIX.src
+  sequences, tokens   how many there are
+  contents     one object per sequence: sequence, tokens (its length), mode
+               (multimodal only), first (offset of the first id), ids, text,
+               and with --as aligned texts: the text of each id
+
+Samples of a run:
+  seq_length
+  batches      one object per micro-batch: step, rank, micro_batch,
+               micro_batches, first_sample, cu_seqlens, max_seqlen, rows
+  rows         what where prints of a slot: step, rank, slot, sample, prefix,
+               sample_of_prefix, padding, documents, sample_without_edits; and
+               tokens, labels, loss_mask, position_ids, boundaries (document
+               boundaries of the row), text, and with --as aligned texts (null
+               for padding)
+
+Without a tokenizer, text and texts are missing.
+)";
+
+namespace {
+
+/// A sequence, and which of its tokens are shown.
+struct shown_sequence {
   std::int64_t sequence;
-  std::int64_t tokens;  // length of the whole sequence
-  dataset::token_view shown;
+  std::int64_t at;  // offset of its first token in the document
+  dataset::token_view tokens;
+  std::int64_t first;  // tokens [first, last) are shown
+  std::int64_t last;
+
+  dataset::token_view shown() const { return tokens.subview(first, last - first); }
 };
 
 struct excerpt {
+  std::string what;  // "document 3", for messages
   std::int64_t document;
-  std::optional<source> from;
+  std::optional<dataset::record_place> from;
   std::int64_t sequences;
   std::int64_t tokens;
-  std::int64_t tokens_shown;
-  std::vector<piece> pieces;
+  token_window window;
+  std::vector<shown_sequence> contents;
 };
 
-std::optional<source> find_source(const dataset::indexed_dataset& data, std::int64_t document) {
-  const auto sources = dataset::document_sources::find(data);
-  if (!sources) return std::nullopt;
-  const formats::source_place place = sources->at(document);
-  return source{std::string(sources->input_name(place.input)), place};
-}
-
-excerpt find(const dataset::indexed_dataset& data, std::int64_t document, std::int64_t limit) {
-  const auto range = data.document(document);
-  excerpt result{document, find_source(data, document), range.size(), 0, 0, {}};
+/// Sequences [range.first, range.last) of a document.
+excerpt excerpt_of(const dataset::indexed_dataset& data, const std::string& what,
+                   std::int64_t document, const dataset::document_range& range,
+                   const show_options& options) {
+  excerpt result{.what = what,
+                 .document = document,
+                 .from = dataset::source_documents(data.prefix()).read_from(document),
+                 .sequences = range.size(),
+                 .tokens = 0,
+                 .window = {},
+                 .contents = {}};
+  for (std::int64_t i = range.first; i < range.last; ++i) result.tokens += data.sequence_length(i);
+  const token_window& window = result.window = options.window_of(result.tokens, what);
+  std::int64_t at = 0;
   for (std::int64_t i = range.first; i < range.last; ++i) {
-    const auto tokens = data.sequence(i);
-    const std::int64_t count = std::min(tokens.size(), limit - result.tokens_shown);
-    if (count > 0 || tokens.empty()) {
-      result.pieces.push_back({i, tokens.size(), tokens.subview(0, count)});
+    const dataset::token_view tokens = data.sequence(i);
+    const std::int64_t first = std::clamp<std::int64_t>(window.first - at, 0, tokens.size());
+    const std::int64_t last = std::clamp<std::int64_t>(window.last - at, 0, tokens.size());
+    if (first < last || (tokens.empty() && at >= window.first)) {
+      result.contents.push_back({i, at, tokens, first, last});
     }
-    result.tokens += tokens.size();
-    result.tokens_shown += count;
+    at += tokens.size();
   }
   return result;
 }
 
-std::string decode(const tokenizer::tokenizer& from, const dataset::token_view& tokens) {
+std::vector<std::int64_t> ids_of(const dataset::token_view& tokens) {
   std::vector<std::int64_t> ids(static_cast<std::size_t>(tokens.size()));
   tokens.copy_to(std::span(ids));
-  return from.decode(ids);
+  return ids;
+}
+
+/// The text of each shown token.
+std::vector<std::string> shown_texts(const shown_sequence& of, const tokenizer::tokenizer& with) {
+  constexpr std::int64_t around = 64;  // more than texts_of looks at
+  const std::int64_t begin = std::max<std::int64_t>(0, of.first - around);
+  const std::int64_t end = std::min(of.tokens.size(), of.last + around);
+  return texts_of(with, ids_of(of.tokens.subview(begin, end - begin)), of.first - begin,
+                  of.last - begin);
 }
 
 bool is_float(formats::dtype type) {
   return type == formats::dtype::float32 || type == formats::dtype::float64;
 }
 
+std::string id_text(const dataset::token_view& tokens, std::int64_t i) {
+  return is_float(tokens.type()) ? fmt::format("{}", tokens.as_double(i))
+                                 : std::to_string(tokens[i]);
+}
+
 std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
-                    const tokenizer::tokenizer* tokenizer) {
+                    const show_options& options, const tokenizer::tokenizer* tokenizer) {
   formats::json_writer json;
   json.open('{').key("prefix").value(data.prefix().native());
   json.key("dtype").value(formats::name(data.type())).key("document").value(found.document);
-  json.key("source");
-  if (found.from) {
-    const auto& [input, place] = *found.from;
-    json.open('{').key("input").value(input).key("line").value(place.line);
-    json.key("begin").value(place.begin).key("end").value(place.end).close('}');
-  } else {
-    json.null();
-  }
+  write_source(json, found.from);
   json.key("sequences").value(found.sequences).key("tokens").value(found.tokens);
-  json.key("tokens_shown").value(found.tokens_shown).key("contents").open('[');
-  for (const auto& [sequence, tokens, shown] : found.pieces) {
-    json.open('{').key("sequence").value(sequence).key("tokens").value(tokens);
-    if (data.is_multimodal()) json.key("mode").value(data.mode(sequence));
-    json.key("ids").open('[');
-    for (std::int64_t i = 0; i < shown.size(); ++i) {
+  json.key("first_token").value(found.window.first);
+  json.key("tokens_shown").value(found.window.size()).key("contents").open('[');
+  for (const shown_sequence& each : found.contents) {
+    json.open('{').key("sequence").value(each.sequence).key("tokens").value(each.tokens.size());
+    if (data.is_multimodal()) json.key("mode").value(data.mode(each.sequence));
+    json.key("first").value(each.first).key("ids").open('[');
+    for (std::int64_t i = each.first; i < each.last; ++i) {
       if (!is_float(data.type())) {
-        json.value(shown[i]);
-      } else if (std::isfinite(shown.as_double(i))) {
-        json.value(shown.as_double(i));
+        json.value(each.tokens[i]);
       } else {
-        json.null();  // the token is not finite, and JSON cannot represent it
+        json.value(each.tokens.as_double(i));  // null if the token is not finite
       }
     }
     json.close(']');
-    if (tokenizer != nullptr) json.key("text").value(decode(*tokenizer, shown));
+    if (tokenizer != nullptr) {
+      json.key("text").value(tokenizer->decode(ids_of(each.shown())));
+      if (options.is_aligned()) {
+        json.key("texts").open('[');
+        for (const std::string& text : shown_texts(each, *tokenizer)) json.value(text);
+        json.close(']');
+      }
+    }
     json.close('}');
   }
   return json.close(']').close('}').text() + '\n';
 }
 
+void add_table(token_table& table, const shown_sequence& each,
+               const tokenizer::tokenizer* tokenizer) {
+  std::vector<std::string> texts;
+  if (tokenizer != nullptr) texts = shown_texts(each, *tokenizer);
+  const auto eod = tokenizer == nullptr ? std::nullopt : tokenizer->eod();
+  for (std::int64_t i = each.first; i < each.last; ++i) {
+    const auto text = static_cast<std::size_t>(i - each.first);
+    table.token(each.at + i, id_text(each.tokens, i),
+                texts.empty() ? std::nullopt : std::optional(texts[text]), std::nullopt,
+                eod && each.tokens[i] == *eod ? "(eod)" : "");
+  }
+}
+
 std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
-                    const tokenizer::tokenizer* tokenizer) {
-  std::string text;
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out, "{}, document {}: {}, {}\n", data.prefix().native(), found.document,
-                 grouped(found.sequences, "sequence"), grouped(found.tokens, "token"));
+                    const show_options& options, const tokenizer::tokenizer* tokenizer) {
+  std::string text =
+      fmt::format("{}, {}: {}, {}", data.prefix().native(), found.what,
+                  grouped(found.sequences, "sequence"), grouped(found.tokens, "token"));
+  const std::string part = window_text(found.window, found.tokens);
+  text += (options.is_start() || part.empty() ? "" : ", " + part) + '\n';
   if (found.from) {
-    const auto& [input, place] = *found.from;
-    fmt::format_to(out, "from {}, line {}, bytes {} to {}\n", command::one_line(input), place.line,
-                   place.begin, place.end);
+    text += fmt::format("from {}, line {}, bytes {} to {}\n", command::one_line(found.from->input),
+                        found.from->line, found.from->begin, found.from->end);
   }
-  for (const auto& [sequence, tokens, shown] : found.pieces) {
-    fmt::format_to(out, "sequence {}: {}", sequence, grouped(tokens, "token"));
-    if (data.is_multimodal()) fmt::format_to(out, ", mode {}", data.mode(sequence));
-    text += "\nids:";
-    for (std::int64_t i = 0; i < shown.size(); ++i) {
-      if (is_float(data.type())) {
-        fmt::format_to(out, " {}", shown.as_double(i));
-      } else {
-        fmt::format_to(out, " {}", shown[i]);
-      }
+  token_table table(found.window);
+  for (const shown_sequence& each : found.contents) {
+    std::string line =
+        fmt::format("sequence {}: {}", each.sequence, grouped(each.tokens.size(), "token"));
+    if (data.is_multimodal()) line += fmt::format(", mode {}", data.mode(each.sequence));
+    if (options.is_aligned()) {
+      table.border(line);
+      add_table(table, each, tokenizer);
+      continue;
     }
-    text += shown.size() < tokens ? " ...\n" : "\n";
-    if (tokenizer != nullptr) fmt::format_to(out, "text:\n{}\n", decode(*tokenizer, shown));
+    text += line + '\n';
+    if (options.has_ids()) {
+      text += each.first > 0 ? "ids: ..." : "ids:";
+      for (std::int64_t i = each.first; i < each.last; ++i) {
+        text += ' ';
+        text += id_text(each.tokens, i);
+      }
+      text += each.last < each.tokens.size() ? " ...\n" : "\n";
+    }
+    if (options.has_text() && tokenizer != nullptr) {
+      text += fmt::format("text:\n{}\n", shown_text(*tokenizer, ids_of(each.shown())));
+    }
   }
-  return text;
+  return options.is_aligned() ? text + table.text(command::stdout_has_colors()) : text;
 }
 
-po::options_description own_options() {
-  po::options_description own;
-  auto add = own.add_options();
-  add("doc", po::value<std::int64_t>());
-  add("tokens", po::value<std::int64_t>());
-  add("all", po::bool_switch());
-  add("force", po::bool_switch());
-  own.add(tokenizer::tokenizer_flags());
-  return own;
-}
-
-using tokenizer_identity = formats::tokenizer_identity;
-
-/// The tokenizer that the flags select; null if they select none.
-std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) {
-  try {
-    const auto options = tokenizer::tokenizer_options_of(line.values);
-    return options ? tokenizer::open_tokenizer(*options) : nullptr;
-  } catch (const command::usage_error& e) {
-    throw misuse(e.what(), show_help);
-  }
-}
-
-/// The tokenizer that PREFIX.meta names, if it can be built without files; otherwise null.
-std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const tokenizer_identity& made_by) {
-  tokenizer::tokenizer_options options;
-  options.type = made_by.type;
-  if (made_by.type == "NullTokenizer") {
-    options.vocab_size = made_by.vocab_size;
-    if (made_by.eod != made_by.vocab_size - 1) options.null_eod_id = made_by.eod;
-  } else if (made_by.type != "ByteLevelTokenizer") {
-    return nullptr;
-  }
-  try {
-    auto made = tokenizer::make_tokenizer(options);
-    return made->fingerprint() == made_by.fingerprint ? std::move(made) : nullptr;
-  } catch (const error&) {
-    return nullptr;  // e.g. a vocabulary that this version has no tokenizer for
-  }
-}
-
-void expect_same(const tokenizer::tokenizer& named, const tokenizer_identity& made_by) {
-  if (named.fingerprint() == made_by.fingerprint) return;
+/// Checks that the dataset has a document or sequence of this number.
+void expect_one_of(const dataset::indexed_dataset& data, const char* flag, const char* kind,
+                   std::int64_t number, std::int64_t count) {
+  if (number < count) return;
   throw config_error(fmt::format(
-      "the dataset was made with another tokenizer: {} of {} ids with fingerprint {}, but the "
-      "flags name one of {} ids with fingerprint {}; pass the flags and files that the dataset was "
-      "made with, --eod-token included, or --force",
-      command::one_line(made_by.type), made_by.vocab_size, made_by.fingerprint.substr(0, 12),
-      named.vocab_size(), named.fingerprint().substr(0, 12)));
+      "--{} {}: expected a {} of {}, which has {}", flag, number, kind, data.prefix().native(),
+      count == 0 ? fmt::format("no {}s", kind) : fmt::format("{}s 0 to {}", kind, count - 1)));
 }
 
-/// The tokenizer of the dataset; null if it is unknown.
-///
-/// @param named   the tokenizer that the flags select, or null
-/// @param forced  if true, `named` may differ from the tokenizer in PREFIX.meta
-std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::tokenizer> named,
-                                                     bool forced,
-                                                     const dataset::indexed_dataset& data) {
-  if (forced) return named;
-  const auto meta = find_meta(data);
-  if (!meta) return named;
-  if (named) {
-    expect_same(*named, meta->tokenizer);
-    return named;
+excerpt find(const dataset::indexed_dataset& data, const std::optional<std::int64_t>& document,
+             const std::optional<std::int64_t>& sequence, const show_options& options) {
+  if (document) {
+    expect_one_of(data, "doc", "document", *document, data.document_count());
+    return excerpt_of(data, fmt::format("document {}", *document), *document,
+                      data.document(*document), options);
   }
-  auto made = tokenizer_of(meta->tokenizer);
-  if (!made) {
-    command::tell(fmt::format(
-        "{}: ids only; to see the text, pass --tokenizer-type {} and the files that the dataset "
-        "was made with\n",
-        program_name, command::one_line(meta->tokenizer.type)));
-  }
-  return made;
+  expect_one_of(data, "sequence", "sequence", *sequence, data.sequence_count());
+  const std::int64_t of = dataset::source_documents(data.prefix()).document_of(*sequence);
+  return excerpt_of(data, fmt::format("sequence {} of document {}", *sequence, of), of,
+                    {*sequence, *sequence + 1}, options);
 }
 
-/// The largest number of tokens to show.
-std::int64_t token_limit(const command_line& line) {
-  const auto tokens = line.find<std::int64_t>("tokens");
-  const bool all = line.values["all"].as<bool>();
-  if (tokens && all)
-    throw misuse("--tokens and --all exclude each other; pass one of them", show_help);
-  if (tokens && *tokens < 0)
-    throw misuse(fmt::format("--tokens {}: expected 0 or more", *tokens), show_help);
-  return all ? std::numeric_limits<std::int64_t>::max() : tokens.value_or(usual_tokens);
+/// Refuses the flags of samples with `--doc` or `--sequence`, where they would have no effect.
+void expect_no_run_flags(const command_line& line) {
+  for (const char* flag : {"order", "seq-length", "step", "iteration", "rank", "slot", "sample",
+                           "eod-id", "pad-id", "state", "data-path"}) {
+    if (line.values.count(flag) == 0) continue;
+    throw misuse(fmt::format("--{} is about samples of a run; leave out --doc or --sequence", flag),
+                 show_help);
+  }
+}
+
+int show_document(command_line line) {
+  const auto document = count_of(line, "doc", 0, show_help);
+  const auto sequence = count_of(line, "sequence", 0, show_help);
+  if (document && sequence) {
+    throw misuse("--doc and --sequence exclude each other; pass one of them", show_help);
+  }
+  expect_no_run_flags(line);
+  take_prefix(line, show_help);
+  const show_options options(line);
+  dataset_tokenizers tokenizers(line, show_help);
+
+  const dataset::indexed_dataset data(line.prefix);
+  const auto tokenizer = tokenizers.find(data);
+  const excerpt found = find(data, document, sequence, options);
+  command::answer(line.json ? as_json(data, found, options, tokenizer.get())
+                            : as_text(data, found, options, tokenizer.get()));
+  if (options.is_start() && found.window.last < found.tokens) {
+    command::tell(fmt::format("{}: showed {} of {} tokens; --all shows the rest\n", program_name,
+                              grouped(found.window.size()), grouped(found.tokens)));
+  }
+  return command::exit_done;
 }
 
 }  // namespace
 
 int show(const arguments& args) {
-  const auto line = parse(args, own_options(), show_help);
+  po::options_description own;
+  auto add = own.add_options();
+  add("doc", po::value<std::int64_t>());
+  add("sequence", po::value<std::int64_t>());
+  show_options::add_flags(own);
+  add_tokenizer_flags(own);
+  add_batch_flags(own);
+  const auto line = parse_run_options(args, own, show_help);
   if (!line) return command::exit_done;
-  const auto document = line->find<std::int64_t>("doc");
-  if (!document)
-    throw misuse("--doc is required: the number of the document, counted from 0", show_help);
-  if (*document < 0)
-    throw misuse(fmt::format("--doc {}: expected 0 or more", *document), show_help);
-  const std::int64_t limit = token_limit(*line);
-  const bool forced = line->values["force"].as<bool>();
-  auto named = named_tokenizer(*line);
-  if (forced && !named) throw misuse("--force requires --tokenizer-type", show_help);
-
-  const dataset::indexed_dataset data(line->prefix);
-  const auto tokenizer = find_tokenizer(std::move(named), forced, data);
-  if (*document >= data.document_count()) {
-    throw config_error(fmt::format(
-        "--doc {}: expected a document of {}, which has {}", *document, data.prefix().native(),
-        data.document_count() == 0 ? std::string("no documents")
-                                   : fmt::format("documents 0 to {}", data.document_count() - 1)));
-  }
-  const excerpt found = find(data, *document, limit);
-  command::answer(line->json ? as_json(data, found, tokenizer.get())
-                             : as_text(data, found, tokenizer.get()));
-  if (found.tokens_shown < found.tokens) {
-    command::tell(fmt::format("{}: showed {} of {} tokens; --all shows the rest\n", program_name,
-                              grouped(found.tokens_shown), grouped(found.tokens)));
-  }
-  return command::exit_done;
+  const auto given = [&](const char* flag) { return line->values.count(flag) != 0; };
+  if (given("doc") || given("sequence")) return show_document(*line);
+  if (given("step") || given("iteration") || given("sample")) return show_batches(*line);
+  throw misuse(
+      "what to show is required: --doc or --sequence and a number counted from 0; or --step, "
+      "--iteration or --sample of a run",
+      show_help);
 }
 
 }  // namespace millrace::inspect

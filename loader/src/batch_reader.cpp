@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch_reader.hpp>
+#include <millrace/loader/batch_loader.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -24,7 +24,6 @@
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/loader/batch_reader.hpp>
 #include <millrace/loader/options.hpp>
 
 #include "arrays.hpp"

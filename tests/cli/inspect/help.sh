@@ -9,4 +9,7 @@ done
 inspect_dataset --help run > text
 head -n 1 text
 awk 'length >= 80 { print "run: wide: " $0 } END { if (NR > 60) print "run: long: " NR }' text
+inspect_dataset --help json > text
+head -n 1 text
+awk 'length >= 80 { print "json: wide: " $0 } END { if (NR > 30) print "json: long: " NR }' text
 inspect_dataset --help where 2> err || echo "$?: $(head -n 1 err)"

@@ -29,7 +29,7 @@
 #include <millrace/dataset/sampler.hpp>
 #include <millrace/dataset/where.hpp>
 #include <millrace/loader/batch.hpp>
-#include <millrace/loader/batch_reader.hpp>
+#include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/options.hpp>
 
 #include "support/draw_served_case.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch_reader.hpp>
+#include <millrace/loader/batch_loader.hpp>
 
-#include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +12,6 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/run.hpp>
 #include <millrace/error.hpp>
-#include <millrace/loader/batch_loader.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
