@@ -2,8 +2,12 @@
 #include "command_line.hpp"
 
 #include <algorithm>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
+#include <millrace/command/nearest_name.hpp>
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
@@ -63,14 +67,22 @@ void suggest_dataset(const std::filesystem::path& prefix) {
   std::error_code ignored;
   auto idx = prefix;
   if (std::filesystem::exists(idx += ".idx", ignored)) return;
-  const std::string start = prefix.filename().string() + "_";
+  const std::string name = prefix.filename().string();
   std::vector<std::string> found;
+  std::vector<std::string> similar;
   for (std::filesystem::directory_iterator each(io::parent_folder(prefix), ignored), end;
        !ignored && each != end; each.increment(ignored)) {
     const auto& path = each->path();
-    if (path.extension() != ".idx" || !path.filename().string().starts_with(start)) continue;
-    found.push_back((prefix.parent_path() / path.stem()).string());
+    if (path.extension() != ".idx") continue;
+    const std::string other = path.stem().string();
+    const std::string whole = (prefix.parent_path() / path.stem()).string();
+    if (other.starts_with(name + "_")) {
+      found.push_back(whole);
+    } else if (3 * command::edit_distance(name, other) <= other.size()) {
+      similar.push_back(whole);
+    }
   }
+  if (found.empty()) found = std::move(similar);
   if (found.empty()) return;
   std::ranges::sort(found);
   constexpr std::size_t most_names = 4;

@@ -59,10 +59,11 @@ std::optional<command_line> parse_run_options(
     const arguments& args, const boost::program_options::options_description& own,
     const std::string& help);
 
-/// Reports a common mistake: passing the `--output-prefix` of `preprocess_data` as PREFIX. The
-/// names of the datasets that `preprocess_data` writes are longer: PREFIX_KEY_document.
-/// @throws config_error  PREFIX.idx does not exist, but PREFIX_*.idx files do; the message names
-///                       them
+/// Reports two common mistakes: a misspelled PREFIX, and the `--output-prefix` of `preprocess_data`
+/// as PREFIX. The names of the datasets that `preprocess_data` writes are longer:
+/// PREFIX_KEY_document.
+/// @throws config_error  PREFIX.idx does not exist, but PREFIX_*.idx files or files with similar
+///                       names do; the message names them
 void suggest_dataset(const std::filesystem::path& prefix);
 
 /// Returns an error about the command line, followed by the usage from `help`.

@@ -104,7 +104,7 @@ std::vector<std::string> texts_of(const tokenizer::tokenizer& with,
 }
 
 void token_table::token(std::int64_t at, std::string id, const std::optional<std::string>& text,
-                        const std::optional<token_fields>& fields, std::string remark) {
+                        const std::optional<token_fields>& fields, const std::string& remark) {
   line next;
   next.cells = {std::to_string(at), std::move(id)};
   if (fields) {
@@ -126,6 +126,7 @@ std::string token_table::text(bool colors) const {
   std::vector<std::string> names = {"token", "id"};
   if (has_fields_) names.insert(names.end(), {"label", "loss", "position"});
   std::vector<std::size_t> widths;
+  widths.reserve(names.size());
   for (const std::string& name : names) widths.push_back(name.size());
   for (const line& each : lines_) {
     for (std::size_t i = 0; i < each.cells.size(); ++i) {

@@ -95,7 +95,8 @@ class token_table {
   /// @param text    text of the token; nullopt if the tokenizer is unknown
   /// @param remark  printed after the text, e.g. "(eod)"
   void token(std::int64_t at, std::string id, const std::optional<std::string>& text,
-             const std::optional<token_fields>& fields = std::nullopt, std::string remark = {});
+             const std::optional<token_fields>& fields = std::nullopt,
+             const std::string& remark = {});
 
   /// The table; each line ends with a line end.
   std::string text(bool colors) const;

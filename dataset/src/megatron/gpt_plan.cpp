@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <millrace/dataset/detail/megatron/split.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/dtype.hpp>
 
 namespace millrace::dataset {
 
@@ -115,6 +121,39 @@ MILLRACE_INLINE gpt_plan plan_gpt_index(const gpt_request& request, sequence_ran
   plan.wide_sample_index = plan.document_entries() > detail::int32_max;
   plan.wide_shuffle_index = plan.samples >= std::int64_t{0xFFFFFFFE};
   return plan;
+}
+
+MILLRACE_INLINE std::vector<gpt_part> plan_gpt_parts(
+    const indexed_dataset& data, const split_matrix& split, gpt_request request,
+    const std::array<std::optional<std::int64_t>, 3>& samples) {
+  const std::int64_t count = data.sequence_count();
+  const auto tokens_before = [&](std::int64_t sequence) {
+    if (sequence == count) return data.token_count();
+    const std::byte* const begin = data.sequence(sequence).bytes().data();
+    const auto bytes = begin - data.stream().bytes().data();
+    return static_cast<std::int64_t>(bytes) /
+           static_cast<std::int64_t>(formats::size_bytes(data.type()));
+  };
+  std::vector<gpt_part> parts;
+  for (const split_part part : split_parts) {
+    if (!split.has(part)) continue;
+    const sequence_range range = split.of(part, count);
+    request.part = part;
+    request.num_samples = samples[static_cast<std::size_t>(part)];
+    const std::int64_t tokens =
+        range.size() == 0 ? 0 : tokens_before(range.last) - tokens_before(range.first);
+    if (tokens < 0) {
+      throw format_error(
+          data.idx_path(),
+          data.index().pointers_offset() + 8 * static_cast<std::uint64_t>(range.first),
+          "the pointers of sequences " + std::to_string(range.first) + " and " +
+              std::to_string(range.last) + " descend, expected ascending pointers");
+    }
+    parts.push_back({part, plan_gpt_index(request, range, tokens,
+                                          "the " + std::string(name(part)) + " part of " +
+                                              data.prefix().string())});
+  }
+  return parts;
 }
 
 }  // namespace millrace::dataset

@@ -9,7 +9,7 @@ done << 'LINES'
 look a
 --json
 info
-info a b
+verify a b
 info a --vocab-size 3
 info a --js
 verify a --vocab-size many

@@ -2,13 +2,24 @@
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
 #include <millrace/error.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+#include "unit/dataset/write_dataset.hpp"
 
 namespace millrace::dataset {
 namespace {
@@ -129,6 +140,56 @@ TEST(GptPlan, WidensIndicesThatOutgrow32Bits) {
   EXPECT_FALSE(many.wide_shuffle_index);
   EXPECT_TRUE(plan_of({.sequence_length = 2}, 2 * 4294967294LL + 1, 8).wide_shuffle_index);
   EXPECT_FALSE(plan_of({.sequence_length = 2}, 2 * 4294967293LL + 1, 8).wide_shuffle_index);
+}
+
+TEST(GptParts, AreThePlansOfThePartsOfARandomDataset) {
+  std::mt19937_64 random(test::seed(11));
+  const test::temp_folder folder;
+  std::int64_t planned = 0;
+  for (int i = 0; i < 200; ++i) {
+    test::documents_of<std::uint16_t> documents(random() % 30);
+    std::vector<std::int64_t> lengths;
+    for (auto& document : documents) {
+      document.emplace_back(random() % 9);  // some sequences are empty
+      lengths.push_back(std::ssize(document.back()));
+    }
+    test::write_dataset(folder / "random", documents);
+    const indexed_dataset data(folder / "random");
+    const split_matrix split(
+        std::vector<const char*>{"969, 30, 1", "1", "3,0,2", "0.2,0.5,0.3"}[random() % 4]);
+    const std::array<std::optional<std::int64_t>, 3> samples = {
+        std::nullopt, 0, static_cast<std::int64_t>(random() % 4)};
+    const gpt_request request{.sequence_length = static_cast<std::int64_t>(1 + random() % 12),
+                              .add_extra_token = random() % 2 == 0};
+    std::vector<gpt_part> expected;
+    bool refused = false;
+    for (const split_part part : split_parts) {
+      if (!split.has(part)) continue;
+      const sequence_range range = split.of(part, data.sequence_count());
+      gpt_request own = request;
+      own.part = part;
+      own.num_samples = samples[static_cast<std::size_t>(part)];
+      const auto tokens = std::accumulate(lengths.begin() + range.first,
+                                          lengths.begin() + range.last, std::int64_t{0});
+      try {
+        expected.push_back({part, plan_gpt_index(own, range, tokens, "")});
+      } catch (const config_error&) {
+        refused = true;  // samples of a part without tokens
+      }
+    }
+    if (refused) {
+      EXPECT_THROW((void)plan_gpt_parts(data, split, request, samples), config_error);
+      continue;
+    }
+    const auto found = plan_gpt_parts(data, split, request, samples);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t p = 0; p < found.size(); ++p) {
+      ASSERT_EQ(found[p].part, expected[p].part);
+      ASSERT_EQ(found[p].plan, expected[p].plan);
+      planned += found[p].plan.samples > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(planned, 100);
 }
 
 }  // namespace

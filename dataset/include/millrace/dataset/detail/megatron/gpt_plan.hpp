@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/detail/export.hpp>
 
 namespace millrace::dataset {
+
+class indexed_dataset;
 
 /// The options of a Megatron GPTDataset, with the names of its configuration.
 struct gpt_request {
@@ -60,5 +64,22 @@ struct gpt_plan {
 ///                       not exist, or is below the requested number (Megatron would stop).
 MILLRACE_EXPORT gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequences,
                                         std::int64_t tokens_per_epoch, const std::string& whose);
+
+/// A part of a dataset, and what Megatron makes of it.
+struct gpt_part {
+  split_part part = split_part::train;
+  gpt_plan plan;
+};
+
+/// Plans each part that has a weight in `--split`. Takes O(1) time: the number of tokens comes from
+/// the pointers of the index, which agree with the lengths in a sound dataset.
+///
+/// @param request  for all parts; `part` and `num_samples` are ignored
+/// @param samples  requested samples for train, valid and test; nullopt means one epoch
+/// @throws config_error  as `plan_gpt_index`
+/// @throws format_error  an entry of the index is invalid
+MILLRACE_EXPORT std::vector<gpt_part> plan_gpt_parts(
+    const indexed_dataset& data, const split_matrix& split, gpt_request request,
+    const std::array<std::optional<std::int64_t>, 3>& samples = {});
 
 }  // namespace millrace::dataset
