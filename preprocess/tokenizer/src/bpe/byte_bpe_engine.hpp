@@ -55,6 +55,14 @@ class byte_detokenizer final : public detokenizer {
     }
     return text;
   }
+  std::optional<formats::token_texts> texts() const override {
+    formats::token_texts all;
+    for (std::int64_t id = 0; id < tokens_.end_id(); ++id) {
+      all.add(tokens_.has(id) ? tokens_.bytes(id) : replacement_character);
+    }
+    all.end(replacement_character);
+    return all;
+  }
   const token_table* tokens() const noexcept override { return &tokens_; }
 
  private:

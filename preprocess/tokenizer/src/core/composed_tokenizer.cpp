@@ -168,6 +168,7 @@ class wrapped_tokenizer : public tokenizer {
   std::string decode(std::span<const std::int64_t> ids) const override {
     return inner_->decode(ids);
   }
+  std::optional<formats::token_texts> token_texts() const override { return inner_->token_texts(); }
   std::string fingerprint() const override { return inner_->fingerprint(); }
   std::vector<std::string> notes() const override { return inner_->notes(); }
   std::size_t last_cut(std::string_view text) const override { return inner_->last_cut(text); }

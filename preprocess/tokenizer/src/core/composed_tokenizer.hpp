@@ -58,6 +58,9 @@ class composed_tokenizer final : public tokenizer {
   std::string decode(std::span<const std::int64_t> ids) const override {
     return parts_.decoder->decode(ids);
   }
+  std::optional<formats::token_texts> token_texts() const override {
+    return parts_.decoder->texts();
+  }
   std::string fingerprint() const override { return parts_.fingerprint; }
   std::vector<std::string> notes() const override { return parts_.notes; }
   const tokenizer_parts& parts() const noexcept { return parts_; }

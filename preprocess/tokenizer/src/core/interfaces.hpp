@@ -141,6 +141,9 @@ class detokenizer {
   /// Decodes ids as tokenizer::decode does.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
 
+  /// As tokenizer::token_texts.
+  virtual std::optional<formats::token_texts> texts() const { return std::nullopt; }
+
   /// The strings of the tokens, for cache files; null if this object is always built from the
   /// tokenizer's files.
   virtual const token_table* tokens() const noexcept { return nullptr; }

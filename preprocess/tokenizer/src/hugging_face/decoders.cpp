@@ -63,6 +63,19 @@ void clean_up(std::string& text) {
   for (const auto& [from, to] : rules) replace_all(text, from, to);
 }
 
+// decoder_step::describe for a step that treats each token alone.
+bool describe_alone(const decoder_step& step, described_tokens& tokens) {
+  if (tokens.joined || !tokens.is_byte.empty()) return false;
+  for (auto* const list : {&tokens.first, &tokens.inner}) {
+    for (std::string& token : *list) {
+      strings one = {std::move(token)};
+      step.apply(one);
+      token = one.empty() ? std::string() : std::move(one.front());
+    }
+  }
+  return true;
+}
+
 class join_step final : public decoder_step {
  public:
   explicit join_step(std::string between) : between_(std::move(between)) {}
@@ -74,6 +87,11 @@ class join_step final : public decoder_step {
     }
     tokens.clear();
     tokens.push_back(std::move(text));
+  }
+  bool describe(described_tokens& tokens) const override {
+    if (tokens.joined || (!tokens.is_byte.empty() && !between_.empty())) return false;
+    for (std::string& token : tokens.inner) token.insert(0, between_);
+    return tokens.joined = true;
   }
 
  private:
@@ -113,6 +131,13 @@ class byte_level_step final : public decoder_step {
     for (const std::string& token : tokens) text += bytes_of(token).value_or(token);
     tokens.assign(1, replaces_ ? with_replacements(text) : std::move(text));
   }
+  bool describe(described_tokens& tokens) const override {
+    if (replaces_ || tokens.joined || !tokens.is_byte.empty()) return false;
+    for (auto* const list : {&tokens.first, &tokens.inner}) {
+      for (std::string& token : *list) token = bytes_of(token).value_or(token);
+    }
+    return tokens.joined = true;
+  }
 
  private:
   bool replaces_;
@@ -123,18 +148,28 @@ class word_piece_step final : public decoder_step {
   word_piece_step(std::string prefix, bool cleans) : prefix_(std::move(prefix)), cleans_(cleans) {}
   void apply(strings& tokens, growth_limit&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      if (i != 0) {
-        if (tokens[i].starts_with(prefix_)) {
-          tokens[i].erase(0, prefix_.size());
-        } else {
-          tokens[i].insert(0, 1, ' ');
-        }
-      }
-      if (cleans_) clean_up(tokens[i]);
+      change(tokens[i], i == 0);
     }
+  }
+  bool describe(described_tokens& tokens) const override {
+    if (tokens.joined || !tokens.is_byte.empty()) return false;
+    for (std::string& token : tokens.first) change(token, true);
+    for (std::string& token : tokens.inner) change(token, false);
+    return true;
   }
 
  private:
+  void change(std::string& token, bool is_first) const {
+    if (!is_first) {
+      if (token.starts_with(prefix_)) {
+        token.erase(0, prefix_.size());
+      } else {
+        token.insert(0, 1, ' ');
+      }
+    }
+    if (cleans_) clean_up(token);
+  }
+
   std::string prefix_;
   bool cleans_;
 };
@@ -147,6 +182,12 @@ class metaspace_step final : public decoder_step {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       replace_all(tokens[i], space_, i == 0 && drops_first_ ? "" : " ");
     }
+  }
+  bool describe(described_tokens& tokens) const override {
+    if (tokens.joined || !tokens.is_byte.empty()) return false;
+    for (std::string& token : tokens.first) replace_all(token, space_, drops_first_ ? "" : " ");
+    for (std::string& token : tokens.inner) replace_all(token, space_, " ");
+    return true;
   }
 
  private:
@@ -161,6 +202,9 @@ class suffix_step final : public decoder_step {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
     }
+  }
+  bool describe(described_tokens& /*tokens*/) const override {
+    return false;  // the last token differs
   }
 
  private:
@@ -202,6 +246,17 @@ class byte_fallback_step final : public decoder_step {
     put_bytes();
     tokens = std::move(result);
   }
+  bool describe(described_tokens& tokens) const override {
+    if (tokens.joined || !tokens.is_byte.empty()) return false;
+    tokens.is_byte.resize(tokens.inner.size());
+    for (std::size_t i = 0; i < tokens.inner.size(); ++i) {
+      const auto byte = byte_of(tokens.inner[i]);
+      if (byte_of(tokens.first[i]) != byte) return false;
+      tokens.is_byte[i] = byte.has_value();
+      if (byte) tokens.first[i] = tokens.inner[i] = std::string(1, *byte);
+    }
+    return true;
+  }
 };
 
 class strip_step final : public decoder_step {
@@ -225,6 +280,13 @@ class strip_step final : public decoder_step {
       token = begin < end ? token.substr(begin, end - begin) : std::string();
     }
   }
+  bool describe(described_tokens& tokens) const override {
+    if (!tokens.joined) return describe_alone(*this, tokens);
+    if (stop_ != 0 || tokens.strip_times != 0 || content_.empty()) return false;
+    tokens.strip = content_;
+    tokens.strip_times = start_;
+    return true;
+  }
 
  private:
   std::string content_;  // one character
@@ -245,6 +307,7 @@ class replace_step final : public decoder_step {
       token = std::string(replaced);
     }
   }
+  bool describe(described_tokens& tokens) const override { return describe_alone(*this, tokens); }
 
  private:
   std::unique_ptr<const normalizer> replace_;
@@ -264,6 +327,9 @@ class ctc_step final : public decoder_step {
     }
     std::erase(tokens, std::string());
   }
+  bool describe(described_tokens& /*tokens*/) const override {
+    return false;  // equal neighbors are one
+  }
 
  private:
   std::string pad_;
@@ -277,6 +343,9 @@ class sequence_step final : public decoder_step {
       : steps_(std::move(steps)) {}
   void apply(strings& tokens, growth_limit& limit) const override {
     for (const auto& each : steps_) each->apply(tokens, limit);
+  }
+  bool describe(described_tokens& tokens) const override {
+    return std::ranges::all_of(steps_, [&](const auto& each) { return each->describe(tokens); });
   }
 
  private:
@@ -345,12 +414,35 @@ class chain_detokenizer final : public detokenizer {
     for (const std::string& token : tokens) text += token;
     return text;
   }
+  std::optional<formats::token_texts> texts() const override;
   const token_table* tokens() const noexcept override { return &tokens_; }
 
  private:
   token_table tokens_;
   std::unique_ptr<const decoder_step> decoder_;
 };
+
+std::optional<formats::token_texts> chain_detokenizer::texts() const {
+  described_tokens tokens;
+  tokens.inner.reserve(static_cast<std::size_t>(tokens_.end_id()) + 1);
+  for (std::int64_t id = 0; id <= tokens_.end_id(); ++id) {
+    tokens.inner.emplace_back(tokens_.has(id) ? tokens_.bytes(id) : replacement_character);
+  }
+  tokens.first = tokens.inner;
+  if (!decoder_->describe(tokens)) return std::nullopt;
+  formats::token_texts all;
+  if (tokens.first != tokens.inner) all.start = formats::token_texts::first_rule::first_token;
+  if (!tokens.is_byte.empty()) all.runs = formats::token_texts::byte_rule::run;
+  all.strip = std::move(tokens.strip);
+  all.strip_times = tokens.strip_times;
+  const std::size_t others = tokens.inner.size() - 1;
+  for (std::size_t i = 0; i < others; ++i) {
+    const bool is_byte = !tokens.is_byte.empty() && tokens.is_byte[i];
+    all.add(tokens.inner[i], tokens.first[i], is_byte ? formats::token_texts::is_byte : 0);
+  }
+  all.end(tokens.inner[others], tokens.first[others]);
+  return all;
+}
 
 }  // namespace
 

@@ -12,12 +12,26 @@
 
 namespace millrace::tokenizer::detail {
 
+/// The strings of all tokens of a vocabulary while `decoder_step::describe` applies the steps of a
+/// decoder to them.
+struct described_tokens {
+  std::vector<std::string> first;  ///< by id: the string of the first token of a document
+  std::vector<std::string> inner;  ///< by id: the string of any other token
+  std::vector<bool> is_byte = {};  ///< by id, after a ByteFallback; else empty
+  bool joined = false;             ///< a step has joined all tokens into one
+  std::string strip = {};          ///< dropped from the start of the joined text ...
+  std::size_t strip_times = 0;     ///< ... at most this often
+};
+
 /// One step of decoding. Changes the list of token strings that the previous step produced.
 class decoder_step {
  public:
   virtual ~decoder_step() = default;
   /// @throws unencodable_text  the tokens grow beyond the limit
   virtual void apply(std::vector<std::string>& tokens, growth_limit& limit) const = 0;
+  /// Applies this step to the strings of a whole vocabulary, so that they describe what apply()
+  /// does with any list of its tokens. Returns false if they cannot describe this.
+  virtual bool describe(described_tokens& tokens) const = 0;
 
   /// Decodes `tokens` with this step, which may be a whole sequence of steps. Derives the growth
   /// limit from `tokens`.

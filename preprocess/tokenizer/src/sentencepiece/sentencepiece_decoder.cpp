@@ -34,6 +34,54 @@ void sentencepiece_decoder::append_bytes(std::string& bytes, std::string& text) 
   bytes.clear();
 }
 
+namespace {
+
+// Replaces each U+2581 by a space.
+std::string spaced(std::string_view piece) {
+  std::string text;
+  for (std::size_t at = 0; at < piece.size();) {
+    const bool symbol = piece.substr(at, space_symbol.size()) == space_symbol;
+    text += symbol ? ' ' : piece[at];
+    at += symbol ? space_symbol.size() : 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+// The rules are those of decode() below.
+std::optional<formats::token_texts> sentencepiece_decoder::texts() const {
+  if (denormalizer_) return std::nullopt;
+  formats::token_texts all;
+  all.start = drops_dummy_ ? formats::token_texts::first_rule::until_text
+                           : formats::token_texts::first_rule::none;
+  all.runs = formats::token_texts::byte_rule::each;
+  for (const piece& p : pieces_) {
+    if (p.type == piece_type::byte) {
+      if (p.text.size() != 1) return std::nullopt;
+      all.add(p.text, formats::token_texts::is_byte);
+      continue;
+    }
+    std::string_view kept = p.text;
+    std::uint8_t flag = 0;
+    if (p.type == piece_type::control) {
+      kept = {};
+    } else if (drops_dummy_ && kept.starts_with(space_symbol)) {
+      kept.remove_prefix(space_symbol.size());
+      if (!drops_spaces_) flag = formats::token_texts::ends_start;
+    }
+    if (p.type == piece_type::unknown) {
+      all.add(unk_surface_, flag);
+    } else if (p.type == piece_type::control) {
+      all.add("");
+    } else {
+      all.add(spaced(p.text), spaced(kept), flag);
+    }
+  }
+  all.end(replacement_character);
+  return all;
+}
+
 std::string sentencepiece_decoder::decode(std::span<const std::int64_t> ids) const {
   std::string text;
   std::string bytes;
@@ -62,11 +110,7 @@ std::string sentencepiece_decoder::decode(std::span<const std::int64_t> ids) con
     if (p->type == piece_type::unknown) {
       text += unk_surface_;
     } else {
-      for (std::size_t at = 0; at < piece_text.size();) {
-        const bool symbol = piece_text.substr(at, space_symbol.size()) == space_symbol;
-        text += symbol ? ' ' : piece_text[at];
-        at += symbol ? space_symbol.size() : 1;
-      }
+      text += spaced(piece_text);
     }
     if (dropped || !text.empty()) at_start = false;
   }

@@ -25,6 +25,7 @@ class sentencepiece_decoder final : public detokenizer {
   explicit sentencepiece_decoder(const sentencepiece_model& model);
 
   std::string decode(std::span<const std::int64_t> ids) const override;
+  std::optional<formats::token_texts> texts() const override;
 
  private:
   struct piece {

@@ -50,6 +50,13 @@ std::string byte_level_tokenizer::decode(std::span<const std::int64_t> ids) cons
   return text;
 }
 
+std::optional<formats::token_texts> byte_level_tokenizer::token_texts() const {
+  formats::token_texts all;
+  for (int id = 0; id < 256; ++id) all.add(std::string(1, static_cast<char>(id)));
+  all.end(replacement_character);
+  return all;
+}
+
 std::size_t byte_level_tokenizer::last_cut(std::string_view text) const {
   return text.size() < 2 ? 0 : character_before(text, text.size());
 }
@@ -171,6 +178,18 @@ std::string null_tokenizer::decode(std::span<const std::int64_t> ids) const {
     }
   }
   return text;
+}
+
+std::optional<formats::token_texts> null_tokenizer::token_texts() const {
+  if (vocab_size_ > std::int64_t{1} << 22) return std::nullopt;
+  formats::token_texts all;
+  all.start = formats::token_texts::first_rule::first_token;
+  for (std::int64_t id = 0; id < vocab_size_; ++id) {
+    const std::string number = std::to_string(id);
+    all.add(' ' + number, number, 0);
+  }
+  all.end(' ' + std::string(replacement_character), replacement_character);
+  return all;
 }
 
 std::size_t null_tokenizer::last_cut(std::string_view text) const {

@@ -21,6 +21,7 @@ class byte_level_tokenizer final : public tokenizer {
   std::int64_t vocab_size() const noexcept override { return 512; }
   std::optional<std::int32_t> eod() const noexcept override { return 0; }
   std::string decode(std::span<const std::int64_t> ids) const override;
+  std::optional<formats::token_texts> token_texts() const override;
   std::string fingerprint() const override;
   std::size_t last_cut(std::string_view text) const override;
 };
@@ -41,6 +42,7 @@ class null_tokenizer final : public tokenizer {
   std::int64_t vocab_size() const noexcept override { return vocab_size_; }
   std::optional<std::int32_t> eod() const noexcept override;
   std::string decode(std::span<const std::int64_t> ids) const override;
+  std::optional<formats::token_texts> token_texts() const override;
   std::string fingerprint() const override;
   /// Returns an offset directly before a space, so the second part begins with that space.
   std::size_t last_cut(std::string_view text) const override;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/formats/token_texts.hpp>
 #include <millrace/tokenizer/detail/id_buffer.hpp>
 
 /// Converts text to ids and back. Each tokenizer type implements the interfaces `tokenizer` and
@@ -109,6 +110,11 @@ class tokenizer {
   /// Decodes `ids`. The result may contain invalid UTF-8 if the ids cut a character in half. An id
   /// outside the vocabulary becomes U+FFFD.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
+
+  /// The texts of all tokens, from which a search makes the same text as decode(). std::nullopt if
+  /// a token's text depends on more than formats::token_texts describes, or if there are more than
+  /// 2^22 ids.
+  virtual std::optional<formats::token_texts> token_texts() const { return std::nullopt; }
 
   /// Finds the last place where `text` can be cut in two without changing its ids. Encoding the two
   /// parts with encoder::encode_part then gives the ids of the uncut text, whatever follows `text`.
