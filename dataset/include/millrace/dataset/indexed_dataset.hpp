@@ -302,6 +302,9 @@ class MILLRACE_EXPORT indexed_dataset {
   /// caller has copied the needed entries of the index.
   void let_go_of_index() const noexcept { idx_file_.let_go(); }
 
+  /// The whole `.idx`.
+  std::span<const std::byte> idx_bytes() const noexcept { return idx_file_.bytes(); }
+
   /// The parsed `.idx`. With `check_level::quick`, its entries in the middle are unchecked.
   const formats::mmidx_view& index() const noexcept { return idx_; }
 
