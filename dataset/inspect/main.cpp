@@ -25,15 +25,17 @@ Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
   info           print type, counts, sizes and lengths
   verify         check every entry; report the first fault and its byte
   show           print a document, sequence, sample or batch: ids and text
+  search         find a text, ids or a regular expression
   prepare-cache  build the index caches of Megatron before the training starts
   where          find the documents of a step, or the steps of a document
   audit          check that a run serves each token once per epoch
   simulate       estimate how well the loader keeps accelerators busy
 
---help run shows the flags that describe a run, for show, where, audit and
-simulate; --help json the keys of show --json.
+--help run shows the flags that describe a run, for show, search, where, audit
+and simulate; --help json the keys of show --json.
 Answers go to stdout, everything else to stderr. With --json, the answer is one
-JSON object. Exit codes: 0 done, 1 failed or a fault found, 2 wrong flags.
+JSON object. Exit codes: 0 done, 1 failed or a fault found, 2 wrong flags. For
+search, 0 means found, 1 not found, and 4 that it could not finish.
 
   inspect_dataset info data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257 --json
@@ -46,8 +48,14 @@ struct verb {
   int (*run)(const arguments&);
 };
 constexpr verb verbs[] = {
-    {"info", info},   {"verify", verify}, {"show", show},         {"prepare-cache", prepare_cache},
-    {"where", where}, {"audit", audit},   {"simulate", simulate},
+    {"info", info},
+    {"verify", verify},
+    {"show", show},
+    {"search", search},
+    {"prepare-cache", prepare_cache},
+    {"where", where},
+    {"audit", audit},
+    {"simulate", simulate},
 };
 
 int run(arguments args) {
@@ -76,8 +84,8 @@ int run(arguments args) {
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
     throw command::usage_error("unknown verb '" + first +
-                               "': expected info, verify, show, prepare-cache, where, audit or "
-                               "simulate");
+                               "': expected info, verify, show, search, prepare-cache, where, "
+                               "audit or simulate");
   }
   return found->run(args);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -68,17 +69,47 @@ MILLRACE_INLINE served_sample run_places::at(const slot_place& slot) const {
   return result;
 }
 
+/// Tokens [first, last) of a document.
+struct run_places::document_part {
+  std::int64_t document = 0;
+  std::int64_t first = 0;
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
+
 MILLRACE_INLINE std::vector<appearance> run_places::of(std::int64_t source, std::int64_t document,
+                                                       std::int64_t before) const {
+  return of(source, document_part{document}, before);
+}
+
+MILLRACE_INLINE std::vector<appearance> run_places::of(const std::filesystem::path& prefix,
+                                                       std::int64_t document,
+                                                       std::int64_t before) const {
+  return of(prefix, document_part{document}, before);
+}
+
+MILLRACE_INLINE std::vector<appearance> run_places::of_tokens(const std::filesystem::path& prefix,
+                                                              std::int64_t document,
+                                                              std::int64_t first,
+                                                              std::int64_t count,
+                                                              std::int64_t before) const {
+  return of(prefix, document_part{document, first, first + count}, before);
+}
+
+MILLRACE_INLINE std::vector<appearance> run_places::of(std::int64_t source,
+                                                       const document_part& part,
                                                        std::int64_t before) const {
   const run& order = shared_->order;
   const auto opened = documents(source);
   const std::int64_t count = opened->document_count();
-  if (document < 0 || document >= count) {
-    throw config_error("document " + std::to_string(document) + ": " +
+  if (part.document < 0 || part.document >= count) {
+    throw config_error("document " + std::to_string(part.document) + ": " +
                        order.prefix(source).string() + " has " +
                        (count == 0 ? "none" : "documents 0 to " + std::to_string(count - 1)));
   }
-  const sequence_range sequences = opened->sequences_of(document);
+  const sequence_range sequences = opened->sequences_of(part.document);
+  const bool is_whole = part.first == 0 && part.last == document_part().last;
+  const std::int64_t document_begin =
+      is_whole || sequences.size() == 0 ? 0 : opened->first_token_of(sequences.first);
   const std::vector<std::int64_t> positions =
       order.positions_with(source, sequences, shared_->ranks.reached(before));
   std::vector<appearance> all;
@@ -93,9 +124,18 @@ MILLRACE_INLINE std::vector<appearance> run_places::of(std::int64_t source, std:
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const piece& p = pieces[i];
       if (p.sequence < sequences.first || sequences.last <= p.sequence || p.tokens == 0) continue;
-      if (found.tokens == 0) found.at = starts[i];
-      found.tokens += p.tokens;
+      std::int64_t skip = 0;  // tokens of the piece before the part
+      std::int64_t tokens = p.tokens;
+      if (!is_whole) {
+        const std::int64_t at = opened->first_token_of(p.sequence) - document_begin + p.first;
+        skip = std::max<std::int64_t>(part.first - at, 0);
+        tokens = std::min(part.last - at, p.tokens) - skip;
+        if (tokens <= 0) continue;
+      }
+      if (found.tokens == 0) found.at = starts[i] + skip;
+      found.tokens += tokens;
     }
+    if (!is_whole && found.tokens == 0) continue;
     found.label_only = found.at >= order.seq_len();
     all.push_back(found);
   }
@@ -103,14 +143,14 @@ MILLRACE_INLINE std::vector<appearance> run_places::of(std::int64_t source, std:
 }
 
 MILLRACE_INLINE std::vector<appearance> run_places::of(const std::filesystem::path& prefix,
-                                                       std::int64_t document,
+                                                       const document_part& part,
                                                        std::int64_t before) const {
   std::vector<appearance> all;
   bool is_there = false;
   for (std::int64_t s = 0; s < shared_->order.source_count(); ++s) {
     if (shared_->order.prefix(s) != prefix) continue;
     is_there = true;
-    const auto found = of(s, document, before);
+    const auto found = of(s, part, before);
     all.insert(all.end(), found.begin(), found.end());
   }
   if (!is_there) {

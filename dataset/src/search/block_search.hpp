@@ -127,11 +127,20 @@ class search_tally {
     end_ = end;
   }
 
-  /// Adds a hit. The hits of a query come in the order of their documents.
-  void add(const search_hit& hit, const document_tokens& in) {
-    count(static_cast<std::size_t>(hit.query), in);
-    count(counts_.size() - 1, in);
-    if (most_ == 0 || (bound_ && !(hit < *bound_))) return;
+  /// Counts a hit. The hits of a query come in the order of their documents. Returns false if the
+  /// hit need not be kept: there are enough hits in documents before it, or in this document before
+  /// `token`, if given.
+  bool count(std::int64_t query, const document_tokens& in, std::int64_t token = 0) {
+    count_one(static_cast<std::size_t>(query), in);
+    count_one(counts_.size() - 1, in);
+    if (!bound_) return most_ > 0;
+    return in.document != bound_->document ? in.document < bound_->document
+                                           : token <= bound_->token;
+  }
+
+  /// Keeps a hit if it is one of the first. It must have been counted.
+  void keep(const search_hit& hit) {
+    if (bound_ && !(hit < *bound_)) return;
     hits_.push_back(hit);
     if (hits_.size() < 2 * most_ + 64) return;
     keep_first();
@@ -167,7 +176,7 @@ class search_tally {
   }
 
  private:
-  void count(std::size_t query, const document_tokens& in) {
+  void count_one(std::size_t query, const document_tokens& in) {
     ++counts_[query].hits;
     if (last_document_[query] == in.document) return;
     last_document_[query] = in.document;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -241,12 +242,19 @@ scan_pairs<T> scan_pairs_with(scan_set set) noexcept {
   return scan_pairs_portable<T>;
 }
 
-/// Writes the positions below `count` whose ids have a flag that is not 0. An id above `last` has
-/// the flag of `last`.
+/// Writes the positions below `count` whose ids have a flag that is not 0. `out` has room for one
+/// more. Ids of one or two bytes each have a flag. Of others, all ids from `last` on share the flag
+/// of `last`.
 template <class T>
 std::size_t scan_flags(const T* tokens, std::size_t count, const std::uint8_t* flags, T last,
                        std::uint32_t* out) {
-  const auto flag = [&](std::size_t at) { return flags[tokens[at] < last ? tokens[at] : last]; };
+  const auto flag = [&](std::size_t at) {
+    if constexpr (sizeof(T) <= 2) {
+      return flags[tokens[at]];
+    } else {
+      return flags[std::min(tokens[at], last)];
+    }
+  };
   std::uint32_t* end = out;
   std::size_t at = 0;
   for (; at + 8 <= count; at += 8) {

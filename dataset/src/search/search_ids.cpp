@@ -62,12 +62,14 @@ class id_searcher {
     if (!std::ranges::equal(place, query.ids)) return;
     document_ = data_->document_at(begin, document_);
     if (document_.end - begin < query.size()) return;
+    const std::int64_t token = begin - document_.begin;
+    if (!tally.count(query.query, document_, token)) return;
     search_hit hit;
     hit.document = document_.document;
-    hit.token = begin - document_.begin;
+    hit.token = token;
     hit.query = query.query;
     hit.tokens = query.size();
-    tally.add(hit, document_);
+    tally.keep(hit);
   }
 
  private:

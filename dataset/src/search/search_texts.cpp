@@ -139,6 +139,7 @@ class document_searcher {
       const decoded_tokens& text = decoder_.decode(tokens_of(stream_, in));
       find_(std::string_view(text.text),
             [&](std::int64_t query, std::size_t hit_begin, std::size_t hit_end) {
+              if (!tally.count(query, in)) return;
               search_hit hit;
               hit.document = document;
               hit.query = query;
@@ -149,7 +150,7 @@ class document_searcher {
                 hit.begin = static_cast<std::int64_t>(hit_begin);
                 hit.end = static_cast<std::int64_t>(hit_end);
               }
-              tally.add(hit, in);
+              tally.keep(hit);
             });
       begin = in.end;
     }
@@ -175,7 +176,7 @@ class window_searcher {
         filter_(&filter),
         decoder_(*search.rules.table) {
     if (!filter.is_useful()) return;
-    flags_ = filter.flags_of<T>();
+    flags_ = filter.flags_of<T>(*search.rules.table);
     places_.resize(static_cast<std::size_t>(scan_at_once) + 1);
   }
 
@@ -257,7 +258,7 @@ class window_searcher {
         }
         const std::int64_t token = place - document_.begin;
         window next{begin_before(token), end_after(token), token, token + 1};
-        // Windows that overlap become one, so that no hit is found twice.
+        // Windows that overlap become one, so that their text is decoded once.
         if (open && next.begin < open->end) {
           next.begin = std::min(next.begin, open->begin);
           next.end = std::max(next.end, open->end);
@@ -290,16 +291,18 @@ class window_searcher {
     text_.text.clear();
     text_.ends.clear();
     decoder_.decode(tokens_, in.begin, in.end, text_);
+    const std::size_t first_byte = text_.begin_of(in.first - in.begin);
+    const std::size_t last_byte = text_.begin_of(in.last - in.begin);
     search_->matcher.find(text_.text, [&](std::int64_t query, std::size_t begin) {
       const std::size_t anchor = begin + filter_->anchor(query);
-      const std::int64_t token = in.begin + text_.token_of(anchor);
-      if (token < in.first || in.last <= token) return;
+      if (anchor < first_byte || last_byte <= anchor) return;
+      if (!tally_->count(query, document_)) return;
       search_hit hit;
       hit.document = document_.document;
       hit.query = query;
       place_hit(text_, in.begin, begin,
                 begin + search_->queries[static_cast<std::size_t>(query)].size(), hit);
-      tally_->add(hit, document_);
+      tally_->keep(hit);
     });
   }
 

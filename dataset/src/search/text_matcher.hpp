@@ -52,12 +52,22 @@ class text_matcher {
 
   template <class Found>
   void find_many(std::string_view text, Found&& found) const {
+    const auto root_child = [&](std::size_t at) {
+      return root_[static_cast<unsigned char>(text[at])];
+    };
     std::uint32_t state = 0;
     for (std::size_t at = 0; at < text.size(); ++at) {
-      const auto byte = static_cast<unsigned char>(text[at]);
-      std::uint32_t next = none;
-      while (state != 0 && (next = child(state, byte)) == none) state = fail_[state];
-      state = state == 0 ? root_[byte] : next;
+      if (state == 0) {
+        while (at < text.size() && root_child(at) == 0) ++at;
+        if (at == text.size()) return;
+        state = root_child(at);
+      } else {
+        std::uint32_t next = none;
+        while (state != 0 && (next = child(state, static_cast<unsigned char>(text[at]))) == none) {
+          state = fail_[state];
+        }
+        state = state == 0 ? root_child(at) : next;
+      }
       for (std::uint32_t s = has_hit(state) ? state : hit_link_[state]; s != none;
            s = hit_link_[s]) {
         for (std::uint32_t q = query_[s]; q != none; q = next_query_[q]) {

@@ -59,7 +59,19 @@ class token_decoder {
   /// The least size of a text of which everything that `strip` drops is known.
   std::size_t strip_bytes() const noexcept { return texts_->strip.size() * texts_->strip_times; }
   void strip(decoded_tokens& out) const;
-  /// Appends a token that is no byte of a run.
+  template <class T>
+  std::size_t index_at(std::span<const T> document, std::int64_t token) const noexcept {
+    return texts_->index_of(static_cast<std::int64_t>(document[static_cast<std::size_t>(token)]));
+  }
+  template <class T>
+  bool is_byte_at(std::span<const T> document, std::int64_t token) const noexcept {
+    return (texts_->flags[index_at(document, token)] & formats::token_texts::is_byte) != 0;
+  }
+
+  /// Appends tokens [from, to), none of which is a byte of a run or at the start of the document.
+  template <class T>
+  void decode_plain(std::span<const T> document, std::int64_t from, std::int64_t to,
+                    decoded_tokens& out) const;
   void append(const formats::token_texts::place& place, std::string& text) const {
     text.append(texts_->bytes, place.begin, place.size);
   }
@@ -72,24 +84,19 @@ template <class T>
 std::int64_t token_decoder::start_tokens(std::span<const T> document) const {
   using rule = formats::token_texts::first_rule;
   const std::int64_t count = std::ssize(document);
-  std::int64_t at = 0;
-  if (texts_->start == rule::first_token) at = std::min<std::int64_t>(1, count);
-  bool ended = texts_->start != rule::until_text;
+  std::int64_t at = texts_->start == rule::first_token ? std::min<std::int64_t>(1, count) : 0;
+  bool is_start = texts_->start == rule::until_text;
   std::size_t bytes = 0;
-  for (std::int64_t i = 0; i < count && (!ended || bytes < strip_bytes()); ++i) {
-    const std::size_t index =
-        texts_->index_of(static_cast<std::int64_t>(document[static_cast<std::size_t>(i)]));
-    const bool first = i < at || !ended;
-    bytes += (first ? texts_->first : texts_->inner)[index].size;
-    if (bytes > 0 || (texts_->flags[index] & formats::token_texts::ends_start) != 0) ended = true;
+  for (std::int64_t i = 0; i < count && (is_start || bytes < strip_bytes()); ++i) {
+    const std::size_t index = index_at(document, i);
+    bytes += (i < at || is_start ? texts_->first : texts_->inner)[index].size;
+    if (bytes > 0 || (texts_->flags[index] & formats::token_texts::ends_start) != 0) {
+      is_start = false;
+    }
     at = std::max(at, i + 1);
   }
   // A run of bytes belongs together.
-  while (0 < at && at < count &&
-         is_byte(static_cast<std::int64_t>(document[static_cast<std::size_t>(at) - 1])) &&
-         is_byte(static_cast<std::int64_t>(document[static_cast<std::size_t>(at)]))) {
-    ++at;
-  }
+  while (0 < at && at < count && is_byte_at(document, at - 1) && is_byte_at(document, at)) ++at;
   return at;
 }
 
@@ -97,67 +104,55 @@ template <class T>
 void token_decoder::decode(std::span<const T> document, std::int64_t from, std::int64_t to,
                            decoded_tokens& out) const {
   using rule = formats::token_texts::first_rule;
-  const auto index_at = [&](std::int64_t i) {
-    return texts_->index_of(static_cast<std::int64_t>(document[static_cast<std::size_t>(i)]));
-  };
   const std::size_t before = out.text.size();
-  std::int64_t i = from;
-  if (texts_->runs == formats::token_texts::byte_rule::none) {
-    if (from == 0 && texts_->start != rule::none) {
-      for (bool first = true; first && i < to; ++i) {
-        const std::size_t index = index_at(i);
-        append(texts_->first[index], out.text);
-        out.ends.push_back(out.text.size());
-        first = texts_->start == rule::until_text && out.text.size() == before &&
-                (texts_->flags[index] & formats::token_texts::ends_start) == 0;
-      }
+  std::int64_t at = from;
+  for (bool start = from == 0 && texts_->start != rule::none; start && at < to;) {
+    const std::size_t index = index_at(document, at);
+    if (is_byte_at(document, at)) break;
+    append(texts_->first[index], out.text);
+    out.ends.push_back(out.text.size());
+    ++at;
+    start = texts_->start == rule::until_text && out.text.size() == before &&
+            (texts_->flags[index] & formats::token_texts::ends_start) == 0;
+  }
+  const bool has_runs = texts_->runs != formats::token_texts::byte_rule::none;
+  std::string run;
+  while (at < to) {
+    std::int64_t end = has_runs ? at : to;
+    while (end < to && !is_byte_at(document, end)) ++end;
+    decode_plain(document, at, end, out);
+    run.clear();
+    for (at = end; at < to && is_byte_at(document, at); ++at) {
+      append(texts_->inner[index_at(document, at)], run);
     }
-    // Copies 16 bytes at a time; nearly all tokens are shorter.
-    constexpr std::size_t step = formats::token_texts::slack_bytes;
-    while (i < to) {
-      constexpr std::int64_t tokens_at_once = 512;
-      const std::int64_t end = std::min(to, i + tokens_at_once);
-      std::size_t room = 0;
-      for (std::int64_t k = i; k < end; ++k) room += texts_->inner[index_at(k)].size;
-      const std::size_t size = out.text.size();
-      out.text.resize(size + room + step);
-      char* at = out.text.data() + size;
-      for (; i < end; ++i) {
-        const formats::token_texts::place& place = texts_->inner[index_at(i)];
-        const char* const bytes = texts_->bytes.data() + place.begin;
-        std::copy_n(bytes, step, at);
-        if (place.size > step) std::copy_n(bytes + step, place.size - step, at + step);
-        at += place.size;
-        out.ends.push_back(static_cast<std::size_t>(at - out.text.data()));
-      }
-      out.text.resize(size + room);
-    }
-  } else {
-    bool start = from == 0 && texts_->start != rule::none;
-    std::string run;
-    while (i < to) {
-      const std::size_t index = index_at(i);
-      if ((texts_->flags[index] & formats::token_texts::is_byte) != 0) {
-        run.clear();
-        for (; i < to; ++i) {
-          const std::size_t each = index_at(i);
-          if ((texts_->flags[each] & formats::token_texts::is_byte) == 0) break;
-          append(texts_->inner[each], run);
-        }
-        append_run(run, out);
-        start = false;
-        continue;
-      }
-      append((start ? texts_->first : texts_->inner)[index], out.text);
-      out.ends.push_back(out.text.size());
-      if (start) {
-        start = texts_->start == rule::until_text && out.text.size() == before &&
-                (texts_->flags[index] & formats::token_texts::ends_start) == 0;
-      }
-      ++i;
-    }
+    if (!run.empty()) append_run(run, out);
   }
   if (from == 0 && texts_->strip_times > 0 && before == 0) strip(out);
+}
+
+template <class T>
+void token_decoder::decode_plain(std::span<const T> document, std::int64_t from, std::int64_t to,
+                                 decoded_tokens& out) const {
+  // Copies 16 bytes at a time; nearly all tokens are shorter.
+  constexpr std::size_t step = formats::token_texts::slack_bytes;
+  constexpr std::int64_t tokens_at_once = 512;
+  for (std::int64_t i = from; i < to;) {
+    const std::int64_t end = std::min(to, i + tokens_at_once);
+    std::size_t size = 0;
+    for (std::int64_t k = i; k < end; ++k) size += texts_->inner[index_at(document, k)].size;
+    const std::size_t begin = out.text.size();
+    out.text.resize(begin + size + step);
+    char* at = out.text.data() + begin;
+    for (; i < end; ++i) {
+      const formats::token_texts::place& place = texts_->inner[index_at(document, i)];
+      const char* const bytes = texts_->bytes.data() + place.begin;
+      std::copy_n(bytes, step, at);
+      if (place.size > step) std::copy_n(bytes + step, place.size - step, at + step);
+      at += place.size;
+      out.ends.push_back(static_cast<std::size_t>(at - out.text.data()));
+    }
+    out.text.resize(begin + size);
+  }
 }
 
 }  // namespace millrace::dataset::detail

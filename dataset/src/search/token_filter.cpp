@@ -52,17 +52,15 @@ MILLRACE_INLINE token_filter::token_filter(const formats::token_texts& texts,
   std::vector<std::int64_t> frequency(texts.inner.size(), 0);
   for (const std::int64_t id : sample.ids()) ++frequency[texts.index_of(id)];
   std::vector<std::uint8_t> flags(texts.inner.size(), 0);
-  for (std::size_t i = 0; i < flags.size(); ++i) {
-    // A byte of a run may become something else.
-    flags[i] = (texts.flags[i] & formats::token_texts::is_byte) != 0 ? 1 : 0;
-  }
   const auto for_each_overlap = [&](const overlapped_query& query, auto&& use) {
     for (std::size_t i = 0; i < flags.size(); ++i) {
-      if ((texts.flags[i] & formats::token_texts::is_byte) != 0) continue;
       const auto use_one = [&](std::size_t begin, std::size_t end) { use(i, begin, end); };
       query.for_each_overlap(texts.text(texts.inner[i]), use_one);
-      if (texts.first[i].begin == texts.inner[i].begin) continue;
-      query.for_each_overlap(texts.text(texts.first[i]), use_one);
+      if ((texts.flags[i] & formats::token_texts::is_byte) != 0) {
+        query.for_each_overlap("\xEF\xBF\xBD", use_one);  // if the run is not UTF-8
+      } else if (texts.first[i].begin != texts.inner[i].begin) {
+        query.for_each_overlap(texts.text(texts.first[i]), use_one);
+      }
     }
   };
   for (std::size_t q = 0; q < queries.size(); ++q) {

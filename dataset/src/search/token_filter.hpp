@@ -3,9 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <millrace/formats/token_texts.hpp>
@@ -33,17 +31,19 @@ class token_filter {
     return anchors_[static_cast<std::size_t>(query)];
   }
 
-  /// For scan_flags(): the flags by id, the last of them that of all ids above. If T has a sign,
-  /// negative ids look like large ones there.
+  /// For scan_flags().
   /// @pre is_useful()
   template <class T>
-  std::vector<std::uint8_t> flags_of() const {
-    std::vector<std::uint8_t> flags = flags_;
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-    if (flags.size() - 1 <= most) return flags;
-    flags.resize(static_cast<std::size_t>(most) + 1);
-    if (std::is_signed_v<T>) flags.push_back(flags_.back());
-    return flags;
+  std::vector<std::uint8_t> flags_of(const formats::token_texts& texts) const {
+    if constexpr (sizeof(T) > 2) {
+      return flags_;
+    } else {
+      std::vector<std::uint8_t> flags(std::size_t{1} << (8 * sizeof(T)));
+      for (std::size_t id = 0; id < flags.size(); ++id) {
+        flags[id] = flags_[texts.index_of(static_cast<std::int64_t>(static_cast<T>(id)))];
+      }
+      return flags;
+    }
   }
 
  private:

@@ -98,6 +98,38 @@ def test_verify_merge_where_audit(done, tmp_path):
     assert audited.sound and audited.ledgers[0].tokens == done.tokens and audited.ledgers[0].missing == 0
 
 
+def test_search(done, tmp_path):
+    prefix = done.outputs[0].prefix
+    data = millrace.IndexedDataset(prefix)
+    texts = [bytes(data.document(d)[:-1].astype(np.uint8)).decode() for d in range(done.documents)]
+    wanted = [text.count("e") for text in texts]
+    found = millrace.search(prefix, text=["e", "--no such text"], hits=7, context=3)
+    assert found.hits == sum(wanted) == found.queries[0].hits and found.queries[1] == type(found.queries[1])(
+        hits=0, documents=0, text="--no such text")
+    assert found.hit_documents == sum(each > 0 for each in wanted) and found.tokens == done.tokens
+    assert len(found.places) == 7 and found.prefixes == [prefix]
+    for place in found.places:
+        text = texts[place.document].encode()
+        assert text[place.begin:place.end] == b"e" == place.text.encode() and place.tokens == 1
+        assert text[:place.begin].endswith(place.before.encode()) and place.source["line"] == place.document + 1
+    pair = [int(each) for each in data.document(5)[3:5]]
+    by_ids = millrace.search(prefix, ids=pair, hits=1)
+    stream = np.concatenate([data.document(d) for d in range(len(texts))])
+    assert by_ids.hits == np.count_nonzero((stream[:-1] == pair[0]) & (stream[1:] == pair[1]))
+    assert by_ids.places[0].begin is None
+    assert millrace.search(prefix, ids=[pair, [0, 0]]).queries[0] == by_ids.queries[0]
+    served = millrace.search(prefix, ids=pair, hits=1, order="stored", seq_length=32).places[0].served
+    assert served and millrace.where(prefix, order="stored", seq_length=32, step=served[0]["step"])
+    missing = millrace.search(prefix, text="no such text anywhere")
+    assert missing.hits == 0 and missing.places == []
+    with pytest.raises(TypeError, match="sequences of integers"):
+        millrace.search(prefix, ids=[1, [2]])
+    with pytest.raises(millrace.ConfigError, match="what to find"):
+        millrace.search(prefix)
+    with pytest.raises(millrace.IOError, match="none.idx"):
+        millrace.search(tmp_path / "none", ids=[1])
+
+
 def test_a_program_that_cannot_start_leaves_no_descriptor(tmp_path, monkeypatch):
     monkeypatch.setattr("millrace._programs.FOLDER", tmp_path)
     before = len(os.listdir("/proc/self/fd"))

@@ -43,6 +43,8 @@ TEST(ParseFlags, TakesWhatIsRight) {
   EXPECT_EQ(given.count("help"), 1U);
   EXPECT_EQ(given.count("resume"), 0U);
   EXPECT_EQ(parse_flags(0, nullptr, some_flags()).count("help"), 0U);
+  EXPECT_EQ(parse_flags({"--output-prefix=--x"}, some_flags())["output-prefix"].as<std::string>(),
+            "--x");
 }
 
 TEST(ParseFlags, SaysWhatIsWrongAndWhatIsNear) {
@@ -56,6 +58,7 @@ TEST(ParseFlags, SaysWhatIsWrongAndWhatIsNear) {
   EXPECT_EQ(refusal({"--input"}), "--input has no value: expected --input FILE ...");
   EXPECT_EQ(refusal({"--output-prefix", "--resume"}),
             "--output-prefix has no value: expected one before --resume");
+  EXPECT_EQ(refusal({"--input=a", "--b"}), "there is no flag --b");
   EXPECT_EQ(refusal({"--resume=yes"}), "--resume takes no value");
   EXPECT_EQ(refusal({"--workers", "2", "--workers", "2"}),
             "--workers is given twice; give it once");

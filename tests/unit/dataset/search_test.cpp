@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -154,6 +155,34 @@ TEST_F(Search, FindsALongQueryInARepetitiveText) {
   const std::string query(1000, 'a');
   const auto data = stored<std::uint16_t>({{std::vector<std::uint16_t>(100'000, 0)}});
   EXPECT_EQ(text_search({query}, {letters()}).in(data).hit_count, 99'001);
+}
+
+// Large enough for the filter of tokens, which must know the texts at the start of documents, and
+// those of runs of bytes that are not UTF-8.
+TEST_F(Search, FindsRareTextsThatDependOnThePlaceOfAToken) {
+  formats::token_texts texts;
+  texts.start = formats::token_texts::first_rule::first_token;
+  texts.runs = formats::token_texts::byte_rule::run;
+  texts.add("x");
+  texts.add("inner", "First", 0);
+  texts.add("\xC3", formats::token_texts::is_byte);
+  texts.end("?");
+  const auto table = std::make_shared<const formats::token_texts>(std::move(texts));
+  const std::vector<std::uint16_t> much(5000, 0);
+  std::vector<std::uint16_t> document(100, 0);
+  document[50] = 2;
+  document[60] = 1;
+  const auto data = stored<std::uint16_t>({{much}, {{1, 0}}, {document}, {much}});
+  const search_options options{.workers = 2, .block_tokens = 1000};
+  for (const auto& [query, document_of_hit, token] :
+       {std::tuple("irstx", 1, 0), std::tuple("x\xEF\xBF\xBDx", 2, 49),
+        std::tuple("xinn", 2, 59)}) {
+    SCOPED_TRACE(query);
+    const auto found = text_search({query}, {table}).in(data, options);
+    ASSERT_EQ(found.hits.size(), 1U);
+    EXPECT_EQ(found.hits[0].document, document_of_hit);
+    EXPECT_EQ(found.hits[0].token, token);
+  }
 }
 
 TEST_F(Search, FindsEachOfEqualQueries) {

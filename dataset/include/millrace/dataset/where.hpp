@@ -102,12 +102,28 @@ class MILLRACE_EXPORT run_places {
   std::vector<appearance> of(const std::filesystem::path& prefix, std::int64_t document,
                              std::int64_t before) const;
 
+  /// Returns the slots that serve at least one of the tokens [first, first + count) of a document.
+  /// In each appearance, `at`, `tokens` and `label_only` are about these tokens alone. A repeated
+  /// dataset is treated as above.
+  /// @pre 0 <= first, 0 <= count
+  /// @throws config_error, io_error, format_error  as above
+  std::vector<appearance> of_tokens(const std::filesystem::path& prefix, std::int64_t document,
+                                    std::int64_t first, std::int64_t count,
+                                    std::int64_t before) const;
+
   /// Returns the documents of a source, after opening the source.
   /// @throws io_error, format_error  the source cannot be opened
   std::shared_ptr<const source_documents> documents(std::int64_t source) const;
 
  private:
   struct contents;
+  struct document_part;
+
+  std::vector<appearance> of(std::int64_t source, const document_part& part,
+                             std::int64_t before) const;
+  std::vector<appearance> of(const std::filesystem::path& prefix, const document_part& part,
+                             std::int64_t before) const;
+
   std::shared_ptr<contents> shared_;
 };
 

@@ -97,6 +97,47 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class Query:
+    """How often a query was found."""
+    hits: int
+    documents: int          # with at least one hit
+    text: "str | None" = None
+    ids: "list[int] | None" = None
+    regex: "str | None" = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place where a query was found."""
+    query: int              # index of the query
+    prefix: str             # its dataset
+    document: int
+    token: int              # offset in the document of the first token that the hit touches
+    tokens: int             # number of tokens that it touches
+    begin: "int | None" = None        # bytes [begin, end) of the document's text; None for ids
+    end: "int | None" = None
+    begins_inside: bool = False       # the text of the first token begins before the hit
+    ends_inside: bool = False
+    before: str = ""                  # text directly before the hit
+    text: str = ""                    # text of the hit, cut if it is long
+    after: str = ""
+    source: "dict[str, Any] | None" = None            # input file, line and bytes of the document, from its .src
+    served: "list[dict[str, Any]] | None" = None      # with the flags of a run: the slots that served its tokens
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found."""
+    hits: int               # of all queries
+    hit_documents: int      # documents with a hit of any query
+    documents: int          # searched
+    tokens: int             # searched
+    prefixes: "list[str]"   # the datasets
+    queries: "list[Query]"
+    places: "list[Place]"   # the first ones
+
+
+@dataclass(frozen=True)
 class Ledger:
     """How often the tokens of one dataset are served, in one round of its order."""
     prefix: str
@@ -343,3 +384,39 @@ def audit(data_path: "Path | Sequence[Path | float]", **flags: Any) -> Audit:
     found = _run("inspect_dataset", ["audit", *_words({"data_path": check.words("data_path", data_path), **flags})],
                  done=(DONE, FAILED))
     return _taken(Audit, found, ledgers=[_taken(Ledger, each) for each in found["ledgers"]])
+
+
+def search(data_path: "Path | Sequence[Path | float]", *, text: "str | Sequence[str] | None" = None,
+           ids: "Sequence[int] | Sequence[Sequence[int]] | None" = None, regex: "str | None" = None,
+           tokenizer: "Path | None" = None, **flags: Any) -> Found:
+    """Finds texts, sequences of ids, or a regular expression in documents.
+
+    Args:
+      data_path: prefixes, folders or patterns of datasets, or the words of Megatron's --data-path.
+      text: one text or several, searched in what the tokenizer makes of whole documents.
+      ids: one sequence of ids or several.
+      regex: a regular expression of PCRE2.
+      tokenizer: as for `preprocess`; not needed for ids, or if the dataset's tokenizer needs no files.
+      flags: flags of `inspect_dataset search` with underscores: `hits=100`, `context=0`, `workers=2`,
+        `texts_from="queries.txt"`; with `order=` and the other flags of a run, `Place.served` says which
+        slots served each place.
+
+    Raises:
+      ConfigError: a flag is wrong, or the tokenizer is unknown.
+      IOError, FormatError: a dataset cannot be read or is damaged.
+    """
+    sequences: "list[str] | None" = None
+    if ids is not None:
+        listed = list(ids)
+        nested = [each for each in listed if isinstance(each, Iterable)]
+        if len(nested) not in (0, len(listed)):
+            raise TypeError(f"ids is {ids!r}, expected integers or sequences of integers")
+        sequences = [" ".join(str(int(one)) for one in each) for each in (nested or [listed])]
+    texts = [text] if isinstance(text, str) else None if text is None else list(text)
+    words = [str(each) for each in check.words("data_path", data_path)]
+    for flag, values in (("--text", texts), ("--ids", sequences), ("--regex", None if regex is None else [regex])):
+        words += [f"{flag}={value}" for value in values or ()]
+    words += _words({**_tokenizer_flags(tokenizer), **flags})
+    found = _run("inspect_dataset", ["search", *words], done=(DONE, FAILED))
+    return _taken(Found, found, queries=[_taken(Query, each) for each in found["queries"]],
+                  places=[_taken(Place, each) for each in found["places"]])

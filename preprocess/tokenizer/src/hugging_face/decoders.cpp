@@ -64,12 +64,12 @@ void clean_up(std::string& text) {
 }
 
 // decoder_step::describe for a step that treats each token alone.
-bool describe_alone(const decoder_step& step, described_tokens& tokens) {
+bool describe_alone(const decoder_step& alone, described_tokens& tokens) {
   if (tokens.joined || !tokens.is_byte.empty()) return false;
   for (auto* const list : {&tokens.first, &tokens.inner}) {
     for (std::string& token : *list) {
       strings one = {std::move(token)};
-      step.apply(one);
+      alone.apply(one);
       token = one.empty() ? std::string() : std::move(one.front());
     }
   }

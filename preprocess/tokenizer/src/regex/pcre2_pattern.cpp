@@ -97,15 +97,23 @@ struct pcre2_pattern::compiled {
 };
 pcre2_pattern::~pcre2_pattern() = default;
 
-pcre2_pattern::pcre2_pattern(const std::string& source, engine how) {
+pcre2_pattern::pcre2_pattern(const std::string& source, engine how, alphabet bytes) {
   const auto context = owned<compile_context_handle>(pcre2_compile_context_create(nullptr));
   pcre2_set_parens_nest_limit(context.get(), most_groups_in_groups);
   int error = 0;
   std::size_t offset = 0;
-  constexpr std::uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | without_optimizations;
+  const std::uint32_t options =
+      without_optimizations |
+      (bytes == alphabet::utf8
+           ? PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C
+           : PCRE2_NEVER_UTF | PCRE2_NEVER_UCP);
   code_handle code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(source.data()), source.size(),
                                  options, &error, &offset, context.get()));
-  if (!code) throw pattern_error("PCRE2 rejected the regular expression: " + message_of(error));
+  if (!code) {
+    throw pattern_error(
+        "PCRE2 rejected the regular expression: " + message_of(error) +
+        (bytes == alphabet::utf8 ? " (at byte " + std::to_string(offset) + ")" : ""));
+  }
   const bool fast =
       how == engine::fastest && pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) == 0;
   compiled_ = std::make_unique<const compiled>(
@@ -113,13 +121,14 @@ pcre2_pattern::pcre2_pattern(const std::string& source, engine how) {
 }
 
 pcre2_pattern::result pcre2_pattern::find(std::string_view subject, std::size_t from,
-                                          pcre2_memory& memory) const {
+                                          pcre2_memory& memory, bool not_empty) const {
   if (!memory.parts_) memory.parts_ = std::make_unique<pcre2_memory::parts>();
   pcre2_memory::parts& parts = *memory.parts_;
   if (parts.subject_bytes != subject.size()) parts.allow_steps_for(subject.size());
   const auto match = [&] {
     return compiled_->match(compiled_->code.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()),
-                            subject.size(), from, 0, parts.match.get(), parts.limits.get());
+                            subject.size(), from, not_empty ? PCRE2_NOTEMPTY_ATSTART : 0U,
+                            parts.match.get(), parts.limits.get());
   };
   int found = match();
   if (found == PCRE2_ERROR_JIT_STACKLIMIT && !parts.stack) {

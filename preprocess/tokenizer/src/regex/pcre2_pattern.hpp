@@ -38,10 +38,16 @@ class pcre2_pattern {
     interpreter,  ///< also used if the process cannot or may not generate machine code
   };
 
-  /// @param source  output of symbol_pattern()
+  /// What the bytes of patterns and subjects are.
+  enum class alphabet : std::uint8_t {
+    symbols,  ///< as in symbol_pattern()
+    utf8,     ///< characters; no match contains a byte that is not UTF-8
+  };
+
   /// @throws pattern_error  PCRE2 rejects the pattern, e.g. because it is too large, or this build
   ///                        has no PCRE2
-  explicit pcre2_pattern(const std::string& source, engine how = engine::fastest);
+  explicit pcre2_pattern(const std::string& source, engine how = engine::fastest,
+                         alphabet bytes = alphabet::symbols);
   ~pcre2_pattern();
 
   struct result {
@@ -52,10 +58,12 @@ class pcre2_pattern {
   };
 
   /// Finds the first match that begins at or after `from`. Look-behind sees the text before `from`.
+  /// If `not_empty`, an empty match at `from` does not count.
   ///
   /// A search gives up after 10 million steps plus 50 steps per byte of `subject`, or when it needs
   /// more than 256 MiB of memory.
-  result find(std::string_view subject, std::size_t from, pcre2_memory& memory) const;
+  result find(std::string_view subject, std::size_t from, pcre2_memory& memory,
+              bool not_empty = false) const;
 
  private:
   struct compiled;

@@ -12,13 +12,17 @@ pcre2_memory::~pcre2_memory() = default;
 struct pcre2_pattern::compiled {};
 pcre2_pattern::~pcre2_pattern() = default;
 
-pcre2_pattern::pcre2_pattern(const std::string&, engine) {
-  throw pattern_error(
-      "this build of millrace has no PCRE2, so it supports only the regular expressions of "
-      "well-known pre-tokenizers; install libpcre2-dev and rebuild");
+pcre2_pattern::pcre2_pattern(const std::string&, engine, alphabet bytes) {
+  throw pattern_error(bytes == alphabet::utf8
+                          ? "this build of millrace has no PCRE2, so it cannot search for regular "
+                            "expressions; install libpcre2-dev and rebuild"
+                          : "this build of millrace has no PCRE2, so it supports only the regular "
+                            "expressions of well-known pre-tokenizers; install libpcre2-dev and "
+                            "rebuild");
 }
 
-pcre2_pattern::result pcre2_pattern::find(std::string_view, std::size_t, pcre2_memory&) const {
+pcre2_pattern::result pcre2_pattern::find(std::string_view, std::size_t, pcre2_memory&,
+                                          bool) const {
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <typeinfo>
 #include <vector>
@@ -51,10 +52,12 @@ inline std::string shown_flag(const po::options_description& flags, const std::s
   }
 }
 
-/// Refuses a flag whose value is the next flag. Boost would accept such a value. To pass a file
-/// whose name starts with two dashes, the user can write `./--name`.
+/// Refuses a flag whose value is the next flag. Boost would accept such a value. To pass a value
+/// that starts with two dashes, the user can write `--flag=--value`.
 inline void refuse_flags_as_values(const po::option& option) {
-  for (const std::string& value : option.value) {
+  const bool first_is_in_flag = option.original_tokens.size() == option.value.size();
+  for (std::size_t i = first_is_in_flag ? 1 : 0; i < option.value.size(); ++i) {
+    const std::string& value = option.value[i];
     if (!value.starts_with("--")) continue;
     throw usage_error("--" + option.string_key + " has no value: expected one before " + value);
   }

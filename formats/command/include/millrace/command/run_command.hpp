@@ -25,6 +25,8 @@ namespace millrace::command {
 inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
 inline constexpr int exit_misuse = 2;
+/// For commands whose `exit_failed` is an answer, such as "not found": there is no answer.
+inline constexpr int exit_unfinished = 4;
 
 /// The command line is wrong. The program prints a pointer to --help and returns `exit_misuse`.
 class usage_error : public error {
@@ -116,6 +118,17 @@ inline void tell_json(const std::exception& e) noexcept try {
 
 }  // namespace detail
 
+/// Prints an error on stderr as one line and, if `json`, also on stdout (`json_of_error`).
+inline void tell_error(std::string_view program, const std::exception& e, bool json) {
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr) {
+    tell(program);
+    tell(": out of memory\n");
+    return;
+  }
+  if (json) detail::tell_json(e);
+  tell(fmt::format("{}: {}\n", program, one_line(e.what())));
+}
+
 /// Runs the body of `main` and returns its exit code. If the body throws, prints the error on
 /// stderr as one line and returns `exit_failed`, or `exit_misuse` for a usage_error. If `--json` is
 /// one of the words of the command line, also prints the error on stdout (`json_of_error`).
@@ -134,12 +147,8 @@ int run_command(std::string_view program, std::string_view usage, int argc, char
     tell(fmt::format("{0}: {1}\n{2}\nTry '{0}{3}{4} --help'.\n", program, one_line(e.what()),
                      e.usage().empty() ? usage : e.usage(), e.verb().empty() ? "" : " ", e.verb()));
     return exit_misuse;
-  } catch (const std::bad_alloc&) {
-    tell(program);
-    tell(": out of memory\n");
   } catch (const std::exception& e) {
-    if (json) detail::tell_json(e);
-    tell(fmt::format("{}: {}\n", program, one_line(e.what())));
+    tell_error(program, e, json);
   }
   return exit_failed;
 }
