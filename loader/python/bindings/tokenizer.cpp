@@ -50,7 +50,6 @@ class tokenizer {
 
   const millrace::tokenizer::tokenizer& operator*() const noexcept { return *made_; }
   const millrace::tokenizer::tokenizer* operator->() const noexcept { return made_.get(); }
-  const millrace::tokenizer::tokenizer& operator*() const noexcept { return *made_; }
   const millrace::tokenizer::tokenizer_options& options() const noexcept { return options_; }
 
   std::int64_t eod() const {
