@@ -19,7 +19,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::array patterns = {
+constexpr std::array windowed_patterns = {
     pattern::r50k,           pattern::cl100k,       pattern::llama3,      pattern::qwen2,
     pattern::qwen35,         pattern::o200k,        pattern::tekken,      pattern::megatron_v1,
     pattern::kimi,           pattern::deepseek_v3,  pattern::starcoder,   pattern::digits_r50k,
@@ -203,7 +203,7 @@ TEST_P(WindowedSplitters, KnowEveryCodePoint) {
 // nothing may be read past the end.
 TEST(Splitters, CoverTextsThatAreNotUtf8) {
   std::mt19937_64 random(test::seed(63));
-  for (const pattern pattern : patterns) {
+  for (const pattern pattern : windowed_patterns) {
     auto sets = wider_sets();
     sets.push_back(instruction_set::portable);
     for (const instruction_set set : sets) {
@@ -220,7 +220,7 @@ TEST(Splitters, CoverTextsThatAreNotUtf8) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Patterns, WindowedSplitters, testing::ValuesIn(patterns));
+INSTANTIATE_TEST_SUITE_P(Patterns, WindowedSplitters, testing::ValuesIn(windowed_patterns));
 
 }  // namespace
 }  // namespace millrace::tokenizer::detail
