@@ -170,7 +170,7 @@ def test_batch_at_names_what_does_not_exist(run):
     loader = millrace.Loader(run, micro_batch_size=2, global_batch_size=4)
     with pytest.raises(millrace.ConfigError, match="micro_batch is 2, expected 0 to 1"):
         loader.batch_at(0, 2)
-    with pytest.raises(millrace.ConfigError, match="is sample 400, but the run has only 90"):
+    with pytest.raises(millrace.ConfigError, match="is sample 400, but the run has only"):
         loader.batch_at(100)
     with pytest.raises(TypeError):
         loader.batch_at("3")
