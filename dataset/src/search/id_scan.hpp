@@ -19,7 +19,7 @@ namespace millrace::dataset::detail {
 
 enum class scan_set : std::uint8_t { portable, neon, avx2, avx512 };
 
-MILLRACE_INLINE bool can_scan(scan_set set) noexcept {
+inline bool can_scan(scan_set set) noexcept {
 #if defined(__x86_64__)
   if (set == scan_set::avx512) {
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0;
@@ -33,7 +33,7 @@ MILLRACE_INLINE bool can_scan(scan_set set) noexcept {
 
 /// The set that the environment variable MILLRACE_ISA names, if this machine has it; else the
 /// widest.
-MILLRACE_INLINE scan_set best_scan_set() noexcept {
+inline scan_set best_scan_set() noexcept {
   const char* const asked = std::getenv("MILLRACE_ISA");  // NOLINT(concurrency-mt-unsafe)
   const std::string_view name = asked == nullptr ? "" : asked;
   if (name == "portable") return scan_set::portable;

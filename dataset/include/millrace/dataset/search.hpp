@@ -46,6 +46,7 @@ struct search_hit {
   /// `search_options::context_bytes`. Each has whole characters only, unless the hit cuts one.
   std::string before = {}, text = {}, after = {};
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
   friend auto operator<=>(const search_hit&, const search_hit&) = default;
 };
 
