@@ -103,4 +103,12 @@ std::vector<std::string> dataset_prefixes(std::span<const std::string> words) {
   return all;
 }
 
+bool are_several(std::span<const std::string> words) {
+  if (words.size() > 1) return true;
+  if (exists(words.front() + ".idx")) return false;
+  std::error_code ignored;
+  return fs::is_directory(words.front(), ignored) ||
+         words.front().find_first_of("*?[") != std::string::npos;
+}
+
 }  // namespace millrace::inspect

@@ -20,4 +20,8 @@ namespace millrace::inspect {
 /// @throws io_error      a folder cannot be read
 std::vector<std::string> dataset_prefixes(std::span<const std::string> words);
 
+/// True if the words name several datasets: more than one word, a folder or a pattern.
+/// @pre !words.empty()
+bool are_several(std::span<const std::string> words);
+
 }  // namespace millrace::inspect

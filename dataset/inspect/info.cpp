@@ -320,15 +320,6 @@ int list_datasets(const command_line& line, const std::vector<std::string>& word
   return failed == 0 ? command::exit_done : command::exit_failed;
 }
 
-/// True if the words name several datasets: more than one word, a folder or a pattern.
-bool are_several(const std::vector<std::string>& words) {
-  if (words.size() > 1) return true;
-  std::error_code ignored;
-  if (std::filesystem::exists(words.front() + ".idx", ignored)) return false;
-  return std::filesystem::is_directory(words.front(), ignored) ||
-         words.front().find_first_of("*?[") != std::string::npos;
-}
-
 }  // namespace
 
 int info(const arguments& args) {

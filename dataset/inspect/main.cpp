@@ -34,8 +34,8 @@ Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
 --help run shows the flags that describe a run, for show, search, where, audit
 and simulate; --help json the keys of show --json.
 Answers go to stdout, everything else to stderr. With --json, the answer is one
-JSON object. Exit codes: 0 done, 1 failed or a fault found, 2 wrong flags. For
-search, 0 means found, 1 not found, and 4 that it could not finish.
+JSON object. Exit codes: 0 done, 1 failed, 2 wrong flags. For verify and
+search: 0 no fault or found, 1 damaged or not found, 4 could not finish.
 
   inspect_dataset info data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257 --json

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -35,6 +32,7 @@
 #include "dataset_list.hpp"
 #include "dataset_tokenizer.hpp"
 #include "inspect.hpp"
+#include "progress_line.hpp"
 #include "run_flags.hpp"
 #include "served_run.hpp"
 #include "state_flag.hpp"
@@ -218,34 +216,6 @@ std::vector<std::string> prefixes_of(const command_line& line) {
   return dataset_prefixes(all);
 }
 
-/// Shows on a terminal how much of a long search is done.
-class progress_line {
- public:
-  explicit progress_line(std::int64_t total) : total_(total) {}
-  progress_line(const progress_line&) = delete;
-  progress_line& operator=(const progress_line&) = delete;
-  ~progress_line() {
-    if (shown_) command::tell("\r\x1b[K");
-  }
-
-  void show(std::int64_t tokens) {
-    using namespace std::chrono_literals;
-    const auto now = std::chrono::steady_clock::now();
-    if (!is_terminal_ || now < next_) return;
-    next_ = now + 500ms;
-    shown_ = true;
-    command::tell(fmt::format("\r{}: searched {} of {} ({} %)\x1b[K", program_name, grouped(tokens),
-                              grouped(total_, "token"), total_ == 0 ? 100 : tokens * 100 / total_));
-  }
-
- private:
-  std::int64_t total_;
-  bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point next_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(1);
-};
-
 /// A hit, and the dataset that it is in.
 struct place {
   std::string prefix;
@@ -329,7 +299,7 @@ found_places search_all(std::vector<std::string> prefixes, const query_list& que
     total += dataset::indexed_dataset(prefix).token_count();
   }
   searcher search(queries, tokenizers);
-  progress_line progress(total);
+  progress_line progress("searched", "token", total);
   const std::int64_t most_hits = options.most_hits;
   for (const std::string& prefix : all.prefixes) {
     const dataset::indexed_dataset data(prefix);

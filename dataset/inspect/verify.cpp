@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/detail/verify_sums.hpp>
-#include <millrace/dataset/detail/verify_tokens.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/verify.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
 
 #include "command_line.hpp"
+#include "data_options.hpp"
+#include "dataset_list.hpp"
 #include "inspect.hpp"
 #include "meta.hpp"
+#include "progress_line.hpp"
+#include "run_flags.hpp"
 
 namespace millrace::inspect {
 
@@ -22,29 +32,31 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr const char* verify_help =
-    R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
+    R"(usage: inspect_dataset verify PREFIX... [--vocab-size V] [--json]
 
-Checks every entry of PREFIX.idx and the size of PREFIX.bin. Also checks the
-sidecar files that exist: both files against the checksums in PREFIX.sum, the
-counts in PREFIX.meta, and the places in PREFIX.src against the inputs in
-PREFIX.meta. If there is a PREFIX.meta but no PREFIX.sum, also checks every
-token against the vocabulary size in PREFIX.meta.
+Checks every entry of PREFIX.idx, the size of PREFIX.bin, and the sidecar files
+that exist: all bytes against the checksums in PREFIX.sum, the counts in
+PREFIX.meta, and the places in PREFIX.src against the inputs in PREFIX.meta.
+With a PREFIX.meta but no PREFIX.sum, every token is compared with the
+vocabulary size in PREFIX.meta. Without both, and without --vocab-size, the
+answer is "index ok, tokens not checked". A fault is printed with its file and
+byte. Exit codes: 0 no fault, 1 a dataset is damaged, 2 wrong flags, 4 a
+dataset could not be checked and no other is damaged.
 
-Prints "PREFIX: ok" and what the dataset holds. If there are no such files and
-no --vocab-size, prints "PREFIX: index ok, tokens not checked" instead. On a
-fault, prints its file and byte, and exits with 1.
-
-  PREFIX           path of the dataset, without .bin and .idx
+  PREFIX           path of a dataset, without .bin and .idx; or a folder or a
+                   quoted pattern, for all datasets there
   --vocab-size V   read all of PREFIX.bin; every token must be 0 to V - 1
+  --workers N      threads (default: one per core); affects speed only
   --json           print one JSON object: prefix, ok, dtype, sequences,
                    documents, tokens, tokens_checked, vocab_size (if ids were
-                   compared with it), sum_root (null without PREFIX.sum),
-                   src_inputs (number of inputs in PREFIX.src; null without
-                   it), meta_fits (true; null without PREFIX.meta); on a
-                   fault: prefix, ok, fault with file, offset_bytes and what
+                   compared), sum_root, src_inputs (inputs in PREFIX.src) and
+                   meta_fits, each null without its file; on a fault: prefix,
+                   ok, fault with file, offset_bytes and what. Of several: a
+                   list "datasets" of these, or of prefix and error; and the
+                   counts ok, index_ok, damaged and not_checked
 
-  inspect_dataset verify data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257
+  inspect_dataset verify 'data/*' --json | jq '.datasets[] | select(.ok | not)'
 )";
 
 /// The sidecar files that were found and verified.
@@ -67,64 +79,29 @@ bool tokens_checked(std::optional<std::int64_t> vocab_size, const sidecars_found
   return vocab_size.has_value() || beside.root.has_value();
 }
 
-std::string verdict(bool checked) {
-  return checked ? "ok" : "index ok, tokens not checked (--vocab-size V checks the ids)";
-}
+/// What is known about one dataset.
+enum class verdict_kind { ok, index_ok, damaged, not_checked };
 
-std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64_t> vocab_size,
-                  const sidecars_found& beside, bool as_json) {
-  if (!as_json) {
-    return fmt::format(
-        "{}: {}, {}, {}, {} of {}{}; {}\n", data.prefix().native(),
-        verdict(tokens_checked(vocab_size, beside)), grouped(data.document_count(), "document"),
-        grouped(data.sequence_count(), "sequence"), grouped(data.token_count(), "token"),
-        formats::name(data.type()),
-        vocab_size ? fmt::format(", each an id below {}", grouped(*vocab_size)) : std::string(),
-        describe(beside));
-  }
-  formats::json_writer json;
-  json.open('{').key("prefix").value(data.prefix().native()).key("ok").value(true);
-  json.key("dtype").value(formats::name(data.type()));
-  json.key("sequences").value(data.sequence_count());
-  json.key("documents").value(data.document_count());
-  json.key("tokens").value(data.token_count());
-  json.key("tokens_checked").value(tokens_checked(vocab_size, beside));
-  if (vocab_size) json.key("vocab_size").value(*vocab_size);
-  json.key("sum_root");
-  beside.root ? json.value(*beside.root) : json.null();
-  json.key("src_inputs");
-  beside.src_inputs ? json.value(*beside.src_inputs) : json.null();
-  json.key("meta_fits");
-  beside.meta ? json.value(true) : json.null();
-  return json.close('}').text() + '\n';
-}
+struct verdict {
+  verdict_kind kind = verdict_kind::not_checked;
+  std::string text;  ///< a line, without its end
+};
 
-std::string broken(const std::filesystem::path& prefix, const format_error& fault, bool as_json) {
-  if (!as_json) return std::string(fault.what()) + '\n';
-  formats::json_writer json;
-  json.open('{').key("prefix").value(prefix.native()).key("ok").value(false);
-  json.key("fault").open('{').key("file").value(fault.path().native());
-  json.key("offset_bytes").value(fault.offset()).key("what").value(fault.problem()).close('}');
-  return json.close('}').text() + '\n';
-}
+/// What the user asks about every dataset.
+struct verify_question {
+  std::optional<std::int64_t> vocab_size;
+  dataset::verify_options options;
+};
 
-}  // namespace
-
-int verify(const arguments& args) {
-  po::options_description own;
-  own.add_options()("vocab-size", po::value<std::int64_t>());
-  const auto line = parse(args, own, verify_help);
-  if (!line) return command::exit_done;
-  auto vocab_size = line->find<std::int64_t>("vocab-size");
-  if (vocab_size && *vocab_size < 1)
-    throw misuse(fmt::format("--vocab-size {}: expected 1 or more", *vocab_size), verify_help);
-
-  std::string answer;
-  int code = command::exit_done;
+/// Checks one dataset, and writes its JSON object.
+///
+/// @throws millrace::error  it could not be checked; then nothing is written
+verdict verify_one(const std::filesystem::path& prefix, const verify_question& asked,
+                   formats::json_writer& json) {
   try {
-    const dataset::indexed_dataset data(line->prefix, {.check = dataset::check_level::full});
+    const dataset::indexed_dataset data(prefix, {.check = dataset::check_level::full});
     sidecars_found beside;
-    beside.root = dataset::verify_sums(line->prefix);
+    beside.root = dataset::verify_sums(prefix, asked.options);
     const auto meta = find_meta(data);
     beside.meta = meta.has_value();
     if (meta) check_root(data, *meta, beside.root);
@@ -132,15 +109,138 @@ int verify(const arguments& args) {
     beside.src_inputs = check_sources(data, meta);
     // Without checksums, the tokens can be checked only against the vocabulary size. That check
     // reads the whole .bin.
+    auto vocab_size = asked.vocab_size;
     if (!vocab_size && meta && !beside.root) vocab_size = meta->tokenizer.vocab_size;
-    if (vocab_size) dataset::verify_tokens(data, *vocab_size);
-    answer = sound(data, vocab_size, beside, line->json);
-  } catch (const format_error& fault) {  // a fault is a valid answer, so print it to stdout
-    answer = broken(line->prefix, fault, line->json);
-    code = command::exit_failed;
+    if (vocab_size) dataset::verify_tokens(data, *vocab_size, asked.options);
+
+    const bool checked = tokens_checked(vocab_size, beside);
+    json.open('{').key("prefix").value(data.prefix().native()).key("ok").value(true);
+    json.key("dtype").value(formats::name(data.type()));
+    json.key("sequences").value(data.sequence_count());
+    json.key("documents").value(data.document_count());
+    json.key("tokens").value(data.token_count());
+    json.key("tokens_checked").value(checked);
+    if (vocab_size) json.key("vocab_size").value(*vocab_size);
+    json.key("sum_root");
+    beside.root ? json.value(*beside.root) : json.null();
+    json.key("src_inputs");
+    beside.src_inputs ? json.value(*beside.src_inputs) : json.null();
+    json.key("meta_fits");
+    beside.meta ? json.value(true) : json.null();
+    json.close('}');
+    return {
+        checked ? verdict_kind::ok : verdict_kind::index_ok,
+        fmt::format("{}: {}, {}, {}, {} of {}{}; {}", data.prefix().native(),
+                    checked ? "ok" : "index ok, tokens not checked (--vocab-size V checks the ids)",
+                    grouped(data.document_count(), "document"),
+                    grouped(data.sequence_count(), "sequence"),
+                    grouped(data.token_count(), "token"), formats::name(data.type()),
+                    vocab_size ? fmt::format(", each an id below {}", grouped(*vocab_size)) : "",
+                    describe(beside))};
+  } catch (const format_error& fault) {  // a fault is a valid answer
+    json.open('{').key("prefix").value(prefix.native()).key("ok").value(false);
+    json.key("fault").open('{').key("file").value(fault.path().native());
+    json.key("offset_bytes").value(fault.offset()).key("what").value(fault.problem()).close('}');
+    json.close('}');
+    return {verdict_kind::damaged, fault.what()};
   }
-  command::answer(answer);
-  return code;
+}
+
+/// The size of the files of a dataset, 0 if it is unknown.
+std::int64_t bytes_of(const std::filesystem::path& prefix) {
+  std::int64_t bytes = 0;
+  for (const char* suffix : {".idx", ".bin"}) {
+    std::error_code code;
+    auto path = prefix;
+    const auto size = std::filesystem::file_size(path += suffix, code);
+    if (!code) bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
+std::string summary_of(const std::array<std::int64_t, 4>& counts) {
+  constexpr const char* names[] = {"ok", "with tokens not checked", "damaged", "not checked"};
+  std::string text;
+  std::int64_t all = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    all += counts[i];
+    if (counts[i] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(counts[i]), names[i]);
+  }
+  return grouped(all, "dataset") + ": " + text + '\n';
+}
+
+/// Checks one dataset after another. Prints each answer as soon as it is known.
+int verify_all(const std::vector<std::string>& prefixes, verify_question asked, bool are_several,
+               bool as_json) {
+  std::int64_t total = 0;
+  for (const std::string& prefix : prefixes) total += bytes_of(prefix);
+  progress_line progress("verified", "byte", total);
+  std::int64_t before = 0;  // bytes of the datasets before this one
+  asked.options.progress = [&](std::uint64_t bytes) {
+    progress.show(before + static_cast<std::int64_t>(bytes));
+  };
+  std::array<std::int64_t, 4> counts = {};
+  formats::json_writer json;
+  if (are_several) json.open('{').key("datasets").open('[');
+  for (const std::string& prefix : prefixes) {
+    verdict found;
+    try {
+      found = verify_one(prefix, asked, json);
+      progress.remove();
+      if (!as_json) command::answer(found.text + '\n');
+    } catch (const error& e) {
+      progress.remove();
+      if (!are_several) throw;
+      json.open('{').key("prefix").value(prefix).key("error").value(e.what()).close('}');
+      command::tell(fmt::format("{}: {}\n", program_name, command::one_line(e.what())));
+    }
+    ++counts[static_cast<std::size_t>(found.kind)];
+    before += bytes_of(prefix);
+  }
+  const auto count = [&](verdict_kind kind) { return counts[static_cast<std::size_t>(kind)]; };
+  if (are_several) {
+    json.close(']').key("ok").value(count(verdict_kind::ok));
+    json.key("index_ok").value(count(verdict_kind::index_ok));
+    json.key("damaged").value(count(verdict_kind::damaged));
+    json.key("not_checked").value(count(verdict_kind::not_checked)).close('}');
+  }
+  if (as_json) command::answer(json.text() + '\n');
+  if (are_several && !as_json) command::answer(summary_of(counts));
+  if (count(verdict_kind::damaged) != 0) return command::exit_failed;
+  return count(verdict_kind::not_checked) == 0 ? command::exit_done : command::exit_unfinished;
+}
+
+}  // namespace
+
+int verify(const arguments& args) {
+  po::options_description own;
+  for (const char* flag : {"vocab-size", "workers"}) {
+    own.add_options()(flag, po::value<std::int64_t>());
+  }
+  const auto line = parse_run_options(args, own, verify_help);
+  if (!line) return command::exit_done;
+  verify_question asked;
+  asked.vocab_size = line->find<std::int64_t>("vocab-size");
+  if (asked.vocab_size && *asked.vocab_size < 1)
+    throw misuse(fmt::format("--vocab-size {}: expected 1 or more", *asked.vocab_size),
+                 verify_help);
+  asked.options.workers = static_cast<int>(
+      std::min<std::int64_t>(count_of(*line, "workers", 1, verify_help)
+                                 .value_or(std::max(1U, std::thread::hardware_concurrency())),
+                             1024));
+  const auto words = line->find<std::vector<std::string>>("prefix");
+  if (!words) {
+    throw misuse("PREFIX is required: the path of a dataset, without .bin and .idx", verify_help);
+  }
+  try {
+    return verify_all(dataset_prefixes(*words), asked, are_several(*words), line->json);
+  } catch (const command::usage_error&) {
+    throw;
+  } catch (const std::exception& e) {
+    command::tell_error(program_name, e, line->json);
+    return command::exit_unfinished;
+  }
 }
 
 }  // namespace millrace::inspect

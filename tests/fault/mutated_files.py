@@ -6,8 +6,8 @@ These files are damaged: the .idx, .bin and sidecars of a dataset, the caches th
 a state of a run, the journal of an unfinished run, the files of tokenizers, and compressed inputs. The
 program that reads the file must have one of these outcomes:
 
-  refused  It exits with 1 or 2 and prints a sentence on stderr. `inspect_dataset verify` prints the
-           fault that it finds on stdout instead.
+  refused  It exits with 1 or 2 and prints a sentence on stderr. `inspect_dataset verify` exits with 1
+           and prints the fault that it finds on stdout, or exits with 4.
   equal    It exits with 0. Its output and files are those of the run on undamaged files.
   other    It exits with 0, and its result differs in a way that the rule for these files allows. --rules
            prints the rules.
@@ -456,11 +456,12 @@ class Mutations:
     def judge_refusal(command, result):
         if problem := attack.crash_of(result):
             return "wrong", problem
-        if result.status not in (1, 2):
+        verifies = command[1] == "verify"
+        if result.status not in ((1, 2, 4) if verifies else (1, 2)):
             return "wrong", f"status {result.status} is not documented"
         program = pathlib.Path(command[0]).name
-        if command[1] == "verify" and len(result.out) > 20:
-            return "refused", None
+        if verifies and result.status == 1:
+            return ("refused", None) if len(result.out) > 20 else ("wrong", "verify names no fault")
         if problem := attack.refusal_problem(result, program):
             return "wrong", problem
         if "out of memory" in result.err:

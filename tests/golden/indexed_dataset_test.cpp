@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include <millrace/dataset/detail/verify_tokens.hpp>
+#include <millrace/dataset/verify.hpp>
 
 #include "support/paths.hpp"
 

@@ -178,5 +178,8 @@ def test_errors_are_sentences(tmp_path, done):
     with open(f"{prefix}.bin", "r+b") as file:
         file.seek(1000)
         file.write(b"\xff\xff")
-    with pytest.raises(millrace.FormatError, match=r"damaged\.bin: .*byte"):
-        millrace.verify(prefix)
+    for workers in (None, 1, 3):
+        with pytest.raises(millrace.FormatError, match=r"damaged\.bin: .*byte"):
+            millrace.verify(prefix, workers=workers)
+    with pytest.raises(millrace.ConfigError, match="expected one dataset, found 1"):
+        millrace.verify(folder)

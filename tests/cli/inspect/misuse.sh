@@ -9,7 +9,7 @@ done << 'LINES'
 look a
 --json
 info
-verify a b
+verify
 info a --vocab-size 3
 info a --js
 verify a --vocab-size many

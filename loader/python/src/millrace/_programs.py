@@ -353,15 +353,23 @@ def merge(folder: Path, output_prefix: Path, **flags: Any) -> Merged:
     return _taken(Merged, found, details=found)
 
 
-def verify(prefix: Path, *, vocab_size: "int | None" = None) -> Verified:
+def verify(prefix: Path, *, vocab_size: "int | None" = None, workers: "int | None" = None) -> Verified:
     """Checks a dataset and its sidecar files, and returns what it contains.
+
+    Args:
+      prefix: the path of one dataset, without .bin and .idx.
+      vocab_size: read all tokens; each must be 0 to vocab_size - 1.
+      workers: number of threads; by default one per core.
 
     Raises:
       FormatError: the dataset is damaged. The message names the file, the byte and the fault.
       IOError: a file cannot be read.
     """
-    found = _run("inspect_dataset", ["verify", os.fspath(prefix), *_words({"vocab_size": vocab_size})],
+    found = _run("inspect_dataset", ["verify", os.fspath(prefix), *_words({"vocab_size": vocab_size, "workers": workers})],
                  done=(DONE, FAILED))
+    if "datasets" in found:
+        raise ConfigError(f"{os.fspath(prefix)}: expected one dataset, found {len(found['datasets'])}; verify each of them: "
+                          + ", ".join(each["prefix"] for each in found["datasets"][:4]))
     fault = found.get("fault")
     if fault is not None:
         raise FormatError(f"{fault['file']}: {fault['what']} (at byte {fault['offset_bytes']})")
