@@ -19,7 +19,7 @@ from millrace._loader import Loader
 from millrace._runs import MegatronRun, Run
 
 
-class GPTDataset(MegatronGPTDataset):  # type: ignore[misc]
+class GPTDataset(MegatronGPTDataset):  # type: ignore[misc, unused-ignore]
     """Megatron's GPTDataset, whose samples are found by millrace. Pass it as `cls`:
 
         BlendedMegatronDatasetBuilder(millrace.megatron.GPTDataset, sizes, is_built_on_rank, config).build()
