@@ -357,12 +357,12 @@ class avx2_windows {
         _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), by);
   }
 
-  const ascii_seams* seams_;
   __m256i low_{};
   __m256i high_{};
   __m256i group_low_{};
   __m256i group_high_{};
   __m256i before_high_ = _mm256_set1_epi8(-1);  // no cut before the first character
+  const ascii_seams* seams_;
   std::uint64_t parted_ = 0;
 };
 
