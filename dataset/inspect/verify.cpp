@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
+#include <millrace/dataset/detail/verify.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/verify.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
 
 #include "command_line.hpp"

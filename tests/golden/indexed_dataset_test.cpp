@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include <millrace/dataset/verify.hpp>
+#include <millrace/dataset/detail/verify.hpp>
 
 #include "support/paths.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/verify.hpp>
+#include <millrace/dataset/detail/verify.hpp>
 
 #include <cstdint>
 #include <filesystem>

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/detail/verify.hpp>
 #include <millrace/dataset/state.hpp>
-#include <millrace/dataset/verify.hpp>
 
 #include "support/summed_dataset.hpp"
 
