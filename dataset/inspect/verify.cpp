@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <millrace/dataset/detail/repair.hpp>
 #include <millrace/dataset/detail/verify.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
@@ -46,6 +47,8 @@ dataset could not be checked and no other is damaged.
   PREFIX           path of a dataset, without .bin and .idx; or a folder or a
                    quoted pattern, for all datasets there
   --vocab-size V   read all of PREFIX.bin; every token must be 0 to V - 1
+  --repair pointers   write PREFIX.idx.repaired, with pointers that follow from
+                   the lengths, if all else is valid; changes no other file
   --workers N      threads (default: one per core); affects speed only
   --json           print one JSON object: prefix, ok, dtype, sequences,
                    documents, tokens, tokens_checked, vocab_size (if ids were
@@ -211,6 +214,33 @@ int verify_all(const std::vector<std::string>& prefixes, verify_question asked, 
   return count(verdict_kind::not_checked) == 0 ? command::exit_done : command::exit_unfinished;
 }
 
+/// Prints what `--repair pointers` did, and what to do next.
+int repair(const std::string& prefix, bool as_json) {
+  const dataset::pointer_repair done = dataset::repair_pointers(prefix);
+  const bool is_written = !done.path.empty();
+  if (as_json) {
+    formats::json_writer json;
+    json.open('{').key("prefix").value(prefix).key("repaired");
+    is_written ? json.value(done.path.native()) : json.null();
+    json.key("pointers_changed").value(done.changed).key("sequences").value(done.sequences);
+    json.key("proven").value(done.proven);
+    command::answer(json.close('}').text() + '\n');
+    return command::exit_done;
+  }
+  if (!is_written) {
+    command::answer(fmt::format("{}.idx: all {} are right; nothing to repair\n", prefix,
+                                grouped(done.sequences, "pointer")));
+    return command::exit_done;
+  }
+  command::answer(fmt::format(
+      "{0}: corrected {1} of {2}; {3}\nnext: mv '{0}' '{4}.idx' && inspect_dataset verify '{4}'\n",
+      done.path.native(), grouped(done.changed), grouped(done.sequences, "pointer"),
+      done.proven ? "the new file has the checksums in the .sum"
+                  : "without a .sum, nothing proves that the lengths are the original ones",
+      prefix));
+  return command::exit_done;
+}
+
 }  // namespace
 
 int verify(const arguments& args) {
@@ -218,6 +248,7 @@ int verify(const arguments& args) {
   for (const char* flag : {"vocab-size", "workers"}) {
     own.add_options()(flag, po::value<std::int64_t>());
   }
+  own.add_options()("repair", po::value<std::string>());
   const auto line = parse_run_options(args, own, verify_help);
   if (!line) return command::exit_done;
   verify_question asked;
@@ -233,10 +264,25 @@ int verify(const arguments& args) {
   if (!words) {
     throw misuse("PREFIX is required: the path of a dataset, without .bin and .idx", verify_help);
   }
+  const auto what = line->find<std::string>("repair");
+  if (what && *what != "pointers") {
+    throw misuse("--repair " + *what + ": expected pointers, the only part that can be repaired",
+                 verify_help);
+  }
+  if (what && are_several(*words)) {
+    throw misuse("--repair takes one PREFIX; repair one dataset at a time", verify_help);
+  }
+  if (what && (asked.vocab_size || line->find<std::int64_t>("workers"))) {
+    throw misuse("--repair cannot be combined with --vocab-size or --workers", verify_help);
+  }
   try {
+    if (what) return repair(dataset_prefixes(*words).front(), line->json);
     return verify_all(dataset_prefixes(*words), asked, are_several(*words), line->json);
   } catch (const command::usage_error&) {
     throw;
+  } catch (const format_error& e) {  // a repair was refused
+    command::tell_error(program_name, e, line->json);
+    return command::exit_failed;
   } catch (const std::exception& e) {
     command::tell_error(program_name, e, line->json);
     return command::exit_unfinished;
