@@ -26,6 +26,7 @@ Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
   verify         check every entry; report the first fault and its byte
   show           print a document, sequence, sample or batch: ids and text
   search         find a text, ids or a regular expression
+  stats          count ids, lengths, duplicates and repeated sequences of ids
   prepare-cache  build the index caches of Megatron before the training starts
   where          find the documents of a step, or the steps of a document
   audit          check that a run serves each token once per epoch
@@ -48,14 +49,9 @@ struct verb {
   int (*run)(const arguments&);
 };
 constexpr verb verbs[] = {
-    {"info", info},
-    {"verify", verify},
-    {"show", show},
-    {"search", search},
-    {"prepare-cache", prepare_cache},
-    {"where", where},
-    {"audit", audit},
-    {"simulate", simulate},
+    {"info", info},     {"verify", verify}, {"show", show},
+    {"search", search}, {"stats", stats},   {"prepare-cache", prepare_cache},
+    {"where", where},   {"audit", audit},   {"simulate", simulate},
 };
 
 int run(arguments args) {
@@ -84,8 +80,8 @@ int run(arguments args) {
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
     throw command::usage_error("unknown verb '" + first +
-                               "': expected info, verify, show, search, prepare-cache, where, "
-                               "audit or simulate");
+                               "': expected info, verify, show, search, stats, prepare-cache, "
+                               "where, audit or simulate");
   }
   return found->run(args);
 }

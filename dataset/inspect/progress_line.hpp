@@ -28,6 +28,10 @@ class progress_line {
   progress_line& operator=(const progress_line&) = delete;
   ~progress_line() { remove(); }
 
+  void show(std::int64_t done, std::int64_t total) {
+    total_ = total;
+    show(done);
+  }
   void show(std::int64_t done) {
     using namespace std::chrono_literals;
     const auto now = std::chrono::steady_clock::now();

@@ -10,6 +10,7 @@ Exits with 1 and names file and line of each include that is not declared.
 """
 import collections
 import pathlib
+import posixpath
 import re
 import sys
 import textwrap
@@ -75,7 +76,7 @@ class sources:
 
     def find(self, included, file):
         """The file that `file` includes; None if it is not in this repository."""
-        beside = f"{file.rsplit('/', 1)[0]}/{included}"
+        beside = posixpath.normpath(f"{file.rsplit('/', 1)[0]}/{included}")  # it may begin with ../
         if beside in self.known:
             return beside
         found = [f for f in self.by_name[included.rsplit("/", 1)[-1]] if f.endswith("/" + included)]

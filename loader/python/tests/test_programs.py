@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import collections
 import errno
 import json
 import os
@@ -96,6 +97,29 @@ def test_verify_merge_where_audit(done, tmp_path):
         assert slot.documents[0].source["input"].endswith("corpus.jsonl")
     audited = millrace.audit(prefix, **options)
     assert audited.sound and audited.ledgers[0].tokens == done.tokens and audited.ledgers[0].missing == 0
+
+
+def test_stats(done):
+    prefix = done.outputs[0].prefix
+    data = millrace.IndexedDataset(prefix)
+    documents = [data.document(d) for d in range(done.documents)]
+    found = millrace.stats([prefix], duplicates=True, top_ngrams=3, ngram=5, top=4)
+    counts = np.bincount(np.concatenate(documents), minlength=512)
+    assert found.tokens == counts.sum() and found.documents == len(documents) and found.vocab_size == 512
+    assert found.never_seen == np.count_nonzero(counts == 0) and found.distinct_ids == np.count_nonzero(counts)
+    assert [each["count"] for each in found.frequent_ids] == sorted(counts.tolist(), reverse=True)[:4]
+    lengths = np.array([len(each) for each in documents])
+    assert found.document_tokens["max"] == lengths.max() and found.document_tokens["mean"] == lengths.mean()
+    shares = counts[counts > 0] / counts.sum()
+    assert abs(found.entropy_bits + np.sum(shares * np.log2(shares))) < 1e-9
+    assert found.special_tokens == len(documents) == counts[0]
+    assert found.duplicates["documents"] == len(documents) - len({each.tobytes() for each in documents})
+    grams = collections.Counter(tuple(each[i:i + 5].tolist()) for each in documents for i in range(len(each) - 4))
+    assert [each["count"] for each in found.ngrams["frequent"]] == [count for _, count in grams.most_common(3)]
+    assert found.inputs[0]["documents"] == len(documents) and found.datasets[0]["prefix"] == prefix
+    assert millrace.stats(prefix, tokenizer="ByteLevelTokenizer").duplicates is None
+    with pytest.raises(millrace.ConfigError, match="--ngram requires --top-ngrams"):
+        millrace.stats(prefix, ngram=3)
 
 
 def test_search(done, tmp_path):

@@ -138,6 +138,28 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Statistics:
+    """Counts of one or several datasets."""
+    documents: int
+    sequences: int
+    tokens: int
+    document_tokens: "dict[str, Any] | None"   # empty, min, mean, max, quantiles in percent, histogram; None: no documents
+    sequence_tokens: "dict[str, Any] | None"
+    distinct_ids: int
+    vocab_size: "int | None"        # of the tokenizer, or as given
+    never_seen: "int | None"        # ids below vocab_size that do not occur
+    outside_vocab: "int | None"     # tokens that are no ids below vocab_size
+    entropy_bits: float             # per token
+    special_tokens: "int | None"    # tokens that are special; None: the tokenizer is unknown
+    text: "dict[str, Any] | None"   # bytes of text of the tokens that are not special; exact: they do not depend on neighbors
+    frequent_ids: "list[dict[str, Any]]"
+    datasets: "list[dict[str, Any]]"             # prefix, documents, tokens
+    inputs: "list[dict[str, Any]] | None"        # input, documents, tokens; None: a dataset has no .src
+    duplicates: "dict[str, Any] | None" = None   # documents, tokens, group_count, groups
+    ngrams: "dict[str, Any] | None" = None       # n, positions, distinct, frequent
+
+
+@dataclass(frozen=True)
 class Ledger:
     """How often the tokens of one dataset are served, in one round of its order."""
     prefix: str
@@ -428,3 +450,26 @@ def search(data_path: "Path | Sequence[Path | float]", *, text: "str | Sequence[
     found = _run("inspect_dataset", ["search", *words], done=(DONE, FAILED))
     return _taken(Found, found, queries=[_taken(Query, each) for each in found["queries"]],
                   places=[_taken(Place, each) for each in found["places"]])
+
+
+def stats(data_path: "Path | Sequence[Path | float]", *, duplicates: bool = False, top_ngrams: "int | None" = None,
+          ngram: "int | None" = None, tokenizer: "Path | None" = None, **flags: Any) -> Statistics:
+    """Counts documents, tokens, ids and lengths of datasets of one tokenizer.
+
+    Args:
+      data_path: prefixes, folders or patterns of datasets, or the words of Megatron's --data-path.
+      duplicates: find documents with exactly the same ids.
+      top_ngrams: find so many of the sequences of ids that occur most often inside documents.
+      ngram: ids per sequence; 13 by default.
+      tokenizer: as for `preprocess`; without it there is no text, unless the dataset's tokenizer needs no files.
+      flags: flags of `inspect_dataset stats` with underscores: `top=100`, `vocab_size=50257`,
+        `frequencies="ids.tsv"`, `groups=3`, `workers=2`.
+
+    Raises:
+      ConfigError: a flag is wrong, or the datasets have different tokenizers.
+      IOError, FormatError: a dataset cannot be read or is damaged.
+    """
+    words = [str(each) for each in check.words("data_path", data_path)]
+    words += _words({"duplicates": duplicates, "top_ngrams": top_ngrams, "ngram": ngram, **_tokenizer_flags(tokenizer),
+                     **flags})
+    return _taken(Statistics, _run("inspect_dataset", ["stats", *words]))

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/sha256.hpp>
+#include <millrace/tokenizer/detail/special_ids.hpp>
 
 #include "core/growth_limit.hpp"
 #include "core/interfaces.hpp"
@@ -248,3 +250,23 @@ std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32
 }
 
 }  // namespace millrace::tokenizer::detail
+
+namespace millrace::tokenizer {
+
+std::vector<std::int32_t> special_ids(const tokenizer& of) {
+  std::set<std::int32_t> ids;
+  if (const auto eod = of.eod()) ids.insert(*eod);
+  if (const auto* composed = detail::composed_of(of)) {
+    const detail::tokenizer_parts& parts = composed->parts();
+    ids.insert(parts.ids_before.begin(), parts.ids_before.end());
+    ids.insert(parts.ids_behind.begin(), parts.ids_behind.end());
+    for (const auto* finder : {&parts.raw_tokens, &parts.normalized_tokens}) {
+      for (const detail::added_token& token : finder->tokens()) {
+        if (token.special && !token.stays_text) ids.insert(token.id);
+      }
+    }
+  }
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace millrace::tokenizer
