@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "bpe/intrinsics.hpp"
+#include "split/intrinsics.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -107,8 +107,7 @@ void merge_portable(const pair_table& pairs, std::span<short_word> words) noexce
 }
 
 #if defined(__x86_64__)
-#define MILLRACE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt")))
-#define MILLRACE_AVX512_INLINE MILLRACE_AVX512 __attribute__((always_inline)) inline
+#define MILLRACE_AVX512_INLINE [[MILLRACE_AVX512, gnu::always_inline]] inline
 
 // Initializes the symbols and the merges at indices `at` to `at` + 15. In `lanes`, a bit is set for
 // each byte of `bytes` that belongs to the word.
@@ -127,8 +126,8 @@ MILLRACE_AVX512_INLINE unsigned start_vector(const pair_table& pairs, __m128i by
   return _mm512_movepi32_mask(ids);
 }
 
-MILLRACE_AVX512 bool start_avx512(const pair_table& pairs, std::string_view text,
-                                  short_word& word) noexcept {
+[[MILLRACE_AVX512]] bool start_avx512(const pair_table& pairs, std::string_view text,
+                                      short_word& word) noexcept {
   const std::uint32_t lanes = bits_below(text.size());
   const __m256i bytes = _mm256_maskz_loadu_epi8(lanes, text.data());
   const __m256i next = _mm256_maskz_loadu_epi8(lanes >> 1, text.data() + 1);
@@ -202,7 +201,8 @@ MILLRACE_AVX512_INLINE void collect_avx512(short_word& word) noexcept {
 }
 
 template <std::size_t Vectors>
-MILLRACE_AVX512 void merge_avx512(const pair_table& pairs, std::span<short_word> words) noexcept {
+[[MILLRACE_AVX512]] void merge_avx512(const pair_table& pairs,
+                                      std::span<short_word> words) noexcept {
   std::array<short_word*, short_word::most_at_once> open;
   std::size_t count = 0;
   for (short_word& word : words) {
@@ -219,7 +219,6 @@ MILLRACE_AVX512 void merge_avx512(const pair_table& pairs, std::span<short_word>
   }
   for (short_word& word : words) collect_avx512(word);
 }
-#undef MILLRACE_AVX512
 #undef MILLRACE_AVX512_INLINE
 
 #define MILLRACE_AVX2 __attribute__((target("avx2,bmi,bmi2")))

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "bpe/intrinsics.hpp"
+#include "split/intrinsics.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -140,12 +140,9 @@ void word_batch::find_absent_portable(std::size_t first, absent_words& found) co
 }
 
 #if defined(__x86_64__)
-#define MILLRACE_AVX512 \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
-
 // Adds words eight at a time. If one of the eight is too long for a short key, adds the words
 // before it, and then cuts the long word.
-MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
+[[MILLRACE_AVX512]] std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
   const __m512i longest = _mm512_set1_epi64(short_table::key::max_bytes);
   std::size_t i = 0;
   while (i < ends.size()) {
@@ -172,7 +169,7 @@ MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> 
 // Makes four keys at a time if all four words are short and 16 bytes can be read from the start of
 // each word.
 template <leading_space Space>
-MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
+[[MILLRACE_AVX512]] void word_batch::make_keys_avx512() noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);
   const __m512i spread = _mm512_set_epi32(0x18181818, 0x18181818, 0x18181818, 0x18181818,  //
                                           0x10101010, 0x10101010, 0x10101010, 0x10101010,  //
@@ -236,7 +233,6 @@ std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept 
                                   : make_keys_avx512<leading_space::is_none>();
   return taken;
 }
-#undef MILLRACE_AVX512
 
 #define MILLRACE_FAST __attribute__((target("avx2,bmi,bmi2")))
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bpe/intrinsics.hpp"
+#include "split/intrinsics.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -283,17 +283,14 @@ inline void write_places(std::uint64_t bits, std::size_t at, std::size_t* to) no
 }  // namespace
 
 #if defined(__x86_64__)
-#define MILLRACE_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-#define MILLRACE_AVX512 \
-  __attribute__((       \
-      target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx2,bmi,bmi2,lzcnt,popcnt")))
+#define MILLRACE_AVX2 gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")
 namespace {
 
 class avx2_windows {
  public:
-  MILLRACE_AVX2 explicit avx2_windows(const ascii_seams& seams) noexcept : seams_(&seams) {}
+  [[MILLRACE_AVX2]] explicit avx2_windows(const ascii_seams& seams) noexcept : seams_(&seams) {}
 
-  MILLRACE_AVX2 void read(const char* from, std::size_t number) noexcept {
+  [[MILLRACE_AVX2]] void read(const char* from, std::size_t number) noexcept {
     alignas(32) std::array<char, 64> padded;
     if (number < padded.size()) {
       padded.fill(0);
@@ -311,35 +308,38 @@ class avx2_windows {
                 _mm256_cmpeq_epi8(_mm256_and_si256(shifted(before_low, before_high_), group_high_),
                                   _mm256_setzero_si256()));
   }
-  MILLRACE_AVX2 std::uint64_t high() const noexcept { return bits_of(low_, high_); }
-  MILLRACE_AVX2 std::uint64_t parted() const noexcept { return parted_; }
-  MILLRACE_AVX2 std::uint64_t spaces() const noexcept { return bits_of(group_low_, group_high_); }
-  MILLRACE_AVX2 std::uint64_t at_least(std::uint8_t least) const noexcept {
+  [[MILLRACE_AVX2]] std::uint64_t high() const noexcept { return bits_of(low_, high_); }
+  [[MILLRACE_AVX2]] std::uint64_t parted() const noexcept { return parted_; }
+  [[MILLRACE_AVX2]] std::uint64_t spaces() const noexcept {
+    return bits_of(group_low_, group_high_);
+  }
+  [[MILLRACE_AVX2]] std::uint64_t at_least(std::uint8_t least) const noexcept {
     const __m256i all = _mm256_set1_epi8(static_cast<char>(least));
     return bits_of(_mm256_cmpeq_epi8(_mm256_max_epu8(low_, all), low_),
                    _mm256_cmpeq_epi8(_mm256_max_epu8(high_, all), high_));
   }
-  MILLRACE_AVX2 static void write(std::uint64_t bits, std::size_t at, std::size_t* to) noexcept {
+  [[MILLRACE_AVX2]] static void write(std::uint64_t bits, std::size_t at,
+                                      std::size_t* to) noexcept {
     write_places(bits, at, to);
   }
 
  private:
   // One bit per byte: its top bit.
-  MILLRACE_AVX2 static std::uint64_t bits_of(__m256i low, __m256i high) noexcept {
+  [[MILLRACE_AVX2]] static std::uint64_t bits_of(__m256i low, __m256i high) noexcept {
     const auto below = static_cast<std::uint32_t>(_mm256_movemask_epi8(low));
     const auto above = static_cast<std::uint32_t>(_mm256_movemask_epi8(high));
     return below | std::uint64_t{above} << 32;
   }
 
   // Byte 31 of `last`, then bytes 0 to 30 of `bytes`.
-  MILLRACE_AVX2 static __m256i shifted(__m256i last, __m256i bytes) noexcept {
+  [[MILLRACE_AVX2]] static __m256i shifted(__m256i last, __m256i bytes) noexcept {
     return _mm256_alignr_epi8(bytes, _mm256_permute2x128_si256(last, bytes, 0x21), 15);
   }
 
   // Looks up `bytes` in both tables of seams_, 16 characters with the same high nibble per step.
   // The index of a step is below 128 only for these characters; a shuffle gives 0 for any other.
   // Returns what before() has, and -1 for a byte that is not ASCII.
-  MILLRACE_AVX2 __m256i look_up(__m256i bytes, __m256i& group) const noexcept {
+  [[MILLRACE_AVX2]] __m256i look_up(__m256i bytes, __m256i& group) const noexcept {
     __m256i before = _mm256_cmpgt_epi8(_mm256_setzero_si256(), bytes);
     group = _mm256_setzero_si256();
     for (std::size_t row = 0; row < 128; row += 16) {
@@ -352,7 +352,7 @@ class avx2_windows {
     return before;
   }
 
-  MILLRACE_AVX2 static __m256i shuffled(const std::uint8_t* table, __m256i by) noexcept {
+  [[MILLRACE_AVX2]] static __m256i shuffled(const std::uint8_t* table, __m256i by) noexcept {
     return _mm256_shuffle_epi8(
         _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), by);
   }
@@ -368,13 +368,13 @@ class avx2_windows {
 
 class avx512_windows {
  public:
-  MILLRACE_AVX512 explicit avx512_windows(const ascii_seams& seams) noexcept
+  [[MILLRACE_AVX512]] explicit avx512_windows(const ascii_seams& seams) noexcept
       : before_low_(_mm512_loadu_si512(seams.before().data())),
         before_high_(_mm512_loadu_si512(seams.before().data() + 64)),
         group_low_(_mm512_loadu_si512(seams.group().data())),
         group_high_(_mm512_loadu_si512(seams.group().data() + 64)) {}
 
-  MILLRACE_AVX512 void read(const char* from, std::size_t number) noexcept {
+  [[MILLRACE_AVX512]] void read(const char* from, std::size_t number) noexcept {
     // Indices that select byte 63 of the previous vector, then bytes 0 to 62 of this vector.
     static constexpr auto shift = [] {
       std::array<std::uint8_t, 64> indices{};
@@ -391,13 +391,14 @@ class avx512_windows {
     parted_ = _mm512_testn_epi8_mask(
         _mm512_permutex2var_epi8(last, _mm512_loadu_si512(shift.data()), before_), group_);
   }
-  MILLRACE_AVX512 std::uint64_t high() const noexcept { return _mm512_movepi8_mask(bytes_); }
-  MILLRACE_AVX512 std::uint64_t parted() const noexcept { return parted_; }
-  MILLRACE_AVX512 std::uint64_t spaces() const noexcept { return _mm512_movepi8_mask(group_); }
-  MILLRACE_AVX512 std::uint64_t at_least(std::uint8_t least) const noexcept {
+  [[MILLRACE_AVX512]] std::uint64_t high() const noexcept { return _mm512_movepi8_mask(bytes_); }
+  [[MILLRACE_AVX512]] std::uint64_t parted() const noexcept { return parted_; }
+  [[MILLRACE_AVX512]] std::uint64_t spaces() const noexcept { return _mm512_movepi8_mask(group_); }
+  [[MILLRACE_AVX512]] std::uint64_t at_least(std::uint8_t least) const noexcept {
     return _mm512_cmpge_epu8_mask(bytes_, _mm512_set1_epi8(static_cast<char>(least)));
   }
-  MILLRACE_AVX512 static void write(std::uint64_t bits, std::size_t at, std::size_t* to) noexcept {
+  [[MILLRACE_AVX512]] static void write(std::uint64_t bits, std::size_t at,
+                                        std::size_t* to) noexcept {
     write_places(bits, at, to);
   }
 
@@ -414,17 +415,16 @@ class avx512_windows {
 
 }  // namespace
 
-[[gnu::flatten]] MILLRACE_AVX2 std::size_t fragment_cutter::next_ends_avx2(
+[[MILLRACE_AVX2, gnu::flatten]] std::size_t fragment_cutter::next_ends_avx2(
     std::string_view text, std::size_t begin, std::span<std::size_t> ends) const noexcept {
   return next_ends_in_windows<avx2_windows>(text, begin, ends);
 }
 
-[[gnu::flatten]] MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
+[[MILLRACE_AVX512, gnu::flatten]] std::size_t fragment_cutter::next_ends_avx512(
     std::string_view text, std::size_t begin, std::span<std::size_t> ends) const noexcept {
   return next_ends_in_windows<avx512_windows>(text, begin, ends);
 }
 #undef MILLRACE_AVX2
-#undef MILLRACE_AVX512
 #elif defined(__AARCH64EL__)
 namespace {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifdef __x86_64__
 
-#include <immintrin.h>
-
 #include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "split/intrinsics.hpp"
 #include "split/patterns.hpp"
 #include "split/splitters.hpp"
 #include "split/windowed_splitter.hpp"
@@ -68,8 +67,8 @@ struct avx512 {
   }
 
   template <class Matcher>
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static read_window read(
-      std::string_view section, std::size_t at, const kind_tables& tables) noexcept {
+  [[MILLRACE_AVX512]] static read_window read(std::string_view section, std::size_t at,
+                                              const kind_tables& tables) noexcept {
     const char* begin = section.data() + at;
     const std::size_t left = section.size() - at;
     const std::size_t number = left < 64 ? left : 64;
@@ -110,8 +109,7 @@ struct avx512 {
   // Always performs three stores, so there is no branch to mispredict. Most text needs no more than
   // three. Uses masked intrinsics with full masks, because GCC 12 reports uninitialized operands
   // for the unmasked intrinsics.
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write(
-      mask bits, std::size_t at, std::size_t* out) noexcept {
+  [[MILLRACE_AVX512]] static void write(mask bits, std::size_t at, std::size_t* out) noexcept {
     const __m512i packed = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(positions.data()));
     const __m128i low = _mm512_maskz_extracti32x4_epi32(0xF, packed, 0);
     write_eight(low, at, out);
@@ -127,24 +125,23 @@ struct avx512 {
   }
 
  private:
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write_eight(
-      __m128i eight, std::size_t at, std::size_t* out) noexcept {
+  [[MILLRACE_AVX512]] static void write_eight(__m128i eight, std::size_t at,
+                                              std::size_t* out) noexcept {
     const __m512i base = _mm512_set1_epi64(static_cast<long long>(at));
     _mm512_storeu_si512(out, _mm512_add_epi64(base, _mm512_maskz_cvtepu8_epi64(0xFF, eight)));
   }
 
   // Looks up each byte by its low seven bits.
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static __m512i look_up(
-      __m512i bytes, const std::uint8_t* table) noexcept {
+  [[MILLRACE_AVX512]] static __m512i look_up(__m512i bytes, const std::uint8_t* table) noexcept {
     return _mm512_permutex2var_epi8(_mm512_load_si512(table), bytes, _mm512_load_si512(table + 64));
   }
 
   // Looks up all two-byte characters with the same first byte at once, because a text has few
   // different first bytes. Removes them from `varied`. The caller looks up the remaining characters
   // one by one.
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void
-  set_kinds_of_pairs(__m512i& kinds, __m512i bytes, const char* begin, mask& varied,
-                     const kind_tables& tables) noexcept {
+  [[MILLRACE_AVX512]] static void set_kinds_of_pairs(__m512i& kinds, __m512i bytes,
+                                                     const char* begin, mask& varied,
+                                                     const kind_tables& tables) noexcept {
     mask done = 0;
     while (_mm_popcnt_u64(varied) >= worth_a_look_up) {
       const char lead = begin[_tzcnt_u64(varied)];
@@ -162,22 +159,20 @@ struct avx512 {
   }
 
   template <class Matcher, unsigned Kind>
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static mask of_kind(
-      __m512i kinds, mask leads) noexcept {
+  [[MILLRACE_AVX512]] static mask of_kind(__m512i kinds, mask leads) noexcept {
     if constexpr ((Matcher::used_kinds & Kind) == 0) return 0;
     return _mm512_mask_test_epi8_mask(leads, kinds, _mm512_set1_epi8(static_cast<char>(Kind)));
   }
 
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static mask equal(
-      __m512i bytes, char wanted) noexcept {
+  [[MILLRACE_AVX512]] static mask equal(__m512i bytes, char wanted) noexcept {
     return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(wanted));
   }
 
   // Sets the masks of `w`, with one bit per byte. Only the first byte of a character can have its
   // bit set.
   template <class Matcher>
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(
-      window& w, __m512i bytes, __m512i kinds, mask leads, mask wide) noexcept {
+  [[MILLRACE_AVX512]] static void set_masks(window& w, __m512i bytes, __m512i kinds, mask leads,
+                                            mask wide) noexcept {
     w.letter = of_kind<Matcher, kind::letter>(kinds, leads);
     w.number = of_kind<Matcher, kind::number>(kinds, leads);
     w.space = of_kind<Matcher, kind::space>(kinds, leads);
@@ -195,8 +190,7 @@ struct avx512 {
   }
 
   template <class Matcher>
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void
-  set_contractions(window& w, __m512i bytes, mask wide) noexcept {
+  [[MILLRACE_AVX512]] static void set_contractions(window& w, __m512i bytes, mask wide) noexcept {
     constexpr bool either = Matcher::contractions == contraction_case::either;
     const __m512i letters = look_up(bytes, contraction_table<either>.data());
     const mask alone = letter<contraction_letter::alone>(letters, ~wide);
@@ -213,8 +207,7 @@ struct avx512 {
   }
 
   template <std::uint8_t Letter>
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static mask letter(
-      __m512i letters, mask ascii) noexcept {
+  [[MILLRACE_AVX512]] static mask letter(__m512i letters, mask ascii) noexcept {
     return _mm512_mask_test_epi8_mask(ascii, letters, _mm512_set1_epi8(static_cast<char>(Letter)));
   }
 };
@@ -222,9 +215,9 @@ struct avx512 {
 template <class Matcher>
 class avx512_splitter final : public word_splitter {
  public:
-  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt"), gnu::flatten]] std::size_t
-  next_ends(std::string_view section, std::size_t begin,
-            std::span<std::size_t> ends) const noexcept override {
+  [[MILLRACE_AVX512, gnu::flatten]] std::size_t next_ends(
+      std::string_view section, std::size_t begin,
+      std::span<std::size_t> ends) const noexcept override {
     return windowed_ends<avx512, Matcher>(section, begin, ends, tables_);
   }
 
