@@ -145,6 +145,24 @@ TEST(IoThreads, IdleTasksRunOneAtATimeAndNotAfterTheEnd) {
   EXPECT_LE(runs, 20);
 }
 
+// As a loader that is destroyed while its files are still read in the background.
+TEST(IoThreads, ATaskMayQueueAnotherDuringTheDestructor) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> ends = false;
+    std::latch begun(1);
+    auto pool = std::make_unique<io_threads>(4);
+    pool->when_idle([&, threads = pool.get()] {
+      begun.count_down();
+      while (!ends) std::this_thread::yield();
+      std::this_thread::sleep_for(5ms);  // the destructor waits for this task by now
+      threads->when_idle([] { ADD_FAILURE() << "a task began after the end"; });
+    });
+    begun.wait();
+    ends = true;
+    pool.reset();
+  }
+}
+
 TEST(IoThreads, AProcessHasOnePoolAsLongAsSomebodyUsesIt) {
   const auto one = io_threads::of_process();
   EXPECT_EQ(one, io_threads::of_process());

@@ -81,11 +81,12 @@ class io_threads {
 
   /// Queues an idle task: `task` runs on a thread of the pool when no other work is queued. Only
   /// one idle task runs at a time. The task must not throw. If the pool has no threads, or is
-  /// destroyed before the task starts, the task does not run.
+  /// destroyed before the task starts, the task does not run. Tasks may queue further tasks.
   void when_idle(std::function<void()> task) {
     if (most_ == 0) return;
     {
       const std::lock_guard lock(mutex_);
+      if (closing_) return;  // the destructor joins the threads that there are, so start no more
       idle_.push_back(std::move(task));
       start(1);
     }
