@@ -3,6 +3,8 @@
 #include <iterator>
 #include <string>
 
+#include <fmt/format.h>
+
 #include <millrace/command/run_command.hpp>
 #include <millrace/loader/detail/io/uring_probe.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
@@ -18,20 +20,31 @@ constexpr const char* usage = R"(usage: inspect_dataset VERB PREFIX [OPTIONS]
        inspect_dataset VERB --help
        inspect_dataset --help [run | json] | --version)";
 
-constexpr const char* programs_help = R"(
+struct verb {
+  const char* name;
+  int (*run)(const arguments&);
+  const char* help;
+};
+constexpr verb verbs[] = {
+    {"info", info, "print type, counts, sizes and lengths"},
+    {"verify", verify, "check every entry; report the first fault and its byte"},
+    {"show", show, "print a document, sequence, sample or batch: ids and text"},
+    {"search", search, "find a text, ids or a regular expression"},
+    {"stats", stats, "count ids, lengths, duplicates and repeated sequences of ids"},
+    {"prepare-cache", prepare_cache,
+     "build the index caches of Megatron before the training starts"},
+    {"where", where, "find the documents of a step, or the steps of a document"},
+    {"audit", audit, "check that a run serves each token once per epoch"},
+    {"simulate", simulate, "estimate how well the loader keeps accelerators busy"},
+};
+
+constexpr const char* purpose = R"(
 
 Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
 
-  info           print type, counts, sizes and lengths
-  verify         check every entry; report the first fault and its byte
-  show           print a document, sequence, sample or batch: ids and text
-  search         find a text, ids or a regular expression
-  stats          count ids, lengths, duplicates and repeated sequences of ids
-  prepare-cache  build the index caches of Megatron before the training starts
-  where          find the documents of a step, or the steps of a document
-  audit          check that a run serves each token once per epoch
-  simulate       estimate how well the loader keeps accelerators busy
+)";
 
+constexpr const char* common_help = R"(
 --help run shows the flags that describe a run, for show, search, where, audit
 and simulate; --help json the keys of show --json.
 Answers go to stdout, everything else to stderr. With --json, the answer is one
@@ -44,15 +57,20 @@ search: 0 no fault or found, 1 damaged or not found, 4 could not finish.
   inspect_dataset prepare-cache --help
 )";
 
-struct verb {
-  const char* name;
-  int (*run)(const arguments&);
-};
-constexpr verb verbs[] = {
-    {"info", info},     {"verify", verify}, {"show", show},
-    {"search", search}, {"stats", stats},   {"prepare-cache", prepare_cache},
-    {"where", where},   {"audit", audit},   {"simulate", simulate},
-};
+std::string whole_help() {
+  std::string text = std::string(usage) + purpose;
+  for (const verb& each : verbs) text += fmt::format("  {:<13}  {}\n", each.name, each.help);
+  return text + common_help;
+}
+
+std::string names_of_verbs() {
+  std::string text;
+  for (const verb& each : verbs) {
+    if (&each != verbs) text += &each == std::end(verbs) - 1 ? " or " : ", ";
+    text += each.name;
+  }
+  return text;
+}
 
 int run(arguments args) {
   if (args.empty()) throw command::usage_error("expected a verb and a PREFIX");
@@ -60,7 +78,7 @@ int run(arguments args) {
   args.erase(args.begin());
   if (first == "--help" || first == "-h") {
     if (args.empty()) {
-      command::answer(std::string(usage) + programs_help);
+      command::answer(whole_help());
     } else if (args.front() == "run") {
       command::answer(all_run_flags_help);
     } else if (args.front() == "json") {
@@ -79,9 +97,7 @@ int run(arguments args) {
   }
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
-    throw command::usage_error("unknown verb '" + first +
-                               "': expected info, verify, show, search, stats, prepare-cache, "
-                               "where, audit or simulate");
+    throw command::usage_error("unknown verb '" + first + "': expected " + names_of_verbs());
   }
   return found->run(args);
 }
