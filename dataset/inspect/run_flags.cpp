@@ -196,6 +196,15 @@ void add_run_flags(po::options_description& own) {
   }
 }
 
+std::string reader_name_of(const command_line& line, const std::string& help) {
+  std::string name = line.find<std::string>("reader").value_or("auto");
+  const char* const names[] = {"auto", "mmap", "pread", "io_uring"};
+  if (std::ranges::find(names, name) == std::end(names)) {
+    throw misuse("--reader '" + name + "': expected auto, mmap, pread or io_uring", help);
+  }
+  return name;
+}
+
 std::optional<std::int64_t> count_of(const command_line& line, const char* flag, std::int64_t least,
                                      const std::string& help) {
   const auto value = line.find<std::int64_t>(flag);

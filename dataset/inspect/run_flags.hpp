@@ -50,6 +50,10 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
 /// @throws usage_error  the value is neither `twice` nor `fused`
 dataset::blend_rounding rounding_of(const command_line& line, const std::string& help);
 
+/// The value of `--reader`, the reader of a loader (default: `auto`).
+/// @throws usage_error  there is no such reader
+std::string reader_name_of(const command_line& line, const std::string& help);
+
 /// The value of a flag, which must be at least `least`; nullopt if the flag was not given.
 /// @throws usage_error  the value is below `least`
 std::optional<std::int64_t> count_of(const command_line& line, const char* flag, std::int64_t least,

@@ -103,15 +103,6 @@ std::optional<loader::throttle> throttle_of(const command_line& line) {
   return storage;
 }
 
-std::string reader_name_of(const command_line& line) {
-  std::string name = line.find<std::string>("reader").value_or("auto");
-  const char* const names[] = {"auto", "mmap", "pread", "io_uring"};
-  if (std::ranges::find(names, name) == std::end(names)) {
-    throw misuse("--reader '" + name + "': expected auto, mmap, pread or io_uring", simulate_help);
-  }
-  return name;
-}
-
 /// Returns the request without the run itself, because each rank creates its own run.
 request request_of(const command_line& line, const run_configuration& what) {
   const dataset::sampler_options& ranks = what.sampler;
@@ -123,7 +114,7 @@ request request_of(const command_line& line, const run_configuration& what) {
   }
   asked.compute_ms = *compute;
   asked.cold = line.values["cold"].as<bool>();
-  asked.reader = reader_name_of(line);
+  asked.reader = reader_name_of(line, simulate_help);
 
   simulated_run& run = asked.run;
   run.ranks = ranks.world_size;

@@ -123,6 +123,20 @@ def test_stats(done):
         millrace.stats(prefix, ngram=3)
 
 
+def test_plan(done, tmp_path):
+    prefix = done.outputs[0].prefix
+    flags = {"order": "instant", "seq_length": 16, "train_samples": 640, "gpus_per_node": 4, "global_batch_size": 64}
+    found = millrace.plan([prefix], step_seconds=2, **flags)
+    assert found.steps == 10 and found.run_seconds == 20 and found.utilisation is None
+    assert found.details["node"]["bytes_per_second"] == 32 * 17 * 2  # 32 samples per second of 16 + 1 uint16
+    assert found.data[0].prefix == prefix and found.data[0].share == 1
+    measured = millrace.plan([prefix], step_seconds=2, probe=tmp_path, probe_seconds=0.1, **flags)
+    assert measured.utilisation > 0 and measured.details["probe"]["loaders"] >= 1
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(millrace.ConfigError, match="--mtbf-hours requires --checkpoint-seconds"):
+        millrace.plan([prefix], step_seconds=2, mtbf_hours=3, **flags)
+
+
 def test_search(done, tmp_path):
     prefix = done.outputs[0].prefix
     data = millrace.IndexedDataset(prefix)

@@ -187,6 +187,26 @@ class Audit:
     ledgers: "list[Ledger]"
 
 
+@dataclass(frozen=True)
+class PlannedData:
+    """What a run takes from one of its datasets."""
+    prefix: str
+    share: float            # of the samples of the run, 0 to 1
+    epochs: float           # average number of times that each token is served
+    repeats_after_seconds: "float | None"  # None if the run ends before
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run needs from the machines of a cluster."""
+    steps: int
+    run_seconds: float
+    utilisation: "float | None"  # compute time over elapsed time, 0 to 1; None if storage was not measured
+    warnings: "list[str]"
+    data: "list[PlannedData]"
+    details: "dict[str, Any]"  # all that the program prints, e.g. details["node"]["bytes_per_second"]
+
+
 T = TypeVar("T")
 
 
@@ -414,6 +434,25 @@ def audit(data_path: "Path | Sequence[Path | float]", **flags: Any) -> Audit:
     found = _run("inspect_dataset", ["audit", *_words({"data_path": check.words("data_path", data_path), **flags})],
                  done=(DONE, FAILED))
     return _taken(Audit, found, ledgers=[_taken(Ledger, each) for each in found["ledgers"]])
+
+
+def plan(data_path: "Path | Sequence[Path | float]", *, step_seconds: float, **flags: Any) -> Plan:
+    """Computes what a run needs from the machines of a cluster.
+
+    Args:
+      data_path: the words of Megatron's --data-path.
+      step_seconds: time of a training step.
+      flags: flags of `inspect_dataset plan` with underscores: those of a run, as in `where`, and `nodes=4`,
+        `gpus_per_node=8`, `tensor_model_parallel_size=2`, `probe="/mnt/data"`, `checkpoint_seconds=60`,
+        `mtbf_hours=24`, ...
+
+    Raises:
+      ConfigError: a flag is wrong, or the layout is impossible.
+      IOError, FormatError: a dataset or the storage to measure cannot be read.
+    """
+    found = _run("inspect_dataset", ["plan", *_words({"data_path": check.words("data_path", data_path),
+                                                      "step_seconds": step_seconds, **flags})])
+    return _taken(Plan, found, data=[_taken(PlannedData, each) for each in found["data"]], details=found)
 
 
 def search(data_path: "Path | Sequence[Path | float]", *, text: "str | Sequence[str] | None" = None,
