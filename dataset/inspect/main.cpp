@@ -32,6 +32,7 @@ constexpr verb verbs[] = {
     {"search", search, "find a text, ids or a regular expression"},
     {"stats", stats, "count ids, lengths, duplicates and repeated sequences of ids"},
     {"plan", plan, "compute what a run needs from the machines of a cluster"},
+    {"report", report, "write an HTML page about one dataset, or two side by side"},
     {"prepare-cache", prepare_cache,
      "build the index caches of Megatron before the training starts"},
     {"where", where, "find the documents of a step, or the steps of a document"},
@@ -46,8 +47,8 @@ Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
 )";
 
 constexpr const char* common_help = R"(
---help run shows the flags that describe a run, for show, search, plan, where,
-audit and simulate; --help json the keys of show --json.
+--help run shows the flags that describe a run, for show, search, plan, report,
+where, audit and simulate; --help json the keys of show --json.
 Answers go to stdout, everything else to stderr. With --json, the answer is one
 JSON object. Exit codes: 0 done, 1 failed, 2 wrong flags. For verify and
 search: 0 no fault or found, 1 damaged or not found, 4 could not finish.

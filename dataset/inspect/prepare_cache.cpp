@@ -174,9 +174,9 @@ void write_json(formats::json_writer& json, const prepared_blend& one) {
 }
 
 /// Reports the caches that were prepared. Text is printed immediately, JSON at the end.
-class report {
+class cache_report {
  public:
-  explicit report(bool as_json) : as_json_(as_json) {}
+  explicit cache_report(bool as_json) : as_json_(as_json) {}
 
   void add(prepared_dataset one) {
     if (!as_json_) command::answer(sentence(one));
@@ -208,7 +208,7 @@ class report {
 };
 
 void prepare_part(const dataset::gpt_cache_options& options, const dataset::part_plan& plan,
-                  dataset::split_part part, dataset::blend_rounding rounding, report& out) {
+                  dataset::split_part part, dataset::blend_rounding rounding, cache_report& out) {
   std::vector<std::int64_t> lengths;
   std::vector<dataset::python_json> identifiers;
   for (const dataset::planned_dataset& each : plan.datasets) {
@@ -253,7 +253,7 @@ int prepare_cache(const arguments& args) {
   const dataset::data_plan plan =
       dataset::plan_data(blends, part_sizes_of(*line, prepare_cache_help));
   const dataset::blend_rounding rounding = rounding_of(*line, prepare_cache_help);
-  report out(line->json);
+  cache_report out(line->json);
   for (const dataset::split_part part : dataset::split_parts) {
     const auto& of_part = plan[static_cast<std::size_t>(part)];
     if (of_part) prepare_part(options, *of_part, part, rounding, out);

@@ -137,6 +137,20 @@ def test_plan(done, tmp_path):
         millrace.plan([prefix], step_seconds=2, mtbf_hours=3, **flags)
 
 
+def test_report(done, tmp_path):
+    prefix = done.outputs[0].prefix
+    page = tmp_path / "page.html"
+    assert millrace.report([prefix, prefix], page, documents=3, tokenizer="ByteLevelTokenizer") == str(page)
+    text = page.read_text(encoding="utf-8").split('id="data">')[1].split("</script>")[0]
+    sides = json.loads(text)["sides"]
+    assert [side["figures"]["tokens"] for side in sides] == [done.tokens] * 2
+    data = millrace.IndexedDataset(prefix)
+    for one in sides[1]["documents"]:
+        assert one["ids"] == data.document(one["document"])[:len(one["ids"])].tolist()
+    with pytest.raises(millrace.ConfigError, match="expected at most 200"):
+        millrace.report(prefix, page, documents=201)
+
+
 def test_search(done, tmp_path):
     prefix = done.outputs[0].prefix
     data = millrace.IndexedDataset(prefix)

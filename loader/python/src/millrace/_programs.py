@@ -512,3 +512,23 @@ def stats(data_path: "Path | Sequence[Path | float]", *, duplicates: bool = Fals
     words += _words({"duplicates": duplicates, "top_ngrams": top_ngrams, "ngram": ngram, **_tokenizer_flags(tokenizer),
                      **flags})
     return _taken(Statistics, _run("inspect_dataset", ["stats", *words]))
+
+
+def report(prefix: "Path | Sequence[Path]", output: Path, *, tokenizer: "Path | None" = None, **flags: Any) -> str:
+    """Writes one HTML page about a dataset, or about two side by side, and returns its path.
+
+    Args:
+      prefix: one dataset or two.
+      output: the page, e.g. "web.html"; replaced if it exists.
+      tokenizer: as for `preprocess`; without it there is no text, unless the dataset's tokenizer needs no files.
+      flags: flags of `inspect_dataset report` with underscores: `verify=True`, `documents=50`, `redact=True`;
+        with `order=` and the other flags of a run, the page also says what the run serves.
+
+    Raises:
+      ConfigError: a flag is wrong.
+      FormatError: a dataset is damaged.
+      IOError: a file cannot be read or written.
+    """
+    words = [str(each) for each in check.words("prefix", prefix)]
+    words += _words({"output": output, **_tokenizer_flags(tokenizer), **flags})
+    return str(_run("inspect_dataset", ["report", *words])["output"])
