@@ -2,7 +2,7 @@
 #include "output/dataset_writer.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <array>
 #include <type_traits>
 #include <vector>
 
@@ -19,19 +19,6 @@ std::optional<io::atomic_file> file_if(bool wanted, const std::filesystem::path&
                                        io::atomic_file::start how) {
   if (!wanted) return std::nullopt;
   return io::atomic_file(path, how);
-}
-
-std::filesystem::path partial_of(std::filesystem::path path) {
-  path += ".partial";
-  return path;
-}
-
-// Renames PATH.partial to PATH. Returns false if there is no PATH.partial, because an earlier call
-// has renamed it.
-bool publish(const std::filesystem::path& path) {
-  if (std::rename(partial_of(path).c_str(), path.c_str()) == 0) return true;
-  if (errno != ENOENT) throw io_error(path, "rename", errno);
-  return false;
 }
 
 }  // namespace
@@ -249,28 +236,7 @@ void dataset_writer::append_spill(const io::atomic_file& spill) {
 }
 
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
-  const auto path = io::parent_folder(paths.prefix);
-  const auto folder = io::open_folder(path);  // may fail, so do this before any change
-  if (io::is_there(partial_of(paths.idx))) {
-    fault_point("publish");
-    if (io::remove_if_exists(paths.idx)) io::sync_folder(folder, path);
-  }
-  for (const sidecar which : all_sidecars) {
-    fault_point("publish");
-    if (sidecars[static_cast<std::size_t>(which)]) {
-      publish(paths.of(which));
-    } else {
-      io::remove_if_exists(paths.of(which));
-    }
-  }
-  fault_point("publish");
-  if (publish(paths.bin)) io::sync_folder(folder, path);
-  fault_point("publish");
-  publish(paths.idx);
-  for (const char* spill : {".documents", ".src-groups", ".bad", ".shuffle"}) {
-    io::remove_if_exists(partial_of(paths.with(spill)));
-  }
-  io::sync_folder(folder, path);
+  io::publish_dataset(paths, sidecars, [] { fault_point("publish"); });
 }
 
 }  // namespace millrace::preprocess

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -55,9 +54,6 @@ struct dataset_state {
   dataset_state& operator+=(const dataset_state& more) noexcept;
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
-
-/// Says for each possible sidecar (P.meta, P.sum, P.src, P.bad) whether a finished dataset has it.
-using sidecar_set = std::array<bool, all_sidecars.size()>;
 
 /// Writes a `.bin`, its `.idx` and its sidecars sequentially, in constant memory.
 ///
@@ -180,10 +176,7 @@ class dataset_writer {
   bool sync_failed_ = false;
 };
 
-/// Gives the finished files of a dataset their final names. First removes the old `.idx`, and last
-/// renames the new `.idx`. So if the process is killed in between, the old dataset, the new dataset
-/// or no dataset exists, but never a mixture. Another call then completes the work. Also removes
-/// old sidecars that the new dataset lacks.
+/// Gives the finished files of a dataset their final names: see io::publish_dataset().
 ///
 /// @throws io_error  a rename or fsync failed.
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars);

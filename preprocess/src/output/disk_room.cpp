@@ -4,8 +4,6 @@
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -53,20 +51,6 @@ void reserve(io::atomic_file& file, std::uint64_t bytes, const stop_flag& stop) 
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder) {
-  struct ::statvfs disk {};
-  if (io::uninterrupted([&] { return ::statvfs(folder.c_str(), &disk); }) != 0) {
-    return std::nullopt;
-  }
-  // If a FUSE file system does not implement statfs, FUSE reports 0 blocks. That does not mean that
-  // the disk is full.
-  if (disk.f_blocks == 0) return std::nullopt;
-  // Some file systems reserve blocks for root: `f_bfree` includes these blocks, `f_bavail` does
-  // not.
-  const std::uint64_t blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
-  return blocks * disk.f_frsize;
-}
 
 std::string no_room(const std::filesystem::path& where, std::string_view what, std::uint64_t needed,
                     std::uint64_t free, std::string_view advice) {

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/io/detail/dataset_files.hpp>
 
 #include "process/stop_flag.hpp"
 
@@ -21,10 +21,7 @@ struct room_claim {
   std::uint64_t bytes = 0;
 };
 
-/// Returns the number of bytes that this process may still write to the file system of `folder`.
-/// Returns nothing if that number is unknown, because statvfs(3) failed or reported a disk of 0
-/// blocks. FUSE reports 0 blocks for file systems that do not implement statfs.
-std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder);
+using io::free_bytes_of;
 
 /// Returns the error message for a disk that is too small.
 ///
