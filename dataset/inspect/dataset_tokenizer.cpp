@@ -44,7 +44,7 @@ tokenizer_pointer tokenizer_of(const tokenizer_identity& made_by) {
 }
 
 void expect_same(const tokenizer::tokenizer& named, const tokenizer_identity& made_by) {
-  if (named.fingerprint() == made_by.fingerprint) return;
+  if (named.fingerprint() == made_by.fingerprint || made_by.type == unknown_tokenizer) return;
   throw config_error(fmt::format(
       "the dataset was made with another tokenizer: {} of {} ids with fingerprint {}, but the "
       "flags name one of {} ids with fingerprint {}; pass the flags and files that the dataset was "
@@ -88,7 +88,9 @@ std::shared_ptr<const tokenizer::tokenizer> dataset_tokenizers::find(
     command::tell(fmt::format(
         "{}: ids only; to see the text, pass --tokenizer-type {} and the files that the dataset "
         "was made with\n",
-        program_name, command::one_line(meta->tokenizer.type)));
+        program_name,
+        meta->tokenizer.type == unknown_tokenizer ? "TYPE"
+                                                  : command::one_line(meta->tokenizer.type)));
   }
   return place->second;
 }

@@ -14,6 +14,9 @@
 /// The tokenizer of a dataset: the one that the flags select, or the one that its `.meta` names.
 namespace millrace::inspect {
 
+/// The type of the tokenizer in a `.meta` that `convert` wrote: whoever made the ids did not say.
+inline constexpr const char* unknown_tokenizer = "unknown";
+
 /// Adds the tokenizer flags of `preprocess_data`, and `--force`.
 void add_tokenizer_flags(boost::program_options::options_description& own);
 

@@ -31,6 +31,7 @@ int search(const arguments& args);
 int stats(const arguments& args);
 int plan(const arguments& args);
 int report(const arguments& args);
+int convert(const arguments& args);
 int prepare_cache(const arguments& args);
 int where(const arguments& args);
 int audit(const arguments& args);

@@ -33,6 +33,7 @@ constexpr verb verbs[] = {
     {"stats", stats, "count ids, lengths, duplicates and repeated sequences of ids"},
     {"plan", plan, "compute what a run needs from the machines of a cluster"},
     {"report", report, "write an HTML page about one dataset, or two side by side"},
+    {"convert", convert, "convert from and to files of nanotron, OLMo, llm.c and nanoGPT"},
     {"prepare-cache", prepare_cache,
      "build the index caches of Megatron before the training starts"},
     {"where", where, "find the documents of a step, or the steps of a document"},

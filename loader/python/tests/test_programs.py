@@ -183,6 +183,36 @@ def test_search(done, tmp_path):
         millrace.search(tmp_path / "none", ids=[1])
 
 
+def test_convert(done, tmp_path):
+    prefix = done.outputs[0].prefix
+    data = millrace.IndexedDataset(prefix)
+    stream = np.concatenate([data.document(d) for d in range(done.documents)])
+    with pytest.raises(millrace.ConfigError, match="would be lost: .*pass --lossy"):
+        millrace.convert(prefix, tmp_path / "web", to="nanoset")
+    made = millrace.convert(prefix, tmp_path / "web", to="nanoset", lossy=True)
+    assert [os.path.basename(each) for each in made.files] == ["web.ds.index", "web.ds.metadata", "web.ds"]
+    assert made.documents == done.documents and made.lost and made.sequences is None
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "web.ds", dtype=made.dtype), stream)
+    back = millrace.convert(tmp_path / "web.ds", tmp_path / "back")
+    assert back.tokens == done.tokens and back.lost == [] and millrace.verify(tmp_path / "back").tokens == done.tokens
+    again = millrace.IndexedDataset(tmp_path / "back")
+    for d in range(0, done.documents, 17):
+        np.testing.assert_array_equal(again.document(d), data.document(d))
+    stream.astype(np.uint16).tofile(tmp_path / "train.bin")
+    with pytest.raises(millrace.ConfigError, match="cannot be recognized; pass --from"):
+        millrace.convert(tmp_path / "train.bin", tmp_path / "raw")
+    options = dict(format="nanogpt", dtype="uint16", eod_id=0)
+    assert millrace.convert(tmp_path / "train.bin", tmp_path / "raw", **options).documents == done.documents
+    shards = millrace.convert(tmp_path / "train.bin", tmp_path / "shard", to="llm.c", shard_tokens=1000, **options)
+    assert len(shards.files) == -(-done.tokens // 1000)
+    assert millrace.convert(shards.files, tmp_path / "joined", eod_id=0).documents == done.documents
+    (tmp_path / "odd.ds").write_bytes(b"123")
+    with pytest.raises(millrace.FormatError, match=r"odd\.ds: .*multiple of 2"):
+        millrace.convert(tmp_path / "odd.ds", tmp_path / "odd", dtype="uint16")
+    with pytest.raises(millrace.IOError, match=r"none\.ds"):
+        millrace.convert(tmp_path / "none.ds", tmp_path / "none", dtype="uint16")
+
+
 def test_a_program_that_cannot_start_leaves_no_descriptor(tmp_path, monkeypatch):
     monkeypatch.setattr("millrace._programs.FOLDER", tmp_path)
     before = len(os.listdir("/proc/self/fd"))

@@ -62,7 +62,9 @@ class DatasetWriter : public testing::Test {
         writer.append_places(std::span(&place, 1));
       }
     }
-    if (!options.overwrite) EXPECT_THAT(files(), testing::Not(testing::Contains("made.idx")));
+    if (!options.overwrite) {
+      EXPECT_THAT(files(), testing::Not(testing::Contains("made.idx")));
+    }
     const std::vector<std::string> names(options.places ? 1 : 0, "in.jsonl");
     std::string root = writer.finish(names);
     writer.publish("");

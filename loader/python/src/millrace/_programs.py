@@ -207,6 +207,19 @@ class Plan:
     details: "dict[str, Any]"  # all that the program prints, e.g. details["node"]["bytes_per_second"]
 
 
+@dataclass(frozen=True)
+class Converted:
+    """What `convert` wrote."""
+    files: "list[str]"
+    dtype: str              # numpy's name of the type of the tokens
+    tokens: int
+    documents: "int | None"           # None if nothing tells where documents end
+    empty_documents: "int | None"
+    sequences: "int | None"           # of a dataset
+    lost: "list[str]"       # what the new format has no place for; only with lossy=True
+    details: "dict[str, Any]" = field(repr=False, default_factory=dict)
+
+
 T = TypeVar("T")
 
 
@@ -532,3 +545,22 @@ def report(prefix: "Path | Sequence[Path]", output: Path, *, tokenizer: "Path | 
     words = [str(each) for each in check.words("prefix", prefix)]
     words += _words({"output": output, **_tokenizer_flags(tokenizer), **flags})
     return str(_run("inspect_dataset", ["report", *words])["output"])
+def convert(inputs: "Path | Sequence[Path]", output_prefix: Path, *, to: str = "megatron",
+            format: "str | None" = None, **flags: Any) -> Converted:  # noqa: A002
+    """Converts datasets from and to the token files of other programs. Keeps all tokens.
+
+    Args:
+      inputs: the prefix of a dataset; or files in one format, which are joined in this order.
+      output_prefix: path of the new files, without their endings.
+      to: "megatron", "nanoset", "olmo", "llm.c" or "nanogpt".
+      format: the format of the inputs, required for "olmo" and "nanogpt".
+      flags: flags of `inspect_dataset convert` with underscores: `dtype="uint16"`, `eod_id=50256`,
+        `boundaries="ends.txt"`, `shard_tokens=100000000`, `lossy=True`, `overwrite=True`.
+
+    Raises:
+      ConfigError: a flag is wrong or missing, a file exists, or something would be lost; nothing was written.
+      IOError, FormatError: an input cannot be read or is damaged, or has an id that does not fit.
+    """
+    found = _run("inspect_dataset", ["convert", *_listed(inputs), "--output-prefix", os.fspath(output_prefix),
+                                     *_words({"to": to, "from": format, **flags})])
+    return _taken(Converted, found, details=found)

@@ -23,17 +23,17 @@ namespace {
 
 using testing::HasSubstr;
 
-formats::unaligned_span<std::int32_t> view(const std::vector<std::int32_t>& lengths) {
+formats::unaligned_span<std::int32_t> lengths_view(const std::vector<std::int32_t>& lengths) {
   return formats::unaligned_span<std::int32_t>(std::as_bytes(std::span(lengths)));
 }
 
 gpt_plan plan_of(const gpt_request& request, const std::vector<std::int32_t>& lengths) {
   const sequence_range all{0, std::ssize(lengths)};
-  return plan_gpt_index(request, all, count_tokens(view(lengths), all, 0), "data");
+  return plan_gpt_index(request, all, count_tokens(lengths_view(lengths), all, 0), "data");
 }
 
 gpt_index_view built(const gpt_plan& plan, const std::vector<std::int32_t>& lengths) {
-  return view_of(build_gpt_index(plan, view(lengths), "data"));
+  return view_of(build_gpt_index(plan, lengths_view(lengths), "data"));
 }
 
 class VerifyGptIndex : public testing::Test {
@@ -69,7 +69,7 @@ TEST_F(VerifyGptIndex, AcceptsWhatIsBuilt) {
     const gpt_plan plan = plan_of(random_request(), lengths);
     try {
       const gpt_index_view index = built(plan, lengths);
-      ASSERT_NO_THROW(verify_gpt_index(plan, view(lengths), index)) << round;
+      ASSERT_NO_THROW(verify_gpt_index(plan, lengths_view(lengths), index)) << round;
     } catch (const config_error&) {
       continue;  // the last sequence is empty; Megatron refuses
     }
@@ -89,7 +89,7 @@ TEST_F(VerifyGptIndex, FindsEveryNumberThatIsAltered) {
   int altered = 0;
   for (int column = 0; column < 3; ++column) {
     for (std::size_t at = 0;; ++at) {
-      gpt_index index = build_gpt_index(plan, view(lengths), "data");
+      gpt_index index = build_gpt_index(plan, lengths_view(lengths), "data");
       bool inside = true;
       const auto alter = [&](auto& array) {
         using number = typename std::remove_reference_t<decltype(array.numbers())>::value_type;
@@ -102,7 +102,8 @@ TEST_F(VerifyGptIndex, FindsEveryNumberThatIsAltered) {
       if (column == 1) std::visit(alter, index.sample);
       if (column == 2) std::visit(alter, index.shuffle);
       if (!inside) break;
-      EXPECT_THROW(verify_gpt_index(plan, view(lengths), view_of(std::move(index))), format_error)
+      EXPECT_THROW(verify_gpt_index(plan, lengths_view(lengths), view_of(std::move(index))),
+                   format_error)
           << "column " << column << ", number " << at;
       ++altered;
     }
@@ -118,13 +119,13 @@ TEST_F(VerifyGptIndex, NamesTheFirstThatIsWrong) {
     damaged.document_path = damaged.sample_path = damaged.shuffle_path = "file";
     damaged.document_offset = damaged.sample_offset = damaged.shuffle_offset = 128;
     try {
-      verify_gpt_index(plan, view(lengths), damaged);
+      verify_gpt_index(plan, lengths_view(lengths), damaged);
     } catch (const format_error& e) {
       return e.what();
     }
     return "accepted";
   };
-  const auto whole = [&] { return build_gpt_index(plan, view(lengths), "data"); };
+  const auto whole = [&] { return build_gpt_index(plan, lengths_view(lengths), "data"); };
   gpt_index index = whole();
   index.document.numbers()[1] = index.document.numbers()[0];
   EXPECT_THAT(fault(std::move(index)), testing::AllOf(HasSubstr("132"), HasSubstr("entry 1 is ")));
@@ -151,8 +152,9 @@ TEST_F(VerifyGptIndex, TellsWhetherSamplesHaveAnExtraToken) {
     const gpt_plan with = plan_of(request, lengths);
     request.add_extra_token = false;
     const gpt_plan without = plan_of(request, lengths);
-    const auto of_with = has_extra_token(with, view(lengths), built(with, lengths));
-    const auto of_without = has_extra_token(without, view(lengths), built(without, lengths));
+    const auto of_with = has_extra_token(with, lengths_view(lengths), built(with, lengths));
+    const auto of_without =
+        has_extra_token(without, lengths_view(lengths), built(without, lengths));
     EXPECT_NE(of_with, std::optional(false)) << round;
     EXPECT_NE(of_without, std::optional(true)) << round;
     (of_with ? told : same) += 1;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/formats/dtype.hpp>
+
+// Example:
+//
+//     // Two shards of llm.c, in this order, become web.bin and web.idx.
+//     const std::filesystem::path shards[] = {"web_000000.bin", "web_000001.bin"};
+//     const auto done = millrace::dataset::convert(shards, "web", {.eod = 50256});
+//     std::cout << done.documents << " documents\n";
+
+/// Converts datasets from and to the token files of other programs. Every token is kept, in order.
+/// Specification of the formats: formats/spec/token_arrays.md.
+namespace millrace::dataset {
+
+/// How a program stores the tokens of many documents.
+enum class token_format : std::uint8_t {
+  megatron,  ///< PREFIX.bin and PREFIX.idx
+  nanoset,   ///< datatrove and nanotron: NAME.ds, NAME.ds.index, NAME.ds.metadata
+  olmo,      ///< OLMo and dolma: NAME.npy, in spite of its name without a header, and NAME.csv.gz
+  llm_c,     ///< llm.c: a header and tokens; documents are not marked
+  nanogpt,   ///< nanoGPT: only tokens; documents are not marked
+};
+
+/// "megatron", "nanoset", "olmo", "llm.c" or "nanogpt".
+MILLRACE_EXPORT std::string_view name(token_format format) noexcept;
+/// The format with this name; nullopt if there is none.
+MILLRACE_EXPORT std::optional<token_format> token_format_of(std::string_view name) noexcept;
+
+/// An array that was converted to a dataset.
+struct converted_input {
+  std::string path;
+  std::uint64_t bytes = 0;     ///< size of the file
+  std::uint32_t crc32c = 0;    ///< CRC-32C of the file
+  std::int64_t documents = 0;  ///< documents that end in this file
+};
+
+/// What `convert` did.
+struct conversion {
+  token_format from = token_format::megatron;
+  token_format to = token_format::megatron;
+  formats::dtype type = formats::dtype::uint16;  ///< of the output; int32 is uint32 in arrays
+  std::int64_t tokens = 0;
+  std::int64_t documents = 0;  ///< 0 if the source does not say where documents end
+  std::int64_t sequences = 0;  ///< of the dataset; 0 in other formats
+  std::int64_t empty_documents = 0;
+  bool ends_with_eod = false;     ///< `convert_options::eod` was given, and ends every document
+  std::vector<std::string> lost;  ///< what the format of the output cannot hold, one sentence each
+  std::vector<std::filesystem::path> files;  ///< that were written
+  std::vector<converted_input> inputs;       ///< only if arrays became a dataset
+  std::string tokenizer;                     ///< that a `.ds.metadata` names; or empty
+  std::string sum_root;                      ///< root of PREFIX.sum; empty in other formats
+};
+
+struct convert_options {
+  std::optional<token_format> from;  ///< empty: recognized, as `recognize` says
+  token_format to = token_format::megatron;
+  /// Type of the tokens in arrays that do not tell it: uint16 or int32.
+  std::optional<formats::dtype> type;
+  std::optional<formats::dtype> output_type;  ///< empty: the type of the source, if possible
+  /// For arrays without document ends: the id that ends each document, and remains its last token;
+  /// or the id that begins each document. Tokens after the last eod are a document, too.
+  std::optional<std::int64_t> eod;
+  std::optional<std::int64_t> bod;
+  /// A text file that says where documents end: lines of END or BEGIN,END, in tokens from the start
+  /// of the first input. It takes precedence over all else.
+  std::filesystem::path boundaries = {};
+  std::int64_t shard_tokens = 0;  ///< llm.c and nanoGPT: tokens per file; 0: all in one file
+  bool lossy = false;             ///< convert in spite of losses
+  bool overwrite = false;         ///< replace files that exist
+  std::string tokenizer = {};     ///< name for the `.ds.metadata`; empty: that of the source
+  /// Opens a text file, decompressed. Empty: compressed files are refused.
+  std::function<std::unique_ptr<std::istream>(const std::filesystem::path& path)> open_text = {};
+  /// Appends the next part of a gzip stream to `out`; required for OLMo's `.csv.gz`.
+  std::function<void(std::string_view text, bool is_last, std::string& out)> gzip = {};
+  /// Returns the contents of PREFIX.meta for a new dataset; empty: it gets none.
+  std::function<std::string(const conversion& done)> meta = {};
+  /// Called now and then with the number of tokens copied so far. It may throw to stop.
+  std::function<void(std::int64_t tokens, std::int64_t all_tokens)> progress = {};
+};
+
+/// Recognizes the format of a file or prefix: PREFIX with a PREFIX.idx, or the path of either;
+/// NAME.ds; a file that begins with a magic of llm.c. Returns nullopt for all else.
+///
+/// @throws io_error  a file cannot be read
+MILLRACE_EXPORT std::optional<token_format> recognize(const std::filesystem::path& path);
+
+/// Converts `inputs`, in this order, into one dataset or array at `output_prefix`. Files get their
+/// final names after all of them are complete. Needs constant memory.
+///
+/// The new files are OUTPUT_PREFIX.bin, .idx and .sum (and .meta, .src); .ds, .ds.index and
+/// .ds.metadata; .npy and .csv.gz; or .bin. With `shard_tokens`, they are OUTPUT_PREFIX_000000.bin
+/// and so on. A dataset that is made from a dataset keeps its sequences, modes and PREFIX.src.
+///
+/// @throws config_error  the format is unknown, an option is missing or wrong, a file exists, or
+///                       something would be lost and `lossy` is false; nothing was written
+/// @throws format_error  an input is damaged, or has an id that the type of the output cannot hold
+/// @throws io_error, error  a file cannot be read or written; the disk is too small
+MILLRACE_EXPORT conversion convert(std::span<const std::filesystem::path> inputs,
+                                   const std::filesystem::path& output_prefix,
+                                   const convert_options& options);
+
+}  // namespace millrace::dataset

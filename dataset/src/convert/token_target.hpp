@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/dataset/convert.hpp>
+#include <millrace/dataset/detail/dataset_writer.hpp>
+#include <millrace/formats/dtype.hpp>
+#include <millrace/io/atomic_file.hpp>
+
+#include "token_source.hpp"
+
+namespace millrace::dataset::detail {
+
+/// The type of the tokens in the output.
+/// @throws config_error  the format cannot hold `options.output_type`
+formats::dtype output_type(const token_source& source, const convert_options& options);
+
+/// What `convert` writes.
+class token_target {
+ public:
+  /// Opens all files.
+  ///
+  /// @throws config_error  a file exists, or is an input; the folder does not exist; there would be
+  ///                       too many shards, or too many tokens in a file of llm.c
+  /// @throws io_error, error  a file cannot be created; the disk is too small
+  token_target(const std::filesystem::path& prefix, const token_source& source, formats::dtype type,
+               const convert_options& options);
+
+  formats::dtype type() const noexcept { return type_; }
+  /// Only of a dataset.
+  std::optional<dataset_writer>& dataset() noexcept { return dataset_; }
+
+  void append(std::span<const std::byte> tokens);
+  /// Appends bytes of another file, which are tokens of this type.
+  /// @return bytes copied; fewer than `size` only if the other file ends
+  /// @pre !dataset()
+  std::uint64_t append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
+                            std::uint64_t offset, std::uint64_t size);
+  /// Appends a document, with its end in tokens. Of a dataset, the document has one sequence, or
+  /// none if it is empty.
+  void append_end(std::int64_t end);
+
+  /// Completes all files, gives them their final names, and adds them to `done`.
+  ///
+  /// @param names  of the inputs in PREFIX.src
+  void publish(const convert_options& options, std::span<const std::string> names,
+               conversion& done);
+
+ private:
+  void flush_ends();
+  void append_rows(bool is_last);
+
+  std::filesystem::path prefix_;
+  token_format format_;
+  formats::dtype type_;
+  std::optional<dataset_writer> dataset_;
+  std::deque<io::atomic_file> arrays_;       // one, or the shards
+  std::size_t array_ = 0;                    // the shard that is written
+  std::uint64_t shard_bytes_ = 0;            // tokens of a full shard, with its header; 0: no limit
+  std::optional<io::atomic_file> ends_;      // `.ds.index` or `.csv.gz`
+  std::optional<io::atomic_file> metadata_;  // `.ds.metadata`
+  std::vector<std::int64_t> unwritten_ends_;
+  std::vector<std::int32_t> unwritten_lengths_;
+  std::string unwritten_rows_;
+  std::function<void(std::string_view, bool, std::string&)> gzip_;
+  std::int64_t last_end_ = 0;
+  std::int64_t sequences_ = 0;
+};
+
+}  // namespace millrace::dataset::detail
