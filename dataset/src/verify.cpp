@@ -2,22 +2,20 @@
 #include <millrace/dataset/detail/verify.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/dataset/detail/share_blocks.hpp>
 #include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
@@ -39,39 +37,17 @@ template <class MakeChecker>
 void check_blocks(std::uint64_t size, std::uint64_t block_bytes, const verify_options& options,
                   std::uint64_t& done, MakeChecker&& make_checker) {
   const std::uint64_t blocks = size / block_bytes + (size % block_bytes != 0 ? 1 : 0);
-  std::atomic<std::uint64_t> next{0};
-  std::mutex mutex;  // guards all below, and `done`
-  std::uint64_t failed_at = blocks;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    std::uint64_t block = 0;
-    try {
-      auto check = make_checker();
-      while ((block = next.fetch_add(1, std::memory_order_relaxed)) < blocks) {
-        const std::uint64_t begin = block * block_bytes;
-        const std::uint64_t end = std::min(begin + block_bytes, size);
-        check(begin, end);
-        if (!options.progress) continue;
-        const std::scoped_lock lock(mutex);
-        options.progress(done += end - begin);
-      }
-    } catch (...) {
-      // Blocks are taken in order, so the blocks before this one are finished by their threads.
+  std::mutex mutex;  // guards `done`
+  share_blocks(blocks, options.workers, [&] {
+    return [&, check = make_checker()](std::uint64_t block) mutable {
+      const std::uint64_t begin = block * block_bytes;
+      const std::uint64_t end = std::min(begin + block_bytes, size);
+      check(begin, end);
+      if (!options.progress) return;
       const std::scoped_lock lock(mutex);
-      next.store(blocks, std::memory_order_relaxed);
-      if (failure && failed_at <= block) return;
-      failed_at = block;
-      failure = std::current_exception();
-    }
-  };
-  {
-    const auto threads =
-        std::min<std::uint64_t>(static_cast<std::uint64_t>(std::max(options.workers, 1)), blocks);
-    std::vector<std::jthread> helpers;
-    for (std::uint64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+      options.progress(done += end - begin);
+    };
+  });
 }
 
 /// @param size    size of the file when the checksums were computed, in bytes

@@ -239,7 +239,67 @@ class state_comparison {
   const resume_terms& terms_;
 };
 
+/// Adds the fields in which two values differ. A null pointer is a missing value.
+MILLRACE_INLINE void add_differences(const std::string& field, const formats::json_value* a,
+                                     const formats::json_value* b,
+                                     std::vector<state_difference>& all) {
+  if (a != nullptr && b != nullptr) {
+    const auto* object_a = a->as<formats::json_object>();
+    const auto* object_b = b->as<formats::json_object>();
+    if (object_a != nullptr && object_b != nullptr) {
+      const auto find = [](const formats::json_object& in, const std::string& name) {
+        const auto found = std::ranges::find(in, name, &formats::json_member::name);
+        return found == in.end() ? nullptr : &found->value;
+      };
+      const auto name_of = [&](const std::string& name) {
+        return field.empty() ? name : field + '.' + name;
+      };
+      for (const auto& [name, value] : *object_a) {
+        add_differences(name_of(name), &value, find(*object_b, name), all);
+      }
+      for (const auto& [name, value] : *object_b) {
+        if (find(*object_a, name) == nullptr) add_differences(name_of(name), nullptr, &value, all);
+      }
+      return;
+    }
+    const auto* list_a = a->as<formats::json_array>();
+    const auto* list_b = b->as<formats::json_array>();
+    // Lists of numbers, e.g. of the ramp-up, are values.
+    const auto has_objects = [](const formats::json_array* list) {
+      return list != nullptr && !list->empty() &&
+             list->front().as<formats::json_object>() != nullptr;
+    };
+    if (list_a != nullptr && list_b != nullptr && (has_objects(list_a) || has_objects(list_b))) {
+      for (std::size_t i = 0; i < std::max(list_a->size(), list_b->size()); ++i) {
+        add_differences(field + '[' + std::to_string(i) + ']',
+                        i < list_a->size() ? &(*list_a)[i] : nullptr,
+                        i < list_b->size() ? &(*list_b)[i] : nullptr, all);
+      }
+      return;
+    }
+  }
+  const auto text = [](const formats::json_value* value) {
+    return value == nullptr ? std::string() : formats::write_json(*value);
+  };
+  if (auto in_a = text(a), in_b = text(b); in_a != in_b) {
+    all.push_back({field, std::move(in_a), std::move(in_b)});
+  }
+}
+
 }  // namespace detail
+
+MILLRACE_INLINE std::vector<state_difference> diff_states(const run_state& a, const run_state& b) {
+  const auto json_of = [](const run_state& state) -> formats::json_value {
+    detail::state_writer io;
+    detail::fields(io, state);
+    return io.take();
+  };
+  std::vector<state_difference> all;
+  const formats::json_value in_a = json_of(a);
+  const formats::json_value in_b = json_of(b);
+  detail::add_differences("", &in_a, &in_b, all);
+  return all;
+}
 
 MILLRACE_INLINE void require_same(const run_state& saved, const run_state& now,
                                   const resume_terms& terms) {

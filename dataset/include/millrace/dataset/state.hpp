@@ -207,4 +207,27 @@ struct resume_terms {
 MILLRACE_EXPORT void require_same(const run_state& saved, const run_state& now,
                                   const resume_terms& terms = {});
 
+/// A field in which two states differ.
+struct state_difference {
+  std::string field;  ///< name in the JSON, e.g. "seed" or "data[1].tokens"
+  std::string a;      ///< value as JSON; empty: this state does not have the field
+  std::string b;
+
+  friend bool operator==(const state_difference&, const state_difference&) = default;
+};
+
+/// Returns all fields in which two states differ, in the order of the JSON. In lists, entries with
+/// the same index are compared.
+///
+/// Example: print them.
+///
+///     void print(const millrace::dataset::run_state& a, const millrace::dataset::run_state& b) {
+///       for (const auto& each : millrace::dataset::diff_states(a, b)) {
+///         std::cout << each.field << ": " << each.a << " and " << each.b << '\n';
+///       }
+///     }
+///
+/// @throws config_error  as `write_state`
+MILLRACE_EXPORT std::vector<state_difference> diff_states(const run_state& a, const run_state& b);
+
 }  // namespace millrace::dataset
