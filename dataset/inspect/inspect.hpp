@@ -29,6 +29,7 @@ int verify(const arguments& args);
 int show(const arguments& args);
 int search(const arguments& args);
 int stats(const arguments& args);
+int diff(const arguments& args);
 int plan(const arguments& args);
 int report(const arguments& args);
 int convert(const arguments& args);

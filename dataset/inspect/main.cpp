@@ -31,6 +31,7 @@ constexpr verb verbs[] = {
     {"show", show, "print a document, sequence, sample or batch: ids and text"},
     {"search", search, "find a text, ids or a regular expression"},
     {"stats", stats, "count ids, lengths, duplicates and repeated sequences of ids"},
+    {"diff", diff, "compare two datasets, two states or two runs"},
     {"plan", plan, "compute what a run needs from the machines of a cluster"},
     {"report", report, "write an HTML page about one dataset, or two side by side"},
     {"convert", convert, "convert from and to files of nanotron, OLMo, llm.c and nanoGPT"},
@@ -48,11 +49,12 @@ Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
 )";
 
 constexpr const char* common_help = R"(
---help run shows the flags that describe a run, for show, search, plan, report,
-where, audit and simulate; --help json the keys of show --json.
+--help run shows the flags that describe a run, for show, search, diff, plan,
+report, where, audit and simulate; --help json the keys of show --json.
 Answers go to stdout, everything else to stderr. With --json, the answer is one
-JSON object. Exit codes: 0 done, 1 failed, 2 wrong flags. For verify and
-search: 0 no fault or found, 1 damaged or not found, 4 could not finish.
+JSON object. Exit codes: 0 done, 1 failed, 2 wrong flags. For verify, search
+and diff: 0 no fault, found or same; 1 damaged, not found or different; 4 could
+not finish.
 
   inspect_dataset info data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257 --json

@@ -49,7 +49,7 @@ const char* const run_flags_help =
 )";
 
 const char* const all_run_flags_help =
-    R"(usage: inspect_dataset show|where|audit|simulate PREFIX --order ORDER
+    R"(usage: inspect_dataset show|diff|where|audit|simulate PREFIX --order ORDER
            --seq-length L [RUN FLAGS] [FLAGS OF THE VERB]
 
 Flags that describe a run: its data, the order of its samples, and its ranks.

@@ -70,7 +70,10 @@ void add_state_flag(po::options_description& own) {
 
 std::optional<given_state> given_state_of(const command_line& line) {
   if (line.values.count("state") == 0) return std::nullopt;
-  const std::string path = *line.find<std::string>("state");
+  return read_state(*line.find<std::string>("state"));
+}
+
+given_state read_state(const std::filesystem::path& path) {
   const io::file_mapping file(path);
   const auto bytes = file.bytes();
   try {
@@ -79,7 +82,7 @@ std::optional<given_state> given_state_of(const command_line& line) {
   } catch (const format_error& e) {
     throw e.in(path);
   } catch (const config_error& e) {
-    throw config_error(path + ": " + e.what());
+    throw config_error(path.string() + ": " + e.what());
   }
 }
 

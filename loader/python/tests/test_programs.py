@@ -213,6 +213,28 @@ def test_convert(done, tmp_path):
         millrace.convert(tmp_path / "none.ds", tmp_path / "none", dtype="uint16")
 
 
+def test_diff(done, tmp_path):
+    prefix = done.outputs[0].prefix
+    same = millrace.diff(prefix, prefix, workers=2)
+    assert same.same and same.kind == "datasets" and same.details["first"] is None
+    lines = SAMPLE.read_text().splitlines(keepends=True)
+    (tmp_path / "fewer.jsonl").write_text("".join(lines[:3] + lines[4:]))
+    fewer = millrace.preprocess(tmp_path / "fewer.jsonl", tmp_path / "fewer", tokenizer="ByteLevelTokenizer",
+                                append_eod=True).outputs[0].prefix
+    found = millrace.diff(prefix, fewer)
+    assert not found.same and found.details["first_only_in_a"] == [3] and found.details["only_in_b"] == 0
+    run = {"order": "megatron", "split": "1", "seq_length": 32, "train_samples": 48, "global_batch_size": 12, "ranks": 4}
+    ranks = millrace.diff_runs(prefix, {"ranks": 3}, **run)
+    assert ranks.same and ranks.kind == "runs" and ranks.details["served_by_other_rank"] == 36
+    seed = millrace.diff_runs(prefix, {"seed": 7}, **run)
+    assert not seed.same and seed.details["steps"] == 4
+    assert not millrace.diff_runs(prefix, {"data_path": fewer}, **run).same
+    with pytest.raises(millrace.ConfigError, match="two datasets or two states"):
+        millrace.diff(prefix, SAMPLE)
+    with pytest.raises(millrace.IOError, match="none.idx"):
+        millrace.diff(prefix, tmp_path / "none")
+
+
 def test_a_program_that_cannot_start_leaves_no_descriptor(tmp_path, monkeypatch):
     monkeypatch.setattr("millrace._programs.FOLDER", tmp_path)
     before = len(os.listdir("/proc/self/fd"))

@@ -160,6 +160,14 @@ class Statistics:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """How two things differ."""
+    same: bool
+    kind: str               # "datasets", "states" or "runs"
+    details: "dict[str, Any]" = field(repr=False, default_factory=dict)  # all that the program reports
+
+
+@dataclass(frozen=True)
 class Ledger:
     """How often the tokens of one dataset are served, in one round of its order."""
     prefix: str
@@ -564,3 +572,41 @@ def convert(inputs: "Path | Sequence[Path]", output_prefix: Path, *, to: str = "
     found = _run("inspect_dataset", ["convert", *_listed(inputs), "--output-prefix", os.fspath(output_prefix),
                                      *_words({"to": to, "from": format, **flags})])
     return _taken(Converted, found, details=found)
+
+
+def diff(a: Path, b: Path, **flags: Any) -> Difference:
+    """Compares two datasets, or two saved states (JSON files).
+
+    Datasets are the same if they have the same documents in the same order; their types may differ.
+    `Difference.details` has the first difference, and the documents that only one of them has.
+
+    Args:
+      a, b: prefixes of datasets, without .bin and .idx, or paths of states.
+      flags: flags of `inspect_dataset diff` with underscores: `list=100`, `context=0`, `workers=2`.
+
+    Raises:
+      ConfigError: a flag is wrong, or the two cannot be compared.
+      IOError, FormatError: a file cannot be read or is damaged.
+    """
+    found = _run("inspect_dataset", ["diff", os.fspath(a), os.fspath(b), *_words(flags)], done=(DONE, FAILED))
+    return _taken(Difference, found, details=found)
+
+
+def diff_runs(data_path: "Path | Sequence[Path | float]", changes: "dict[str, Any]", **flags: Any) -> Difference:
+    """Compares what a run serves with what it serves if some of its flags change.
+
+    Runs are the same if every step consists of the same samples in the same order. It does not matter
+    which rank serves a sample.
+
+    Args:
+      changes: flags that replace those of the run, e.g. `{"ranks": 48}`.
+      flags: flags of the run, as in `where`; and `list=100`, `workers=2`.
+
+    Raises:
+      as `diff`
+    """
+    words = _words({"data_path": check.words("data_path", data_path), **flags})
+    if "data_path" in changes:
+        changes = {**changes, "data_path": check.words("data_path", changes["data_path"])}
+    found = _run("inspect_dataset", ["diff", *words, "--", *_words(changes)], done=(DONE, FAILED))
+    return _taken(Difference, found, details=found)
