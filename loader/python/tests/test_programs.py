@@ -202,10 +202,12 @@ def test_convert(done, tmp_path):
     with pytest.raises(millrace.ConfigError, match="cannot be recognized; pass --from"):
         millrace.convert(tmp_path / "train.bin", tmp_path / "raw")
     options = dict(format="nanogpt", dtype="uint16", eod_id=0)
-    assert millrace.convert(tmp_path / "train.bin", tmp_path / "raw", **options).documents == done.documents
+    full = np.count_nonzero(stream == 0)  # a text has the id of eod, too; an empty document has none
+    assert stream[-1] == 0 and full != done.documents
+    assert millrace.convert(tmp_path / "train.bin", tmp_path / "raw", **options).documents == full
     shards = millrace.convert(tmp_path / "train.bin", tmp_path / "shard", to="llm.c", shard_tokens=1000, **options)
     assert len(shards.files) == -(-done.tokens // 1000)
-    assert millrace.convert(shards.files, tmp_path / "joined", eod_id=0).documents == done.documents
+    assert millrace.convert(shards.files, tmp_path / "joined", eod_id=0).documents == full
     (tmp_path / "odd.ds").write_bytes(b"123")
     with pytest.raises(millrace.FormatError, match=r"odd\.ds: .*multiple of 2"):
         millrace.convert(tmp_path / "odd.ds", tmp_path / "odd", dtype="uint16")
