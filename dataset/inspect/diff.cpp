@@ -324,7 +324,8 @@ int diff_datasets(const command_line& line, const std::string& prefix_a,
     options.progress = [&](std::int64_t tokens) { progress.show(tokens); };
     found = dataset::diff_datasets(a.data, b.data, options);
   }
-  const std::int64_t context = count_of(line, "context", 0, diff_help).value_or(usual_tokens_around);
+  const std::int64_t context =
+      count_of(line, "context", 0, diff_help).value_or(usual_tokens_around);
   surroundings near_a;
   surroundings near_b;
   if (found.first) {

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <millrace/command/shell_word.hpp>
 #include <millrace/dataset/detail/repair.hpp>
 #include <millrace/dataset/detail/verify.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
@@ -233,11 +234,12 @@ int repair(const std::string& prefix, bool as_json) {
     return command::exit_done;
   }
   command::answer(fmt::format(
-      "{0}: corrected {1} of {2}; {3}\nnext: mv '{0}' '{4}.idx' && inspect_dataset verify '{4}'\n",
+      "{}: corrected {} of {}; {}\nnext: mv -- {} {} && inspect_dataset verify {}\n",
       done.path.native(), grouped(done.changed), grouped(done.sequences, "pointer"),
       done.proven ? "the new file has the checksums in the .sum"
                   : "without a .sum, nothing proves that the lengths are the original ones",
-      prefix));
+      command::shell_word(done.path.native()), command::shell_word(prefix + ".idx"),
+      command::shell_word(prefix)));
   return command::exit_done;
 }
 

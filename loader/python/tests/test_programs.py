@@ -183,6 +183,31 @@ def test_search(done, tmp_path):
         millrace.search(tmp_path / "none", ids=[1])
 
 
+def test_repair(done, tmp_path):
+    prefix = tmp_path / "it's"
+    for suffix in (".bin", ".idx", ".sum", ".src", ".meta"):
+        with open(done.outputs[0].prefix + suffix, "rb") as old, open(f"{prefix}{suffix}", "wb") as new:
+            new.write(old.read())
+    assert millrace.repair(prefix).file is None
+    sequences = millrace.verify(prefix).sequences
+    with open(f"{prefix}.idx", "r+b") as file:
+        whole = file.read()
+        file.seek(34 + 4 * sequences + 8)  # the second pointer
+        file.write(b"\xff")
+    with pytest.raises(millrace.FormatError, match=r"it's\.idx"):
+        millrace.verify(prefix)
+    repaired = millrace.repair(prefix)
+    assert repaired.file == f"{prefix}.idx.repaired" and repaired.changed == 1 and repaired.proven
+    with open(repaired.file, "rb") as file:
+        assert file.read() == whole
+    with open(f"{prefix}.bin", "ab") as file:
+        file.write(b"x")
+    with pytest.raises(millrace.FormatError, match="would have to guess"):
+        millrace.repair(prefix)
+    with pytest.raises(millrace.ConfigError, match="expected pointers"):
+        millrace.repair(prefix, "lengths")
+
+
 def test_convert(done, tmp_path):
     prefix = done.outputs[0].prefix
     data = millrace.IndexedDataset(prefix)

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <millrace/command/grouped.hpp>
+#include <millrace/command/shell_word.hpp>
 #include <millrace/command/text.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
 
@@ -35,22 +36,6 @@ std::uint64_t peak_resident_bytes() {
   return 0;
 }
 
-// Quotes a word for a shell. The result is one line, even if the word contains line ends.
-std::string shell_word(std::string_view word) {
-  constexpr std::string_view plain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
-  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return std::string(word);
-  std::string out = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return command::one_line(out + '\'');
-}
-
 // Lists the files of an output: "out.bin (6 bytes), .idx, .meta and .bad". The common prefix is
 // printed once.
 std::string listed_files(const output_summary& output) {
@@ -72,7 +57,7 @@ std::string listed_files(const output_summary& output) {
 std::string data_path_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return "no tokens: the output has nothing to train on\n";
   std::string line = "--data-path";
-  for (const std::string& argument : arguments) line += ' ' + shell_word(argument);
+  for (const std::string& argument : arguments) line += ' ' + command::shell_word(argument);
   return line + '\n';
 }
 

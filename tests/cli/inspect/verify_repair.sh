@@ -16,3 +16,11 @@ ls
 inspect_dataset verify idx_uint16_3docs --repair lengths || echo "exit $?"
 inspect_dataset verify . --repair pointers || echo "exit $?"
 inspect_dataset verify nowhere --repair pointers || echo "exit $?"
+# The printed command works for any name.
+mkdir "it's"
+cd "it's"
+for ending in bin idx; do cp "$CASE_DIR"/../../golden/megatron/idx_uint16_3docs.$ending "a'b c.$ending"; done
+printf '\4' | dd of="a'b c.idx" bs=1 seek=54 conv=notrunc status=none
+inspect_dataset verify "a'b c" --repair pointers | tee answer
+sed -n 's/^next: //p' answer > next.sh
+bash next.sh

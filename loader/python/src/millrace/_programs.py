@@ -73,6 +73,15 @@ class Verified:
 
 
 @dataclass(frozen=True)
+class Repaired:
+    """What `repair` wrote."""
+    file: "str | None"      # the new file; None if nothing was wrong
+    changed: int            # numbers that were wrong
+    proven: bool            # the new file has the checksums in PREFIX.sum
+    details: "dict[str, Any]" = field(repr=False, default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Piece:
     """Tokens of a row that come from one document."""
     at: int                 # offset in the row, in tokens
@@ -437,6 +446,21 @@ def verify(prefix: Path, *, vocab_size: "int | None" = None, workers: "int | Non
     if fault is not None:
         raise FormatError(f"{fault['file']}: {fault['what']} (at byte {fault['offset_bytes']})")
     return _taken(Verified, found, details=found)
+
+
+def repair(prefix: Path, what: str = "pointers") -> Repaired:
+    """Writes a repaired file beside those of a dataset, and changes none of them.
+
+    Args:
+      prefix: the path of one dataset, without .bin and .idx.
+      what: "pointers" writes PREFIX.idx.repaired, with pointers that follow from the lengths, if all else is valid.
+
+    Raises:
+      FormatError: something else is damaged, so that a repair would have to guess; nothing was written.
+      IOError: a file cannot be read or written.
+    """
+    found = _run("inspect_dataset", ["verify", os.fspath(prefix), "--repair", what])
+    return Repaired(file=found["repaired"], changed=found["pointers_changed"], proven=found["proven"], details=found)
 
 
 def where(data_path: "Path | Sequence[Path | float]", **flags: Any) -> "list[Slot]":
