@@ -32,6 +32,7 @@ int stats(const arguments& args);
 int diff(const arguments& args);
 int plan(const arguments& args);
 int report(const arguments& args);
+int filter(const arguments& args);
 int convert(const arguments& args);
 int prepare_cache(const arguments& args);
 int where(const arguments& args);

@@ -34,6 +34,7 @@ constexpr verb verbs[] = {
     {"diff", diff, "compare two datasets, two states or two runs"},
     {"plan", plan, "compute what a run needs from the machines of a cluster"},
     {"report", report, "write an HTML page about one dataset, or two side by side"},
+    {"filter", filter, "write some documents of a dataset as a new one"},
     {"convert", convert, "convert from and to files of nanotron, OLMo, llm.c and nanoGPT"},
     {"prepare-cache", prepare_cache,
      "build the index caches of Megatron before the training starts"},
@@ -53,13 +54,11 @@ constexpr const char* common_help = R"(
 report, where, audit and simulate; --help json the keys of show --json.
 Answers go to stdout, everything else to stderr. With --json, the answer is one
 JSON object. Exit codes: 0 done, 1 failed, 2 wrong flags. For verify, search
-and diff: 0 no fault, found or same; 1 damaged, not found or different; 4 could
-not finish.
+and diff: 1 damaged, not found or different; 4 could not finish.
 
   inspect_dataset info data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257 --json
   inspect_dataset show data/web_text_document --doc 0
-  inspect_dataset prepare-cache --help
 )";
 
 std::string whole_help() {

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 FOLDERS = ("formats/include", "dataset/include", "loader/include", "loader/cuda/include", "preprocess/tokenizer/include")
-MOST = {"formats": 12, "the others": 22}
+MOST = {"formats": 12, "the others": 23}
 EXAMPLE = re.compile(r"^// Example:\n//\n((?://     .*\n|//\n)+)", re.M)
 STANDARD = ("cstddef", "cstdint", "fstream", "iostream", "iterator", "span", "string", "vector")
 

@@ -36,9 +36,10 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
 
 using named_option = std::pair<std::string, std::string>;
 
-// Options that affect only the order of documents, not their contents. The names are those in a
-// .meta.
-constexpr std::array<std::string_view, 2> orders = {"--partitions", "shuffle_documents"};
+// Options that affect only which documents there are and their order, not their contents. The names
+// are those in a .meta.
+constexpr std::array<std::string_view, 4> orders = {"--partitions", "shuffle_documents",
+                                                    "filtered_from", "filter"};
 
 bool is_order(const named_option& given) {
   return std::ranges::find(orders, given.first) != orders.end();

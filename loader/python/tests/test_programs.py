@@ -262,6 +262,26 @@ def test_diff(done, tmp_path):
         millrace.diff(prefix, tmp_path / "none")
 
 
+def test_filter(done, tmp_path):
+    prefix = done.outputs[0].prefix
+    old = millrace.IndexedDataset(prefix)
+    kept = millrace.filter(prefix, tmp_path / "kept", keep=range(3, 9))
+    new = millrace.IndexedDataset(tmp_path / "kept")
+    assert kept.documents == 6 == new.document_count and kept.dropped == done.documents - 6
+    assert kept.tokens == new.token_count and kept.sum_root == millrace.verify(tmp_path / "kept").details["sum_root"]
+    for d in range(6):
+        assert np.array_equal(new.document(d), old.document(d + 3))
+    with pytest.raises(millrace.ConfigError, match="overwrite"):
+        millrace.filter(prefix, tmp_path / "kept", drop=[0])
+    assert millrace.filter(prefix, tmp_path / "kept", drop=[0], overwrite=True).documents == done.documents - 1
+    copies = len({bytes(old.document(d)) for d in range(done.documents)})
+    assert millrace.filter(prefix, tmp_path / "once", duplicates=True).documents == copies
+    with pytest.raises(millrace.ConfigError, match="there is no document"):
+        millrace.filter(prefix, tmp_path / "x", keep=[10**9])
+    with pytest.raises(TypeError, match="one of keep"):
+        millrace.filter(prefix, tmp_path / "x")
+
+
 def test_a_program_that_cannot_start_leaves_no_descriptor(tmp_path, monkeypatch):
     monkeypatch.setattr("millrace._programs.FOLDER", tmp_path)
     before = len(os.listdir("/proc/self/fd"))

@@ -9,6 +9,7 @@ import pathlib
 import select
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -166,6 +167,19 @@ class Statistics:
     inputs: "list[dict[str, Any]] | None"        # input, documents, tokens; None: a dataset has no .src
     duplicates: "dict[str, Any] | None" = None   # documents, tokens, group_count, groups
     ngrams: "dict[str, Any] | None" = None       # n, positions, distinct, frequent
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """A dataset that was made of some documents of another one."""
+    prefix: str                     # of the old dataset
+    output_prefix: str
+    documents: int                  # kept
+    sequences: int
+    tokens: int
+    dropped: int                    # documents
+    dropped_tokens: int
+    sum_root: str
 
 
 @dataclass(frozen=True)
@@ -634,3 +648,33 @@ def diff_runs(data_path: "Path | Sequence[Path | float]", changes: "dict[str, An
         changes = {**changes, "data_path": check.words("data_path", changes["data_path"])}
     found = _run("inspect_dataset", ["diff", *words, "--", *_words(changes)], done=(DONE, FAILED))
     return _taken(Difference, found, details=found)
+
+
+def filter(prefix: Path, output_prefix: Path, *,  # noqa: A001
+           keep: "Iterable[int] | None" = None, drop: "Iterable[int] | None" = None, duplicates: bool = False,
+           **flags: Any) -> Filtered:
+    """Writes some documents of a dataset as a new one, with their places in the inputs and checksums.
+
+    Args:
+      output_prefix: path of the new dataset, without .bin and .idx.
+      keep: numbers of the documents to keep; or
+      drop: numbers of the documents to leave out; or
+      duplicates: leave out documents that are equal to an earlier one.
+      flags: flags of `inspect_dataset filter` with underscores: `overwrite=True`, `workers=2`.
+
+    Raises:
+      ConfigError: a flag is wrong, a document does not exist, none is kept, or the new dataset exists.
+      IOError, FormatError: a file cannot be read or written, or is damaged.
+    """
+    if (keep is not None) + (drop is not None) + bool(duplicates) != 1:
+        raise TypeError("pass one of keep, drop and duplicates")
+    words = [os.fspath(prefix), *_words({"output_prefix": output_prefix, "duplicates": duplicates, **flags})]
+    if duplicates:
+        return _taken(Filtered, _run("inspect_dataset", ["filter", *words]))
+    listed = drop if keep is None else keep
+    assert listed is not None
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:  # a command line has not enough room
+        file.write("\n".join(str(int(each)) for each in listed))
+        file.flush()
+        words += ["--drop" if keep is None else "--keep", "--documents", file.name]
+        return _taken(Filtered, _run("inspect_dataset", ["filter", *words]))
