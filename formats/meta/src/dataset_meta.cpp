@@ -70,6 +70,11 @@ std::string to_json(const dataset_meta& meta) {
   json.key("fingerprint").value(meta.tokenizer.fingerprint);
   json.key("vocab_size").value(meta.tokenizer.vocab_size);
   put(json, "eod", meta.tokenizer.eod);
+  if (!meta.tokenizer.flags.empty()) {
+    json.key("flags").open('[');
+    for (const std::string& each : meta.tokenizer.flags) json.value(each);
+    json.close(']');
+  }
   json.close('}');
   put(json, "sum", meta.sum_version);
   put(json, "src", meta.src_version);

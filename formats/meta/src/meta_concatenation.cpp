@@ -70,6 +70,7 @@ class concatenation {
     append_tasks(part, number);
     append_inputs(part, number);
     append_counts(part, number);
+    if (whole_.tokenizer.flags != part.tokenizer.flags) whole_.tokenizer.flags.clear();
     if (whole_.on_bad_record != part.on_bad_record) whole_.on_bad_record = "mixed";
     append_order(part);
     whole_.bin_bytes = sum(whole_.bin_bytes, part.bin_bytes, "bytes");

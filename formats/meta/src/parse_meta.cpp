@@ -48,6 +48,14 @@ tokenizer_identity parse_tokenizer(const json_value& value) {
     fail_at(eod, fmt::format("\"eod\" is {}, but the vocabulary has {} ids", *identity.eod,
                              identity.vocab_size));
   }
+  if (const auto* flags = in.find("flags")) {
+    for (const json_value& each : array_of(*flags, "\"flags\"")) {
+      identity.flags.push_back(string_of(each, "a flag of the tokenizer"));
+    }
+    if (identity.flags.empty()) {
+      fail_at(*flags, "\"flags\" is empty; expected this entry only if there are flags");
+    }
+  }
   in.finish();
   return identity;
 }

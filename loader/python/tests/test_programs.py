@@ -123,6 +123,17 @@ def test_stats(done):
         millrace.stats(prefix, ngram=3)
 
 
+def test_info(done):
+    prefix = done.outputs[0].prefix
+    data = millrace.IndexedDataset(prefix)
+    found = millrace.info(prefix, seq_length=16, split="1,0,0")
+    assert found.documents == done.documents and found.tokens == sum(len(data.document(d)) for d in range(found.documents))
+    assert found.dtype == "uint16" and found.meta["tokenizer"]["type"] == "ByteLevelTokenizer"
+    assert found.details["megatron"]["parts"][0]["samples"] == (found.tokens - 1) // 16
+    with pytest.raises(millrace.ConfigError, match="--seq-length is required"):
+        millrace.info(prefix, split="1,0,0")
+
+
 def test_plan(done, tmp_path):
     prefix = done.outputs[0].prefix
     flags = {"order": "instant", "seq_length": 16, "train_samples": 640, "gpus_per_node": 4, "global_batch_size": 64}

@@ -364,6 +364,7 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
   line.workers_told = given.count("workers") != 0;
   take_task(given, line);
   line.run.tokenizer_type = line.tokenizer.type;
+  line.run.tokenizer_flags = tokenizer::flags_for_files(line.tokenizer);
   return line;
 }
 

@@ -53,7 +53,8 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
   meta.tokenizer = {.type = options.tokenizer_type,
                     .fingerprint = tokenizer.fingerprint(),
                     .vocab_size = tokenizer.vocab_size(),
-                    .eod = tokenizer.eod()};
+                    .eod = tokenizer.eod(),
+                    .flags = options.tokenizer_flags};
   if (options.checksums) meta.sum_version = formats::sum_version;
   if (options.provenance) meta.src_version = formats::src_version;
   if (options.task && options.task->id.of > 1) {

@@ -29,9 +29,10 @@ struct run_options {
   std::filesystem::path output_prefix = {};  ///< `--output-prefix`
   /// The keys of `--json-keys` and `--text-key`.
   std::vector<text_key> keys = {plain_key("text")};
-  std::string tokenizer_type = {};  ///< `--tokenizer-type`, for P.meta
-  bool append_eod = false;          ///< `--append-eod`
-  int workers = 1;                  ///< `--workers`: number of threads that all stages share
+  std::string tokenizer_type = {};                ///< `--tokenizer-type`, for P.meta
+  std::vector<std::string> tokenizer_flags = {};  ///< the tokenizer's other flags, for P.meta
+  bool append_eod = false;                        ///< `--append-eod`
+  int workers = 1;  ///< `--workers`: number of threads that all stages share
   /// `--tokenizer-memory`: size in bytes of the pretoken cache of each worker's encoder
   /// (encoder_cache_bytes).
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;

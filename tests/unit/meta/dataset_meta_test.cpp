@@ -106,6 +106,27 @@ TEST(ToJson, PutsTheShareOfATask) {
   }
 }
 
+TEST(ToJson, PutsTheFlagsOfATokenizer) {
+  dataset_meta meta = parse_meta(golden_meta("preprocess_lines"));
+  EXPECT_TRUE(meta.tokenizer.flags.empty());
+  meta.tokenizer.flags = {"--vocab-file=a \"b\"/vocab.json", "--merge-file=caf\xE9"};
+  const std::string json = to_json(meta);
+  EXPECT_NE(json.find(R"("eod": 0, "flags": ["--vocab-file=a \"b\"/vocab.json", )"
+                      R"("--merge-file=caf\udce9"]})"),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(parse_meta(json).tokenizer.flags, meta.tokenizer.flags);
+  EXPECT_EQ(meta_bytes(meta), json.size());
+  EXPECT_EQ(parse_meta(json), parse_meta(golden_meta("preprocess_lines")));  // the same tokenizer
+  const std::string_view eod = R"("eod": 0)";
+  for (const auto& [flags, place, problem] :
+       {std::tuple(R"(, "flags": [])", "\"flags\"", "\"flags\" is empty"),
+        std::tuple(R"(, "flags": "--vocab-file=a")", "\"flags\"", "\"flags\" is not an array"),
+        std::tuple(R"(, "flags": ["a", 1])", "1]", "a flag of the tokenizer is not a string")}) {
+    refused(std::string(eod), std::string(eod) + flags, place, problem);
+  }
+}
+
 // In file names that are not UTF-8, bytes are escaped as by Python's os.fsdecode() and
 // json.dumps(). So reading the file gives the name back.
 TEST(ToJson, EscapesBytesOfNamesThatAreNotUtf8) {

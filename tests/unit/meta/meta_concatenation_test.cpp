@@ -125,6 +125,15 @@ TEST(Concatenate, KeepsASidecarThatAllPartsHave) {
   EXPECT_EQ(meta.src_version, std::nullopt);
 }
 
+// Parts may be made on machines that keep the tokenizer in different folders.
+TEST(Concatenate, KeepsFlagsOfTheTokenizerThatAllPartsHave) {
+  std::vector<dataset_meta> parts(2, read_golden("preprocess_lines"));
+  parts[0].tokenizer.flags = parts[1].tokenizer.flags = {"--vocab-file=a"};
+  EXPECT_EQ(concatenate(parts).tokenizer.flags, parts[0].tokenizer.flags);
+  parts[1].tokenizer.flags = {"--vocab-file=b"};
+  EXPECT_TRUE(concatenate(parts).tokenizer.flags.empty());
+}
+
 TEST(Concatenate, RefusesTasksThatDoNotFollowEachOther) {
   auto parts = tasks(0, 2, 3);
   parts_refused({}, "there are no parts");

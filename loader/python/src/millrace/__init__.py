@@ -21,19 +21,19 @@ from millrace._runs import InstantRun, MegatronRun, Run
 __all__ = [
     "ConfigError", "CudaError", "Error", "FormatError", "IndexedDataset", "InstantRun", "Loader", "MegatronRun",
     "Run", "Tokenizer", "__version__", "audit", "convert", "cuda_version", "diff", "diff_runs", "filter", "has_cuda",
-    "merge", "plan", "preprocess", "repair", "report", "search", "stats", "verify", "where",
+    "info", "merge", "plan", "preprocess", "repair", "report", "search", "stats", "verify", "where",
 ]
 
 if TYPE_CHECKING:
     from millrace._programs import (
-        audit, convert, diff, diff_runs, filter, merge, plan, preprocess, repair, report, search, stats, verify,
-        where)
+        audit, convert, diff, diff_runs, filter, info, merge, plan, preprocess, repair, report, search, stats,
+        verify, where)
 
 
 def __getattr__(name: str) -> Any:
     # A process that only loads batches need not import what runs programs, which takes longer than all the rest.
-    if name not in ("audit", "convert", "diff", "diff_runs", "filter", "merge", "plan", "preprocess", "repair", "report",
-                    "search", "stats", "verify", "where"):
+    if name not in ("audit", "convert", "diff", "diff_runs", "filter", "info", "merge", "plan", "preprocess", "repair",
+                    "report", "search", "stats", "verify", "where"):
         raise AttributeError(f"module 'millrace' has no attribute {name!r}")
     from millrace import _programs
     return getattr(_programs, name)

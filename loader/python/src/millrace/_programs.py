@@ -83,6 +83,20 @@ class Repaired:
 
 
 @dataclass(frozen=True)
+class Info:
+    """What a dataset holds."""
+    prefix: str
+    dtype: str
+    sequences: int
+    documents: int
+    tokens: int
+    bin_bytes: int
+    document_tokens: "dict[str, float] | None"  # min, median, mean and max; None without documents
+    meta: "dict[str, Any] | None"               # the contents of its .meta; None without one
+    details: "dict[str, Any]" = field(repr=False, default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Piece:
     """Tokens of a row that come from one document."""
     at: int                 # offset in the row, in tokens
@@ -475,6 +489,24 @@ def repair(prefix: Path, what: str = "pointers") -> Repaired:
     """
     found = _run("inspect_dataset", ["verify", os.fspath(prefix), "--repair", what])
     return Repaired(file=found["repaired"], changed=found["pointers_changed"], proven=found["proven"], details=found)
+
+
+def info(prefix: Path, **flags: Any) -> Info:
+    """Says what a dataset holds, from its index and its `.meta`.
+
+    Args:
+      prefix: the path of one dataset, without .bin and .idx.
+      flags: flags of `inspect_dataset info` with underscores: with `seq_length=4096`, and `split="98,2,0"` etc.,
+        `details["megatron"]` says what Megatron makes of it.
+
+    Raises:
+      ConfigError: a flag is wrong.
+      IOError, FormatError: the dataset cannot be read or is damaged.
+    """
+    found = _run("inspect_dataset", ["info", os.fspath(prefix), *_words(flags)])
+    if "datasets" in found:
+        raise ConfigError(f"{os.fspath(prefix)}: expected one dataset, found {len(found['datasets'])}")
+    return _taken(Info, found, details=found)
 
 
 def where(data_path: "Path | Sequence[Path | float]", **flags: Any) -> "list[Slot]":

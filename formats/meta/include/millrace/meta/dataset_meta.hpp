@@ -68,8 +68,15 @@ struct tokenizer_identity {
   std::string fingerprint;  ///< tokenizer::fingerprint()
   std::int64_t vocab_size = 0;
   std::optional<std::int64_t> eod;
+  /// The flags that name its files, and the other flags that made it, as words of a command line.
+  /// Empty if it has no files, or if they are unknown.
+  std::vector<std::string> flags = {};
 
-  bool operator==(const tokenizer_identity&) const = default;
+  /// Compares all but the flags: the same tokenizer may lie in several places.
+  bool operator==(const tokenizer_identity& other) const {
+    return type == other.type && fingerprint == other.fingerprint &&
+           vocab_size == other.vocab_size && eod == other.eod;
+  }
 };
 
 /// Counts of the processed data. The counts of parts add up to the counts of the whole.

@@ -140,6 +140,53 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
                              " requires --tokenizer-type: " + types_and_files);
 }
 
+/// Returns the flags that give these options, as words of a command line, for a `.meta` file.
+/// Without `--tokenizer-type`, `--tokenizer-cache` and flags that change nothing. Empty if the
+/// tokenizer reads no files.
+inline std::vector<std::string> flags_for_files(const tokenizer_options& options) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) words.push_back(std::string("--") + flag + '=' + value);
+  };
+  const auto add_number = [&](const char* flag, const std::optional<std::int64_t>& value) {
+    if (value) add(flag, std::to_string(*value));
+  };
+  add("tokenizer-model", options.model.string());
+  add("vocab-file", options.vocab_file.string());
+  add("merge-file", options.merge_file.string());
+  if (words.empty()) return words;
+  add_number("vocab-size", options.vocab_size);
+  add_number("vocab-extra-ids", options.vocab_extra_ids);
+  add("eod-token", options.eod_token);
+  add("tiktoken-pattern", options.tiktoken_pattern);
+  add_number("tiktoken-num-special-tokens", options.tiktoken_num_special_tokens);
+  if (options.sentencepiece_legacy) words.emplace_back("--tokenizer-sentencepiece-legacy");
+  if (!options.sentencepiece_ignore_extra_whitespaces) {
+    words.emplace_back("--no-tokenizer-sentencepiece-ignore-extra-whitespaces");
+  }
+  if (!options.hf_include_special_tokens) {
+    words.emplace_back("--tokenizer-hf-no-include-special-tokens");
+  }
+  switch (options.in_text) {
+    case special_tokens_in_text::as_reference:
+      break;
+    case special_tokens_in_text::allow:
+      add("special-tokens-in-text", "allow");
+      break;
+    case special_tokens_in_text::encode_as_text:
+      add("special-tokens-in-text", "encode-as-text");
+      break;
+    case special_tokens_in_text::error:
+      add("special-tokens-in-text", "error");
+      break;
+  }
+  if (!options.special_tokens.empty()) {
+    words.emplace_back("--tokenizer-special-tokens");
+    words.insert(words.end(), options.special_tokens.begin(), options.special_tokens.end());
+  }
+  return words;
+}
+
 /// Calls make_tokenizer() for a program. Rethrows a config_error, which reports wrong flags, as a
 /// usage_error.
 ///
