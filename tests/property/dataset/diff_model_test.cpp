@@ -24,11 +24,11 @@
 namespace millrace::dataset {
 namespace {
 
-using document = std::vector<std::vector<std::int32_t>>;
-using documents = std::vector<document>;
+using diffed_document = std::vector<std::vector<std::int32_t>>;
+using diffed_documents = std::vector<diffed_document>;
 
 /// What differs, by comparing everything with everything.
-dataset_difference naive_diff(const documents& a, const documents& b) {
+dataset_difference naive_diff(const diffed_documents& a, const diffed_documents& b) {
   dataset_difference found;
   std::int64_t sequence = 0;
   bool same_lengths = a.size() == b.size();
@@ -46,8 +46,8 @@ dataset_difference naive_diff(const documents& a, const documents& b) {
       }
       break;
     }
-    const document& x = a[d];
-    const document& y = b[d];
+    const diffed_document& x = a[d];
+    const diffed_document& y = b[d];
     bool is_same = x.size() == y.size();
     std::int64_t before = 0;
     for (std::size_t s = 0; s < std::min(x.size(), y.size()); ++s) {
@@ -99,9 +99,9 @@ dataset_difference naive_diff(const documents& a, const documents& b) {
   found.in_place.reset();
   if (same_lengths) found.in_place = counts;
 
-  std::map<document, std::pair<std::int64_t, std::int64_t>> copies;
-  for (const document& each : a) ++copies[each].first;
-  for (const document& each : b) ++copies[each].second;
+  std::map<diffed_document, std::pair<std::int64_t, std::int64_t>> copies;
+  for (const diffed_document& each : a) ++copies[each].first;
+  for (const diffed_document& each : b) ++copies[each].second;
   for (const auto& [each, count] : copies) {
     found.common += std::min(count.first, count.second);
   }
@@ -129,8 +129,8 @@ class Changes {
     return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_);
   }
 
-  document a_document(std::size_t ids) {
-    document made;
+  diffed_document a_document(std::size_t ids) {
+    diffed_document made;
     for (std::size_t sequences = below(8) == 0 ? below(4) : 1; sequences > 0; --sequences) {
       auto& sequence = made.emplace_back();
       for (std::size_t size = fixed_ > 0 ? fixed_ : below(6); size > 0; --size) {
@@ -140,15 +140,15 @@ class Changes {
     return made;
   }
 
-  documents start() {
+  diffed_documents start() {
     fixed_ = below(2) == 0 ? 0 : 1 + below(4);
     unique_ = below(2) == 0;
-    documents all;
+    diffed_documents all;
     for (std::size_t count = below(12); count > 0; --count) all.push_back(next_document());
     return all;
   }
 
-  void change(documents& all) {
+  void change(diffed_documents& all) {
     const std::size_t at = all.empty() ? 0 : below(all.size());
     switch (below(7)) {
       case 0:
@@ -185,8 +185,8 @@ class Changes {
   bool has_unique_documents() const noexcept { return unique_; }
 
  private:
-  document next_document() {
-    document made = a_document(unique_ ? 50 : 2);
+  diffed_document next_document() {
+    diffed_document made = a_document(unique_ ? 50 : 2);
     if (unique_) made.push_back({static_cast<std::int32_t>(1'000 + number_++)});
     return made;
   }
@@ -198,16 +198,17 @@ class Changes {
 };
 
 template <class T>
-test::documents_of<T> as(const documents& from) {
+test::documents_of<T> as(const diffed_documents& from) {
   test::documents_of<T> to;
-  for (const document& each : from) {
+  for (const diffed_document& each : from) {
     auto& made = to.emplace_back();
     for (const auto& sequence : each) made.emplace_back(sequence.begin(), sequence.end());
   }
   return to;
 }
 
-indexed_dataset written(const std::filesystem::path& prefix, const documents& all, bool wide) {
+indexed_dataset written(const std::filesystem::path& prefix, const diffed_documents& all,
+                        bool wide) {
   wide ? test::write_dataset(prefix, as<std::int64_t>(all))
        : test::write_dataset(prefix, as<std::int32_t>(all));
   return indexed_dataset(prefix, {.check = check_level::full});
@@ -222,8 +223,8 @@ TEST(DiffModel, DatasetsEqualNaiveComparison) {
   for (std::uint64_t n = 0; n < 1'500; ++n) {
     SCOPED_TRACE(testing::Message() << "MILLRACE_SEED=" << seed << ", case " << n);
     Changes changes(seed + n);
-    const documents a = changes.start();
-    documents b = a;
+    const diffed_documents a = changes.start();
+    diffed_documents b = a;
     for (std::size_t count = changes.below(5); count > 0; --count) changes.change(b);
     const indexed_dataset x = written(folder.path() / "a", a, changes.below(2) == 0);
     const indexed_dataset y = written(folder.path() / "b", b, changes.below(2) == 0);
@@ -253,11 +254,11 @@ TEST(DiffModel, DatasetsEqualNaiveComparison) {
     ASSERT_EQ(std::ssize(found.first_only_in_b), std::min(found.only_in_b, options.most_listed));
     // Whichever copies are listed, B must lack one: it has fewer of them than A.
     for (const std::int64_t d : found.first_only_in_a) {
-      const document& each = a[static_cast<std::size_t>(d)];
+      const diffed_document& each = a[static_cast<std::size_t>(d)];
       ASSERT_GT(std::ranges::count(a, each), std::ranges::count(b, each));
     }
     for (const std::int64_t d : found.first_only_in_b) {
-      const document& each = b[static_cast<std::size_t>(d)];
+      const diffed_document& each = b[static_cast<std::size_t>(d)];
       ASSERT_GT(std::ranges::count(b, each), std::ranges::count(a, each));
     }
     // With copies, the number of moved documents is exact only if one has all documents of the
@@ -296,7 +297,7 @@ std::vector<std::int64_t> tokens_of(const run& order, const sampler& ranks,
 // their tokens are.
 TEST(DiffModel, RunsEqualComparisonOfTokens) {
   const test::temp_folder folder(test::quick_folder());
-  documents all;
+  diffed_documents all;
   std::int32_t next = 0;
   for (std::int32_t d = 0; d < 40; ++d) {
     auto& sequence = all.emplace_back().emplace_back();
