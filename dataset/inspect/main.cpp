@@ -30,7 +30,7 @@ constexpr verb verbs[] = {
     {"verify", verify, "check every entry; report the first fault and its byte"},
     {"show", show, "print a document, sequence, sample or batch: ids and text"},
     {"search", search, "find a text, ids or a regular expression"},
-    {"stats", stats, "count ids, lengths, duplicates and repeated sequences of ids"},
+    {"stats", stats, "count ids and lengths; find duplicates, n-grams, contamination"},
     {"diff", diff, "compare two datasets, two states or two runs"},
     {"plan", plan, "compute what a run needs from the machines of a cluster"},
     {"report", report, "write an HTML page about one dataset, or two side by side"},

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <millrace/command/shell_word.hpp>
 #include <millrace/dataset/detail/run/source_documents.hpp>
 #include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/dataset/detail/verify.hpp>
@@ -42,6 +43,8 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 namespace {
+
+using command::shell_word;
 
 const std::string report_help =
     std::string(
@@ -89,16 +92,6 @@ struct report_question {
   std::string command;          ///< the command line that makes this page
   std::string tokenizer_words;  ///< the tokenizer flags, with a space before each
 };
-
-/// A word as a shell reads it.
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + '\'';
-}
 
 /// The given flags among `flags`, as a shell reads them, with a space before each word.
 std::string words_of(const command_line& line, const po::options_description& flags) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -22,6 +25,7 @@
 #include "dataset_figures.hpp"
 #include "dataset_list.hpp"
 #include "dataset_tokenizer.hpp"
+#include "given_texts.hpp"
 #include "inspect.hpp"
 #include "progress_line.hpp"
 #include "run_flags.hpp"
@@ -35,7 +39,8 @@ namespace {
 
 constexpr const char* stats_help =
     R"(usage: inspect_dataset stats PREFIX... [--top N] [--duplicates]
-           [--top-ngrams N [--ngram n]] [--json] [TOKENIZER FLAGS]
+           [--near-duplicates] [--top-ngrams N [--ngram n]]
+           [--contamination TEXTS...] [--json] [TOKENIZER FLAGS]
 
 Counts documents, tokens and ids, in one pass over all tokens: lengths, the most
 frequent ids, ids that never occur, entropy, special tokens, bytes of text per
@@ -44,13 +49,20 @@ token, and the share of each input file (with a PREFIX.src).
   PREFIX...         datasets of one tokenizer: prefixes, folders, quoted
                     patterns, or the words of --data-path
   --top N           print the N most frequent ids (default: 10)
-  --frequencies FILE   write the count of each id to FILE, as a table with tabs
+  --frequencies FILE   write the count of each id to FILE, separated by tabs
   --vocab-size V    look for ids that never occur in 0 to V - 1 (default: the
                     vocabulary of the tokenizer or of PREFIX.meta)
   --duplicates      find documents with exactly the same ids; empty ones do not
-                    count. Takes 16 bytes of memory per document
-  --groups N        print the N sets of equal documents that repeat the most
-                    tokens (default: 10)
+                    count
+  --near-duplicates   find documents that share most of their 5-grams of ids:
+                    MinHash, 128 functions in 32 bands. Takes 512 bytes of
+                    memory per document
+  --similarity J    least Jaccard index of the 5-grams (default: 0.8)
+  --contamination TEXTS...   find documents that share at least one 13-gram of
+                    ids with texts: lines of files, "text" of .jsonl files,
+                    documents of datasets. All must be given after this flag
+  --contamination-ngram n   ids that a document must share (default: 13)
+  --groups N        print at most N sets, pairs or documents (default: 10)
   --top-ngrams N    find the N sequences of ids that occur most often inside
                     documents. Takes at most 1 GiB
   --ngram n         ids per sequence (default: 13)
@@ -61,7 +73,8 @@ token, and the share of each input file (with a PREFIX.src).
                     mean, max, quantiles in percent, histogram), distinct_ids,
                     vocab_size, never_seen, outside_vocab, entropy_bits,
                     special_tokens, text (bytes, tokens, exact), frequent_ids,
-                    inputs; duplicates and ngrams if asked for. Unknown: null
+                    inputs; if asked for: duplicates, near_duplicates, ngrams
+                    and contamination. Unknown: null
 
 A quantile of 95 % is the least length that 95 % of all lengths do not exceed.
 The tokenizer flags are those of preprocess_data; see inspect_dataset show.
@@ -77,6 +90,9 @@ struct stats_question {
   std::optional<std::int64_t> vocab_size;
   bool duplicates = false;
   dataset::duplicate_limits limits;
+  std::optional<dataset::near_duplicate_options> near;
+  std::vector<std::string> texts;  ///< of --contamination
+  std::int64_t shared = 13;        ///< ids that a contaminated document shares with a text
   std::optional<dataset::ngram_options> ngrams;
   int workers = 1;
 };
@@ -84,8 +100,26 @@ struct stats_question {
 struct stats_answer {
   dataset_figures figures;
   std::optional<dataset::duplicate_documents> duplicates;
+  std::optional<dataset::near_duplicates> near;
   std::optional<dataset::repeated_ngrams> ngrams;
+  std::vector<std::string> texts;  ///< names of the texts of --contamination
+  std::optional<dataset::contamination> contamination;
 };
+
+/// The value of --similarity.
+std::optional<double> similarity_of(const command_line& line) {
+  const auto text = line.find<std::string>("similarity");
+  if (!text) return std::nullopt;
+  double value = 0;
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || !(value > 0) ||
+      value > 1) {
+    throw misuse(fmt::format("--similarity {}: expected a number above 0 and at most 1",
+                             command::one_line(*text)),
+                 stats_help);
+  }
+  return value;
+}
 
 /// Reads the flags. Removes --vocab-size if it does not belong to a tokenizer.
 stats_question question_of(command_line& line) {
@@ -100,8 +134,24 @@ stats_question question_of(command_line& line) {
   if (!line.find<std::string>("tokenizer-type")) line.values.erase("vocab-size");
   asked.duplicates = line.values["duplicates"].as<bool>();
   asked.limits.groups = size_of("groups", 0, asked.limits.groups);
-  if (line.find<std::int64_t>("groups") && !asked.duplicates) {
-    throw misuse("--groups requires --duplicates", stats_help);
+  const auto similarity = similarity_of(line);
+  if (line.values["near-duplicates"].as<bool>()) {
+    asked.near.emplace();
+    asked.near->threshold = similarity.value_or(asked.near->threshold);
+    asked.near->most_pairs = asked.limits.groups;
+  } else if (similarity) {
+    throw misuse("--similarity requires --near-duplicates", stats_help);
+  }
+  asked.texts = line.find<std::vector<std::string>>("contamination").value_or(asked.texts);
+  const auto shared = count_of(line, "contamination-ngram", 1, stats_help);
+  if (shared && asked.texts.empty()) {
+    throw misuse("--contamination-ngram requires --contamination: texts to look for", stats_help);
+  }
+  asked.shared = shared.value_or(asked.shared);
+  if (line.find<std::int64_t>("groups") && !asked.duplicates && !asked.near &&
+      asked.texts.empty()) {
+    throw misuse("--groups requires --duplicates, --near-duplicates or --contamination",
+                 stats_help);
   }
   const auto n = count_of(line, "ngram", 1, stats_help);
   if (line.find<std::int64_t>("top-ngrams")) {
@@ -147,6 +197,12 @@ void write_frequencies(const std::string& path, const dataset_figures& figures) 
 stats_answer answer_of(const std::vector<dataset::indexed_dataset>& data,
                        dataset_tokenizers& tokenizers, const stats_question& asked) {
   stats_answer answer;
+  given_texts texts;
+  if (!asked.texts.empty()) {  // first, because the files may be missing
+    const auto tokenizer = data.empty() ? nullptr : tokenizers.find(data.front());
+    texts = read_texts(asked.texts, tokenizer.get());
+    answer.texts = texts.names;
+  }
   answer.figures = figures_of(data, tokenizers, asked.vocab_size, asked.workers);
   dataset::statistics_options options{.workers = asked.workers};
   progress_line progress("read", "token", 0);
@@ -156,6 +212,11 @@ stats_answer answer_of(const std::vector<dataset::indexed_dataset>& data,
   }
   if (asked.ngrams) {
     answer.ngrams = dataset::find_repeated_ngrams(data, *asked.ngrams, options);
+  }
+  if (asked.near) answer.near = dataset::find_near_duplicates(data, *asked.near, options);
+  if (!asked.texts.empty()) {
+    answer.contamination =
+        dataset::find_contamination(data, texts.ids, asked.shared, asked.limits.groups, options);
   }
   return answer;
 }
@@ -185,6 +246,42 @@ std::string as_json(const stats_answer& answer, const stats_question& asked) {
         json.close('}');
       }
       json.close(']').close('}');
+    }
+    json.close(']').close('}');
+  }
+  if (answer.near) {
+    const dataset::near_duplicates& found = *answer.near;
+    json.key("near_duplicates").open('{').key("n").value(asked.near->n);
+    json.key("hashes").value(asked.near->hashes).key("bands").value(asked.near->bands);
+    json.key("similarity").value(asked.near->threshold).key("seed").value(asked.near->seed);
+    json.key("chance").value(asked.near->chance(asked.near->threshold));
+    json.key("compared").value(found.compared).key("documents").value(found.documents);
+    json.key("tokens").value(found.tokens).key("pairs").open('[');
+    for (const dataset::similar_documents& pair : found.pairs) {
+      json.open('{').key("jaccard").value(pair.jaccard).key("error").value(pair.error);
+      json.key("earlier").open('{');
+      write_place(json, figures, pair.earlier);
+      json.close('}').key("later").open('{');
+      write_place(json, figures, pair.later);
+      json.close('}').close('}');
+    }
+    json.close(']').close('}');
+  }
+  if (answer.contamination) {
+    const dataset::contamination& found = *answer.contamination;
+    json.key("contamination").open('{').key("n").value(asked.shared);
+    json.key("documents").value(found.documents).key("tokens").value(found.tokens);
+    json.key("worst").open('[');
+    for (const dataset::contaminated_document& each : found.worst) {
+      json.open('{');
+      write_place(json, figures, each.place);
+      json.key("ngrams").value(each.ngrams).key("token").value(each.token);
+      json.key("text").value(answer.texts[static_cast<std::size_t>(each.text)]).close('}');
+    }
+    json.close(']').key("texts").open('[');
+    for (std::size_t i = 0; i < found.texts.size(); ++i) {
+      json.open('{').key("text").value(answer.texts[i]).key("ngrams").value(found.texts[i].ngrams);
+      json.key("found").value(found.texts[i].found).close('}');
     }
     json.close(']').close('}');
   }
@@ -327,6 +424,70 @@ void add_duplicates(std::string& text, const dataset_figures& figures,
   text += table.text();
 }
 
+void add_near(std::string& text, const dataset_figures& figures,
+              const dataset::near_duplicates& found, const dataset::near_duplicate_options& near) {
+  add_heading(text, "near duplicates");
+  fmt::format_to(
+      std::back_inserter(text),
+      "{} of {} with {} ({}) are similar to an earlier one\n"
+      "similar: at least {} of their {}-grams are the same; estimated with {} hash\n"
+      "functions in {} bands, seed {}, which find such a pair with a chance of {:.1f} %\n",
+      grouped(found.documents, "document"), grouped(found.compared), grouped(found.tokens, "token"),
+      percent(found.tokens, figures.counts.tokens), near.threshold, near.n, near.hashes, near.bands,
+      near.seed, 100 * near.chance(near.threshold));
+  if (found.pairs.empty()) return;
+  text_table table({"Jaccard", "error", "documents"});
+  for (const dataset::similar_documents& pair : found.pairs) {
+    table.add({fmt::format("{:.3f}", pair.jaccard), fmt::format("{:.3f}", pair.error),
+               place_text(figures, pair.earlier) + " and " + place_text(figures, pair.later)});
+  }
+  text += table.text();
+}
+
+void add_contamination(std::string& text, const stats_answer& answer, const stats_question& asked) {
+  const dataset::contamination& found = *answer.contamination;
+  const dataset_figures& figures = answer.figures;
+  const auto hit =
+      std::ranges::count_if(found.texts, [](const auto& each) { return each.found > 0; });
+  const auto large =
+      std::ranges::count_if(found.texts, [](const auto& each) { return each.ngrams > 0; });
+  add_heading(text, "contamination");
+  fmt::format_to(std::back_inserter(text),
+                 "{} ({}) with {} share at least {} ids in a row with a text\n"
+                 "{} of {} with at least {} ids are in part in the data",
+                 grouped(found.documents, "document"),
+                 percent(found.documents, figures.counts.documents), grouped(found.tokens, "token"),
+                 asked.shared, grouped(hit), grouped(large, "text"), asked.shared);
+  const auto tiny = std::ssize(found.texts) - large;
+  text += tiny == 0
+              ? "\n"
+              : fmt::format("; {} shorter\n", counted(tiny, "text") + (tiny == 1 ? " is" : " are"));
+  if (!found.worst.empty()) {
+    text_table table({"shared", "token", "document and first text"});
+    for (const dataset::contaminated_document& each : found.worst) {
+      table.add({grouped(each.ngrams), grouped(each.token),
+                 place_text(figures, each.place) + ": " +
+                     answer.texts[static_cast<std::size_t>(each.text)]});
+    }
+    text += table.text();
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < found.texts.size(); ++i) {
+    if (found.texts[i].found > 0) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) {
+    return static_cast<double>(found.texts[i].found) / static_cast<double>(found.texts[i].ngrams);
+  });
+  if (order.size() > asked.limits.groups) order.resize(asked.limits.groups);
+  if (order.empty()) return;
+  text_table table({"found", "of", "share", "text"});
+  for (const std::size_t i : order) {
+    table.add({grouped(found.texts[i].found), grouped(found.texts[i].ngrams),
+               percent(found.texts[i].found, found.texts[i].ngrams), answer.texts[i]});
+  }
+  text += table.text();
+}
+
 void add_ngrams(std::string& text, const dataset_figures& figures,
                 const dataset::repeated_ngrams& found, std::int64_t n) {
   add_heading(text, fmt::format("most repeated {}-grams", n));
@@ -388,6 +549,8 @@ std::string as_text(const stats_answer& answer, const stats_question& asked) {
   if (figures.datasets.size() > 1) add_shares(text, "datasets", figures.datasets, counts.tokens);
   if (figures.inputs) add_shares(text, "inputs", *figures.inputs, counts.tokens);
   if (answer.duplicates) add_duplicates(text, figures, *answer.duplicates);
+  if (answer.near) add_near(text, figures, *answer.near, *asked.near);
+  if (answer.contamination) add_contamination(text, answer, asked);
   if (answer.ngrams) add_ngrams(text, figures, *answer.ngrams, asked.ngrams->n);
   return text;
 }
@@ -398,11 +561,14 @@ int stats(const arguments& args) {
   po::options_description own;
   add_tokenizer_flags(own);
   auto add = own.add_options();
-  for (const char* flag : {"top", "groups", "top-ngrams", "ngram", "workers"}) {
+  for (const char* flag :
+       {"top", "groups", "top-ngrams", "ngram", "contamination-ngram", "workers"}) {
     add(flag, po::value<std::int64_t>());
   }
   add("frequencies", po::value<std::string>());
-  add("duplicates", po::bool_switch());
+  add("similarity", po::value<std::string>());
+  add("contamination", po::value<std::vector<std::string>>()->multitoken());
+  for (const char* flag : {"duplicates", "near-duplicates"}) add(flag, po::bool_switch());
   auto line = parse_run_options(args, own, stats_help);
   if (!line) return command::exit_done;
   const stats_question asked = question_of(*line);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -160,17 +161,20 @@ inline std::vector<document_block> document_blocks(std::span<const indexed_datas
   return blocks;
 }
 
+/// The number of a document, and a hash of it. Sorts by hash, then by document.
+struct hashed_document {
+  std::uint64_t hash = 0;
+  std::int64_t number = 0;
+
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
+  friend auto operator<=>(const hashed_document&, const hashed_document&) = default;
+};
+
 /// Mixes the bits of a number, so that neighboring numbers have unrelated results.
 inline std::uint64_t mixed(std::uint64_t x) noexcept {
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93;
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93;
   return x ^ (x >> 32);
-}
-
-/// Calls f(tokens) with the tokens as a span of their integer type.
-template <class F>
-decltype(auto) with_ids(const token_view& tokens, F&& f) {
-  return with_integers(tokens, std::forward<F>(f));
 }
 
 }  // namespace millrace::dataset::detail

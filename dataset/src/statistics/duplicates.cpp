@@ -50,15 +50,6 @@ inline bool have_same_ids(const token_view& a, const token_view& b) {
   });
 }
 
-/// A document and the hash of its ids. Sorts by hash, then by document.
-struct hashed_document {
-  std::uint64_t hash = 0;
-  std::int64_t number = 0;
-
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
-  friend auto operator<=>(const hashed_document&, const hashed_document&) = default;
-};
-
 /// The hashes of all documents that are not empty, sorted.
 inline std::vector<hashed_document> hash_documents(const document_list& documents,
                                                    std::span<const indexed_dataset> data,

@@ -99,7 +99,7 @@ def test_verify_merge_where_audit(done, tmp_path):
     assert audited.sound and audited.ledgers[0].tokens == done.tokens and audited.ledgers[0].missing == 0
 
 
-def test_stats(done):
+def test_stats(done, tmp_path):
     prefix = done.outputs[0].prefix
     data = millrace.IndexedDataset(prefix)
     documents = [data.document(d) for d in range(done.documents)]
@@ -117,6 +117,12 @@ def test_stats(done):
     assert found.duplicates["documents"] == len(texts) - len(set(texts))
     grams = collections.Counter(tuple(each[i:i + 5].tolist()) for each in documents for i in range(len(each) - 4))
     assert [each["count"] for each in found.ngrams["frequent"]] == [count for _, count in grams.most_common(3)]
+    (tmp_path / "texts").write_text("no such text\n")
+    more = millrace.stats(prefix, near_duplicates=True, contamination=[prefix, tmp_path / "texts"], contamination_ngram=6)
+    assert more.contamination["documents"] == sum(len(each) >= 6 for each in documents)
+    assert more.contamination["texts"][-1]["found"] < more.contamination["texts"][-1]["ngrams"] == 7
+    assert more.near_duplicates["compared"] == sum(len(each) >= 5 for each in documents)
+    assert more.near_duplicates["documents"] >= found.duplicates["documents"] and more.duplicates is None
     assert found.inputs[0]["documents"] == len(documents) and found.datasets[0]["prefix"] == prefix
     assert millrace.stats(prefix, tokenizer="ByteLevelTokenizer").duplicates is None
     with pytest.raises(millrace.ConfigError, match="--ngram requires --top-ngrams"):

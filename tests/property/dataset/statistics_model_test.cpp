@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -207,6 +210,96 @@ void expect_ngrams(const repeated_ngrams& found, const StatisticsModel& model,
   }
 }
 
+std::set<ids> ngrams_of(const ids& document, std::int64_t n) {
+  std::set<ids> all;
+  for (std::ptrdiff_t i = 0; i + n <= std::ssize(document); ++i) {
+    all.insert(ids(document.begin() + i, document.begin() + i + n));
+  }
+  return all;
+}
+
+void expect_contamination(const contamination& found, const StatisticsModel& model,
+                          const std::vector<ids>& texts, std::int64_t n, std::size_t most) {
+  std::vector<std::set<ids>> of_texts;
+  for (const ids& text : texts) of_texts.push_back(ngrams_of(text, n));
+  std::vector<contaminated_document> worst;
+  std::set<ids> in_data;
+  std::int64_t tokens = 0;
+  for (std::size_t d = 0; d < model.documents().size(); ++d) {
+    const ids& document = model.documents()[d];
+    contaminated_document one{.place = model.places()[d], .tokens = std::ssize(document)};
+    for (std::ptrdiff_t i = 0; i + n <= std::ssize(document); ++i) {
+      const ids ngram(document.begin() + i, document.begin() + i + n);
+      in_data.insert(ngram);
+      const auto text = std::ranges::find_if(
+          of_texts, [&](const std::set<ids>& each) { return each.contains(ngram); });
+      if (text == of_texts.end()) continue;
+      if (one.ngrams++ == 0) {
+        one.token = i;
+        one.text = text - of_texts.begin();
+      }
+    }
+    if (one.ngrams == 0) continue;
+    tokens += one.tokens;
+    worst.push_back(one);
+  }
+  ASSERT_EQ(found.documents, std::ssize(worst));
+  ASSERT_EQ(found.tokens, tokens);
+  std::ranges::stable_sort(worst, std::greater<>(), &contaminated_document::ngrams);
+  worst.resize(std::min(worst.size(), most));
+  ASSERT_EQ(found.worst.size(), worst.size());
+  for (std::size_t i = 0; i < worst.size(); ++i) {
+    ASSERT_EQ(found.worst[i].place, worst[i].place) << i;
+    ASSERT_EQ(found.worst[i].ngrams, worst[i].ngrams);
+    ASSERT_EQ(found.worst[i].token, worst[i].token);
+    ASSERT_EQ(found.worst[i].text, worst[i].text);
+  }
+  ASSERT_EQ(found.texts.size(), texts.size());
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    text_overlap expected;
+    for (std::ptrdiff_t i = 0; i + n <= std::ssize(texts[t]); ++i) {
+      ++expected.ngrams;
+      expected.found +=
+          in_data.contains(ids(texts[t].begin() + i, texts[t].begin() + i + n)) ? 1 : 0;
+    }
+    ASSERT_EQ(found.texts[t].ngrams, expected.ngrams) << t;
+    ASSERT_EQ(found.texts[t].found, expected.found) << t;
+  }
+}
+
+/// What holds for every result: equal sets are found with an index of 1, and sets without a common
+/// n-gram are not.
+void expect_near_duplicates(const near_duplicates& found, const StatisticsModel& model,
+                            const near_duplicate_options& options) {
+  std::map<std::set<ids>, std::int64_t> sets;
+  std::int64_t compared = 0;
+  std::int64_t repeated = 0;
+  for (const ids& document : model.documents()) {
+    const auto ngrams = ngrams_of(document, options.n);
+    if (ngrams.empty()) continue;
+    ++compared;
+    repeated += sets[ngrams]++ > 0 ? 1 : 0;
+  }
+  ASSERT_EQ(found.compared, compared);
+  ASSERT_GE(found.documents, repeated);
+  const auto document_at = [&](const document_place& place) -> const ids& {
+    return model.documents()[static_cast<std::size_t>(std::ranges::find(model.places(), place) -
+                                                      model.places().begin())];
+  };
+  for (const similar_documents& pair : found.pairs) {
+    ASSERT_LT(pair.earlier, pair.later);
+    ASSERT_GE(pair.jaccard, options.threshold);
+    ASSERT_NEAR(pair.error, std::sqrt(pair.jaccard * (1 - pair.jaccard) / options.hashes), 1e-12);
+    const auto a = ngrams_of(document_at(pair.earlier), options.n);
+    const auto b = ngrams_of(document_at(pair.later), options.n);
+    const auto common = std::ranges::count_if(a, [&](const ids& each) { return b.contains(each); });
+    if (a == b) {
+      ASSERT_EQ(pair.jaccard, 1);
+    }
+    ASSERT_GT(common, 0);
+  }
+}
+
 TEST(StatisticsModelTest, AgreesWithNaiveCounts) {
   const std::uint64_t seed = test::seed(20261127);
   for (std::uint64_t round = 0; round < 250; ++round) {
@@ -267,6 +360,39 @@ TEST(StatisticsModelTest, AgreesWithNaiveCounts) {
                                .memory_bytes = model.below(2) == 0 ? 0 : std::size_t{1} << 20};
     expect_ngrams(find_repeated_ngrams(data, ngrams, options), model, ngrams);
     ASSERT_EQ(last, total);
+
+    last = total = 0;
+    const std::int64_t n = static_cast<std::int64_t>(1 + model.below(6));
+    std::vector<ids> texts;
+    for (std::size_t count = model.below(5); count > 0; --count) {
+      ids& text = texts.emplace_back();
+      if (!model.documents().empty() && model.below(2) == 0) {
+        text = model.documents()[model.below(model.documents().size())];
+      }
+      for (std::size_t size = model.below(8); size > 0; --size) {
+        text.push_back(static_cast<std::int64_t>(model.below(9)));
+      }
+    }
+    const std::size_t most = model.below(6);
+    expect_contamination(find_contamination(data, texts, n, most, options), model, texts, n, most);
+    ASSERT_EQ(last, total);
+
+    last = 0;
+    const near_duplicate_options near{.n = static_cast<std::int64_t>(1 + model.below(5)),
+                                      .hashes = model.below(2) == 0 ? 32 : 128,
+                                      .bands = model.below(2) == 0 ? 32 : 8,
+                                      .threshold = 0.3 + 0.1 * static_cast<double>(model.below(8)),
+                                      .seed = model.below(1000),
+                                      .most_pairs = 1 + model.below(30)};
+    const auto similar = find_near_duplicates(data, near, options);
+    expect_near_duplicates(similar, model, near);
+    const auto again = find_near_duplicates(data, near);
+    ASSERT_EQ(again.documents, similar.documents);
+    ASSERT_EQ(again.pairs.size(), similar.pairs.size());
+    for (std::size_t i = 0; i < again.pairs.size(); ++i) {
+      ASSERT_EQ(again.pairs[i].later, similar.pairs[i].later);
+      ASSERT_EQ(again.pairs[i].jaccard, similar.pairs[i].jaccard);
+    }
   }
 }
 
@@ -288,6 +414,55 @@ TEST(StatisticsModelTest, CountsAnyInt32) {
                                      {.workers = workers, .block_tokens = 10'000});
     ASSERT_EQ(found.ids.distinct(), std::ssize(counts));
     for (const auto& [id, times] : counts) ASSERT_EQ(found.ids.count(id), times) << id;
+  }
+}
+
+// Estimates of the Jaccard index are unbiased, with the standard error that they state, for every
+// instruction set; and pairs are found as often as the number of bands implies.
+TEST(StatisticsModelTest, EstimatesSimilarity) {
+  std::mt19937_64 random(test::seed(7));
+  const test::temp_folder folder;
+  constexpr std::size_t pairs = 400;
+  test::documents_of<std::int32_t> documents;
+  std::vector<double> exact;
+  for (std::size_t p = 0; p < pairs; ++p) {
+    // Tokens that occur nowhere else, so 1-grams are a set, and only partners are similar.
+    std::vector<std::int32_t> a(200);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::int32_t>(1000 * p + i);
+    auto b = a;
+    const std::size_t other = random() % 100;
+    for (std::size_t i = 0; i < other; ++i) b[i] += 500;
+    exact.push_back(static_cast<double>(a.size() - other) / static_cast<double>(a.size() + other));
+    documents.push_back({a});
+    documents.push_back({b});
+  }
+  test::write_dataset<std::int32_t>(folder / "data", documents);
+  std::vector<indexed_dataset> data;
+  data.emplace_back(folder / "data");
+  const near_duplicate_options near{
+      .n = 1, .hashes = 256, .bands = 128, .threshold = 0.01, .most_pairs = 10'000};
+  std::vector<double> first;
+  for (const char* isa : {"portable", "avx2", ""}) {
+    ::setenv("MILLRACE_ISA", isa, 1);
+    const auto found = find_near_duplicates(data, near, {.workers = 2});
+    ::unsetenv("MILLRACE_ISA");
+    double sum = 0;
+    std::size_t partners = 0;
+    std::vector<double> estimates;
+    for (const similar_documents& pair : found.pairs) {
+      if (pair.later.document != pair.earlier.document + 1 || pair.later.document % 2 == 0)
+        continue;
+      const double jaccard = exact[static_cast<std::size_t>(pair.earlier.document / 2)];
+      const double error = std::sqrt(jaccard * (1 - jaccard) / near.hashes);
+      ASSERT_LE(std::abs(pair.jaccard - jaccard), 6 * error + 1e-9) << pair.earlier.document;
+      sum += pair.jaccard - jaccard;
+      ++partners;
+      estimates.push_back(pair.jaccard);
+    }
+    EXPECT_EQ(partners, pairs);  // an index above 1/3 is found but for a chance of 10^-6
+    EXPECT_LT(std::abs(sum / static_cast<double>(partners)), 0.01);
+    if (first.empty()) first = estimates;
+    EXPECT_EQ(estimates, first) << isa;
   }
 }
 

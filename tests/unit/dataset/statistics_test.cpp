@@ -138,6 +138,52 @@ TEST_F(Statistics, FindsNgramsInsideDocumentsOnly) {
   EXPECT_EQ(found.ngrams[1].count, 2);
 }
 
+TEST_F(Statistics, FindsContaminationAndItsTexts) {
+  const auto& data =
+      only<std::uint16_t>({{{1, 2, 3, 4}}, {{5, 1, 2, 3}}, {{1, 2}, {3, 9}}, {{2, 3, 1}}});
+  const std::vector<std::vector<std::int64_t>> texts = {{7, 8, 9}, {0, 1, 2, 3, 4}, {1, 2}};
+  const auto found = find_contamination(data, texts, 3, 2);
+  EXPECT_EQ(found.documents, 3);
+  EXPECT_EQ(found.tokens, 12);
+  ASSERT_EQ(found.texts.size(), 3U);
+  EXPECT_EQ(found.texts[0].found, 0);
+  EXPECT_EQ(found.texts[1].ngrams, 3);
+  EXPECT_EQ(found.texts[1].found, 2);
+  EXPECT_EQ(found.texts[2].ngrams, 0);
+  ASSERT_EQ(found.worst.size(), 2U);
+  EXPECT_EQ(found.worst[0].place, (document_place{0, 0}));
+  EXPECT_EQ(found.worst[0].ngrams, 2);
+  EXPECT_EQ(found.worst[1].place, (document_place{0, 1}));
+  EXPECT_EQ(found.worst[1].token, 1);
+  EXPECT_EQ(found.worst[1].text, 1);
+  EXPECT_THROW(find_contamination(data, texts, 0), config_error);
+}
+
+TEST_F(Statistics, FindsNearDuplicates) {
+  std::vector<std::uint16_t> a(300);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint16_t>(i * i);
+  auto b = a;
+  b[150] = 7;  // changes 5 of 296 5-grams: 291 of 301 are the same
+  auto c = a;
+  for (std::size_t i = 0; i < c.size(); i += 3) c[i] = 9;
+  const auto found = find_near_duplicates(only<std::uint16_t>({{a}, {c}, {b}, {a}, {{1, 2}}, {}}));
+  EXPECT_EQ(found.compared, 4);
+  EXPECT_EQ(found.documents, 2);
+  EXPECT_EQ(found.tokens, 600);
+  ASSERT_GE(found.pairs.size(), 2U);
+  EXPECT_EQ(found.pairs[0].earlier, (document_place{0, 0}));
+  EXPECT_EQ(found.pairs[0].later, (document_place{0, 3}));
+  EXPECT_EQ(found.pairs[0].jaccard, 1);
+  EXPECT_EQ(found.pairs[0].error, 0);
+  EXPECT_NEAR(found.pairs[1].jaccard, 291.0 / 301, 0.09);
+  EXPECT_NEAR(near_duplicate_options().chance(0.5), 1 - std::pow(1 - 0.0625, 32), 1e-12);
+  for (const near_duplicate_options& wrong :
+       {near_duplicate_options{.n = 0}, near_duplicate_options{.hashes = 100},
+        near_duplicate_options{.bands = 3}, near_duplicate_options{.threshold = 0}}) {
+    EXPECT_THROW(find_near_duplicates(data_, wrong), config_error);
+  }
+}
+
 TEST_F(Statistics, StopIfTheCallerThrows) {
   const std::vector<std::uint16_t> ids(100, 7);
   const auto& data = only<std::uint16_t>({{ids}, {ids}});
@@ -146,6 +192,8 @@ TEST_F(Statistics, StopIfTheCallerThrows) {
   EXPECT_THROW(statistics_of(data[0], options), std::runtime_error);
   EXPECT_THROW(find_duplicates(data, {}, options), std::runtime_error);
   EXPECT_THROW(find_repeated_ngrams(data, {}, options), std::runtime_error);
+  EXPECT_THROW(find_near_duplicates(data, {}, options), std::runtime_error);
+  EXPECT_THROW(find_contamination(data, {}, 1, 1, options), std::runtime_error);
 }
 
 TEST_F(Statistics, ReportALostPage) {

@@ -171,4 +171,78 @@ MILLRACE_EXPORT repeated_ngrams find_repeated_ngrams(std::span<const indexed_dat
                                                      const ngram_options& ngrams = {},
                                                      const statistics_options& options = {});
 
+/// How near duplicates are found: MinHash of the n-grams of a document, with LSH bands.
+struct MILLRACE_EXPORT near_duplicate_options {
+  std::int64_t n = 5;           ///< ids per n-gram
+  int hashes = 128;             ///< hash functions per document; a multiple of 32
+  int bands = 32;               ///< a divisor of `hashes`
+  double threshold = 0.8;       ///< least similarity
+  std::uint64_t seed = 1;       ///< of the hash functions
+  std::size_t most_pairs = 10;  ///< number of pairs to return
+
+  /// The chance that two documents with this Jaccard index are compared.
+  double chance(double jaccard) const;
+};
+
+/// Two documents and the estimated Jaccard index J of their sets of n-grams.
+struct similar_documents {
+  document_place earlier;
+  document_place later;
+  double jaccard = 0;
+  double error = 0;  ///< standard error of the estimate: sqrt(J * (1 - J) / hashes)
+};
+
+struct near_duplicates {
+  std::int64_t compared = 0;   ///< documents with at least one n-gram; only these are compared
+  std::int64_t documents = 0;  ///< documents that are similar to an earlier one
+  std::int64_t tokens = 0;     ///< their tokens
+  std::vector<similar_documents> pairs;  ///< the most similar ones first
+};
+
+/// Finds documents whose sets of n-grams have an estimated Jaccard index of at least a threshold.
+/// Equal documents count, too, and all of them are found. Other documents are candidates if all
+/// hashes of a band are equal. Of the documents that share a band, each is compared with the first
+/// one and with the one before it. The result depends on the seed, and on nothing else. Takes 4
+/// bytes per document and hash function.
+///
+/// @throws config_error  an option is out of range, or as statistics_of
+/// @throws format_error, io_error  as statistics_of
+MILLRACE_EXPORT near_duplicates find_near_duplicates(std::span<const indexed_dataset> data,
+                                                     const near_duplicate_options& near = {},
+                                                     const statistics_options& options = {});
+
+/// How much of a given text is in the datasets.
+struct text_overlap {
+  std::int64_t ngrams = 0;  ///< positions in the text; 0 if it has fewer than n ids
+  std::int64_t found = 0;   ///< positions whose n-gram is in a document
+};
+
+struct contaminated_document {
+  document_place place;
+  std::int64_t tokens = 0;
+  std::int64_t ngrams = 0;  ///< positions in the document whose n-gram is in a text
+  std::int64_t token = 0;   ///< offset of the first of them
+  std::int64_t text = 0;    ///< the first text that has the n-gram there
+};
+
+struct contamination {
+  std::int64_t documents = 0;       ///< documents that share at least one n-gram with a text
+  std::int64_t tokens = 0;          ///< their tokens
+  std::vector<text_overlap> texts;  ///< by text
+  std::vector<contaminated_document> worst;  ///< those that share the most n-grams first
+};
+
+/// Finds the documents that share at least one n-gram of ids with a given text. Ids are compared,
+/// so the result is exact. Takes about 50 bytes of memory per id of the texts.
+///
+/// @param texts  the ids of each text, from the tokenizer of the datasets
+/// @param n      ids per n-gram, at least 1
+/// @param most   maximum size of `contamination::worst`
+/// @throws config_error  `n` is below 1, or as statistics_of
+/// @throws format_error, io_error  as statistics_of
+MILLRACE_EXPORT contamination find_contamination(std::span<const indexed_dataset> data,
+                                                 std::span<const std::vector<std::int64_t>> texts,
+                                                 std::int64_t n = 13, std::size_t most = 10,
+                                                 const statistics_options& options = {});
+
 }  // namespace millrace::dataset

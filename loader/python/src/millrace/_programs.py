@@ -180,7 +180,9 @@ class Statistics:
     datasets: "list[dict[str, Any]]"             # prefix, documents, tokens
     inputs: "list[dict[str, Any]] | None"        # input, documents, tokens; None: a dataset has no .src
     duplicates: "dict[str, Any] | None" = None   # documents, tokens, group_count, groups
+    near_duplicates: "dict[str, Any] | None" = None   # parameters, compared, documents, tokens, pairs
     ngrams: "dict[str, Any] | None" = None       # n, positions, distinct, frequent
+    contamination: "dict[str, Any] | None" = None     # n, documents, tokens, worst, texts
 
 
 @dataclass(frozen=True)
@@ -582,26 +584,30 @@ def search(data_path: "Path | Sequence[Path | float]", *, text: "str | Sequence[
                   places=[_taken(Place, each) for each in found["places"]])
 
 
-def stats(data_path: "Path | Sequence[Path | float]", *, duplicates: bool = False, top_ngrams: "int | None" = None,
-          ngram: "int | None" = None, tokenizer: "Path | None" = None, **flags: Any) -> Statistics:
+def stats(data_path: "Path | Sequence[Path | float]", *, duplicates: bool = False, near_duplicates: bool = False,
+          top_ngrams: "int | None" = None, ngram: "int | None" = None, contamination: "Sequence[Path] | None" = None,
+          tokenizer: "Path | None" = None, **flags: Any) -> Statistics:
     """Counts documents, tokens, ids and lengths of datasets of one tokenizer.
 
     Args:
       data_path: prefixes, folders or patterns of datasets, or the words of Megatron's --data-path.
       duplicates: find documents with exactly the same ids.
+      near_duplicates: find documents that share most of their 5-grams of ids, by MinHash.
       top_ngrams: find so many of the sequences of ids that occur most often inside documents.
       ngram: ids per sequence; 13 by default.
+      contamination: find documents that share at least one 13-gram of ids with these texts: lines of files, the
+        "text" of .jsonl files, documents of datasets.
       tokenizer: as for `preprocess`; without it there is no text, unless the dataset's tokenizer needs no files.
       flags: flags of `inspect_dataset stats` with underscores: `top=100`, `vocab_size=50257`,
-        `frequencies="ids.tsv"`, `groups=3`, `workers=2`.
+        `frequencies="ids.tsv"`, `groups=3`, `similarity=0.9`, `contamination_ngram=8`, `workers=2`.
 
     Raises:
       ConfigError: a flag is wrong, or the datasets have different tokenizers.
       IOError, FormatError: a dataset cannot be read or is damaged.
     """
     words = [str(each) for each in check.words("data_path", data_path)]
-    words += _words({"duplicates": duplicates, "top_ngrams": top_ngrams, "ngram": ngram, **_tokenizer_flags(tokenizer),
-                     **flags})
+    words += _words({"duplicates": duplicates, "near_duplicates": near_duplicates, "top_ngrams": top_ngrams,
+                     "ngram": ngram, "contamination": contamination, **_tokenizer_flags(tokenizer), **flags})
     return _taken(Statistics, _run("inspect_dataset", ["stats", *words]))
 
 
