@@ -280,11 +280,11 @@
   function run() {
     if (!data.run) return;
     const r = data.run;
-    section("A run", `Order ${r.order}, ${number(r.seq_length)} tokens per sample, ${number(r.ranks)} ranks. ${r.assumed ? "Assumed: " + r.assumed + "." : ""}`,
+    section("A run", `Order ${r.order}, ${number(r.seq_length)} tokens per sample, ${number(r.ranks)} ${r.ranks === 1 ? "rank" : "ranks"}. ${r.assumed ? "Assumed: " + r.assumed + "." : ""}`,
       table(null, [["", ""], ["", "n"]], [["Samples", number(r.samples)], ["Samples per step", number(r.samples_per_step)],
         ["Steps", number(r.steps)], ["Tokens per step", number(r.samples_per_step * r.seq_length)],
         ["Tokens", number(r.samples * r.seq_length)]], "small"),
-      table("By source", [["Source", ""], ["Samples", "n"], ["Share", "n"], ["Tokens", "n"], ["Times all its tokens", "n"]],
+      table("By source", [["Source", ""], ["Samples", "n"], ["Share", "n"], ["Tokens", "n"], ["Epochs", "n"]],
         r.sources.map((each) => [each.prefix, number(each.samples), percent(each.samples, r.samples), number(each.samples * r.seq_length),
           each.tokens === 0 ? "-" : decimal((each.samples * r.seq_length) / each.tokens, 2)])),
       command(r.command));

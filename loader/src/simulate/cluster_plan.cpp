@@ -88,7 +88,9 @@ class planner {
 
   void plan_steps() {
     const dataset::batch_steps steps = steps_of(options_);
-    plan_.steps = steps.step_of(job_.samples - 1) + 1;
+    // As in training, samples at the end that do not fill a step are not counted.
+    plan_.steps = options_.drop_last ? std::max<std::int64_t>(1, steps.step_of(job_.samples))
+                                     : steps.step_of(job_.samples - 1) + 1;
     plan_.step_tokens = options_.samples_of_step() * job_.run->seq_len();
     plan_.run_seconds = static_cast<double>(plan_.steps) * job_.step_seconds;
   }

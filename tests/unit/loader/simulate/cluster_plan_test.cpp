@@ -95,9 +95,9 @@ TEST_F(ClusterPlan, CountsStepsAndReadsOfANode) {
   EXPECT_EQ(plan.gpus, 8);
   EXPECT_EQ(plan.data_ranks, 8);
   EXPECT_EQ(plan.micro_batches, 2);
-  EXPECT_EQ(plan.steps, 32);  // 1000 samples in steps of 32
+  EXPECT_EQ(plan.steps, 31);  // 1000 samples in steps of 32
   EXPECT_EQ(plan.step_tokens, 32 * seq_len);
-  EXPECT_DOUBLE_EQ(plan.run_seconds, 16);
+  EXPECT_DOUBLE_EQ(plan.run_seconds, 15.5);
   EXPECT_EQ(plan.node.loaders, 4);
   EXPECT_EQ(plan.node.readers, 4);
   EXPECT_DOUBLE_EQ(plan.sample_bytes, 2 * (seq_len + 1));
@@ -106,6 +106,8 @@ TEST_F(ClusterPlan, CountsStepsAndReadsOfANode) {
   EXPECT_DOUBLE_EQ(plan.node.bytes_per_second, 32 * 2 * (seq_len + 1));
   EXPECT_EQ(plan.data_bytes, 2U * 64'001);
   EXPECT_EQ(plan.maps, 1);
+  all.options.drop_last = false;
+  EXPECT_EQ(plan_cluster(all).steps, 32);
 }
 
 // Compares with the ranges that the run itself lists for every sample.
