@@ -8,6 +8,9 @@
 
 Needs datatrove 0.10.1, dolma 1.2.1, ai2-olmo-core 3.0.0 and humanize from PyPI, and in $LLM_C the folder of llm.c
 (github.com/karpathy/llm.c). nanoGPT has no package: its prepare.py calls numpy's tofile, its train.py memmap.
+
+The llm_c files here were written by a function with the layout of llm.c's write_datafile, not by llm.c itself, which
+was out of reach when they were made.
 """
 import argparse
 import importlib.util
