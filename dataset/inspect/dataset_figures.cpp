@@ -133,7 +133,8 @@ dataset_figures figures_of(const std::vector<dataset::indexed_dataset>& data,
     have_inputs = have_inputs && shares;
     if (!shares) continue;
     for (const dataset::input_share& share : *shares) {
-      dataset::input_share& sum = inputs.try_emplace(share.input, share.input).first->second;
+      dataset::input_share& sum = inputs[share.input];
+      sum.input = share.input;
       sum.documents += share.documents;
       sum.tokens += share.tokens;
     }

@@ -290,7 +290,7 @@ checksum_state write_side(formats::json_writer& json, const std::string& prefix,
     json.null();
   }
   json.close('}');
-  const checksum_state sums = checksums_of(data.front().prefix(), asked.verify, asked.workers);
+  checksum_state sums = checksums_of(data.front().prefix(), asked.verify, asked.workers);
   json.key("checksums").open('{').key("state").value(sums.state).key("text").value(sums.text);
   json.close('}');
   write_ranks(json, figures.counts.ids.ranked());

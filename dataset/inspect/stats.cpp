@@ -390,7 +390,7 @@ void add_ids(std::string& text, const dataset_figures& figures, std::size_t most
 }
 
 std::string place_text(const dataset_figures& figures, const dataset::document_place& place) {
-  const std::string document = fmt::format("document {}", place.document);
+  std::string document = fmt::format("document {}", place.document);
   if (figures.datasets.size() == 1) return document;
   return command::one_line(figures.datasets[static_cast<std::size_t>(place.dataset)].input) + ", " +
          document;

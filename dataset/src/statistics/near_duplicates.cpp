@@ -164,10 +164,10 @@ MILLRACE_INLINE near_duplicates find_near_duplicates(std::span<const indexed_dat
   };
   const auto keep_best = [&] {
     std::ranges::sort(found.pairs, detail::is_more_similar);
-    const auto twice = std::ranges::unique(found.pairs, [](const auto& a, const auto& b) {
-      return a.earlier == b.earlier && a.later == b.later;
-    });
-    found.pairs.erase(twice.begin(), twice.end());
+    const auto end = std::unique(
+        found.pairs.begin(), found.pairs.end(),
+        [](const auto& a, const auto& b) { return a.earlier == b.earlier && a.later == b.later; });
+    found.pairs.erase(end, found.pairs.end());
     if (found.pairs.size() > near.most_pairs) found.pairs.resize(near.most_pairs);
   };
   // Documents that share rows [first, last) of their signatures, next to each other.
