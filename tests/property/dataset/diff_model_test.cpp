@@ -385,7 +385,7 @@ TEST(DiffModel, RunsEqualComparisonOfTokens) {
     };
     const auto unique = [](std::vector<std::int64_t> numbers) {
       std::ranges::sort(numbers);
-      numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+      numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
       return numbers;
     };
     expected.samples = std::ssize(samples);
