@@ -45,8 +45,8 @@ class token_target {
   /// @pre !dataset()
   std::uint64_t append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
                             std::uint64_t offset, std::uint64_t size);
-  /// Appends a document, with its end in tokens. Of a dataset, the document has one sequence, or
-  /// none if it is empty.
+  /// Ends a document at this token. In a dataset, it becomes a document of one sequence, or of none
+  /// if it is empty.
   void append_end(std::int64_t end);
 
   /// Completes all files, gives them their final names, and adds them to `done`.

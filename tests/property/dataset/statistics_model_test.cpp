@@ -418,7 +418,7 @@ TEST(StatisticsModelTest, CountsAnyInt32) {
 }
 
 // Estimates of the Jaccard index are unbiased, with the standard error that they state, for every
-// instruction set; and pairs are found as often as the number of bands implies.
+// instruction set. The share of the pairs that are found is the one that the bands predict.
 TEST(StatisticsModelTest, EstimatesSimilarity) {
   std::mt19937_64 random(test::seed(7));
   const test::temp_folder folder;

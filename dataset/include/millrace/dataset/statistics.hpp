@@ -200,10 +200,10 @@ struct near_duplicates {
 };
 
 /// Finds documents whose sets of n-grams have an estimated Jaccard index of at least a threshold.
-/// Equal documents count, too, and all of them are found. Other documents are candidates if all
-/// hashes of a band are equal. Of the documents that share a band, each is compared with the first
-/// one and with the one before it. The result depends on the seed, and on nothing else. Takes 4
-/// bytes per document and hash function.
+/// Equal documents count, too, and all of them are found. The hashes of a document are divided into
+/// bands. Documents that have all hashes of a band in common form a list. Each document is compared
+/// with the first document of its list and with the previous one. The result depends on the seed,
+/// and on nothing else. Takes 4 bytes per document and hash function.
 ///
 /// @throws config_error  an option is out of range, or as statistics_of
 /// @throws format_error, io_error  as statistics_of
