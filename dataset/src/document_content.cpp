@@ -14,10 +14,11 @@
 #include <vector>
 
 #include <millrace/dataset/detail/lost_pages.hpp>
-#include <millrace/dataset/detail/share_blocks.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
+
+#include "share_blocks.hpp"
 
 namespace millrace::dataset {
 
@@ -73,9 +74,7 @@ class content_hash {
 class document_reader {
  public:
   document_reader(std::span<const indexed_dataset* const> datasets, formats::dtype type, bool modes)
-      : datasets_(datasets), type_(type), modes_(modes) {
-    unblock_sigbus();
-  }
+      : datasets_(datasets), type_(type), modes_(modes) {}
 
   std::uint64_t hash(const listed_document& which) {
     const indexed_dataset& data = of(which);

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <millrace/dataset/detail/lost_pages.hpp>
-#include <millrace/dataset/detail/share_blocks.hpp>
 #include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
@@ -23,6 +22,8 @@
 #include <millrace/formats/detail/hex.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_ops.hpp>
+
+#include "share_blocks.hpp"
 
 namespace millrace::dataset {
 
@@ -164,7 +165,6 @@ MILLRACE_INLINE void verify_tokens(const indexed_dataset& data, std::int64_t voc
     } else {
       const auto tokens = stream.as<T>();
       detail::check_blocks(stream.bytes().size(), std::uint64_t{1} << 20, options, done, [&] {
-        unblock_sigbus();
         return [&](std::uint64_t begin, std::uint64_t end) {
           const auto part = tokens.subspan(begin / sizeof(T), (end - begin) / sizeof(T));
           const std::int64_t outside = detail::find_outside(part, vocab_size);

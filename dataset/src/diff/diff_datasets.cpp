@@ -12,9 +12,10 @@
 
 #include <millrace/dataset/detail/document_content.hpp>
 #include <millrace/dataset/detail/lost_pages.hpp>
-#include <millrace/dataset/detail/share_blocks.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/formats/dtype.hpp>
+
+#include "../share_blocks.hpp"
 
 namespace millrace::dataset {
 
@@ -178,7 +179,6 @@ class dataset_comparison {
     std::vector<block_difference> found(static_cast<std::size_t>(blocks));
     std::mutex mutex;
     share_blocks(blocks, options_.workers, [&] {
-      unblock_sigbus();
       return [&, buffer_x = std::vector<std::byte>(),
               buffer_y = std::vector<std::byte>()](std::uint64_t number) mutable {
         const std::int64_t first = static_cast<std::int64_t>(number) * block;

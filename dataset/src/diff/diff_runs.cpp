@@ -15,11 +15,12 @@
 
 #include <millrace/dataset/detail/lost_pages.hpp>
 #include <millrace/dataset/detail/sample/piece.hpp>
-#include <millrace/dataset/detail/share_blocks.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
 #include <millrace/error.hpp>
+
+#include "../share_blocks.hpp"
 
 namespace millrace::dataset {
 
@@ -186,7 +187,6 @@ class run_comparison {
     std::mutex mutex;
     std::int64_t done = 0;
     share_blocks(static_cast<std::uint64_t>((all + block - 1) / block), options_.workers, [&] {
-      unblock_sigbus();
       return [&, x = sample_content(), y = sample_content(), differing_a = ranks_a,
               differing_b = ranks_b](std::uint64_t number) mutable {
         const std::int64_t begin = static_cast<std::int64_t>(number) * block;

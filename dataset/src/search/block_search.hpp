@@ -2,14 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,6 +19,8 @@
 
 /// What all searches share: a dataset is divided into blocks of tokens, which threads search
 /// independently.
+#include "../share_blocks.hpp"
+
 namespace millrace::dataset::detail {
 
 /// A document, as tokens [begin, end) of the stream. By default, one before the first.
@@ -214,45 +214,33 @@ search_tally search_blocks(const searched_dataset& data, const search_options& o
   // The last block is never full, so that there is one for empty documents at the end.
   const std::int64_t block_tokens = std::max<std::int64_t>(options.block_tokens, 1);
   const std::int64_t blocks = data.token_count() / block_tokens + 1;
-  std::atomic<std::int64_t> next{0};
-  std::mutex mutex;  // guards all below
   search_tally all(queries, options.most_hits);
+  std::mutex mutex;  // guards `done`
   std::int64_t done = 0;
-  std::int64_t failed_at = blocks;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    std::int64_t block = 0;
-    try {
-      unblock_sigbus();
-      auto search = make_searcher();
-      search_tally mine(queries, options.most_hits);
-      while ((block = next.fetch_add(1, std::memory_order_relaxed)) < blocks) {
-        const std::int64_t begin = block * block_tokens;
-        const std::int64_t end = std::min(begin + block_tokens, data.token_count());
-        mine.begin_block(begin, end);
-        search(begin, end, block + 1 == blocks, mine);
-        data.check_there();
-        const std::scoped_lock lock(mutex);
-        done += end - begin;
-        if (options.progress) options.progress(done);
-      }
-      const std::scoped_lock lock(mutex);
-      all.merge(std::move(mine));
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      next.store(blocks, std::memory_order_relaxed);
-      if (failure && failed_at <= block) return;
-      failed_at = block;
-      failure = std::current_exception();
-    }
+  using searcher = std::invoke_result_t<MakeSearcher&>;
+  const auto search_block = [&](std::uint64_t number, searcher& search, search_tally& mine) {
+    const auto block = static_cast<std::int64_t>(number);
+    const std::int64_t begin = block * block_tokens;
+    const std::int64_t end = std::min(begin + block_tokens, data.token_count());
+    mine.begin_block(begin, end);
+    search(begin, end, block + 1 == blocks, mine);
+    data.check_there();
+    const std::scoped_lock lock(mutex);
+    done += end - begin;
+    if (options.progress) options.progress(done);
   };
-  {
-    const auto threads = std::min<std::int64_t>(std::max(options.workers, 1), blocks);
-    std::vector<std::jthread> helpers;
-    for (std::int64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  struct worker {
+    searcher search;
+    search_tally mine;
+    const decltype(search_block)* in_block;
+    search_tally* all;
+
+    void operator()(std::uint64_t block) { (*in_block)(block, search, mine); }
+    void finish() { all->merge(std::move(mine)); }
+  };
+  share_blocks(static_cast<std::uint64_t>(blocks), options.workers, [&] {
+    return worker{make_searcher(), search_tally(queries, options.most_hits), &search_block, &all};
+  });
   return all;
 }
 

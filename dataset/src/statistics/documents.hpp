@@ -2,16 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include <millrace/error.hpp>
 
 #include "../search/block_search.hpp"
+#include "../share_blocks.hpp"
 
 /// What all statistics share: the documents of several datasets, divided into blocks.
 namespace millrace::dataset::detail {
@@ -38,37 +37,26 @@ inline void require_integers(const indexed_dataset& data) {
 /// @throws any exception of a worker: that of the first block that had one
 template <class Make, class Done>
 void for_each_block(std::int64_t blocks, int workers, Make&& make, Done&& done) {
-  std::atomic<std::int64_t> next{0};
-  std::mutex mutex;  // guards all below
-  std::int64_t failed_at = blocks;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    std::int64_t block = 0;
-    try {
-      unblock_sigbus();
-      auto mine = make();
-      while ((block = next.fetch_add(1, std::memory_order_relaxed)) < blocks) {
-        const auto result = mine(block);
-        const std::scoped_lock lock(mutex);
-        done(result);
-      }
-      const std::scoped_lock lock(mutex);
-      mine.finish();
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      next.store(blocks, std::memory_order_relaxed);
-      if (failure && failed_at <= block) return;
-      failed_at = block;
-      failure = std::current_exception();
+  using made = std::invoke_result_t<Make&>;
+  std::mutex mutex;  // guards finish() and `done`
+  struct block_worker {
+    made own;
+    std::remove_reference_t<Done>* done;
+    std::mutex* mutex;
+
+    void operator()(std::uint64_t block) {
+      const auto result = own(static_cast<std::int64_t>(block));
+      const std::scoped_lock lock(*mutex);
+      (*done)(result);
+    }
+    void finish() {
+      const std::scoped_lock lock(*mutex);
+      own.finish();
     }
   };
-  {
-    const auto threads = std::min<std::int64_t>(std::max(workers, 1), blocks);
-    std::vector<std::jthread> helpers;
-    for (std::int64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  share_blocks(static_cast<std::uint64_t>(blocks), workers, [&] {
+    return block_worker{make(), &done, &mutex};
+  });
 }
 
 /// The documents of several datasets, numbered through. The datasets must outlive it.
