@@ -166,16 +166,8 @@ loader::cluster_job cluster_of(const command_line& line) {
   return job;
 }
 
-loader::loader_options loader_options_of(const command_line& line,
-                                         const dataset::sampler_options& ranks) {
-  loader::loader_options options;
-  options.batch_size = ranks.batch_size;
-  options.world_size = ranks.world_size;
-  options.global_batch_size = ranks.global_batch_size;
-  options.rampup = ranks.rampup;
-  options.sampler = ranks.type;
-  options.data_sharding = ranks.data_sharding;
-  options.drop_last = ranks.drop_last;
+loader::loader_options loader_options_of(const command_line& line, const run_configuration& run) {
+  loader::loader_options options = loader_options_for(run);
   options.look_ahead = count_of(line, "look-ahead", 1, plan_help).value_or(options.look_ahead);
   options.threads = count_of(line, "threads", 1, plan_help).value_or(options.threads);
   options.prefetch_samples =
@@ -233,7 +225,7 @@ planned plan_of(command_line& line) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   all.job.run = run.order;
   all.job.samples = run.samples;
-  all.job.options = loader_options_of(line, run.sampler);
+  all.job.options = loader_options_of(line, run);
   all.is_shared = is_shared(line, run.order->sources().front().bin);
   all.plan = loader::plan_cluster(all.job);
   if (const auto folder = line.find<std::string>("probe")) {

@@ -196,6 +196,21 @@ void add_run_flags(po::options_description& own) {
   }
 }
 
+loader::loader_options loader_options_for(const run_configuration& run) {
+  const dataset::sampler_options& ranks = run.sampler;
+  loader::loader_options options;
+  options.batch_size = ranks.batch_size;
+  options.world_size = ranks.world_size;
+  options.global_batch_size = ranks.global_batch_size;
+  options.rampup = ranks.rampup;
+  options.sampler = ranks.type;
+  options.data_sharding = ranks.data_sharding;
+  options.drop_last = ranks.drop_last;
+  options.consumed_samples = ranks.consumed_samples;
+  options.allow_several_tokenizers = true;  // run_configuration_of has checked the tokenizers
+  return options;
+}
+
 std::string reader_name_of(const command_line& line, const std::string& help) {
   std::string name = line.find<std::string>("reader").value_or("auto");
   const char* const names[] = {"auto", "mmap", "pread", "io_uring"};

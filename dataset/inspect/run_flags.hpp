@@ -11,6 +11,7 @@
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
 #include <millrace/dataset/state.hpp>
+#include <millrace/loader/options.hpp>
 
 #include "command_line.hpp"
 
@@ -40,6 +41,9 @@ struct run_configuration {
 /// @throws usage_error  a flag is missing or out of range
 /// @throws config_error, io_error, format_error  as the constructors of the orders
 run_configuration run_configuration_of(const command_line& line, const std::string& help);
+
+/// The options of a loader of rank 0 that follow from the run flags; without the edits.
+loader::loader_options loader_options_for(const run_configuration& run);
 
 /// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if no value
 /// is assumed.

@@ -102,18 +102,8 @@ class shown_sources {
 
 loader::loader_options loader_options_of(const command_line& line, const run_configuration& run,
                                          const shown_sources& sources) {
-  const dataset::sampler_options& ranks = run.sampler;
-  loader::loader_options options;
-  options.batch_size = ranks.batch_size;
-  options.world_size = ranks.world_size;
-  options.global_batch_size = ranks.global_batch_size;
-  options.rampup = ranks.rampup;
-  options.sampler = ranks.type;
-  options.data_sharding = ranks.data_sharding;
-  options.drop_last = ranks.drop_last;
-  options.consumed_samples = ranks.consumed_samples;
+  loader::loader_options options = loader_options_for(run);
   options.edits = run.edits;
-  options.allow_several_tokenizers = true;  // run_configuration_of has checked the tokenizers
   options.fields = {true, true, true, true, true};
   options.boundaries = true;
   dataset::field_options& rules = options.field_rules;

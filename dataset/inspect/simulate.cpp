@@ -130,16 +130,7 @@ request request_of(const command_line& line, const run_configuration& what) {
   run.steps.full_speed_steps = count_of(line, "full-speed-steps", 0, simulate_help).value_or(100);
   run.steps.compute = std::chrono::nanoseconds(std::llround(*compute * 1e6));
 
-  loader::loader_options options;
-  options.batch_size = ranks.batch_size;
-  options.world_size = ranks.world_size;
-  options.global_batch_size = ranks.global_batch_size;
-  options.rampup = ranks.rampup;
-  options.sampler = ranks.type;
-  options.data_sharding = ranks.data_sharding;
-  options.drop_last = ranks.drop_last;
-  options.consumed_samples = ranks.consumed_samples;
-  options.allow_several_tokenizers = true;  // run_configuration_of has checked the tokenizers
+  loader::loader_options options = loader_options_for(what);
   options.fields = loader::no_host_fields;
   options.look_ahead = count_of(line, "look-ahead", 1, simulate_help).value_or(options.look_ahead);
   options.threads = count_of(line, "threads", 1, simulate_help).value_or(options.threads);
