@@ -298,7 +298,8 @@ MILLRACE_INLINE void open_nanoset(std::span<const std::filesystem::path> inputs,
     const auto size = read_head(path, 0).size;
     source.files.push_back({path, 0, tokens_of(path, size, *type)});
     if (metadata && metadata->tokens != source.files.back().tokens) {
-      throw format_error(metadata_path, 0,
+      const std::size_t second_line = metadata->tokenizer.size() + std::string_view("|2\n").size();
+      throw format_error(metadata_path, second_line,
                          "it counts " + std::to_string(metadata->tokens) + " tokens, but " +
                              path.string() + " has " + std::to_string(source.files.back().tokens));
     }

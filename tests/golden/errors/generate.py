@@ -9,6 +9,7 @@ The name of a file is PAGE_RULE_WHAT, with the number of the rule under "What a 
 from Megatron's files and from `sidecar_formats.py`, which follows only the specification. Offsets and values in the
 findings come from the pages, not from a run of this project's code. Rule 15 of mmidx cannot be broken by a small file.
 """
+import gzip
 import hashlib
 import json
 import pathlib
@@ -19,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "sidecars"))
 from sidecar_formats import encode_meta, encode_src, encode_sum  # noqa: E402
 
-MEGATRON, SIDECARS = HERE.parent / "megatron", HERE.parent / "sidecars"
+MEGATRON, SIDECARS, CONVERT = (HERE.parent / name for name in ("megatron", "sidecars", "convert"))
 IDX, BIN = ((MEGATRON / f"idx_uint16_3docs{end}").read_bytes() for end in (".idx", ".bin"))
 SUM = encode_sum(BIN, IDX)
 SRC = (SIDECARS / "preprocess_lines.src").read_bytes()
@@ -69,7 +70,7 @@ def sum_cases():
     crc = SUM[32:36][::-1].hex()
     yield 1, "magic", ".sum", SUM[:7] + b"2" + SUM[8:], 7, 'MILLSUM\\0', ""
     yield 2, "cut", ".sum", SUM[:20], 16, "8 bytes", "only 4"
-    yield 3, "version", ".sum", signed(put(SUM, "<I", 8, 2)), 8, "version 1", "found 2"
+    yield 3, "version", ".sum", signed(put(SUM, "<I", 8, 3)), 8, "version 1 or 2", "found 3"
     yield 4, "block", ".sum", signed(put(SUM, "<I", 12, 4096)), 12, "1048576", "found 4096"
     yield 5, "long", ".sum", SUM + b"\0", 72, "expected 72", "73 bytes"
     yield 5, "short", ".sum", SUM[:-1], 71, "expected 72", "71 bytes"
@@ -162,9 +163,41 @@ def meta_cases():
     yield 10, "read", ".meta", meta_of(inputs__0__lines=17), 0, "17", "18"
 
 
+def rows_of(*rows):
+    """A `.csv.gz` with these rows, the same bytes each time."""
+    return gzip.compress("".join(f"{begin},{end}\n" for begin, end in rows).encode(), mtime=0)
+
+
+def token_array_cases():
+    """The dataset has 11 tokens of 2 bytes in documents that end at 4, 5, 5, 9 and 11; a file of llm.c has 1024 bytes of
+    header before them."""
+    tokens, ends, about = ((CONVERT / f"datatrove_2.ds{end}").read_bytes() for end in ("", ".index", ".metadata"))
+    shard = (CONVERT / "llm_c_2.bin").read_bytes()
+    wide = (CONVERT / "llm_c_4.bin").read_bytes()
+    yield 1, "half", ".ds", tokens + b"x", 22, "multiple of 2", "23 bytes"
+    yield 1, "half", ".npy", tokens[:-1], 20, "multiple of 2", "21 bytes"
+    yield 2, "size", ".ds.metadata", about.replace(b"|2", b"|3"), 5, "TOKENIZER|2 or TOKENIZER|4", "gpt2|3"
+    yield 2, "no_size", ".ds.metadata", about.replace(b"|2", b""), 0, "TOKENIZER|2 or TOKENIZER|4", "gpt2"
+    yield 2, "tokens", ".ds.metadata", about.replace(b"\n11\n", b"\n12\n"), 7, "12", "11"
+    yield 3, "half", ".ds.index", ends[:-1], 32, "multiple of 8", "39 bytes"
+    yield 3, "falls", ".ds.index", put(ends, "<Q", 16, 4), 16, "expected 5 to 11", "token 4"
+    yield 3, "short", ".ds.index", ends[:-8], 32, "11", "9"
+    yield 3, "long", ".ds.index", put(ends, "<Q", 32, 12), 32, "11", "12"
+    yield 4, "gap", ".csv.gz", rows_of((0, 4), (5, 11)), 4, "4", "5"
+    yield 4, "short", ".csv.gz", rows_of((0, 4), (4, 9)), 8, "11", "9"
+    yield 4, "words", ".csv.gz", rows_of((0, 4), ("x", 11)), 4, "BEGIN,END", ""
+    yield 5, "magic", ".bin", put(shard, "<i", 0, 7), 0, "20240520", "7"
+    yield 5, "version", ".bin", put(shard, "<i", 4, 2), 4, "1", "2"
+    yield 5, "count", ".bin", put(shard, "<i", 8, 12), 1046, "expected 1048", "1046 bytes"
+    yield 5, "negative", ".bin", put(shard, "<i", 8, -1), 8, "", "-1"
+    yield 5, "cut", ".bin", shard[:1000], 1000, "1024", "1000"
+    yield 6, "large", ".bin", put(wide, "<I", 1028, 1 << 31), 1028, f"{(1 << 31) - 1}", f"{1 << 31}"
+
+
 def files():
     lines = ["file\tfaulty\toffset\texpected\tfound\n"]
-    for page, cases in (("mmidx", index_cases), ("sum", sum_cases), ("src", src_cases), ("meta", meta_cases)):
+    for page, cases in (("mmidx", index_cases), ("sum", sum_cases), ("src", src_cases), ("meta", meta_cases),
+                        ("token_arrays", token_array_cases)):
         for rule, what, ending, data, at, expected, found in cases():
             faulty, offset = at if isinstance(at, tuple) else (ending, at)
             name = f"{page}_{rule}_{what}{ending}"
