@@ -5,7 +5,6 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
 
+#include "content_hash.hpp"
 #include "share_blocks.hpp"
 
 namespace millrace::dataset {
@@ -28,61 +28,16 @@ inline bool is_float(formats::dtype type) noexcept {
   return type == formats::dtype::float32 || type == formats::dtype::float64;
 }
 
-/// A hash of bytes that are added in any number of parts. Each part but the last has a multiple of
-/// 32 bytes. Two multiplications per 32 bytes, so that a core hashes about as fast as it reads.
-class content_hash {
- public:
-  void add(std::span<const std::byte> bytes) noexcept {
-    size_ += bytes.size();
-    std::uint64_t words[4];
-    for (; bytes.size() >= sizeof(words); bytes = bytes.subspan(sizeof(words))) {
-      std::memcpy(words, bytes.data(), sizeof(words));
-      mix(words);
-    }
-    if (bytes.empty()) return;
-    std::ranges::fill(words, 0);
-    std::memcpy(words, bytes.data(), bytes.size());
-    mix(words);
-  }
-
-  /// Adds a number, after which nothing but numbers may be added.
-  void add_number(std::uint64_t number) noexcept {
-    a_ = fold(a_ ^ number, 0x9E3779B97F4A7C15 ^ b_);
-  }
-
-  std::uint64_t value() const noexcept {
-    return fold(fold(a_ ^ size_, b_ ^ 0xD6E8FEB86659FD93), 0xA0761D6478BD642F);
-  }
-
- private:
-  static std::uint64_t fold(std::uint64_t x, std::uint64_t y) noexcept {
-    __extension__ using wide = unsigned __int128;
-    const wide product = static_cast<wide>(x) * y;
-    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-  }
-  void mix(const std::uint64_t (&words)[4]) noexcept {
-    a_ = fold(a_ ^ words[0], words[1] ^ 0xE7037ED1A0B428DB);
-    b_ = fold(b_ ^ words[2], words[3] ^ 0x8EBC6AF09C88C6E3);
-  }
-
-  std::uint64_t a_ = 0x589965CC75374CC3;
-  std::uint64_t b_ = 0x1D8E4E27C47D124F;
-  std::uint64_t size_ = 0;
-};
-
 /// Hashes and compares documents of several datasets. Used by one thread.
 class document_reader {
  public:
   document_reader(std::span<const indexed_dataset* const> datasets, formats::dtype type, bool modes)
-      : datasets_(datasets), type_(type), modes_(modes) {}
+      : datasets_(datasets), ids_(type), modes_(modes) {}
 
   std::uint64_t hash(const listed_document& which) {
     const indexed_dataset& data = of(which);
-    const token_view ids = data.document_tokens(which.document);
     content_hash hash;
-    for (std::int64_t at = 0; at < ids.size(); at += most_ids_as) {
-      hash.add(ids_as(type_, ids.subview(at, std::min(most_ids_as, ids.size() - at)), a_));
-    }
+    ids_.add_to(hash, data.document_tokens(which.document));
     const document_range sequences = data.document(which.document);
     hash.add_number(static_cast<std::uint64_t>(sequences.size()));
     for (std::int64_t s = sequences.first; s < sequences.last; ++s) {
@@ -102,15 +57,7 @@ class document_reader {
       if (a.sequence_length(in_a.first + s) != b.sequence_length(in_b.first + s)) return false;
       if (has_modes(a) && a.mode(in_a.first + s) != b.mode(in_b.first + s)) return false;
     }
-    const token_view ids_a = a.document_tokens(x.document);
-    const token_view ids_b = b.document_tokens(y.document);
-    for (std::int64_t at = 0; at < ids_a.size(); at += most_ids_as) {
-      const std::int64_t count = std::min(most_ids_as, ids_a.size() - at);
-      const auto part_a = ids_as(type_, ids_a.subview(at, count), a_);
-      const auto part_b = ids_as(type_, ids_b.subview(at, count), b_);
-      if (std::memcmp(part_a.data(), part_b.data(), part_a.size()) != 0) return false;
-    }
-    return true;
+    return ids_.equal(a.document_tokens(x.document), b.document_tokens(y.document));
   }
 
  private:
@@ -122,10 +69,8 @@ class document_reader {
   }
 
   std::span<const indexed_dataset* const> datasets_;
-  formats::dtype type_;
+  id_reader ids_;
   bool modes_;
-  std::vector<std::byte> a_;
-  std::vector<std::byte> b_;
 };
 
 /// Numbers the groups among the documents [first, last) of a sorted list, whose hashes are equal.

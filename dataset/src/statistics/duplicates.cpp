@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,44 +8,18 @@
 
 #include <millrace/dataset/statistics.hpp>
 
+#include "../content_hash.hpp"
 #include "documents.hpp"
 
 namespace millrace::dataset {
 
 namespace detail {
 
-/// A hash of the ids, whatever their type.
-template <class T>
-std::uint64_t hash_of(std::span<const T> ids) noexcept {
-  // Four sums, so that one multiplication need not wait for another.
-  constexpr std::uint64_t factor = 0x9e3779b185ebca87;
-  std::array<std::uint64_t, 4> sums = {1, 2, 3, 4};
-  const auto add = [&](std::size_t sum, T id) {
-    sums[sum] = std::rotl(sums[sum] + static_cast<std::uint64_t>(static_cast<std::int64_t>(id)) *
-                                          0xc2b2ae3d27d4eb4f,
-                          29) *
-                factor;
-  };
-  std::size_t i = 0;
-  for (; i + 4 <= ids.size(); i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) add(k, ids[i + k]);
-  }
-  for (; i < ids.size(); ++i) add(i % 4, ids[i]);
-  std::uint64_t hash = ids.size();
-  for (const std::uint64_t sum : sums) hash = mixed(hash ^ sum) * factor;
-  return mixed(hash);
-}
-
-inline bool have_same_ids(const token_view& a, const token_view& b) {
-  if (a.type() == b.type()) return a == b;
-  if (a.size() != b.size()) return false;
-  return with_integers(a, [&]<class A>(std::span<const A> left) {
-    return with_integers(b, [&]<class B>(std::span<const B> right) {
-      return std::ranges::equal(left, right, [](A x, B y) {
-        return static_cast<std::int64_t>(x) == static_cast<std::int64_t>(y);
-      });
-    });
-  });
+/// The type in which the ids of all datasets are compared.
+inline formats::dtype common_id_type(std::span<const indexed_dataset> data) {
+  formats::dtype type = data.front().type();
+  for (const indexed_dataset& each : data) type = dataset::common_id_type(type, each.type());
+  return type;
 }
 
 /// The hashes of all documents that are not empty, sorted.
@@ -59,6 +31,7 @@ inline std::vector<hashed_document> hash_documents(const document_list& document
     const std::vector<document_block>* blocks;
     const std::vector<std::int64_t>* first_numbers;
     std::vector<hashed_document>* all;
+    id_reader ids;
     std::vector<hashed_document> mine = {};
 
     std::int64_t operator()(std::int64_t block) {
@@ -69,9 +42,9 @@ inline std::vector<hashed_document> hash_documents(const document_list& document
         const token_view document = documents->tokens({part.dataset, d});
         if (document.empty()) continue;
         tokens += document.size();
-        with_integers(document, [&]<class T>(std::span<const T> ids) {
-          mine.push_back({hash_of(ids), first_number + d});
-        });
+        content_hash hash;
+        ids.add_to(hash, document);
+        mine.push_back({hash.value(), first_number + d});
       }
       documents->check_there(part.dataset);
       return tokens;
@@ -89,7 +62,7 @@ inline std::vector<hashed_document> hash_documents(const document_list& document
   for_each_block(
       std::ssize(blocks), options.workers,
       [&] {
-        return worker{&documents, &blocks, &first_numbers, &all};
+        return worker{&documents, &blocks, &first_numbers, &all, id_reader(common_id_type(data))};
       },
       [&](std::int64_t tokens) {
         done += tokens;
@@ -111,9 +84,11 @@ inline bool repeats_more(const duplicate_group& a, const duplicate_group& b) {
 MILLRACE_INLINE duplicate_documents find_duplicates(std::span<const indexed_dataset> data,
                                                     const duplicate_limits& limits,
                                                     const statistics_options& options) {
+  duplicate_documents found;
+  if (data.empty()) return found;
   const detail::document_list documents(data);
   const auto hashes = detail::hash_documents(documents, data, options);
-  duplicate_documents found;
+  detail::id_reader ids(detail::common_id_type(data));
   const auto keep = [&](duplicate_group group) {
     ++found.group_count;
     found.documents += group.copies - 1;
@@ -135,7 +110,7 @@ MILLRACE_INLINE duplicate_documents find_duplicates(std::span<const indexed_data
       const document_place place = documents.place(hashes[i].number);
       const token_view tokens = documents.tokens(place);
       auto same = std::ranges::find_if(
-          groups, [&](const auto& group) { return detail::have_same_ids(group.first, tokens); });
+          groups, [&](const auto& group) { return ids.equal(group.first, tokens); });
       if (same == groups.end())
         same = groups.insert(same, {tokens, {.tokens = tokens.size(), .copies = 0, .places = {}}});
       ++same->second.copies;
