@@ -168,11 +168,14 @@ checksum_state checksums_of(const std::filesystem::path& prefix, bool verify, in
   }
   progress_line progress("verified", "byte", total);
   try {
-    const auto root =
+    const auto sums =
         dataset::verify_sums(prefix, {.workers = workers, .progress = [&](std::uint64_t bytes) {
                                         progress.show(static_cast<std::int64_t>(bytes));
                                       }});
-    return {"verified", "all bytes match, root " + root.value_or("")};
+    if (!sums) return {};
+    return {"verified",
+            fmt::format("all bytes match, root {}{}", sums->root,
+                        sums->are_original ? "" : "; computed by a repair, earlier changes unknown")};
   } catch (const format_error& e) {
     return {"damaged", e.what()};
   }

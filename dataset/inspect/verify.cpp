@@ -6,9 +6,11 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +20,9 @@
 #include <millrace/dataset/detail/verify.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
+#include <millrace/formats/sum.hpp>
+#include <millrace/io/atomic_file.hpp>
+#include <millrace/meta/dataset_meta.hpp>
 
 #include "command_line.hpp"
 #include "data_options.hpp"
@@ -50,11 +55,16 @@ dataset could not be checked and no other is damaged.
   --vocab-size V   read all of PREFIX.bin; every token must be 0 to V - 1
   --repair pointers   write PREFIX.idx.repaired, with pointers that follow from
                    the lengths, if all else is valid; changes no other file
+  --repair checksums  write PREFIX.sum.repaired, with checksums of what the files
+                   hold now, and PREFIX.meta.repaired if there is a PREFIX.meta
+                   with another root. They say that earlier changes are unknown,
+                   unless the files still have the root in PREFIX.meta
   --workers N      threads (default: one per core); affects speed only
   --json           print one JSON object: prefix, ok, dtype, sequences,
                    documents, tokens, tokens_checked, vocab_size (if ids were
-                   compared), sum_root, src_inputs (inputs in PREFIX.src) and
-                   meta_fits, each null without its file; on a fault: prefix,
+                   compared), sum_root, sum_is_original (false after a repair),
+                   src_inputs (inputs in PREFIX.src) and meta_fits, each null
+                   without its file; on a fault: prefix,
                    ok, fault with file, offset_bytes and what. Of several: a
                    list "datasets" of these, or of prefix and error; and the
                    counts ok, index_ok, damaged and not_checked
@@ -65,13 +75,16 @@ dataset could not be checked and no other is damaged.
 
 /// The sidecar files that were found and verified.
 struct sidecars_found {
-  std::optional<std::string> root;         ///< root of the checksums
+  std::optional<dataset::verified_sums> sums;
   std::optional<std::int64_t> src_inputs;  ///< number of inputs in the `.src`
   bool meta = false;
 };
 
 std::string describe(const sidecars_found& beside) {
-  return (beside.root ? "checksums match, root " + *beside.root : "no .sum") +
+  return (beside.sums ? "checksums match, root " + beside.sums->root : "no .sum") +
+         (beside.sums && !beside.sums->are_original
+              ? " (computed by a repair; earlier changes are unknown)"
+              : "") +
          (beside.src_inputs
               ? "; the .src places every document in " + grouped(*beside.src_inputs, "input")
               : "; no .src") +
@@ -80,7 +93,7 @@ std::string describe(const sidecars_found& beside) {
 
 // The .bin is read only to verify checksums or token ids.
 bool tokens_checked(std::optional<std::int64_t> vocab_size, const sidecars_found& beside) {
-  return vocab_size.has_value() || beside.root.has_value();
+  return vocab_size.has_value() || beside.sums.has_value();
 }
 
 /// What is known about one dataset.
@@ -105,16 +118,19 @@ verdict verify_one(const std::filesystem::path& prefix, const verify_question& a
   try {
     const dataset::indexed_dataset data(prefix, {.check = dataset::check_level::full});
     sidecars_found beside;
-    beside.root = dataset::verify_sums(prefix, asked.options);
+    beside.sums = dataset::verify_sums(prefix, asked.options);
     const auto meta = find_meta(data);
     beside.meta = meta.has_value();
-    if (meta) check_root(data, *meta, beside.root);
+    if (meta) {
+      check_root(data, *meta,
+                 beside.sums ? std::optional(beside.sums->root) : std::optional<std::string>());
+    }
     if (meta) check_all_counts(data, *meta);
     beside.src_inputs = check_sources(data, meta);
     // Without checksums, the tokens can be checked only against the vocabulary size. That check
     // reads the whole .bin.
     auto vocab_size = asked.vocab_size;
-    if (!vocab_size && meta && !beside.root) vocab_size = meta->tokenizer.vocab_size;
+    if (!vocab_size && meta && !beside.sums) vocab_size = meta->tokenizer.vocab_size;
     if (vocab_size) dataset::verify_tokens(data, *vocab_size, asked.options);
 
     const bool checked = tokens_checked(vocab_size, beside);
@@ -126,7 +142,9 @@ verdict verify_one(const std::filesystem::path& prefix, const verify_question& a
     json.key("tokens_checked").value(checked);
     if (vocab_size) json.key("vocab_size").value(*vocab_size);
     json.key("sum_root");
-    beside.root ? json.value(*beside.root) : json.null();
+    beside.sums ? json.value(beside.sums->root) : json.null();
+    json.key("sum_is_original");
+    beside.sums ? json.value(beside.sums->are_original) : json.null();
     json.key("src_inputs");
     beside.src_inputs ? json.value(*beside.src_inputs) : json.null();
     json.key("meta_fits");
@@ -216,7 +234,7 @@ int verify_all(const std::vector<std::string>& prefixes, verify_question asked, 
 }
 
 /// Prints what `--repair pointers` did, and what to do next.
-int repair(const std::string& prefix, bool as_json) {
+int repair_pointers(const std::string& prefix, bool as_json) {
   const dataset::pointer_repair done = dataset::repair_pointers(prefix);
   const bool is_written = !done.path.empty();
   if (as_json) {
@@ -240,6 +258,74 @@ int repair(const std::string& prefix, bool as_json) {
                   : "without a .sum, nothing proves that the lengths are the original ones",
       command::shell_word(done.path.native()), command::shell_word(prefix + ".idx"),
       command::shell_word(prefix)));
+  return command::exit_done;
+}
+
+/// Writes PREFIX.meta.repaired, which has the new root, if there is a PREFIX.meta with another one.
+///
+/// @return the new file; empty if none was needed
+std::filesystem::path write_meta(const std::string& prefix, formats::dataset_meta meta,
+                                 const dataset::checksum_repair& done) {
+  if (!meta.sum_root || *meta.sum_root == done.root) return {};
+  meta.sum_root = done.root;
+  meta.sum_version = done.proven ? formats::sum_version : formats::sum_version_repaired;
+  io::atomic_file out(prefix + ".meta.repaired");
+  const std::string json = formats::to_json(meta);
+  out.append(std::as_bytes(std::span(json)));
+  out.commit();
+  return out.path();
+}
+
+/// Prints what `--repair checksums` did, and what to do next.
+int repair_checksums(const std::string& prefix, dataset::verify_options options, bool as_json) {
+  std::optional<formats::dataset_meta> meta;
+  {
+    const dataset::indexed_dataset data(prefix, {.check = dataset::check_level::full});
+    meta = find_meta(data);
+  }
+  progress_line progress("read", "byte", bytes_of(prefix));
+  options.progress = [&](std::uint64_t bytes) { progress.show(static_cast<std::int64_t>(bytes)); };
+  const auto done =
+      dataset::repair_checksums(prefix, meta ? meta->sum_root : std::nullopt, options);
+  progress.remove();
+  const bool is_written = !done.path.empty();
+  const auto meta_path = meta ? write_meta(prefix, *meta, done) : std::filesystem::path();
+  if (as_json) {
+    formats::json_writer json;
+    json.open('{').key("prefix").value(prefix);
+    for (const auto& [key, path] : {std::pair("repaired", done.path), {"meta_repaired", meta_path}}) {
+      json.key(key);
+      path.empty() ? json.null() : json.value(path.native());
+    }
+    json.key("checksums_changed").value(done.changed).key("checksums").value(done.blocks);
+    json.key("sum_root").value(done.root).key("proven").value(done.proven);
+    command::answer(json.close('}').text() + '\n');
+    return command::exit_done;
+  }
+  std::string text;
+  std::string next;
+  if (is_written) {
+    text = fmt::format("{}: {} of {} differ from the old .sum or were missing; {}\n",
+                       done.path.native(), grouped(done.changed), grouped(done.blocks, "checksum"),
+                       done.proven ? "the files have the root in the .meta, so they are as they "
+                                     "were written"
+                                   : "it says that earlier changes are unknown");
+  } else {
+    text = fmt::format("{}.sum: all {} are right; nothing to repair\n", prefix,
+                       grouped(done.blocks, "checksum"));
+  }
+  for (const auto& [path, suffix] : {std::pair(done.path, ".sum"), {meta_path, ".meta"}}) {
+    if (path.empty()) continue;
+    next += fmt::format("mv -- {} {} && ", command::shell_word(path.native()),
+                        command::shell_word(prefix + suffix));
+  }
+  if (!meta_path.empty()) {
+    text += fmt::format("{}: with the new root\n", meta_path.native());
+  }
+  if (!next.empty()) {
+    text += fmt::format("next: {}inspect_dataset verify {}\n", next, command::shell_word(prefix));
+  }
+  command::answer(text);
   return command::exit_done;
 }
 
@@ -267,18 +353,23 @@ int verify(const arguments& args) {
     throw misuse("PREFIX is required: the path of a dataset, without .bin and .idx", verify_help);
   }
   const auto what = line->find<std::string>("repair");
-  if (what && *what != "pointers") {
-    throw misuse("--repair " + *what + ": expected pointers, the only part that can be repaired",
+  if (what && *what != "pointers" && *what != "checksums") {
+    throw misuse("--repair " + *what +
+                     ": expected pointers or checksums, the only parts that can be repaired",
                  verify_help);
   }
   if (what && are_several(*words)) {
     throw misuse("--repair takes one PREFIX; repair one dataset at a time", verify_help);
   }
-  if (what && (asked.vocab_size || line->find<std::int64_t>("workers"))) {
-    throw misuse("--repair cannot be combined with --vocab-size or --workers", verify_help);
+  if (what && asked.vocab_size) {
+    throw misuse("--repair cannot be combined with --vocab-size", verify_help);
   }
   try {
-    if (what) return repair(dataset_prefixes(*words).front(), line->json);
+    if (what) {
+      const std::string prefix = dataset_prefixes(*words).front();
+      return *what == "pointers" ? repair_pointers(prefix, line->json)
+                                 : repair_checksums(prefix, asked.options, line->json);
+    }
     return verify_all(dataset_prefixes(*words), asked, are_several(*words), line->json);
   } catch (const command::usage_error&) {
     throw;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,38 +17,15 @@
 #include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/formats/detail/hex.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "share_blocks.hpp"
+#include "block_checksums.hpp"
 
 namespace millrace::dataset {
 
 namespace detail {
-
-/// Checks `size` bytes in blocks of `block_bytes`, each with one call check(begin, end) of a
-/// checker. Each thread makes its own checker.
-///
-/// @param done  bytes that were checked before; `options.progress` gets the sum
-/// @throws any exception of a checker: that of the first block that had one
-template <class MakeChecker>
-void check_blocks(std::uint64_t size, std::uint64_t block_bytes, const verify_options& options,
-                  std::uint64_t& done, MakeChecker&& make_checker) {
-  const std::uint64_t blocks = size / block_bytes + (size % block_bytes != 0 ? 1 : 0);
-  std::mutex mutex;  // guards `done`
-  share_blocks(blocks, options.workers, [&] {
-    return [&, check = make_checker()](std::uint64_t block) mutable {
-      const std::uint64_t begin = block * block_bytes;
-      const std::uint64_t end = std::min(begin + block_bytes, size);
-      check(begin, end);
-      if (!options.progress) return;
-      const std::scoped_lock lock(mutex);
-      options.progress(done += end - begin);
-    };
-  });
-}
 
 /// @param size    size of the file when the checksums were computed, in bytes
 /// @param blocks  checksums of the file's blocks
@@ -63,34 +39,17 @@ MILLRACE_INLINE void verify_blocks(const std::filesystem::path& path, std::uint6
                        "the file has " + std::to_string(found) + " bytes, expected " +
                            std::to_string(size) + ", as when its checksums were written");
   }
-  // A piece stays in the cache of a core between the read and its checksum.
-  constexpr std::uint64_t piece_bytes = std::uint64_t{128} << 10;
-  check_blocks(size, formats::sum_block_bytes, options, done, [&] {
-    return [&, buffer = std::vector<std::byte>(piece_bytes)](std::uint64_t begin,
-                                                             std::uint64_t end) mutable {
-      std::uint32_t crc = 0;
-      for (std::uint64_t at = begin; at < end; at += piece_bytes) {
-        const auto piece = std::span(buffer).first(
-            static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, end - at)));
-        const std::size_t read = io::pread_some(fd, piece, at, path);
-        if (read < piece.size()) {
-          throw format_error(path, at + read,
-                             "the file became shorter while it was read: expected " +
-                                 std::to_string(size) + " bytes, found " +
-                                 std::to_string(at + read));
-        }
-        crc = formats::crc32c(piece, crc);
-      }
-      const std::uint32_t wanted =
-          blocks[static_cast<std::size_t>(begin / formats::sum_block_bytes)];
-      if (crc == wanted) return;
-      throw format_error(path, begin,
-                         "the " + std::to_string(end - begin) + " bytes up to byte " +
-                             std::to_string(end) +
-                             " differ from those that were written: their checksum is " +
-                             formats::hex(crc) + ", expected " + formats::hex(wanted));
-    };
-  });
+  checksum_blocks(path, fd, size, options, done,
+                  [&](std::size_t block, std::uint64_t begin, std::uint64_t end, std::uint32_t crc) {
+                    const std::uint32_t wanted = blocks[block];
+                    if (crc == wanted) return;
+                    throw format_error(
+                        path, begin,
+                        "the " + std::to_string(end - begin) + " bytes up to byte " +
+                            std::to_string(end) +
+                            " differ from those that were written: their checksum is " +
+                            formats::hex(crc) + ", expected " + formats::hex(wanted));
+                  });
 }
 
 /// Index of the first token outside 0 .. vocab_size - 1; tokens.size() if there is none.
@@ -131,8 +90,8 @@ MILLRACE_INLINE std::int64_t sequence_at(const formats::mmidx_view& idx,
 
 }  // namespace detail
 
-MILLRACE_INLINE std::optional<std::string> verify_sums(const std::filesystem::path& prefix,
-                                                       const verify_options& options) {
+MILLRACE_INLINE std::optional<verified_sums> verify_sums(const std::filesystem::path& prefix,
+                                                         const verify_options& options) {
   const auto path = sidecar_paths(prefix).sum;
   const auto file = map_sidecar(path);
   if (!file) return std::nullopt;
@@ -148,7 +107,7 @@ MILLRACE_INLINE std::optional<std::string> verify_sums(const std::filesystem::pa
   detail::verify_blocks(idx += ".idx", sum.idx_bytes, sum.idx_blocks, options, done);
   std::filesystem::path bin = prefix;
   detail::verify_blocks(bin += ".bin", sum.bin_bytes, sum.bin_blocks, options, done);
-  return formats::root_hex(sum);
+  return verified_sums{formats::root_hex(sum), sum.version == formats::sum_version};
 }
 
 MILLRACE_INLINE void verify_tokens(const indexed_dataset& data, std::int64_t vocab_size,

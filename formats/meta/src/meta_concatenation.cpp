@@ -74,7 +74,9 @@ class concatenation {
     if (whole_.on_bad_record != part.on_bad_record) whole_.on_bad_record = "mixed";
     append_order(part);
     whole_.bin_bytes = sum(whole_.bin_bytes, part.bin_bytes, "bytes");
-    if (whole_.sum_version != part.sum_version) whole_.sum_version.reset();
+    whole_.sum_version = whole_.sum_version && part.sum_version
+                             ? std::max(whole_.sum_version, part.sum_version)
+                             : std::nullopt;
     if (whole_.src_version != part.src_version) whole_.src_version.reset();
   }
 

@@ -221,6 +221,13 @@ def test_repair(done, tmp_path):
         file.write(b"x")
     with pytest.raises(millrace.FormatError, match="would have to guess"):
         millrace.repair(prefix)
+    os.truncate(f"{prefix}.bin", os.path.getsize(f"{prefix}.bin") - 1)
+    os.rename(repaired.file, f"{prefix}.idx")
+    os.rename(f"{prefix}.sum", tmp_path / "old.sum")
+    repaired = millrace.repair(prefix, "checksums")
+    assert repaired.file == f"{prefix}.sum.repaired" and repaired.changed == 2 and repaired.proven
+    with open(repaired.file, "rb") as file, open(tmp_path / "old.sum", "rb") as old:
+        assert file.read() == old.read()
     with pytest.raises(millrace.ConfigError, match="expected pointers"):
         millrace.repair(prefix, "lengths")
 

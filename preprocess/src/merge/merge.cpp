@@ -54,7 +54,7 @@ merge_summary merge(const merge_options& options) {
   merged_dataset whole(options.output_prefix, layout, summary.prefixes, sidecars, merge_room_advice,
                        stop);
   if (!options.overwrite) refuse_existing(options.output_prefix);
-  merge_target target(whole.paths(), layout, sidecars.sum);
+  merge_target target(whole.paths(), layout, sidecars.sum.has_value());
   dataset_extent before;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 #include "run/run_meta.hpp"
@@ -131,6 +132,22 @@ class part_review {
   std::span<const formats::dataset_meta> metas_;
 };
 
+/// The version of the `.sum` of a merge: as little is proven of the whole as of any part.
+std::uint32_t version_of_sums(std::span<const std::filesystem::path> prefixes) {
+  std::uint32_t version = formats::sum_version;
+  for (const auto& prefix : prefixes) {
+    const auto path = dataset_paths(prefix).of(sidecar::sum);
+    const io::file_mapping file(path);
+    try {
+      version =
+          std::max(version, formats::parse_sum_header(file.bytes(), file.bytes().size()).version);
+    } catch (const format_error& e) {
+      throw e.in(path);
+    }
+  }
+  return version;
+}
+
 }  // namespace
 
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
@@ -154,10 +171,10 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
     return false;
   };
   (void)is_kept(sidecar::meta);
-  plan.sum = is_kept(sidecar::sum);
+  if (is_kept(sidecar::sum)) plan.sum = version_of_sums(prefixes);
   plan.src = is_kept(sidecar::src);
   plan.bad = is_kept(sidecar::bad);
-  if (plan.meta && !plan.sum) plan.meta->sum_version.reset();
+  if (plan.meta) plan.meta->sum_version = plan.sum;
   if (plan.meta && !plan.src) plan.meta->src_version.reset();
   return plan;
 }

@@ -42,7 +42,7 @@ struct merged_sidecars {
   std::optional<formats::dataset_meta> meta;  ///< without the root of P.sum
   std::vector<formats::dataset_meta> parts;   ///< one per part; empty without `meta`
   std::vector<part_change> changes;           ///< one per part; empty without `meta`
-  bool sum = false;
+  std::optional<std::uint32_t> sum;           ///< the version of P.sum; empty without one
   bool src = false;  ///< true only with `meta`, which says how to shift lines and inputs
   bool bad = false;  ///< true only with `meta`
   std::vector<dropped_sidecar> dropped;  ///< in the order of all_sidecars

@@ -85,7 +85,7 @@ void merged_dataset::finish(const stop_flag& stop) {
   if (src_) src_->file().resize(src_->file().size_bytes());
   if (bad_) bad_->resize(bad_->size_bytes());
   std::string root;
-  if (sum_) root = complete_sum(*sum_, layout_.total.bin_bytes, layout_.idx_bytes());
+  if (sum_) root = complete_sum(*sum_, layout_.total.bin_bytes, layout_.idx_bytes(), *plan_.sum);
   if (plan_.meta) {
     formats::dataset_meta meta = *plan_.meta;
     if (!root.empty()) meta.sum_root = root;

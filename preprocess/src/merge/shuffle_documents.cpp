@@ -419,7 +419,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
     check_fits(input, first, options);  // again, because the input may have been replaced
-    token_reader tokens(input, sidecars.sum, stop);
+    token_reader tokens(input, sidecars.sum.has_value(), stop);
     std::optional<place_reader> places;
     if (sidecars.src) {
       places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);

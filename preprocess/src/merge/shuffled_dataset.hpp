@@ -29,8 +29,8 @@ struct shuffled_layout {
   std::uint64_t documents = 0;
   std::uint64_t bin_bytes = 0;
   bool multimodal = false;
-  bool checksums = false;   ///< the dataset has a P.sum
-  bool provenance = false;  ///< the dataset has a P.src
+  std::optional<std::uint32_t> checksums;  ///< the version of P.sum; empty without one
+  bool provenance = false;                 ///< the dataset has a P.src
 };
 
 /// Writes a dataset document by document. Its counts are known in advance, so each array of the

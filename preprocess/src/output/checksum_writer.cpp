@@ -36,7 +36,8 @@ void checksum_writer::append() {
   completed_.clear();
 }
 
-std::string checksum_writer::finish(const io::atomic_file& idx, const stop_flag& stop) {
+std::string checksum_writer::finish(const io::atomic_file& idx, std::uint32_t version,
+                                    const stop_flag& stop) {
   bin_.finish(completed_);
   formats::block_checksums blocks;
   read_back(idx, 0, idx.size_bytes(), [&](auto bytes) {
@@ -45,11 +46,13 @@ std::string checksum_writer::finish(const io::atomic_file& idx, const stop_flag&
   });
   blocks.finish(completed_);
   append();
-  return complete_sum(file_, bin_.save().size, idx.size_bytes());
+  return complete_sum(file_, bin_.save().size, idx.size_bytes(), version);
 }
 
-std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
-  io::pwrite_all(sum.fd(), formats::encode_sum_header(bin_bytes, idx_bytes), 0, sum.partial_path());
+std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes,
+                         std::uint32_t version) {
+  io::pwrite_all(sum.fd(), formats::encode_sum_header(bin_bytes, idx_bytes, version), 0,
+                 sum.partial_path());
   formats::sha256 root;
   read_back(sum, 0, sum.size_bytes(), [&](auto bytes) { root.update(bytes); });
   const auto digest = root.finish();

@@ -24,8 +24,10 @@ constexpr std::uint64_t sum_bytes(std::uint64_t bin_bytes, std::uint64_t idx_byt
 /// Completes a `.sum` file that already contains all checksums: writes its header and appends its
 /// root.
 ///
+/// @param version  of the format, which tells what the checksums prove (formats/spec/sum.md)
 /// @return the root, in hexadecimal
-std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes);
+std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes,
+                         std::uint32_t version);
 
 /// Writes a `.sum` while the `.bin` is being written (formats/spec/sum.md). Not thread-safe.
 class checksum_writer {
@@ -48,7 +50,8 @@ class checksum_writer {
   ///
   /// @return the root, in hexadecimal
   /// @throws stopped  `stop` is set.
-  std::string finish(const io::atomic_file& idx, const stop_flag& stop = {});
+  std::string finish(const io::atomic_file& idx, std::uint32_t version = formats::sum_version,
+                     const stop_flag& stop = {});
 
   io::atomic_file& file() noexcept { return file_; }
 

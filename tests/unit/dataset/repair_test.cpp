@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/detail/repair.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,9 +17,12 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 #include <millrace/formats/mmidx.hpp>
+#include <millrace/formats/sum.hpp>
 
 #include "support/paths.hpp"
+#include "unit/dataset/write_dataset.hpp"
 
 namespace millrace::dataset {
 namespace {
@@ -155,6 +162,103 @@ TEST_F(RepairPointers, RepairsMoreThanOnePiece) {
   const pointer_repair done = repair_pointers(prefix_);
   EXPECT_EQ(done.changed, static_cast<std::int64_t>(count));
   EXPECT_EQ(test::read_bytes(done.path), whole);
+}
+
+/// Three MiB of tokens and an index of more than one, with checksums.
+class RepairChecksums : public testing::Test {
+ protected:
+  RepairChecksums() {
+    test::documents_of<std::uint16_t> documents(70000, {{1, 2, 3}});
+    documents.push_back({std::vector<std::uint16_t>(1 << 20, 7)});
+    test::write_dataset<std::uint16_t>(prefix_, documents);
+    original_ = repair_checksums(prefix_, std::nullopt).path;
+    sum_ = test::read_bytes(original_);
+    // As the writer of the dataset would have written it.
+    sum_[8] = std::byte{1};
+    const auto root = formats::sha256().update(std::span(sum_).first(sum_.size() - 32)).finish();
+    std::ranges::copy(std::as_bytes(std::span(root)), sum_.end() - 32);
+    test::write_bytes(sum_path_, sum_);
+    std::filesystem::remove(original_);
+  }
+
+  void change(const std::filesystem::path& path, std::size_t at) {
+    auto bytes = test::read_bytes(path);
+    bytes.at(at) ^= std::byte{1};
+    test::write_bytes(path, bytes);
+  }
+  std::string root() const { return formats::root_hex(formats::parse_sum(sum_)); }
+
+  test::temp_folder folder_;
+  std::filesystem::path prefix_ = folder_ / "data";
+  std::filesystem::path bin_ = folder_ / "data.bin";
+  std::filesystem::path sum_path_ = folder_ / "data.sum";
+  std::filesystem::path original_;
+  std::vector<std::byte> sum_;
+};
+
+TEST_F(RepairChecksums, LeavesRightOnes) {
+  const checksum_repair done = repair_checksums(prefix_, std::nullopt);
+  EXPECT_TRUE(done.path.empty());
+  EXPECT_EQ(done.changed, 0);
+  EXPECT_EQ(done.blocks, 5);
+  EXPECT_EQ(done.root, root());
+  EXPECT_TRUE(done.proven);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data.sum.repaired"));
+}
+
+// With the root, a lost or broken .sum comes back byte for byte.
+TEST_F(RepairChecksums, GivesALostFileBack) {
+  for (const bool is_there : {false, true}) {
+    if (is_there) change(sum_path_, 40);
+    if (!is_there) std::filesystem::remove(sum_path_);
+    const auto before = is_there ? test::read_bytes(sum_path_) : std::vector<std::byte>();
+    const checksum_repair done = repair_checksums(prefix_, root());
+    EXPECT_TRUE(done.proven);
+    EXPECT_EQ(done.root, root());
+    EXPECT_EQ(done.changed, 5);
+    EXPECT_EQ(test::read_bytes(done.path), sum_);
+    if (is_there) EXPECT_EQ(test::read_bytes(sum_path_), before);
+    test::write_bytes(sum_path_, sum_);
+  }
+}
+
+// Whoever knows the root of other bytes, or none, cannot know what was there before.
+TEST_F(RepairChecksums, SaysThatEarlierChangesAreUnknown) {
+  change(bin_, (1 << 20) + 5);
+  for (const int workers : {1, 3}) {
+    for (const auto& known : {std::optional<std::string>(), std::optional(root())}) {
+      const checksum_repair done = repair_checksums(prefix_, known, {.workers = workers});
+      EXPECT_FALSE(done.proven);
+      EXPECT_EQ(done.changed, 1);
+      const auto file = test::read_bytes(done.path);
+      const auto sum = formats::parse_sum(file);
+      EXPECT_EQ(sum.version, formats::sum_version_repaired);
+      EXPECT_EQ(formats::root_hex(sum), done.root);
+      EXPECT_NE(done.root, root());
+    }
+  }
+  EXPECT_EQ(test::read_bytes(sum_path_), sum_);
+  EXPECT_THROW((void)verify_sums(prefix_), format_error);
+  std::filesystem::rename(folder_ / "data.sum.repaired", sum_path_);
+  const auto sums = verify_sums(prefix_);
+  ASSERT_TRUE(sums);
+  EXPECT_FALSE(sums->are_original);
+}
+
+// A repair does not turn into proof by being repeated, but by the root.
+TEST_F(RepairChecksums, KeepsWhatItSaid) {
+  std::filesystem::remove(sum_path_);
+  std::filesystem::rename(repair_checksums(prefix_, std::nullopt).path, sum_path_);
+  const checksum_repair again = repair_checksums(prefix_, std::nullopt);
+  EXPECT_TRUE(again.path.empty());
+  EXPECT_FALSE(again.proven);
+  EXPECT_EQ(test::read_bytes(repair_checksums(prefix_, root()).path), sum_);
+}
+
+TEST_F(RepairChecksums, RefusesADamagedIndex) {
+  change(folder_ / "data.idx", 40);
+  EXPECT_THROW((void)repair_checksums(prefix_, std::nullopt), format_error);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data.sum.repaired"));
 }
 
 }  // namespace

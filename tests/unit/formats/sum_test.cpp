@@ -85,10 +85,18 @@ TEST(ParseSum, RefusesABadHeader) {
 }
 
 TEST(ParseSum, RefusesOtherVersions) {
-  for (const std::uint32_t version : {0U, 2U, 0x01000000U, ~0U}) {
+  for (const std::uint32_t version : {0U, 3U, 0x01000000U, ~0U}) {
     expect_refused(parse_sum, with_root(with(golden_sum(), 8, version)), 8,
-                   "expected .sum version 1, found " + std::to_string(version));
+                   "expected .sum version 1 or 2, found " + std::to_string(version));
   }
+}
+
+TEST(ParseSum, ReadsTheVersionThatARepairWrites) {
+  const bytes file = with_root(with(golden_sum(), 8, 2U));
+  EXPECT_EQ(parse_sum(file).version, sum_version_repaired);
+  EXPECT_EQ(parse_sum(golden_sum()).version, sum_version);
+  const auto header = encode_sum_header(16, 102, sum_version_repaired);
+  EXPECT_TRUE(std::ranges::equal(header, std::span(file).first(sum_header_bytes)));
 }
 
 // Sizes are refused even if an overflow makes them look small or correct. The overflow may occur

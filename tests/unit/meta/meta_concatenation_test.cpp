@@ -125,6 +125,19 @@ TEST(Concatenate, KeepsASidecarThatAllPartsHave) {
   EXPECT_EQ(meta.src_version, std::nullopt);
 }
 
+// Of the whole, no more is known than of any part.
+TEST(Concatenate, KeepsTheLargestVersionOfChecksums) {
+  std::vector<dataset_meta> parts(2, read_golden("preprocess_lines"));
+  parts[0].sum_version = 2;
+  EXPECT_EQ(concatenate(parts).sum_version, 2);
+  std::swap(parts[0], parts[1]);
+  EXPECT_EQ(concatenate(parts).sum_version, 2);
+  parts[0].sum_version.reset();
+  EXPECT_EQ(concatenate(parts).sum_version, std::nullopt);
+  std::swap(parts[0], parts[1]);
+  EXPECT_EQ(concatenate(parts).sum_version, std::nullopt);
+}
+
 // Parts may be made on machines that keep the tokenizer in different folders.
 TEST(Concatenate, KeepsFlagsOfTheTokenizerThatAllPartsHave) {
   std::vector<dataset_meta> parts(2, read_golden("preprocess_lines"));

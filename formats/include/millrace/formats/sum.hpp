@@ -27,7 +27,7 @@
 //     std::cout << sum.bin_bytes << " bytes, root " << root_hex(sum) << '\n';
 
 ///   0   8     magic "MILLSUM\0"
-///   8   4     u32 version, 1
+///   8   4     u32 version: 1, or 2 if a repair computed the checksums
 ///   12  4     u32 block size, 2^20
 ///   16  8     u64 bytes of the .bin
 ///   24  8     u64 bytes of the .idx
@@ -37,7 +37,10 @@
 namespace millrace::formats {
 
 inline constexpr std::array<unsigned char, 8> sum_magic = {'M', 'I', 'L', 'L', 'S', 'U', 'M', 0};
+/// The checksums were computed when the files were written.
 inline constexpr std::uint32_t sum_version = 1;
+/// The checksums were computed later, so changes before that are unknown.
+inline constexpr std::uint32_t sum_version_repaired = 2;
 inline constexpr std::uint32_t sum_block_bytes = 1U << 20;
 inline constexpr std::size_t sum_header_bytes = 32;
 inline constexpr std::size_t sum_root_bytes = 32;
@@ -67,6 +70,7 @@ constexpr std::uint64_t sum_block_count(std::uint64_t size) noexcept {
 
 /// A parsed `.sum`. Refers to the bytes that it was parsed from, which must outlive it.
 struct sum_view {
+  std::uint32_t version = sum_version;
   std::uint64_t bin_bytes = 0;
   std::uint64_t idx_bytes = 0;
   unaligned_span<std::uint32_t> bin_blocks;  ///< [sum_block_count(bin_bytes)], CRC-32C
@@ -92,7 +96,8 @@ std::string root_hex(const sum_view& sum);
 
 /// Encodes the first `sum_header_bytes` of a `.sum`. The header's size is fixed, so a writer can
 /// start with a placeholder and replace it at the end.
-std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes);
+std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes,
+                                         std::uint32_t version = sum_version);
 
 /// Computes the checksum of each block of a file. The caller passes the bytes in pieces of any
 /// size, front to back. Not thread-safe.
@@ -136,8 +141,8 @@ inline sum_header parse_sum_header(std::span<const std::byte> begin, std::uint64
   }
   sum_header header;
   fields(reader, header);
-  if (header.version != sum_version) {
-    throw format_error(8, "expected .sum version 1, found " + std::to_string(header.version));
+  if (header.version != sum_version && header.version != sum_version_repaired) {
+    throw format_error(8, "expected .sum version 1 or 2, found " + std::to_string(header.version));
   }
   if (header.block_bytes != sum_block_bytes) {
     throw format_error(12, "expected blocks of " + std::to_string(sum_block_bytes) +
@@ -162,7 +167,7 @@ inline sum_view parse_sum(std::span<const std::byte> file) {
   const sum_header header = parse_sum_header(file, file.size());
   byte_reader reader(file);
   (void)reader.take("the header", sum_header_bytes);
-  sum_view sum{header.bin_bytes, header.idx_bytes, {}, {}, {}};
+  sum_view sum{header.version, header.bin_bytes, header.idx_bytes, {}, {}, {}};
   sum.bin_blocks = unaligned_span<std::uint32_t>(
       reader.take("the .bin's blocks", 4 * sum_block_count(header.bin_bytes)));
   sum.idx_blocks = unaligned_span<std::uint32_t>(
@@ -181,10 +186,11 @@ inline std::string root_hex(const sum_view& sum) {
   return hex(sum.root);
 }
 
-inline std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
+inline std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes,
+                                                std::uint32_t version) {
   byte_writer writer;
   writer.put(std::as_bytes(std::span(sum_magic)));
-  const sum_header header{sum_version, sum_block_bytes, bin_bytes, idx_bytes};
+  const sum_header header{version, sum_block_bytes, bin_bytes, idx_bytes};
   fields(writer, header);
   return writer.take();
 }

@@ -78,7 +78,7 @@ class Repaired:
     """What `repair` wrote."""
     file: "str | None"      # the new file; None if nothing was wrong
     changed: int            # numbers that were wrong
-    proven: bool            # the new file has the checksums in PREFIX.sum
+    proven: bool            # the files, as repaired, have the checksums that they were written with
     details: "dict[str, Any]" = field(repr=False, default_factory=dict)
 
 
@@ -484,13 +484,15 @@ def repair(prefix: Path, what: str = "pointers") -> Repaired:
     Args:
       prefix: the path of one dataset, without .bin and .idx.
       what: "pointers" writes PREFIX.idx.repaired, with pointers that follow from the lengths, if all else is valid.
+        "checksums" writes PREFIX.sum.repaired, with the checksums of what the files hold now, and PREFIX.meta.repaired
+        if there is a PREFIX.meta with another root.
 
     Raises:
       FormatError: something else is damaged, so that a repair would have to guess; nothing was written.
       IOError: a file cannot be read or written.
     """
     found = _run("inspect_dataset", ["verify", os.fspath(prefix), "--repair", what])
-    return Repaired(file=found["repaired"], changed=found["pointers_changed"], proven=found["proven"], details=found)
+    return Repaired(file=found["repaired"], changed=found[f"{what}_changed"], proven=found["proven"], details=found)
 
 
 def info(prefix: Path, **flags: Any) -> Info:

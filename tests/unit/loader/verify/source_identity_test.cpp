@@ -50,7 +50,7 @@ class SourceIdentity : public testing::Test {
 TEST_F(SourceIdentity, IsWhatTheSidecarsSay) {
   const std::string prefix = add("abc", 50257);
   const source_identity identity = identify_source(prefix);
-  EXPECT_EQ(identity.root, dataset::verify_sums(prefix));
+  EXPECT_EQ(identity.root, dataset::verify_sums(prefix).value().root);
   EXPECT_EQ(identity.tokenizer, "abc");
   EXPECT_EQ(identity.vocab_size, 50257);
 

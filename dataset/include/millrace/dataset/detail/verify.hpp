@@ -16,8 +16,8 @@
 //     const millrace::dataset::indexed_dataset data("web_text_document",
 //                                                   {.check =
 //                                                   millrace::dataset::check_level::full});
-//     const auto root = millrace::dataset::verify_sums("web_text_document", {.workers = 8});
-//     if (!root) std::cout << "no checksums: the tokens were not checked\n";
+//     const auto sums = millrace::dataset::verify_sums("web_text_document", {.workers = 8});
+//     if (!sums) std::cout << "no checksums: the tokens were not checked\n";
 
 /// Checks of all bytes of a dataset.
 namespace millrace::dataset {
@@ -29,15 +29,21 @@ struct verify_options {
   std::function<void(std::uint64_t bytes)> progress = {};
 };
 
+/// Checksums that both files of a dataset have.
+struct verified_sums {
+  std::string root;          ///< root of the `.sum`, as hexadecimal digits
+  bool are_original = true;  ///< computed when the files were written, not by a repair
+};
+
 /// Compares PREFIX.bin and PREFIX.idx with their checksums in PREFIX.sum. Makes one pass over both
 /// files, in constant memory per thread.
 ///
-/// @return the root of the checksums, as hexadecimal digits; nullopt if there is no PREFIX.sum
+/// @return nullopt if there is no PREFIX.sum
 /// @throws format_error  the `.sum` is invalid, or a block has changed since the `.sum` was
 ///                       written; the message has the byte range of the first changed block.
 /// @throws io_error      a file cannot be read.
-MILLRACE_EXPORT std::optional<std::string> verify_sums(const std::filesystem::path& prefix,
-                                                       const verify_options& options = {});
+MILLRACE_EXPORT std::optional<verified_sums> verify_sums(const std::filesystem::path& prefix,
+                                                         const verify_options& options = {});
 
 /// Checks that every token of a dataset is an id of a vocabulary, in one pass over the `.bin`.
 ///
