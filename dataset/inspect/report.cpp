@@ -173,9 +173,10 @@ checksum_state checksums_of(const std::filesystem::path& prefix, bool verify, in
                                         progress.show(static_cast<std::int64_t>(bytes));
                                       }});
     if (!sums) return {};
-    return {"verified",
-            fmt::format("all bytes match, root {}{}", sums->root,
-                        sums->are_original ? "" : "; computed by a repair, earlier changes unknown")};
+    return {
+        "verified",
+        fmt::format("all bytes match, root {}{}", sums->root,
+                    sums->are_original ? "" : "; computed by a repair, earlier changes unknown")};
   } catch (const format_error& e) {
     return {"damaged", e.what()};
   }

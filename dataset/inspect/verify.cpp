@@ -293,7 +293,8 @@ int repair_checksums(const std::string& prefix, dataset::verify_options options,
   if (as_json) {
     formats::json_writer json;
     json.open('{').key("prefix").value(prefix);
-    for (const auto& [key, path] : {std::pair("repaired", done.path), {"meta_repaired", meta_path}}) {
+    for (const auto& [key, path] :
+         {std::pair("repaired", done.path), {"meta_repaired", meta_path}}) {
       json.key(key);
       path.empty() ? json.null() : json.value(path.native());
     }

@@ -39,17 +39,17 @@ MILLRACE_INLINE void verify_blocks(const std::filesystem::path& path, std::uint6
                        "the file has " + std::to_string(found) + " bytes, expected " +
                            std::to_string(size) + ", as when its checksums were written");
   }
-  checksum_blocks(path, fd, size, options, done,
-                  [&](std::size_t block, std::uint64_t begin, std::uint64_t end, std::uint32_t crc) {
-                    const std::uint32_t wanted = blocks[block];
-                    if (crc == wanted) return;
-                    throw format_error(
-                        path, begin,
-                        "the " + std::to_string(end - begin) + " bytes up to byte " +
-                            std::to_string(end) +
-                            " differ from those that were written: their checksum is " +
-                            formats::hex(crc) + ", expected " + formats::hex(wanted));
-                  });
+  checksum_blocks(
+      path, fd, size, options, done,
+      [&](std::size_t block, std::uint64_t begin, std::uint64_t end, std::uint32_t crc) {
+        const std::uint32_t wanted = blocks[block];
+        if (crc == wanted) return;
+        throw format_error(path, begin,
+                           "the " + std::to_string(end - begin) + " bytes up to byte " +
+                               std::to_string(end) +
+                               " differ from those that were written: their checksum is " +
+                               formats::hex(crc) + ", expected " + formats::hex(wanted));
+      });
 }
 
 /// Index of the first token outside 0 .. vocab_size - 1; tokens.size() if there is none.

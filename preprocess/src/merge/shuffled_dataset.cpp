@@ -129,7 +129,8 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
     // Free reserved space that was not needed.
     provenance_->file().resize(provenance_->file().size_bytes());
   }
-  const std::string root = checksums_ ? checksums_->finish(idx_, *layout_.checksums, stop_) : std::string();
+  const std::string root =
+      checksums_ ? checksums_->finish(idx_, *layout_.checksums, stop_) : std::string();
   std::optional<io::atomic_file> meta_file;
   if (meta) {
     if (!root.empty()) meta->sum_root = root;
