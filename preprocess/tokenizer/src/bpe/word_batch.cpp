@@ -140,100 +140,6 @@ void word_batch::find_absent_portable(std::size_t first, absent_words& found) co
 }
 
 #if defined(__x86_64__)
-// Adds words eight at a time. If one of the eight is too long for a short key, adds the words
-// before it, and then cuts the long word.
-[[MILLRACE_AVX512]] std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
-  const __m512i longest = _mm512_set1_epi64(short_table::key::max_bytes);
-  std::size_t i = 0;
-  while (i < ends.size()) {
-    if (inside_word_ || i + 8 > ends.size() || size_ + 8 > capacity) {
-      if (!cut_one(ends[i])) return i;
-      ++i;
-      continue;
-    }
-    const __m512i end = _mm512_loadu_si512(&ends[i]);
-    const __m512i first = _mm512_set1_epi64(static_cast<long long>(ends_[size_]));
-    const __m512i size = _mm512_sub_epi64(end, _mm512_alignr_epi64(end, first, 7));
-    const unsigned longer_ones = _mm512_cmpgt_epu64_mask(size, longest);
-    _mm512_storeu_si512(&ends_[size_ + 1], end);
-    const auto shorter = static_cast<std::size_t>(std::countr_zero(longer_ones | 1U << 8));
-    size_ += shorter;
-    i += shorter;
-    if (shorter == 8) continue;
-    if (!cut_long(ends[i])) return i;
-    ++i;
-  }
-  return i;
-}
-
-// Makes four keys at a time if all four words are short and 16 bytes can be read from the start of
-// each word.
-template <leading_space Space>
-[[MILLRACE_AVX512]] void word_batch::make_keys_avx512() noexcept {
-  const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);
-  const __m512i spread = _mm512_set_epi32(0x18181818, 0x18181818, 0x18181818, 0x18181818,  //
-                                          0x10101010, 0x10101010, 0x10101010, 0x10101010,  //
-                                          0x08080808, 0x08080808, 0x08080808, 0x08080808,  //
-                                          0, 0, 0, 0);
-  const __m512i factors =
-      _mm512_set4_epi64(static_cast<long long>(short_table::key::hash_factors[1]),
-                        static_cast<long long>(short_table::key::hash_factors[0]),
-                        static_cast<long long>(short_table::key::hash_factors[1]),
-                        static_cast<long long>(short_table::key::hash_factors[0]));
-  const __m256i longest = _mm256_set1_epi64x(short_table::key::max_bytes);
-  const __m256i one = _mm256_set1_epi64x(1);
-  const __m256i lines = _mm256_set1_epi64x(reinterpret_cast<long long>(shorts_->lines()));
-  const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(shorts_->shift()));
-  const auto readable_end = static_cast<std::size_t>(text_end_ - text_);
-
-  std::size_t i = 0;
-  for (; i + 4 <= size_; i += 4) {
-    const __m256i begin = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends_[i]));
-    const __m256i end = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends_[i + 1]));
-    __m256i size = _mm256_sub_epi64(end, begin);
-    unsigned spaced = 0;  // words whose leading space is skipped
-    if constexpr (Space == leading_space::is_none) {
-      for (std::size_t k = 0; k < 4; ++k) spaced |= unsigned{text_[ends_[i + k]] == ' '} << k;
-      spaced &= _mm256_cmpgt_epu64_mask(size, one);
-      size = _mm256_mask_sub_epi64(size, static_cast<__mmask8>(spaced), size, one);
-    }
-    if (_mm256_cmpgt_epu64_mask(size, longest) != 0 || ends_[i + 3] + 16 > readable_end) {
-      for (std::size_t k = 0; k < 4; ++k) make_key(i + k);
-      continue;
-    }
-    const auto load = [&](std::size_t word) __attribute__((always_inline)) {
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text_ + ends_[word]));
-    };
-    __m512i key = _mm512_castsi128_si512(load(i));
-    key = _mm512_inserti64x2(key, load(i + 1), 1);
-    key = _mm512_inserti64x2(key, load(i + 2), 2);
-    key = _mm512_inserti64x2(key, load(i + 3), 3);
-    if constexpr (Space == leading_space::is_none) {
-      const auto halves = static_cast<__mmask8>(3 * _pdep_u32(spaced, 0b01010101));
-      key = _mm512_mask_mov_epi64(key, halves, _mm512_bsrli_epi128(key, 1));
-    }
-    const __m512i sizes = _mm512_permutexvar_epi8(spread, _mm512_castsi256_si512(size));
-    key = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(position, sizes), key);
-    key = _mm512_mask_mov_epi8(key, 0x8000800080008000U, sizes);
-    _mm512_storeu_si512(&short_keys_[i], key);
-    __m512i hash = _mm512_mullo_epi64(key, factors);
-    hash = _mm512_add_epi64(hash, _mm512_shuffle_epi32(hash, _MM_PERM_BADC));
-    hash = _mm512_srl_epi64(hash, shift);
-    const __m256i index = _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0b01010101, hash));
-    const __m256i place = _mm256_add_epi64(lines, _mm256_slli_epi64(index, 6));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&lines_[i]), place);
-    for (std::size_t k = 0; k < 4; ++k) __builtin_prefetch(lines_[i + k]);
-  }
-  for (; i < size_; ++i) make_key(i);
-}
-
-std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
-  const std::size_t taken = cut_avx512(ends);
-  space_ == leading_space::counts ? make_keys_avx512<leading_space::counts>()
-                                  : make_keys_avx512<leading_space::is_none>();
-  return taken;
-}
-
 #define MILLRACE_FAST __attribute__((target("avx2,bmi,bmi2")))
 
 // Makes the key of a short word, where 16 bytes can be read, and stores it.
@@ -333,7 +239,6 @@ MILLRACE_FAST __attribute__((always_inline)) inline bool is_in(
   return (same & same >> 1 & 0b101) != 0;
 }
 
-// This function is also used on AVX-512 CPUs, where AVX-512 masks would not be faster.
 MILLRACE_FAST std::size_t word_batch::look_up_fast(std::size_t first,
                                                    std::int32_t*& out) const noexcept {
   const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
@@ -427,9 +332,6 @@ std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
   size_ = 0;
   is_fragment_.fill(0);
   if (set_ == instruction_set::portable) return fill_portable(ends);
-#if defined(__x86_64__)
-  if (set_ == instruction_set::avx512) return fill_avx512(ends);
-#endif
   return space_ == leading_space::counts ? fill_in_one_pass<leading_space::counts>(ends)
                                          : fill_in_one_pass<leading_space::is_none>(ends);
 }

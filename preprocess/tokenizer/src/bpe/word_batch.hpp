@@ -102,10 +102,6 @@ class word_batch {
   std::size_t fill_in_one_pass(std::span<const std::size_t> ends) noexcept;
   template <leading_space Space>
   std::size_t add_shorts(std::span<const std::size_t> ends) noexcept;
-  std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
-  std::size_t cut_avx512(std::span<const std::size_t> ends) noexcept;
-  template <leading_space Space>
-  void make_keys_avx512() noexcept;
   bool cut_one(std::size_t end) noexcept;
   bool cut_long(std::size_t end) noexcept;
   bool add_fragment(std::size_t cut, std::size_t end) noexcept;
