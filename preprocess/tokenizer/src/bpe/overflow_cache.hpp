@@ -91,14 +91,33 @@ class overflow_cache {
   }
   static std::size_t words_of(std::size_t bytes) noexcept { return (bytes + 3) / 4; }
 
+  // Two sums, so that one multiplication need not wait for another.
   static std::uint64_t hash(std::string_view word) noexcept {
-    std::uint64_t mixed = word.size();
-    for (std::size_t at = 0; at < word.size(); at += 8) {
-      std::uint64_t part = 0;
-      std::memcpy(&part, word.data() + at, std::min<std::size_t>(8, word.size() - at));
-      mixed = (mixed ^ part) * 0x9E3779B97F4A7C15U;
-      mixed ^= mixed >> 29;
+    const auto load = [&](std::size_t at) {
+      std::uint64_t part;
+      std::memcpy(&part, word.data() + at, sizeof part);
+      return part;
+    };
+    const auto add = [](std::uint64_t& sum, std::uint64_t part) {
+      sum = (sum ^ part) * 0x9E3779B97F4A7C15U;
+      sum ^= sum >> 29;
+    };
+    std::uint64_t even = word.size();
+    std::uint64_t odd = 0;
+    std::size_t at = 0;
+    for (; at + 16 <= word.size(); at += 16) {
+      add(even, load(at));
+      add(odd, load(at + 8));
     }
+    if (at + 8 < word.size()) add(even, load(at));
+    if (word.size() >= 8) {
+      add(odd, load(word.size() - 8));
+    } else {
+      std::uint64_t part = 0;
+      std::memcpy(&part, word.data(), word.size());
+      add(odd, part);
+    }
+    const std::uint64_t mixed = even ^ std::rotl(odd, 32);
     return mixed * 0xC2B2AE3D27D4EB4FU ^ mixed >> 32;
   }
 
