@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -9,10 +10,12 @@
 #include <vector>
 
 #include <millrace/formats/detail/byte_writer.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/formats/detail/mask.hpp>
 #include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/formats/sum.hpp>
 
-/// Encodes whole sidecars (the `.sum` and `.src` files of a dataset) in memory. In contrast, the
+/// Encodes whole sidecars (`.sum`, `.mask` and `.src` files) in memory. In contrast, the
 /// programs of millrace write these files piece by piece.
 namespace millrace::test {
 
@@ -29,6 +32,26 @@ inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
   writer.put(std::as_bytes(bin_blocks));
   writer.put(std::as_bytes(idx_blocks));
   const auto root = formats::sha256().update(writer.bytes()).finish();
+  writer.put(std::as_bytes(std::span(root)));
+  return writer.take();
+}
+
+/// Encodes a whole `.mask`.
+inline std::vector<std::byte> encode_mask(const formats::bit_span& bits) {
+  formats::byte_writer checksums;
+  const auto bytes = bits.bytes().first(formats::mask_bit_bytes(bits.size()));
+  for (std::size_t at = 0; at < bytes.size(); at += formats::sum_block_bytes) {
+    const auto block =
+        bytes.subspan(at, std::min<std::size_t>(formats::sum_block_bytes, bytes.size() - at));
+    const std::uint32_t checksum = formats::crc32c(block);
+    checksums.put(std::as_bytes(std::span(&checksum, 1)));
+  }
+  const auto header = formats::encode_mask_header(bits.size(), bits.count(0, bits.size()));
+  const auto root = formats::mask_root(header, checksums.bytes());
+  formats::byte_writer writer;
+  writer.put(header);
+  writer.put(bytes);
+  writer.put(checksums.bytes());
   writer.put(std::as_bytes(std::span(root)));
   return writer.take();
 }

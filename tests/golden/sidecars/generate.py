@@ -6,6 +6,7 @@
     generate.py --check   fails if it would now write other bytes
 
 idx_uint16_3docs.sum   for Megatron's files of that name
+idx_uint16_3docs.mask  for the tokens 1, 2, 4, 6 and 7 of these files
 blocks.sum             for a .bin of 2 MiB + 5 bytes and an .idx of 1 MiB. Byte i is the low byte of
                        i * i + i / 251, where i continues from the .bin to the .idx
 idx_uint16_3docs.rows-4        for Megatron's files of that name, with the .sum above
@@ -29,7 +30,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from sidecar_formats import encode_meta, encode_rows, encode_src, encode_sum, extent  # noqa: E402
+from sidecar_formats import encode_mask, encode_meta, encode_rows, encode_src, encode_sum, extent  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEGATRON = HERE.parent / "megatron"
@@ -173,6 +174,7 @@ def files():
     read = lambda name: (MEGATRON / name).read_bytes()  # noqa: E731
     yield "idx_uint16_3docs.sum", encode_sum(read("idx_uint16_3docs.bin"),
                                              read("idx_uint16_3docs.idx"))
+    yield "idx_uint16_3docs.mask", encode_mask([token in (1, 2, 4, 6, 7) for token in range(8)])
     pair = read("idx_uint16_3docs.bin"), read("idx_uint16_3docs.idx")
     yield "idx_uint16_3docs.rows-4", encode_rows(*pair, 4, 1, 0, 3, encode_sum(*pair))
     pair = read("preprocess_lines.bin"), read("preprocess_lines.idx")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes the sidecars of a dataset in slow, simple code, as formats/spec/sum.md, src.md, meta.md and
-rows.md specify them.
+"""Encodes the sidecars of a dataset in slow, simple code, as formats/spec/sum.md, mask.md, src.md, meta.md
+and rows.md specify them.
 
 Only these pages were used to write this code, so that the project's own code can be compared with it.
 """
@@ -35,6 +35,16 @@ def encode_sum(bin_file, idx_file):
         for start in range(0, len(data), BLOCK):
             out += struct.pack("<I", crc32c(data[start:start + BLOCK]))
     return out + hashlib.sha256(out).digest()
+
+
+def encode_mask(trained):
+    """Returns the `.mask` for a list with a true value for each token that is to be predicted."""
+    bits = bytearray((len(trained) + 7) // 8)
+    for token, is_trained in enumerate(trained):
+        bits[token // 8] |= bool(is_trained) << token % 8
+    header = b"MILLMSK\0" + struct.pack("<IIQQ", 1, BLOCK, len(trained), sum(map(bool, trained)))
+    checksums = b"".join(struct.pack("<I", crc32c(bits[start:start + BLOCK])) for start in range(0, len(bits), BLOCK))
+    return header + bytes(bits) + checksums + hashlib.sha256(header + checksums).digest()
 
 
 def lengths_and_document_index(idx_file):
