@@ -128,30 +128,6 @@ TEST_F(ResumeInputs, ComparesAnInputWithAnotherChangeTimeOnce) {
   expect_files(wanted);
 }
 
-// For each input, a journal of version 3 stores only the size and the modification time, not the
-// change time.
-TEST_F(ResumeInputs, ComparesAllInputsOfAnOlderJournal) {
-  const std::string text = good_lines(0, 30);
-  const fs::path input = add("1.jsonl", text);
-  add("2.jsonl", good_lines(30, 60));
-  const file_set wanted = undisturbed();
-  leave_unfinished("journal:27");
-  test::turn_into_version_3(journal());
-  const auto result = run({"--resume"});
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.err, testing::HasSubstr("without inode change times"));
-  expect_files(wanted);
-
-  leave_unfinished("journal:27");
-  test::turn_into_version_3(journal());
-  const auto modified = fs::last_write_time(input);
-  std::string other = text;
-  other[other.find("line 3\"")] = 'L';
-  add("1.jsonl", other);
-  fs::last_write_time(input, modified);
-  expect_sentence(run({"--resume"}), "1.jsonl has changed since the run read it");
-}
-
 TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
   const std::string text = good_lines(0, 30);
   const fs::path input = add("1.jsonl", text);
@@ -181,17 +157,13 @@ TEST_F(ResumeInputs, ComparesATrustedInputInTheNextRun) {
   };
   std::string other = text;
   other[other.find("line 3\"")] = 'L';
-  for (const bool old_journal : {false, true}) {
-    SCOPED_TRACE(old_journal);
-    put(text);
-    leave_unfinished("journal:27");
-    if (old_journal) test::turn_into_version_3(journal());
-    put(other);
-    EXPECT_EQ(run_killed_at("journal:4", {"--resume", "--trust-inputs"}).status, killed);
-    expect_sentence(run({"--resume"}), "1.jsonl has changed since the run read it");
-    put(text);
-    expect_resumed(wanted);
-  }
+  put(text);
+  leave_unfinished("journal:27");
+  put(other);
+  EXPECT_EQ(run_killed_at("journal:4", {"--resume", "--trust-inputs"}).status, killed);
+  expect_sentence(run({"--resume"}), "1.jsonl has changed since the run read it");
+  put(text);
+  expect_resumed(wanted);
 }
 
 TEST_F(ResumeInputs, TrustsInputsOnlyToResume) {

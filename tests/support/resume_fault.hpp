@@ -8,7 +8,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -16,8 +15,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/file_format.hpp"
 #include "support/compress_with.hpp"
@@ -90,47 +87,6 @@ inline std::string good_lines(int from, int to) {
 /// each block.
 inline strings small_blocks(int bytes = 150) {
   return {"MILLRACE_TEST_BLOCK_BYTES=" + std::to_string(bytes), "MILLRACE_TEST_CHECKPOINT_MS=0"};
-}
-
-/// Rewrites a journal in the format of version 3. In that version, the stamp of an input has its
-/// size and modification time, but not its change time.
-inline void turn_into_version_3(const std::filesystem::path& path) {
-  const std::string journal = read_text(path);
-  const auto u32_at = [&](std::size_t at) {
-    std::uint32_t value;
-    std::memcpy(&value, journal.data() + at, sizeof value);
-    return value;
-  };
-  const auto as_bytes = [](const auto& value) {
-    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  // The first record consists of its head, kind, version, names and values, and the stamps of the
-  // inputs.
-  constexpr std::size_t head_bytes = 8;
-  constexpr std::size_t stamp_bytes = 24;
-  const std::size_t payload_bytes = u32_at(0);
-  const std::string payload = journal.substr(head_bytes, payload_bytes);
-  ASSERT_EQ(payload.front(), 'i');
-  ASSERT_EQ(u32_at(head_bytes + 1), 4U);
-  const auto size_at = [&](std::size_t at) {
-    std::uint64_t value;
-    std::memcpy(&value, payload.data() + at, sizeof value);
-    return value;
-  };
-  std::size_t at = 5;
-  std::uint64_t texts = 2 * size_at(at);
-  at += 8;
-  for (; texts > 0; --texts) at += 8 + size_at(at);
-  const std::uint64_t stamps = size_at(at);
-  at += 8;
-  ASSERT_EQ(at + stamps * stamp_bytes, payload.size());
-  std::string old = payload.substr(0, at);
-  old.replace(1, 4, as_bytes(std::uint32_t{3}));
-  for (; at < payload.size(); at += stamp_bytes) old += payload.substr(at, 16);
-  const auto old_size = static_cast<std::uint32_t>(old.size());
-  const std::uint32_t crc = formats::crc32c(std::as_bytes(std::span(old)));
-  write_text(path,
-             as_bytes(old_size) + as_bytes(crc) + old + journal.substr(head_bytes + payload_bytes));
 }
 
 /// The inputs are in the folder in/, and the outputs are named out/x_*. Tests stop and resume runs,

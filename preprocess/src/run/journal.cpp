@@ -17,19 +17,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Increase this number when the contents of a record change. This program can also read version 3,
-// in which stamps had no change times and there were no records of kind `t`.
-constexpr std::uint32_t journal_version = 4;
-constexpr std::uint32_t version_without_change_times = 3;
-
-struct stamp_of_version_3 {
-  std::uint64_t size_bytes;
-  std::int64_t modified_nanoseconds;
-};
-
-bool is_readable(std::uint32_t version) {
-  return version == journal_version || version == version_without_change_times;
-}
+// Increase this number when the contents of a record change.
+constexpr std::uint32_t journal_version = 5;
 
 static_assert(std::is_trivially_copyable_v<record_counts>);
 static_assert(std::is_trivially_copyable_v<input_total>);
@@ -108,15 +97,6 @@ run_identity take_identity(payload_reader& reader) {
   return identity;
 }
 
-std::vector<input_stamp> take_stamps(payload_reader& reader, std::uint32_t version) {
-  if (version == journal_version) return reader.take_all<input_stamp>();
-  std::vector<input_stamp> stamps;
-  for (const auto& old : reader.take_all<stamp_of_version_3>()) {
-    stamps.push_back({old.size_bytes, old.modified_nanoseconds, input_stamp::unknown});
-  }
-  return stamps;
-}
-
 std::filesystem::path journal_path(std::filesystem::path prefix) {
   prefix += ".journal";
   return prefix;
@@ -172,7 +152,7 @@ std::optional<run_identity> journal::identity_in(const std::filesystem::path& pa
     const auto records = whole_records(fd, path, size);
     if (records.empty()) return std::nullopt;
     payload_reader reader(records.front());
-    if (reader.take<char>() != 'i' || !is_readable(reader.take<std::uint32_t>())) {
+    if (reader.take<char>() != 'i' || reader.take<std::uint32_t>() != journal_version) {
       return std::nullopt;
     }
     return take_identity(reader);
@@ -185,12 +165,11 @@ void journal::take(std::span<const std::byte> payload) {
   payload_reader reader(payload);
   const char kind = reader.take<char>();
   if (kind == 'i') {
-    const auto version = reader.take<std::uint32_t>();
-    if (!is_readable(version)) throw format_error(0, "another version");
+    if (reader.take<std::uint32_t>() != journal_version) throw format_error(0, "another version");
     identity_ = take_identity(reader);
-    stamps_ = take_stamps(reader, version);
+    stamps_ = reader.take_all<input_stamp>();
   } else if (kind == 't') {
-    stamps_ = take_stamps(reader, journal_version);
+    stamps_ = reader.take_all<input_stamp>();
   } else if (kind == 's') {
     if (!state_) state_.emplace();
     state_->next = reader.take<text_place>();

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,9 +20,6 @@ using run_identity = std::vector<std::pair<std::string, std::string>>;
 /// What the file system reports about an input. If the stamp of an input has not changed, its text
 /// has not changed either. For a pipe, all fields are zero.
 struct input_stamp {
-  /// Value of `changed_nanoseconds` for journals of version 3, which do not record that time.
-  static constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min();
-
   std::uint64_t size_bytes = 0;  ///< size on disk
   std::int64_t modified_nanoseconds = 0;
   /// Time of the last inode change. Programs such as `cp -p` and `touch -r` can set the

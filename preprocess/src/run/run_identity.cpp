@@ -227,7 +227,6 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
   const bool damaged = state.damaged && !journal.finished();
   std::vector<comparison> comparisons;
   bool only_change_times = true;
-  bool old_journal = false;
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
     if (!options.inputs[i].regular) {
       // A pipe can be read only once. Its text is compared later, when the run skips the part that
@@ -245,15 +244,13 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
     if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0)
       continue;  // nothing of it was read for this task
     only_change_times = only_change_times && is_unchanged(then, found.stamps[i], true);
-    old_journal = old_journal || then.changed_nanoseconds == input_stamp::unknown;
     comparisons.push_back({i, state.inputs[i], i < state.next.input});
   }
   const char* const why =
-      !only_change_times ? "the size or modification time differs from the journal"
-      : old_journal      ? "the journal has an older version, without inode change times; "
-                           "--trust-inputs skips this"
-                    : "the size and modification time match the journal, but the inode change time "
-                      "does not; --trust-inputs skips this";
+      !only_change_times
+          ? "the size or modification time differs from the journal"
+          : "the size and modification time match the journal, but the inode change time "
+            "does not; --trust-inputs skips this";
   const auto differs = [&](const comparison& each) {
     if (!damaged || each.input != state.next.input) refuse_changed(options.inputs[each.input]);
     found.restart = true;
