@@ -50,7 +50,8 @@ changed, added or left out. Exit codes: 0 done, 1 failed, 2 wrong flags.
   --output-prefix OUT   path of the new files, without their endings
   --to FORMAT      megatron (default): OUT.bin, OUT.idx; nanoset: OUT.ds and its
                    .index and .metadata; olmo: OUT.npy, OUT.csv.gz; llm.c or
-                   nanogpt: OUT.bin
+                   nanogpt: OUT.bin. A mask stays in OUT.mask, OUT.ds.loss or
+                   labels_mask_OUT.npy
   --from FORMAT    needed for olmo and nanogpt, whose files begin with tokens
   --dtype T        uint16 or uint32, if the input does not tell
   --output-dtype T   type of the output (default: that of the input)
@@ -194,6 +195,7 @@ void describe_tokenizer(const std::vector<std::filesystem::path>& files,
     meta.bin_bytes = static_cast<std::uint64_t>(done.tokens) * formats::size_bytes(done.type);
     meta.sum_version = formats::sum_version;
     meta.sum_root = done.sum_root;
+    if (!done.mask_root.empty()) meta.mask = {.trained = done.trained, .root = done.mask_root};
     return formats::to_json(meta);
   };
 }

@@ -240,6 +240,8 @@ std::string meta_of(formats::dataset_meta meta, const dataset::indexed_dataset& 
   meta.sum_version = formats::sum_version;
   if (!done.places) meta.src_version.reset();
   meta.sum_root = done.sum_root;
+  meta.mask.reset();
+  if (!done.mask_root.empty()) meta.mask = {.trained = done.trained, .root = done.mask_root};
   return formats::to_json(meta);
 }
 

@@ -11,6 +11,7 @@
 #include <millrace/command/text.hpp>
 #include <millrace/dataset/detail/document_sources.hpp>
 #include <millrace/dataset/detail/sidecar_paths.hpp>
+#include <millrace/dataset/detail/token_mask.hpp>
 #include <millrace/dataset/detail/verify_sources.hpp>
 #include <millrace/error.hpp>
 
@@ -173,6 +174,32 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   return static_cast<std::int64_t>(extents.size());
 }
 
+std::optional<std::int64_t> check_mask(const dataset::indexed_dataset& data,
+                                       const std::optional<dataset_meta>& meta) {
+  const auto mask = dataset::token_mask::find(data);
+  const auto fail = [&](const std::string& what) {
+    throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0, what);
+  };
+  if (!mask) {
+    if (meta && meta->mask) {
+      fail(
+          "it describes a .mask, but there is none; restore it, or a model learns from all tokens");
+    }
+    return std::nullopt;
+  }
+  mask->verify();
+  // A .mask may have been added after the .meta.
+  if (meta && meta->mask && meta->mask->root != mask->root()) {
+    fail(fmt::format("the root of the mask is {}, but the .mask has {}", meta->mask->root,
+                     mask->root()));
+  }
+  if (meta && meta->mask && meta->mask->trained != mask->trained_count()) {
+    fail(fmt::format("the number of trained tokens is {}, but the .mask has {}",
+                     meta->mask->trained, mask->trained_count()));
+  }
+  return mask->trained_count();
+}
+
 std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& meta) {
   std::vector<std::pair<const char*, std::string>> lines;
   lines.emplace_back("tokenizer", tokenizer_line(meta));
@@ -189,6 +216,11 @@ std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& me
   }
   lines.emplace_back("bad_records", bad_records_line(meta));
   lines.emplace_back("checksums", meta.sum_root ? "root " + *meta.sum_root : "none");
+  if (meta.mask) {
+    lines.emplace_back(
+        "mask", fmt::format("{} of {} are to be predicted, root {}", grouped(meta.mask->trained),
+                            grouped(meta.counts.tokens, "token"), meta.mask->root));
+  }
   return lines;
 }
 

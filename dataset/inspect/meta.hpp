@@ -38,6 +38,14 @@ void check_all_counts(const dataset::indexed_dataset& data, const formats::datas
 std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
                                           const std::optional<formats::dataset_meta>& meta);
 
+/// Verifies PREFIX.mask. Compares it with `meta` if `meta` is given.
+///
+/// @return the number of tokens to be predicted; nullopt if there is no PREFIX.mask
+/// @throws format_error  a bit has changed; or `meta` has another mask, or one although there is
+///                       no PREFIX.mask.
+std::optional<std::int64_t> check_mask(const dataset::indexed_dataset& data,
+                                       const std::optional<formats::dataset_meta>& meta);
+
 /// The most important fields, as one (name, value) pair per line.
 std::vector<std::pair<const char*, std::string>> describe(const formats::dataset_meta& meta);
 

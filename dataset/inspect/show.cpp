@@ -14,6 +14,7 @@
 
 #include <millrace/command/terminal.hpp>
 #include <millrace/dataset/detail/run/source_documents.hpp>
+#include <millrace/dataset/detail/token_mask.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
@@ -74,8 +75,10 @@ A document or a sequence:
   source       input, line, begin, end; null without PREFIX.src
   sequences, tokens   how many there are
   contents     one object per sequence: sequence, tokens (its length), mode
-               (multimodal only), first (offset of the first id), ids, text,
-               and with --as aligned texts: the text of each id
+               (multimodal only), first (offset of the first id), ids,
+               trained (with PREFIX.mask: 1 for each id that is to be
+               predicted, else 0), text, and with --as aligned texts: the
+               text of each id
 
 Samples of a run:
   seq_length
@@ -99,6 +102,7 @@ struct shown_sequence {
   dataset::token_view tokens;
   std::int64_t first;  // tokens [first, last) are shown
   std::int64_t last;
+  std::vector<bool> trained = {};  // of the shown tokens; empty without a .mask
 
   dataset::token_view shown() const { return tokens.subview(first, last - first); }
 };
@@ -110,6 +114,7 @@ struct excerpt {
   std::int64_t sequences;
   std::int64_t tokens;
   token_window window;
+  bool has_mask;
   std::vector<shown_sequence> contents;
 };
 
@@ -117,12 +122,14 @@ struct excerpt {
 excerpt excerpt_of(const dataset::indexed_dataset& data, const std::string& what,
                    std::int64_t document, const dataset::document_range& range,
                    const show_options& options) {
+  const auto mask = dataset::token_mask::find(data);
   excerpt result{.what = what,
                  .document = document,
                  .from = dataset::source_documents(data.prefix()).read_from(document),
                  .sequences = range.size(),
                  .tokens = 0,
                  .window = {},
+                 .has_mask = mask.has_value(),
                  .contents = {}};
   for (std::int64_t i = range.first; i < range.last; ++i) result.tokens += data.sequence_length(i);
   const token_window& window = result.window = options.window_of(result.tokens, what);
@@ -133,6 +140,13 @@ excerpt excerpt_of(const dataset::indexed_dataset& data, const std::string& what
     const std::int64_t last = std::clamp<std::int64_t>(window.last - at, 0, tokens.size());
     if (first < last || (tokens.empty() && at >= window.first)) {
       result.contents.push_back({i, at, tokens, first, last});
+      const std::int64_t begin = data.index().pointers[static_cast<std::size_t>(i)] /
+                                 static_cast<std::int64_t>(formats::size_bytes(data.type()));
+      for (std::int64_t t = first; mask && t < last; ++t) {
+        const auto token = static_cast<std::uint64_t>(begin + t);
+        if (token >= mask->bits().size()) break;  // the pointers are damaged
+        result.contents.back().trained.push_back(mask->bits()[token]);
+      }
     }
     at += tokens.size();
   }
@@ -184,6 +198,11 @@ std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
       }
     }
     json.close(']');
+    if (found.has_mask) {
+      json.key("trained").open('[');
+      for (const bool is_trained : each.trained) json.value(is_trained ? 1 : 0);
+      json.close(']');
+    }
     if (tokenizer != nullptr) {
       json.key("text").value(tokenizer->decode(ids_of(each.shown())));
       if (options.is_aligned()) {
@@ -204,10 +223,21 @@ void add_table(token_table& table, const shown_sequence& each,
   const auto eod = tokenizer == nullptr ? std::nullopt : tokenizer->eod();
   for (std::int64_t i = each.first; i < each.last; ++i) {
     const auto text = static_cast<std::size_t>(i - each.first);
-    table.token(each.at + i, id_text(each.tokens, i),
-                texts.empty() ? std::nullopt : std::optional(texts[text]), std::nullopt,
-                eod && each.tokens[i] == *eod ? "(eod)" : "");
+    table.token(
+        each.at + i, id_text(each.tokens, i),
+        texts.empty() ? std::nullopt : std::optional(texts[text]), std::nullopt,
+        eod && each.tokens[i] == *eod ? "(eod)" : "",
+        text < each.trained.size() ? std::optional<bool>(each.trained[text]) : std::nullopt);
   }
+}
+
+/// The trained tokens of a sequence, by their places in the document.
+std::string trained_text(const shown_sequence& each) {
+  std::vector<std::int64_t> places;
+  for (std::size_t i = 0; i < each.trained.size(); ++i) {
+    if (each.trained[i]) places.push_back(each.at + each.first + static_cast<std::int64_t>(i));
+  }
+  return places.empty() ? "none" : ranges_text(places);
 }
 
 std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
@@ -240,6 +270,7 @@ std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
       }
       text += each.last < each.tokens.size() ? " ...\n" : "\n";
     }
+    if (found.has_mask) text += "trained: " + trained_text(each) + '\n';
     if (options.has_text() && tokenizer != nullptr) {
       text += fmt::format("text:\n{}\n", shown_text(*tokenizer, ids_of(each.shown())));
     }

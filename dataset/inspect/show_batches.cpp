@@ -189,19 +189,6 @@ void write_list(formats::json_writer& json, const char* key, const Numbers& numb
   json.close(']');
 }
 
-/// "3, 7 to 9" for {3, 7, 8, 9}.
-std::string ranges_text(std::span<const std::int64_t> ascending) {
-  std::string text;
-  for (std::size_t i = 0; i < ascending.size();) {
-    std::size_t last = i;
-    while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", ascending[i]);
-    if (last > i) text += fmt::format("{}{}", last == i + 1 ? ", " : " to ", ascending[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
 /// One row of a batch: as text and as JSON.
 class row_printer {
  public:

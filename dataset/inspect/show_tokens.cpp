@@ -86,6 +86,18 @@ std::string window_text(const token_window& window, std::int64_t total) {
   return fmt::format("tokens {} to {} of {}", window.first, window.last - 1, grouped(total));
 }
 
+std::string ranges_text(std::span<const std::int64_t> ascending) {
+  std::string text;
+  for (std::size_t i = 0; i < ascending.size();) {
+    std::size_t last = i;
+    while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", ascending[i]);
+    if (last > i) text += fmt::format("{}{}", last == i + 1 ? ", " : " to ", ascending[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
 std::string shown_text(const tokenizer::tokenizer& with, std::span<const std::int64_t> ids) {
   std::string text = with.decode(ids);
   return command::stdout_is_terminal() ? command::for_terminal(text) : text;
@@ -104,7 +116,8 @@ std::vector<std::string> texts_of(const tokenizer::tokenizer& with,
 }
 
 void token_table::token(std::int64_t at, std::string id, const std::optional<std::string>& text,
-                        const std::optional<token_fields>& fields, const std::string& remark) {
+                        const std::optional<token_fields>& fields, const std::string& remark,
+                        const std::optional<bool>& is_trained) {
   line next;
   next.cells = {std::to_string(at), std::move(id)};
   if (fields) {
@@ -113,11 +126,16 @@ void token_table::token(std::int64_t at, std::string id, const std::optional<std
                        std::to_string(fields->position)});
     if (!fields->has_loss) next.color = command::ink::faint;
   }
+  if (is_trained) {
+    next.cells.emplace_back(*is_trained ? "1" : "0");
+    if (!*is_trained) next.color = command::ink::faint;
+  }
   if (text) next.text = command::escaped_text(*text);
   if (!remark.empty()) next.text += (next.text.empty() ? "" : "  ") + remark;
   next.asked = window_.has_context() && window_.asked_first <= at && at < window_.asked_last;
   if (next.asked) next.color = command::ink::strong;
   has_fields_ = has_fields_ || fields;
+  has_marks_ = has_marks_ || is_trained;
   has_text_ = has_text_ || text;
   lines_.push_back(std::move(next));
 }
@@ -125,6 +143,7 @@ void token_table::token(std::int64_t at, std::string id, const std::optional<std
 std::string token_table::text(bool colors) const {
   std::vector<std::string> names = {"token", "id"};
   if (has_fields_) names.insert(names.end(), {"label", "loss", "position"});
+  if (has_marks_) names.emplace_back("trained");
   std::vector<std::size_t> widths;
   widths.reserve(names.size());
   for (const std::string& name : names) widths.push_back(name.size());

@@ -66,6 +66,9 @@ class show_options {
 /// "tokens 100 to 119 of 3,000" if some tokens before or after are not shown; otherwise empty.
 std::string window_text(const token_window& window, std::int64_t total);
 
+/// "3, 7 to 9" for {3, 7, 8, 9}.
+std::string ranges_text(std::span<const std::int64_t> ascending);
+
 /// The decoded text of ids, made safe if stdout is a terminal.
 std::string shown_text(const tokenizer::tokenizer& with, std::span<const std::int64_t> ids);
 
@@ -93,10 +96,11 @@ class token_table {
 
   /// Adds a token.
   /// @param text    text of the token; nullopt if the tokenizer is unknown
-  /// @param remark  printed after the text, e.g. "(eod)"
+  /// @param remark      printed after the text, e.g. "(eod)"
+  /// @param is_trained  from the mask of the dataset; nullopt if it has none
   void token(std::int64_t at, std::string id, const std::optional<std::string>& text,
              const std::optional<token_fields>& fields = std::nullopt,
-             const std::string& remark = {});
+             const std::string& remark = {}, const std::optional<bool>& is_trained = std::nullopt);
 
   /// The table; each line ends with a line end.
   std::string text(bool colors) const;
@@ -113,6 +117,7 @@ class token_table {
   token_window window_;
   std::vector<line> lines_;
   bool has_fields_ = false;
+  bool has_marks_ = false;
   bool has_text_ = false;
 };
 

@@ -42,12 +42,11 @@ constexpr const char* verify_help =
     R"(usage: inspect_dataset verify PREFIX... [--vocab-size V] [--json]
 
 Checks every entry of PREFIX.idx, the size of PREFIX.bin, and the sidecar files
-that exist: all bytes against the checksums in PREFIX.sum, the counts in
-PREFIX.meta, and the places in PREFIX.src against the inputs in PREFIX.meta.
-With a PREFIX.meta but no PREFIX.sum, every token is compared with the
-vocabulary size in PREFIX.meta. Without both, and without --vocab-size, the
-answer is "index ok, tokens not checked". A fault is printed with its file and
-byte. Exit codes: 0 no fault, 1 a dataset is damaged, 2 wrong flags, 4 a
+that exist: all bytes against PREFIX.sum, the counts in PREFIX.meta, the places
+in PREFIX.src, the bits of PREFIX.mask. With a .meta but no .sum, every token
+is compared with its vocabulary size. Without both, and without --vocab-size,
+the answer is "index ok, tokens not checked". A fault is printed with its file
+and byte. Exit codes: 0 no fault, 1 a dataset is damaged, 2 wrong flags, 4 a
 dataset could not be checked and no other is damaged.
 
   PREFIX           path of a dataset, without .bin and .idx; or a folder or a
@@ -55,28 +54,27 @@ dataset could not be checked and no other is damaged.
   --vocab-size V   read all of PREFIX.bin; every token must be 0 to V - 1
   --repair pointers   write PREFIX.idx.repaired, with pointers that follow from
                    the lengths, if all else is valid; changes no other file
-  --repair checksums  write PREFIX.sum.repaired, with checksums of what the files
-                   hold now, and PREFIX.meta.repaired if there is a PREFIX.meta
-                   with another root. They say that earlier changes are unknown,
-                   unless the files still have the root in PREFIX.meta
+  --repair checksums   write PREFIX.sum.repaired for what the files hold now,
+                   and .meta.repaired. It says that earlier changes are
+                   unknown, unless the files have the root in PREFIX.meta
   --workers N      threads (default: one per core); affects speed only
   --json           print one JSON object: prefix, ok, dtype, sequences,
                    documents, tokens, tokens_checked, vocab_size (if ids were
-                   compared), sum_root, sum_is_original (false after a repair),
-                   src_inputs (inputs in PREFIX.src) and meta_fits, each null
-                   without its file; on a fault: prefix,
-                   ok, fault with file, offset_bytes and what. Of several: a
-                   list "datasets" of these, or of prefix and error; and the
-                   counts ok, index_ok, damaged and not_checked
+                   compared); sum_root, sum_is_original (false after a repair),
+                   src_inputs, meta_fits, mask_trained (tokens to be
+                   predicted), null without their file; or fault: file,
+                   offset_bytes, what. Of several: a list "datasets" of these,
+                   or of prefix and error; counts ok, index_ok, damaged and
+                   not_checked
 
   inspect_dataset verify data/web_text_document --vocab-size 50257
-  inspect_dataset verify 'data/*' --json | jq '.datasets[] | select(.ok | not)'
 )";
 
 /// The sidecar files that were found and verified.
 struct sidecars_found {
   std::optional<dataset::verified_sums> sums;
   std::optional<std::int64_t> src_inputs;  ///< number of inputs in the `.src`
+  std::optional<std::int64_t> trained;     ///< number of tokens that the `.mask` trains
   bool meta = false;
 };
 
@@ -88,7 +86,10 @@ std::string describe(const sidecars_found& beside) {
          (beside.src_inputs
               ? "; the .src places every document in " + grouped(*beside.src_inputs, "input")
               : "; no .src") +
-         (beside.meta ? "; the .meta matches" : "; no .meta");
+         (beside.meta ? "; the .meta matches" : "; no .meta") +
+         (beside.trained
+              ? fmt::format("; the .mask has {} to be predicted", grouped(*beside.trained, "token"))
+              : "");
 }
 
 // The .bin is read only to verify checksums or token ids.
@@ -127,6 +128,7 @@ verdict verify_one(const std::filesystem::path& prefix, const verify_question& a
     }
     if (meta) check_all_counts(data, *meta);
     beside.src_inputs = check_sources(data, meta);
+    beside.trained = check_mask(data, meta);
     // Without checksums, the tokens can be checked only against the vocabulary size. That check
     // reads the whole .bin.
     auto vocab_size = asked.vocab_size;
@@ -149,6 +151,8 @@ verdict verify_one(const std::filesystem::path& prefix, const verify_question& a
     beside.src_inputs ? json.value(*beside.src_inputs) : json.null();
     json.key("meta_fits");
     beside.meta ? json.value(true) : json.null();
+    json.key("mask_trained");
+    beside.trained ? json.value(*beside.trained) : json.null();
     json.close('}');
     return {
         checked ? verdict_kind::ok : verdict_kind::index_ok,

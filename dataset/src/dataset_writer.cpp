@@ -76,6 +76,12 @@ MILLRACE_INLINE dataset_writer::dataset_writer(const std::filesystem::path& pref
   // Placeholders: the counts are known only at the end.
   idx_.append(formats::encode_mmidx_header(options.type, 0, 0));
   if (src_) src_->append(formats::encode_src_header({}, 0, 0));
+  if (options.mask) mask_.emplace(io::atomic_file(paths_.of(formats::sidecar::mask)));
+}
+
+MILLRACE_INLINE void dataset_writer::append_mask(const formats::bit_span& bits, std::uint64_t first,
+                                                 std::uint64_t last) {
+  mask_->append(bits, first, last);
 }
 
 MILLRACE_INLINE void dataset_writer::append_tokens(std::span<const std::byte> tokens) {
@@ -124,7 +130,8 @@ MILLRACE_INLINE void dataset_writer::read_back(const io::atomic_file& file, std:
 
 MILLRACE_INLINE std::string dataset_writer::finish(std::span<const std::string> inputs) {
   if (tokens_of_sequences_ != token_count() || last_end_ != sequences_ ||
-      (src_ && places_.save().documents != static_cast<std::uint64_t>(documents_))) {
+      (src_ && places_.save().documents != static_cast<std::uint64_t>(documents_)) ||
+      (mask_ && mask_->save().tokens != static_cast<std::uint64_t>(token_count()))) {
     throw error(paths_.prefix.string() + ": not written: the sequences have " +
                 std::to_string(tokens_of_sequences_) + " tokens, the .bin has " +
                 std::to_string(token_count()) + "; the last document ends after " +
@@ -162,6 +169,7 @@ MILLRACE_INLINE std::string dataset_writer::finish(std::span<const std::string> 
                    src_->partial_path());
   }
 
+  if (mask_) mask_root_ = mask_->finish();
   blocks_.finish(checksums_);
   formats::block_checksums of_idx;
   read_back(idx_, 0, [&](auto bytes) { of_idx.add(bytes, checksums_); });
@@ -178,6 +186,7 @@ MILLRACE_INLINE std::string dataset_writer::finish(std::span<const std::string> 
 MILLRACE_INLINE void dataset_writer::publish(std::string_view meta) {
   std::vector<io::atomic_file*> files = {&bin_, &idx_, &sum_};
   if (src_) files.push_back(&*src_);
+  if (mask_) files.push_back(&mask_->file());
   if (!meta.empty()) {
     meta_.emplace(paths_.of(formats::sidecar::meta));
     meta_->append(std::as_bytes(std::span(meta)));
@@ -185,7 +194,8 @@ MILLRACE_INLINE void dataset_writer::publish(std::string_view meta) {
   }
   for (io::atomic_file* file : files) file->sync();
   for (io::atomic_file* file : files) file->keep();
-  io::publish_dataset(paths_, {meta_.has_value(), true, src_.has_value(), false}, [] {});
+  io::publish_dataset(paths_, {meta_.has_value(), true, src_.has_value(), false, mask_.has_value()},
+                      [] {});
 }
 
 }  // namespace millrace::dataset

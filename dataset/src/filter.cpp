@@ -15,6 +15,7 @@
 #include <millrace/dataset/detail/document_content.hpp>
 #include <millrace/dataset/detail/document_sources.hpp>
 #include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/dataset/detail/token_mask.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
@@ -32,17 +33,21 @@ class document_filter {
 
   filtered_dataset write(const std::filesystem::path& prefix) {
     const auto sources = document_sources::find(data_);
+    const auto mask = token_mask::find(data_);
+    if (mask) mask->verify();
     filtered_dataset done;
     done.type = data_.type();
     done.places = sources.has_value();
     dataset_writer out(prefix, {.type = data_.type(),
                                 .modes = data_.is_multimodal(),
                                 .places = done.places,
+                                .mask = mask.has_value(),
                                 .overwrite = options_.overwrite,
                                 .bytes = least_bytes()});
     for (const document_numbers& range : keep_) {
       write_tokens(range, out);
       write_index(range, out, done);
+      if (mask) out.append_mask(mask->bits(), token_of(range.first), token_of(range.last));
     }
     std::vector<std::string> names;
     if (sources) {
@@ -56,6 +61,8 @@ class document_filter {
     done.sequences = out.sequence_count();
     done.tokens = out.token_count();
     done.sum_root = out.finish(names);
+    done.mask_root = out.mask_root();
+    done.trained = out.trained_count();
     out.publish(options_.meta ? options_.meta(done) : std::string());
     return done;
   }
@@ -71,6 +78,14 @@ class document_filter {
   std::uint64_t byte_of(std::int64_t sequence) const {
     if (sequence == data_.sequence_count()) return data_.bin_size_bytes();
     return static_cast<std::uint64_t>(data_.index().pointers[static_cast<std::size_t>(sequence)]);
+  }
+
+  /// The number of tokens before a document.
+  std::uint64_t token_of(std::int64_t document) const {
+    const std::int64_t sequence = document == data_.document_count()
+                                      ? data_.sequence_count()
+                                      : data_.document(document).first;
+    return byte_of(sequence) / formats::size_bytes(data_.type());
   }
 
   /// The size of the new `.bin` and `.idx`.
@@ -147,6 +162,25 @@ class document_filter {
   lost_page_watch watch_;
 };
 
+/// True if two documents with as many tokens train the same ones of them.
+MILLRACE_INLINE bool have_same_bits(const indexed_dataset& data, const formats::bit_span& bits,
+                                    std::int64_t x, std::int64_t y) {
+  const auto first_token = [&](std::int64_t document) {
+    const auto sequence = static_cast<std::size_t>(data.document(document).first);
+    return static_cast<std::uint64_t>(data.index().pointers[sequence]) /
+           formats::size_bytes(data.type());
+  };
+  const auto tokens = static_cast<std::uint64_t>(data.document_tokens(x).size());
+  if (tokens == 0) return true;
+  const std::uint64_t in_x = first_token(x);
+  const std::uint64_t in_y = first_token(y);
+  for (std::uint64_t at = 0; at < tokens; at += 64) {
+    const auto count = static_cast<unsigned>(std::min<std::uint64_t>(64, tokens - at));
+    if (bits.word(in_x + at, count) != bits.word(in_y + at, count)) return false;
+  }
+  return true;
+}
+
 /// True if both are prefixes of the same files.
 MILLRACE_INLINE bool is_same_dataset(std::filesystem::path a, std::filesystem::path b) {
   std::error_code ignored;
@@ -194,10 +228,20 @@ MILLRACE_INLINE std::vector<document_numbers> repeated_documents(
   std::ranges::sort(list, [](const listed_document& x, const listed_document& y) {
     return x.group != y.group ? x.group < y.group : x.document < y.document;
   });
+  const auto mask = token_mask::find(data);
   std::vector<document_numbers> copies;
-  for (std::size_t i = 1; i < list.size(); ++i) {
-    if (list[i].group != list[i - 1].group) continue;
-    copies.push_back({list[i].document, list[i].document + 1});
+  std::vector<std::int64_t> firsts;  // documents of a group that differ in their masks
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i == 0 || list[i].group != list[i - 1].group) firsts.clear();
+    const std::int64_t document = list[i].document;
+    const bool is_copy = std::ranges::any_of(firsts, [&](std::int64_t first) {
+      return !mask || detail::have_same_bits(data, mask->bits(), first, document);
+    });
+    if (is_copy) {
+      copies.push_back({document, document + 1});
+    } else {
+      firsts.push_back(document);
+    }
   }
   return joined_documents(std::move(copies));
 }

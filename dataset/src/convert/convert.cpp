@@ -331,6 +331,9 @@ MILLRACE_INLINE std::vector<std::string> list_losses(const token_source& source,
     lost.push_back(count_text(source.empty_documents, "empty document"));
   }
   const bool has_ends = to == token_format::nanoset || to == token_format::olmo;
+  if (!has_ends && source.has_mask()) {
+    lost.push_back("the mask: which tokens a model is to predict");
+  }
   if (!has_ends && source.documents > 1 && !options.eod && !options.bod) {
     lost.push_back("where " + std::to_string(source.documents) + " documents end: " + form +
                    " has no place for it, and without --eod-id no token is known to mark it");
@@ -421,6 +424,10 @@ MILLRACE_INLINE conversion convert(std::span<const std::filesystem::path> inputs
   if (from_dataset && to_dataset) {
     detail::copy_index(*source.data, *target.dataset());
     if (source.places) names = detail::copy_places(*source.places, *target.dataset());
+  }
+
+  if (source.has_mask() && has_place_for_ends) {
+    detail::for_each_mask_piece(source, [&](const auto& bits) { target.append_mask(bits); });
   }
 
   const std::string id = std::to_string(documents.mark().value_or(0));

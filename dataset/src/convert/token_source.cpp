@@ -256,6 +256,8 @@ MILLRACE_INLINE void open_dataset(std::span<const std::filesystem::path> inputs,
   }
   source.files.push_back({data.bin_path(), 0, data.token_count()});
   source.places = document_sources::find(data);
+  source.mask = token_mask::find(data);
+  if (source.mask) source.mask->verify();
   source.open_ends = [kept = source.data]() -> next_end {
     return [kept, d = std::int64_t{0}]() mutable -> std::optional<std::int64_t> {
       if (d == kept->document_count()) return std::nullopt;
@@ -302,9 +304,6 @@ MILLRACE_INLINE void open_nanoset(std::span<const std::filesystem::path> inputs,
       throw format_error(metadata_path, second_line,
                          "it counts " + std::to_string(metadata->tokens) + " tokens, but " +
                              path.string() + " has " + std::to_string(source.files.back().tokens));
-    }
-    if (io::is_there(with_ending(path, ".loss"))) {
-      source.lost.push_back("the loss mask in " + with_ending(path, ".loss").string());
     }
     all_have_index = all_have_index && io::is_there(with_ending(path, ".index"));
   }
@@ -375,6 +374,73 @@ MILLRACE_INLINE void open_llm_c(std::span<const std::filesystem::path> inputs,
   }
 }
 
+/// Finds the masks of all arrays. Without one, a model would learn from all tokens, so either all
+/// arrays have one or none.
+MILLRACE_INLINE void find_masks(token_source& source) {
+  if (source.format != token_format::nanoset && source.format != token_format::olmo) return;
+  std::vector<std::filesystem::path> found;
+  std::string without;
+  for (const token_file& file : source.files) {
+    const auto path = mask_path(file.path, source.format);
+    if (!io::is_there(path)) {
+      without = path.string();
+      continue;
+    }
+    const auto size = read_head(path, 0).size;
+    if (size != static_cast<std::uint64_t>(file.tokens)) {
+      throw format_error(path, std::min(size, static_cast<std::uint64_t>(file.tokens)),
+                         "the mask has " + std::to_string(size) + " bytes, expected " +
+                             std::to_string(file.tokens) + ", one per token of " +
+                             file.path.string());
+    }
+    found.push_back(path);
+  }
+  if (!found.empty() && !without.empty()) {
+    throw config_error("there is no " + without + ", but there is " + found.front().string() +
+                       "; convert inputs with masks and inputs without separately");
+  }
+  source.mask_files = std::move(found);
+}
+
+MILLRACE_INLINE std::filesystem::path mask_path(const std::filesystem::path& array,
+                                                token_format format) {
+  if (format == token_format::nanoset) return with_ending(array, ".loss");
+  const std::string name = array.filename().string();
+  constexpr std::string_view ids = "token_ids";
+  return array.parent_path() /
+         (name.starts_with(ids) ? "labels_mask" + name.substr(ids.size()) : "labels_mask_" + name);
+}
+
+MILLRACE_INLINE void for_each_mask_piece(
+    const token_source& source, const std::function<void(const formats::bit_span& bits)>& take) {
+  if (source.mask) return take(source.mask->bits());
+  std::vector<std::byte> bytes(std::size_t{1} << 20);
+  formats::bit_buffer bits;
+  for (std::size_t i = 0; i < source.files.size(); ++i) {
+    const auto& path = source.mask_files[i];
+    const io::unique_fd fd = io::open_read_only(path, O_NONBLOCK);
+    const auto size = static_cast<std::uint64_t>(source.files[i].tokens);
+    for (std::uint64_t at = 0; at < size; at += bytes.size()) {
+      const auto part = std::span(bytes).first(std::min<std::uint64_t>(bytes.size(), size - at));
+      const std::size_t found = io::pread_some(fd, part, at, path);
+      if (found != part.size()) {
+        throw format_error(path, at + found, "the file became shorter while it was being read");
+      }
+      bits.clear();
+      for (std::size_t k = 0; k < part.size(); ++k) {
+        if (part[k] > std::byte{1}) {
+          throw format_error(path, at + k,
+                             "the byte of a token is " +
+                                 std::to_string(std::to_integer<int>(part[k])) +
+                                 ", expected 1 if it is to be predicted, or 0");
+        }
+        bits.append_word(std::to_integer<std::uint64_t>(part[k]), 1);
+      }
+      take(bits.bits());
+    }
+  }
+}
+
 MILLRACE_INLINE token_source open_source(std::span<const std::filesystem::path> inputs,
                                          const convert_options& options) {
   token_source source;
@@ -409,6 +475,7 @@ MILLRACE_INLINE token_source open_source(std::span<const std::filesystem::path> 
     case token_format::nanogpt:
       open_arrays(inputs, options, source);
   }
+  find_masks(source);
   for (const token_file& file : source.files) source.tokens += file.tokens;
   if (!options.boundaries.empty()) {
     source.open_ends = [tokens = source.tokens, &options] {

@@ -12,7 +12,9 @@
 
 #include <millrace/dataset/convert.hpp>
 #include <millrace/dataset/detail/document_sources.hpp>
+#include <millrace/dataset/detail/token_mask.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/formats/detail/mask.hpp>
 #include <millrace/formats/dtype.hpp>
 
 namespace millrace::dataset::detail {
@@ -37,12 +39,28 @@ struct token_source {
   std::function<next_end()> open_ends;     ///< empty if the source does not say where documents end
   std::shared_ptr<indexed_dataset> data;   ///< only of a dataset
   std::optional<document_sources> places;  ///< of a dataset with a PREFIX.src
-  std::string tokenizer;                   ///< that a `.ds.metadata` names; or empty
-  std::vector<std::string> lost;           ///< what no output can hold
+  std::optional<token_mask> mask;          ///< of a dataset with a PREFIX.mask
+  /// Per file, the array that says which tokens are to be predicted, a byte 0 or 1 for each; empty
+  /// if there is none.
+  std::vector<std::filesystem::path> mask_files;
+  std::string tokenizer;          ///< that a `.ds.metadata` names; or empty
+  std::vector<std::string> lost;  ///< what no output can hold
   /// Counted by a first pass over `open_ends`.
   std::int64_t documents = 0;
   std::int64_t empty_documents = 0;
+
+  bool has_mask() const noexcept { return mask || !mask_files.empty(); }
 };
+
+/// The path of the mask of an array `.ds` or `.npy`.
+std::filesystem::path mask_path(const std::filesystem::path& array, token_format format);
+
+/// Calls take(bits) for the mask of all tokens, in pieces.
+///
+/// @throws format_error  a byte is neither 0 nor 1
+/// @pre source.has_mask()
+void for_each_mask_piece(const token_source& source,
+                         const std::function<void(const formats::bit_span& bits)>& take);
 
 /// Opens all inputs. Reads and checks everything but the tokens.
 ///

@@ -84,6 +84,7 @@ MILLRACE_INLINE token_target::token_target(const std::filesystem::path& prefix,
                      writer_options{.type = type,
                                     .modes = source.data && source.data->is_multimodal(),
                                     .places = source.places.has_value(),
+                                    .mask = source.has_mask(),
                                     .overwrite = options.overwrite,
                                     .bytes = token_bytes + 12 * sequences +
                                              8 * static_cast<std::uint64_t>(source.documents)});
@@ -141,6 +142,15 @@ MILLRACE_INLINE token_target::token_target(const std::filesystem::path& prefix,
   } else if (format_ == token_format::olmo) {
     ends_.emplace(open(".csv.gz"));
     arrays_.emplace_back(open(".npy"));
+  }
+  if (ends_) {
+    const auto path = mask_path(arrays_.front().path(), format_);
+    check_new_file(path, source, options.overwrite);
+    if (source.has_mask()) {
+      mask_.emplace(path);
+    } else {
+      old_mask_ = path;
+    }
   } else {
     for (std::int64_t i = 0; i < shards; ++i) {
       arrays_.emplace_back(open(options.shard_tokens == 0 ? ".bin" : shard_ending(i)));
@@ -195,6 +205,17 @@ MILLRACE_INLINE std::uint64_t token_target::append_copy(const io::unique_fd& fro
   return done;
 }
 
+MILLRACE_INLINE void token_target::append_mask(const formats::bit_span& bits) {
+  if (dataset_) return dataset_->append_mask(bits, 0, bits.size());
+  std::vector<std::byte> bytes;
+  for (std::uint64_t at = 0; at < bits.size();) {
+    const std::uint64_t end = std::min(bits.size(), at + (std::uint64_t{1} << 20));
+    bytes.clear();
+    for (; at < end; ++at) bytes.push_back(bits[at] ? std::byte{1} : std::byte{0});
+    mask_->append(bytes);
+  }
+}
+
 MILLRACE_INLINE void token_target::append_end(std::int64_t end) {
   if (dataset_) {
     if (end != last_end_) {
@@ -244,9 +265,11 @@ MILLRACE_INLINE void token_target::publish(const convert_options& options,
   if (dataset_) {
     done.sequences = dataset_->sequence_count();
     done.sum_root = dataset_->finish(names);
+    done.mask_root = dataset_->mask_root();
+    done.trained = dataset_->trained_count();
     const std::string meta = options.meta ? options.meta(done) : std::string();
     dataset_->publish(meta);
-    for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".meta"}) {
+    for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".mask", ".meta"}) {
       const auto path = io::dataset_paths(prefix_).with(suffix);
       if (io::is_there(path)) done.files.push_back(path);
     }
@@ -254,14 +277,17 @@ MILLRACE_INLINE void token_target::publish(const convert_options& options,
   }
   if (format_ == token_format::olmo) append_rows(true);
   std::vector<io::atomic_file*> files;
-  for (auto* file : {&ends_, &metadata_}) {
+  for (auto* file : {&ends_, &metadata_, &mask_}) {
     if (*file) files.push_back(&**file);
   }
   for (io::atomic_file& file : arrays_) files.push_back(&file);
   for (io::atomic_file* file : files) file->sync();
-  // An old array must not lie beside new document ends, even if the process is killed here.
-  if (ends_ && io::remove_if_exists(arrays_.front().path())) {
-    io::sync_folder(io::parent_folder(prefix_));
+  // An old array must not lie beside new document ends, nor an old mask beside a new array, even if
+  // the process is killed here.
+  if (ends_) {
+    const bool had_array = io::remove_if_exists(arrays_.front().path());
+    const bool had_mask = !old_mask_.empty() && io::remove_if_exists(old_mask_);
+    if (had_array || had_mask) io::sync_folder(io::parent_folder(prefix_));
   }
   for (io::atomic_file* file : files) {
     done.files.push_back(file->path());

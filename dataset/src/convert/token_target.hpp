@@ -45,6 +45,8 @@ class token_target {
   /// @pre !dataset()
   std::uint64_t append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
                             std::uint64_t offset, std::uint64_t size);
+  /// Appends the bits of the next tokens. @pre the source has a mask, and the format a place for it
+  void append_mask(const formats::bit_span& bits);
   /// Ends a document at this token. In a dataset, it becomes a document of one sequence, or of none
   /// if it is empty.
   void append_end(std::int64_t end);
@@ -68,6 +70,8 @@ class token_target {
   std::uint64_t shard_bytes_ = 0;            // tokens of a full shard, with its header; 0: no limit
   std::optional<io::atomic_file> ends_;      // `.ds.index` or `.csv.gz`
   std::optional<io::atomic_file> metadata_;  // `.ds.metadata`
+  std::optional<io::atomic_file> mask_;      // a byte per token
+  std::filesystem::path old_mask_;           // to be removed
   std::vector<std::int64_t> unwritten_ends_;
   std::vector<std::int32_t> unwritten_lengths_;
   std::string unwritten_rows_;

@@ -50,13 +50,16 @@ void put(json_writer& json, const meta_counts& counts) {
   json.close('}').close('}');
 }
 
-// Size of the root of P.sum: 64 hexadecimal digits in quotes.
+// Size of a root in quotes, and of the largest number of tokens.
 constexpr std::size_t most_root_bytes = 66;
+constexpr std::size_t most_count_bytes = 19;
 
 }  // namespace
 
 std::size_t meta_bytes(const dataset_meta& meta) {
-  return to_json(meta).size() + (meta.sum_root ? 0 : most_root_bytes);
+  const bool has_unknown_root = meta.mask && meta.mask->root.empty();
+  return to_json(meta).size() + (meta.sum_root ? 0 : most_root_bytes) +
+         (has_unknown_root ? most_root_bytes + most_count_bytes : 0);
 }
 
 std::string to_json(const dataset_meta& meta) {
@@ -90,6 +93,10 @@ std::string to_json(const dataset_meta& meta) {
   put(json, meta.counts);
   json.key("bin_bytes").value(meta.bin_bytes);
   put(json, "sum_root", meta.sum_root);
+  if (meta.mask) {
+    json.key("mask").open('{').key("version").value(meta.mask->version);
+    json.key("trained").value(meta.mask->trained).key("root").value(meta.mask->root).close('}');
+  }
   return json.close('}').text() + '\n';
 }
 

@@ -59,6 +59,7 @@ class concatenation {
  public:
   explicit concatenation(const dataset_meta& first) : whole_(first) {
     whole_.sum_root.reset();
+    if (whole_.mask) whole_.mask->root.clear();
     shifts_.emplace_back();
   }
 
@@ -78,6 +79,11 @@ class concatenation {
                              ? std::max(whole_.sum_version, part.sum_version)
                              : std::nullopt;
     if (whole_.src_version != part.src_version) whole_.src_version.reset();
+    if (!part.mask || (whole_.mask && whole_.mask->version != part.mask->version)) {
+      whole_.mask.reset();
+    }
+    if (whole_.mask)
+      whole_.mask->trained = sum(whole_.mask->trained, part.mask->trained, "trained tokens");
   }
 
   /// Returns the meta of all appended parts. Call this function only once.

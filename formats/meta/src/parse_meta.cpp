@@ -161,6 +161,25 @@ std::vector<std::pair<std::string, std::string>> parse_options(const json_value&
   return options;
 }
 
+mask_identity parse_mask_identity(const json_value& value, std::int64_t tokens) {
+  json_entries in(value, "\"mask\"");
+  mask_identity mask;
+  mask.version = count_of(in.at("version"), "\"version\"");
+  const json_value& trained = in.at("trained");
+  mask.trained = count_of(trained, "\"trained\"");
+  if (mask.trained > tokens) {
+    fail_at(trained,
+            fmt::format("\"trained\" is {}, but there are {} tokens", mask.trained, tokens));
+  }
+  const json_value& root = in.at("root");
+  mask.root = string_of(root, "\"root\"");
+  if (!is_hex(mask.root, 64)) {
+    fail_at(root, "\"root\" of the mask is not 64 lowercase hexadecimal digits");
+  }
+  in.finish();
+  return mask;
+}
+
 void check(const dataset_meta& meta, const json_value& root) {
   const std::uint64_t size = size_bytes(meta.type);
   if (meta.bin_bytes / size != static_cast<std::uint64_t>(meta.counts.tokens) ||
@@ -211,6 +230,9 @@ dataset_meta parse_meta(std::string_view json) {
     if (!is_hex(*meta.sum_root, 64)) {
       fail_at(sum_root, "\"sum_root\" is not 64 lowercase hexadecimal digits");
     }
+  }
+  if (const auto* mask = in.find("mask")) {
+    meta.mask = parse_mask_identity(*mask, meta.counts.tokens);
   }
   in.finish();
   check(meta, root);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -12,7 +13,9 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <millrace/dataset/detail/token_mask.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/mask.hpp>
 #include <millrace/formats/dtype.hpp>
 
 #include "arrays.hpp"
@@ -38,6 +41,12 @@ class indexed_dataset {
   }
   std::int64_t document_at(std::int64_t d) const {
     return at(d, data_->document_count(), "document");
+  }
+
+  /// PREFIX.mask, opened at the first call; null if there is none.
+  const dataset::token_mask* mask() const {
+    std::call_once(mask_->opened, [&] { mask_->value = dataset::token_mask::find(*data_); });
+    return mask_->value ? &*mask_->value : nullptr;
   }
 
   nb::object array_of(const dataset::token_view& tokens, bool copy) const {
@@ -70,7 +79,13 @@ class indexed_dataset {
                               .c_str());
   }
 
+  struct lazy_mask {
+    std::once_flag opened;
+    std::optional<dataset::token_mask> value;
+  };
+
   data_pointer data_;
+  std::unique_ptr<lazy_mask> mask_ = std::make_unique<lazy_mask>();
 };
 
 /// The sequences of a slice.
@@ -100,6 +115,28 @@ nb::object part_of(const indexed_dataset& data, std::int64_t i, std::int64_t off
                        std::to_string(at) + " from offset " + std::to_string(offset));
   }
   return data.array_of(data->sequence(at, offset, tokens), copy);
+}
+
+/// Which tokens of a document are to be predicted: an array of bool, or None without PREFIX.mask.
+nb::object mask_of(const indexed_dataset& data, std::int64_t d) {
+  const std::int64_t document = data.document_at(d);
+  const dataset::token_mask* const mask = data.mask();
+  if (mask == nullptr) return nb::none();
+  const auto count = static_cast<std::uint64_t>(data->document_tokens(document).size());
+  formats::bit_buffer bits;
+  if (count != 0) {
+    const auto sequence = static_cast<std::size_t>(data->document(document).first);
+    const std::uint64_t first = static_cast<std::uint64_t>(data->index().pointers[sequence]) /
+                                formats::size_bytes(data->type());
+    bits.append(mask->bits(), first, first + count);
+  }
+  const auto bytes = bits.bits().bytes();
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const nb::object packed =
+      numpy.attr("frombuffer")(nb::bytes(bytes.data(), bytes.size()), numpy.attr("uint8"));
+  using namespace nb::literals;
+  return numpy.attr("unpackbits")(packed, "count"_a = count, "bitorder"_a = "little")
+      .attr("view")(numpy.attr("bool_"));
 }
 
 nb::object text_of(const indexed_dataset& data) {
@@ -149,6 +186,10 @@ part. Programs that replace datasets must write a new file and rename it.)")
           },
           "d"_a, "copy"_a = false, "All tokens of document d.",
           nb::sig("def document(self, d: int, copy: bool = False) -> numpy.ndarray"))
+      .def("document_mask", mask_of, "d"_a,
+           "Which tokens of document d a model learns to predict: an array of bool, or None if there "
+           "is no PREFIX.mask, so that all of them are.",
+           nb::sig("def document_mask(self, d: int) -> numpy.ndarray | None"))
       .def_prop_ro(
           "document_count", [](const indexed_dataset& data) { return data->document_count(); },
           "Number of documents.")

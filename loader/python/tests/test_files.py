@@ -48,6 +48,26 @@ def test_part_of_a_sequence(prefix, documents):
         data.get(i, 0, 1000)
 
 
+def test_mask(tmp_path):
+    documents = [[1, 2, 3], [], [4], [5, 6, 7, 9, 10, 11, 13], [8]]
+    prefix = write_dataset(tmp_path / "d", documents)
+    assert millrace.IndexedDataset(prefix).document_mask(0) is None
+    odd = [token % 2 for document in documents for token in document]
+    with open(f"{prefix}.ds", "wb") as ids, open(f"{prefix}.ds.loss", "wb") as mask:
+        ids.write(np.concatenate(documents).astype(np.uint16).tobytes())
+        mask.write(bytes(odd))
+    np.cumsum([len(document) for document in documents], dtype=np.uint64).tofile(f"{prefix}.ds.index")
+    done = millrace.convert(f"{prefix}.ds", tmp_path / "new", dtype="uint16")
+    data = millrace.IndexedDataset(done.details["files"][0][:-len(".bin")])
+    for d, document in enumerate(documents):
+        mask = data.document_mask(d)
+        assert mask.dtype == bool
+        np.testing.assert_array_equal(mask, [token % 2 == 1 for token in document])
+    np.testing.assert_array_equal(data.document_mask(-2), data.document_mask(3))
+    with pytest.raises(IndexError):
+        data.document_mask(5)
+
+
 def test_views_are_read_only_and_keep_the_files(prefix, documents):
     data = millrace.IndexedDataset(prefix)
     view = data[5]

@@ -99,7 +99,10 @@ class part_review {
       const auto meta = metas_.empty() ? nullptr : &metas_[i];
       if (!has(prefixes_[i], which)) return there_is_no(paths.of(which));
       if (meta == nullptr || which == sidecar::meta) continue;
-      if (!(which == sidecar::sum ? meta->sum_version : meta->src_version)) {
+      const bool is_listed = which == sidecar::sum   ? meta->sum_version.has_value()
+                             : which == sidecar::src ? meta->src_version.has_value()
+                                                     : meta->mask.has_value();
+      if (!is_listed) {
         return fmt::format("{} does not list {}", paths.of(sidecar::meta).string(),
                            paths.of(which).string());
       }
@@ -174,9 +177,32 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
   if (is_kept(sidecar::sum)) plan.sum = version_of_sums(prefixes);
   plan.src = is_kept(sidecar::src);
   plan.bad = is_kept(sidecar::bad);
+  // Without its mask, a model would learn from all tokens, so a mask is never dropped.
+  if (const auto why = review.lack(sidecar::mask); !why) {
+    plan.mask = true;
+  } else if (review.any_has(sidecar::mask)) {
+    throw config_error(*why +
+                       ", but other parts have a mask of the tokens to be predicted; merge only "
+                       "datasets with masks, or only datasets without");
+  }
   if (plan.meta) plan.meta->sum_version = plan.sum;
   if (plan.meta && !plan.src) plan.meta->src_version.reset();
   return plan;
+}
+
+part_mask::part_mask(const std::filesystem::path& path, std::uint64_t tokens) : file_(path) {
+  try {
+    const formats::mask_view mask = formats::parse_mask(file_.bytes());
+    if (mask.token_count() != tokens) {
+      throw format_error(16, fmt::format("it has bits for {} tokens, but the .bin has {}; it "
+                                         "belongs to another dataset",
+                                         mask.token_count(), tokens));
+    }
+    formats::verify_mask(mask);
+    bits_ = mask.bits;
+  } catch (const format_error& e) {
+    throw e.in(path);
+  }
 }
 
 void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta) {

@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/formats/detail/mask.hpp>
 #include <millrace/formats/src.hpp>
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/io/file_mapping.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 #include <millrace/meta/meta_concatenation.hpp>
 
@@ -45,14 +47,33 @@ struct merged_sidecars {
   std::optional<std::uint32_t> sum;           ///< the version of P.sum; empty without one
   bool src = false;  ///< true only with `meta`, which says how to shift lines and inputs
   bool bad = false;  ///< true only with `meta`
+  bool mask = false;
   std::vector<dropped_sidecar> dropped;  ///< in the order of all_sidecars
 };
 
 /// Checks the metas of all parts and decides which sidecars the whole gets.
 ///
-/// @throws config_error            the parts are not compatible: see formats::concatenate().
+/// @throws config_error            the parts are not compatible: see formats::concatenate(); or
+/// only
+///                                 some parts have a P.mask.
 /// @throws io_error, format_error  a meta cannot be read.
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
+
+/// The P.mask of a part.
+class part_mask {
+ public:
+  /// Opens the file and checks every bit.
+  ///
+  /// @param tokens  of the part
+  /// @throws format_error  the file is damaged, or belongs to another dataset.
+  part_mask(const std::filesystem::path& path, std::uint64_t tokens);
+
+  const formats::bit_span& bits() const noexcept { return bits_; }
+
+ private:
+  io::file_mapping file_;
+  formats::bit_span bits_;
+};
 
 /// Checks that `meta`, which was read from the P.meta of `input`, describes `input`.
 ///

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/io/detail/mask_writer.hpp>
 
 #include "merge/merge_sidecars.hpp"
 #include "merge/merged_layout.hpp"
@@ -43,7 +44,7 @@ class merged_dataset {
 
   const dataset_paths& paths() const noexcept { return paths_; }
 
-  /// Writes P.src and P.bad, if the whole gets them.
+  /// Writes P.src, P.bad and P.mask, if the whole gets them.
   ///
   /// @param parts  prefixes of the parts, in order
   /// @throws stopped  `stop` is set.
@@ -76,6 +77,7 @@ class merged_dataset {
   std::optional<io::atomic_file> sum_;
   std::optional<provenance_writer> src_;
   std::optional<io::atomic_file> bad_;
+  std::optional<io::mask_writer> mask_;
   std::optional<io::atomic_file> meta_;
 };
 

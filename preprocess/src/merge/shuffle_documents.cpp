@@ -332,6 +332,14 @@ struct shuffle_sizes {
   std::uint64_t src_bytes = 0;       ///< upper bound for the size of P.src; 0 if there is no P.src
 };
 
+std::uint64_t tokens_of(const merge_input& input, std::uint64_t bytes) {
+  return bytes / formats::size_bytes(input.view().type);
+}
+
+std::uint64_t mask_bytes_of(const merge_input& input, const stored_document& document) {
+  return formats::mask_bit_bytes(tokens_of(input, document.bytes));
+}
+
 shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidecars,
                       std::span<const std::filesystem::path> prefixes,
                       std::span<const dataset_extent> extents, std::uint64_t documents,
@@ -349,7 +357,8 @@ shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidec
     }
     for_each_document(input, options.multimodal, stop, [&](const stored_document& document) {
       sizes.parts[order.of(number++) / turns_of_part] +=
-          shuffle_spill::size_of(document.lengths.size(), !document.modes.empty(), document.bytes);
+          shuffle_spill::size_of(document.lengths.size(), !document.modes.empty(), document.bytes,
+                                 sidecars.mask ? mask_bytes_of(input, document) : 0);
       if (places) bound.add(places->next());
     });
   }
@@ -396,7 +405,8 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
                            .bin_bytes = whole.bin_bytes,
                            .multimodal = options.multimodal,
                            .checksums = sidecars.sum,
-                           .provenance = sidecars.src},
+                           .provenance = sidecars.src,
+                           .mask = sidecars.mask},
                           stop);
   if (!options.overwrite) refuse_existing(options.output_prefix);
   const turns order(whole.documents, seed);
@@ -424,12 +434,23 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
     if (sidecars.src) {
       places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);
     }
+    std::optional<part_mask> mask;
+    if (sidecars.mask) {
+      mask.emplace(input.paths().of(sidecar::mask), tokens_of(input, input.view().bin_size_bytes));
+    }
+    formats::bit_buffer bits;
     for_each_document(input, options.multimodal, stop, [&](const stored_document& document) {
+      bits.clear();
+      if (mask) {
+        const std::uint64_t begin = tokens_of(input, document.begin);
+        bits.append(mask->bits(), begin, begin + tokens_of(input, document.bytes));
+      }
       spill.add({.turn = order.of(number++),
                  .place = places ? places->next() : formats::source_place{},
                  .lengths = document.lengths,
                  .modes = document.modes,
-                 .tokens = tokens.next(document.bytes)});
+                 .tokens = tokens.next(document.bytes),
+                 .mask = bits.bits().bytes().first(formats::mask_bit_bytes(bits.size()))});
     });
     tokens.finish();
   }

@@ -17,12 +17,13 @@ namespace millrace::preprocess {
 namespace {
 
 /// The header of a document in the file. The document's lengths, modes and tokens follow the
-/// header. Each of these four items is padded to a multiple of eight bytes.
+/// header, then its mask. Each of these five items is padded to a multiple of eight bytes.
 struct record {
   std::uint64_t turn = 0;
   std::uint64_t sequences = 0;
   std::uint64_t token_bytes = 0;
   std::uint64_t has_modes = 0;
+  std::uint64_t mask_bytes = 0;
   std::uint64_t input = 0;
   std::int64_t line = 0;
   std::uint64_t begin = 0;
@@ -45,10 +46,10 @@ std::uint64_t shuffle_spill::turns_of_part(std::uint64_t documents, std::uint64_
   return std::max<std::uint64_t>(documents / parts + (documents % parts != 0 ? 1 : 0), 1);
 }
 
-std::uint64_t shuffle_spill::size_of(std::size_t sequences, bool modes,
-                                     std::uint64_t token_bytes) noexcept {
+std::uint64_t shuffle_spill::size_of(std::size_t sequences, bool modes, std::uint64_t token_bytes,
+                                     std::uint64_t mask_bytes) noexcept {
   return sizeof(record) + padded(4 * std::uint64_t{sequences}) + (modes ? padded(sequences) : 0) +
-         padded(token_bytes);
+         padded(token_bytes) + padded(mask_bytes);
 }
 
 shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t turns_of_part,
@@ -73,8 +74,8 @@ void shuffle_spill::begin() {
 
 void shuffle_spill::add(const spilled_document& document) {
   part& to = parts_.at(document.turn / turns_of_part_);
-  const std::uint64_t size =
-      size_of(document.lengths.size(), !document.modes.empty(), document.tokens.size());
+  const std::uint64_t size = size_of(document.lengths.size(), !document.modes.empty(),
+                                     document.tokens.size(), document.mask.size());
   if (size > to.left) {  // the document would overwrite the next part
     throw io_error(file_.partial_path(), "write (an input was replaced by another process)",
                    ESTALE);
@@ -82,12 +83,14 @@ void shuffle_spill::add(const spilled_document& document) {
   to.left -= size;
   const record head{document.turn,          document.lengths.size(),
                     document.tokens.size(), document.modes.empty() ? 0U : 1U,
-                    document.place.input,   document.place.line,
-                    document.place.begin,   document.place.end};
+                    document.mask.size(),   document.place.input,
+                    document.place.line,    document.place.begin,
+                    document.place.end};
   append(to.pending, std::as_bytes(std::span(&head, 1)));
   append(to.pending, std::as_bytes(document.lengths));
   append(to.pending, std::as_bytes(document.modes));
   append(to.pending, document.tokens);
+  append(to.pending, document.mask);
   if (to.pending.size() >= most_pending_) flush(to);
 }
 
@@ -130,7 +133,8 @@ void shuffle_spill::open_part(std::size_t i) {
   for (std::uint64_t offset = 0; offset < size;) {
     const spilled_document document = document_at(offset);
     entries_.push_back({document.turn, offset});
-    offset += size_of(document.lengths.size(), !document.modes.empty(), document.tokens.size());
+    offset += size_of(document.lengths.size(), !document.modes.empty(), document.tokens.size(),
+                      document.mask.size());
   }
   std::ranges::sort(entries_, {}, &entry::turn);
 }
@@ -158,6 +162,8 @@ spilled_document shuffle_spill::document_at(std::uint64_t offset) const {
     at += padded(head.sequences);
   }
   document.tokens = {at, head.token_bytes};
+  at += padded(head.token_bytes);
+  document.mask = {at, head.mask_bytes};
   return document;
 }
 

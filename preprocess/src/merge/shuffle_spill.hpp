@@ -23,6 +23,7 @@ struct spilled_document {
   std::span<const std::int32_t> lengths;  ///< lengths of its sequences
   std::span<const std::int8_t> modes;     ///< one per sequence, or empty
   std::span<const std::byte> tokens;
+  std::span<const std::byte> mask = {};  ///< one bit per token, or empty
 };
 
 /// Reorders documents at disk speed. The turn of a document is its index in the output. All turns
@@ -43,8 +44,10 @@ class shuffle_spill {
   static std::uint64_t turns_of_part(std::uint64_t documents, std::uint64_t bytes) noexcept;
 
   /// Returns the number of bytes that a document takes in the file.
-  static std::uint64_t size_of(std::size_t sequences, bool modes,
-                               std::uint64_t token_bytes) noexcept;
+  ///
+  /// @param mask_bytes  size of its mask; 0 without masks
+  static std::uint64_t size_of(std::size_t sequences, bool modes, std::uint64_t token_bytes,
+                               std::uint64_t mask_bytes) noexcept;
 
   /// Opens the file.
   ///

@@ -43,6 +43,7 @@ shuffled_dataset::shuffled_dataset(const std::filesystem::path& prefix,
   if (layout.provenance) {
     provenance_.emplace(paths_.of(sidecar::src), io::atomic_file::start::afresh);
   }
+  if (layout.mask) mask_.emplace(io::atomic_file(paths_.of(sidecar::mask)));
 }
 
 std::vector<room_claim> shuffled_dataset::claims(std::uint64_t src_bytes,
@@ -53,6 +54,10 @@ std::vector<room_claim> shuffled_dataset::claims(std::uint64_t src_bytes,
     all.push_back({&provenance_->file(), src_bytes});
     all.push_back({&provenance_->directory(),
                    formats::src_group_bytes * formats::src_group_count(layout_.documents)});
+  }
+  if (mask_) {
+    all.push_back({&mask_->file(),
+                   formats::mask_bytes(layout_.bin_bytes / formats::size_bytes(layout_.type))});
   }
   if (meta_bytes != 0) all.push_back({nullptr, meta_bytes});
   return all;
@@ -106,9 +111,19 @@ void shuffled_dataset::append(const spilled_document& document) {
   if (layout_.multimodal) put(modes_, std::as_bytes(document.modes));
   sequences_ += static_cast<std::int64_t>(document.lengths.size());
   put(documents_, bytes_of(sequences_));
+  if (mask_) {
+    const std::uint64_t tokens = document.tokens.size() / static_cast<std::uint64_t>(item);
+    bits_.append(formats::bit_span(document.mask, tokens), 0, tokens);
+    if (bits_.size() >= 8 * pending_bytes) append_bits();
+  }
   if (!provenance_) return;
   places_.push_back(document.place);
   if (places_.size() == pending_places) append_places();
+}
+
+void shuffled_dataset::append_bits() {
+  mask_->append(bits_.bits(), 0, bits_.size());
+  bits_.clear();
 }
 
 void shuffled_dataset::append_places() {
@@ -131,9 +146,15 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
   }
   const std::string root =
       checksums_ ? checksums_->finish(idx_, *layout_.checksums, stop_) : std::string();
+  std::string mask_root;
+  if (mask_) {
+    append_bits();
+    mask_root = mask_->finish();
+  }
   std::optional<io::atomic_file> meta_file;
   if (meta) {
     if (!root.empty()) meta->sum_root = root;
+    if (meta->mask) meta->mask->root = mask_root;
     const std::string json = to_json(*meta);
     meta_file.emplace(paths_.of(sidecar::meta));
     meta_file->append(std::as_bytes(std::span(json)));
@@ -149,9 +170,10 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
   sync(idx_);
   if (checksums_) sync(checksums_->file());
   if (provenance_) sync(provenance_->file());
+  if (mask_) sync(mask_->file());
   stop_.check();
-  publish_dataset(paths_,
-                  {meta_file.has_value(), checksums_.has_value(), provenance_.has_value(), false});
+  publish_dataset(paths_, {meta_file.has_value(), checksums_.has_value(), provenance_.has_value(),
+                           false, mask_.has_value()});
 }
 
 }  // namespace millrace::preprocess

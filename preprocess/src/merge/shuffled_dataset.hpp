@@ -11,6 +11,7 @@
 
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/io/detail/mask_writer.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
 #include "merge/shuffle_spill.hpp"
@@ -29,8 +30,9 @@ struct shuffled_layout {
   std::uint64_t documents = 0;
   std::uint64_t bin_bytes = 0;
   bool multimodal = false;
-  std::optional<std::uint32_t> checksums;  ///< the version of P.sum; empty without one
+  std::optional<std::uint32_t> checksums = std::nullopt;  ///< the version of P.sum; empty without one
   bool provenance = false;                 ///< the dataset has a P.src
+  bool mask = false;                       ///< the dataset has a P.mask
 };
 
 /// Writes a dataset document by document. Its counts are known in advance, so each array of the
@@ -66,7 +68,7 @@ class shuffled_dataset {
   /// Completes all files, makes them durable and gives them their final names.
   ///
   /// @param inputs  names of the inputs, for P.src
-  /// @param meta    contents of P.meta without the root of P.sum, which this function adds
+  /// @param meta    contents of P.meta without the roots of sidecars, which this function adds
   /// @throws io_error  a file cannot be written, for example because the disk is full, or the
   ///                   documents do not match the layout.
   void finish(std::span<const std::string> inputs, std::optional<formats::dataset_meta>& meta);
@@ -79,6 +81,7 @@ class shuffled_dataset {
   };
   void put(column& to, std::span<const std::byte> bytes);
   void flush(column& to);
+  void append_bits();
   void append_places();
   void write(std::span<const std::byte> tokens);
 
@@ -90,12 +93,14 @@ class shuffled_dataset {
   io::atomic_file idx_;
   std::optional<checksum_writer> checksums_;
   std::optional<provenance_writer> provenance_;
+  std::optional<io::mask_writer> mask_;
   column lengths_;
   column pointers_;
   column documents_;
   column modes_;
   std::vector<std::byte> tokens_;  // tokens not yet written: small documents are written together
   std::vector<formats::source_place> places_;  // places not yet passed to provenance_
+  formats::bit_buffer bits_;                   // bits not yet passed to mask_
   std::int64_t pointer_ = 0;
   std::int64_t sequences_ = 0;
 };

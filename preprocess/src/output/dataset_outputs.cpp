@@ -49,6 +49,7 @@ void dataset_outputs::append(const encoded_block& block, std::int64_t lines_befo
     }
     const encoded_column& column = block.columns[key++];
     writer.append({column.ids.data(), column.ids_bytes}, column.lengths, column.document_ends);
+    writer.append_mask(column.mask.bits(), 0, column.mask.size());
   }
 }
 
@@ -57,6 +58,7 @@ void dataset_outputs::append_column(std::size_t key, const encoded_block& block,
   const encoded_column& column = block.columns[key];
   const std::byte* ids = column.ids.data();
   auto length = column.lengths.begin();
+  std::uint64_t bit = 0;
   for (std::size_t i = 0; i < column.document_ends.size(); ++i) {
     slice& to = slices_[partition_of(lines_before + block.places[i].line)];
     const auto end = column.lengths.begin() + column.document_ends[i];
@@ -66,14 +68,18 @@ void dataset_outputs::append_column(std::size_t key, const encoded_block& block,
     to.document_ends.push_back(static_cast<std::int64_t>(to.lengths.size()));
     ids += tokens * token_bytes_;
     length = end;
+    if (column.mask.size() != 0) to.mask.append(column.mask.bits(), bit, bit + tokens);
+    bit += tokens;
   }
   for (std::size_t i = 0; i < partitions_; ++i) {
     slice& from = slices_[i];
     if (from.document_ends.empty()) continue;
     part(key, i).append(from.ids, from.lengths, from.document_ends);
+    part(key, i).append_mask(from.mask.bits(), 0, from.mask.size());
     from.ids.clear();
     from.lengths.clear();
     from.document_ends.clear();
+    from.mask.clear();
   }
 }
 

@@ -81,6 +81,7 @@ class dataset_outputs {
     std::vector<std::int32_t> lengths;
     std::vector<std::int64_t> document_ends;
     std::vector<formats::source_place> places;
+    formats::bit_buffer mask;
   };
   void append_column(std::size_t key, const encoded_block& block, std::int64_t lines_before);
   std::size_t partition_of(std::int64_t line) const noexcept {

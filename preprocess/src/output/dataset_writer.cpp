@@ -35,6 +35,7 @@ dataset_state dataset_state::grown(double growth) const noexcept {
   grow(more.documents);
   grow(more.provenance.documents);
   grow(more.provenance.payload_bytes);
+  grow(more.mask.tokens);
   return more;
 }
 
@@ -45,6 +46,7 @@ dataset_state& dataset_state::operator+=(const dataset_state& more) noexcept {
   documents += more.documents;
   provenance.documents += more.provenance.documents;
   provenance.payload_bytes += more.provenance.payload_bytes;
+  mask.tokens += more.mask.tokens;
   return *this;
 }
 
@@ -52,6 +54,7 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
     : dataset_writer(prefix, options, {}, io::atomic_file::start::afresh) {
   // Write a placeholder: the counts are not known yet. finish() overwrites it with the real header.
   idx_.append(formats::encode_mmidx_header(options.type, 0, 0));
+  if (options.mask) mask_.emplace(io::atomic_file(paths_.of(sidecar::mask)));
 }
 
 dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
@@ -61,6 +64,11 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
   cut_back(idx_, formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(from.sequences));
   cut_back(documents_spill_, 8 * static_cast<std::uint64_t>(from.documents));
   if (bad_) cut_back(*bad_, from.bad_bytes);
+  if (options.mask) {
+    io::atomic_file file(paths_.of(sidecar::mask), io::atomic_file::start::go_on);
+    cut_back(file, from.mask.file_bytes());
+    mask_.emplace(std::move(file), from.mask);
+  }
   sequences_ = from.sequences;
   documents_ = from.documents;
   keep();
@@ -91,6 +99,7 @@ void dataset_writer::for_each_file(Work&& work) {
     work(provenance_->file());
     work(provenance_->directory());
   }
+  if (mask_) work(mask_->file());
 }
 
 void dataset_writer::append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
@@ -114,6 +123,11 @@ void dataset_writer::append_places(std::span<const formats::source_place> places
   if (provenance_) provenance_->append(places);
 }
 
+void dataset_writer::append_mask(const formats::bit_span& bits, std::uint64_t first,
+                                 std::uint64_t last) {
+  if (mask_) mask_->append(bits, first, last);
+}
+
 void dataset_writer::append_bad(std::string_view line) {
   if (bad_) bad_->append(std::as_bytes(std::span(line)));
 }
@@ -135,6 +149,7 @@ dataset_state dataset_writer::state() const noexcept {
   now.documents = documents_;
   if (checksums_) now.checksums = checksums_->save();
   if (provenance_) now.provenance = provenance_->save();
+  if (mask_) now.mask = mask_->save();
   return now;
 }
 
@@ -142,6 +157,7 @@ void dataset_writer::go_back(const dataset_state& to) {
   bin_.resize(to.bin_bytes);
   idx_.resize(formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(to.sequences));
   if (checksums_) checksums_->go_back(to.checksums);
+  if (mask_) mask_->go_back(to.mask);
   sequences_ = to.sequences;
 }
 
@@ -162,6 +178,7 @@ void dataset_writer::claim(const dataset_state& grown, role as, std::uint64_t na
     to.push_back({&provenance_->file(), formats::src_header_bytes + grown.provenance.payload_bytes +
                                             directory + names_bytes});
   }
+  if (mask_) to.push_back({&mask_->file(), formats::mask_bytes(grown.mask.tokens)});
 }
 
 void dataset_writer::sync() {
@@ -181,7 +198,7 @@ const std::filesystem::path& dataset_writer::finish_places(std::span<const std::
   return provenance_->file().partial_path();
 }
 
-std::string dataset_writer::finish(std::span<const std::string> inputs) {
+dataset_roots dataset_writer::finish(std::span<const std::string> inputs) {
   write_pointers();
   const std::int64_t first_document = 0;
   idx_.append(std::as_bytes(std::span(&first_document, 1)));
@@ -191,6 +208,9 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
                                               static_cast<std::uint64_t>(documents_)),
                  0, idx_.partial_path());
   if (provenance_) provenance_->finish(inputs);
+  assert(!mask_ || mask_->save().tokens == static_cast<std::uint64_t>(token_count()));
+  dataset_roots roots;
+  if (mask_) roots.mask = mask_->finish();
   // Frees the reserved space after the end of a file.
   const auto trim = [](io::atomic_file& file) { file.resize(file.size_bytes()); };
   trim(bin_);
@@ -198,7 +218,8 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
   if (bad_) trim(*bad_);
   if (provenance_) trim(provenance_->file());
   if (checksums_) trim(checksums_->file());
-  return checksums_ ? checksums_->finish(idx_) : std::string();
+  if (checksums_) roots.sum = checksums_->finish(idx_);
+  return roots;
 }
 
 void dataset_writer::finish_meta(std::string_view json) {
@@ -210,7 +231,7 @@ void dataset_writer::finish_meta(std::string_view json) {
 
 sidecar_set dataset_writer::sidecars() const noexcept {
   return {meta_.has_value(), checksums_.has_value(), provenance_.has_value(),
-          bad_ && bad_->size_bytes() != 0};
+          bad_ && bad_->size_bytes() != 0, mask_.has_value()};
 }
 
 // Appends the pointer of each sequence: the total size in bytes of all earlier sequences. Reads the

@@ -15,6 +15,7 @@
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/io/detail/mask_writer.hpp>
 
 #include "output/checksum_writer.hpp"
 #include "output/dataset_paths.hpp"
@@ -29,6 +30,7 @@ struct dataset_options {
   bool checksums = false;   ///< write P.sum
   bool provenance = false;  ///< write P.src
   bool quarantine = false;  ///< write P.bad, if there are bad records
+  bool mask = false;        ///< write P.mask
 };
 
 /// The progress of a dataset_writer. A later writer can resume from this state and the partial
@@ -40,6 +42,7 @@ struct dataset_state {
   std::int64_t documents = 0;
   checksum_writer::state checksums;
   provenance_writer::state provenance;
+  io::mask_state mask;
 
   /// Total size of the `.bin` and of the finished `.idx`.
   std::uint64_t output_bytes() const noexcept {
@@ -50,10 +53,16 @@ struct dataset_state {
   /// Returns this state with every count of bytes, sequences and documents multiplied by (1 +
   /// growth).
   dataset_state grown(double growth) const noexcept;
-  /// Adds the counts of `more`. In `checksums` and `provenance`, changes only the counts.
+  /// Adds the counts of `more`. In the states of sidecars, changes only the counts.
   dataset_state& operator+=(const dataset_state& more) noexcept;
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
+
+/// What identifies the finished sidecars of a dataset.
+struct dataset_roots {
+  std::string sum;   ///< root of P.sum in hexadecimal; empty if there is none
+  std::string mask;  ///< root of P.mask, as well
+};
 
 /// Writes a `.bin`, its `.idx` and its sidecars sequentially, in constant memory.
 ///
@@ -86,6 +95,10 @@ class dataset_writer {
 
   /// Appends the source places of the next documents. Does nothing without P.src.
   void append_places(std::span<const formats::source_place> places);
+
+  /// Appends the bits [first, last): those of the next tokens. Does nothing without P.mask.
+  /// finish() expects as many bits as tokens.
+  void append_mask(const formats::bit_span& bits, std::uint64_t first, std::uint64_t last);
 
   /// Appends a complete line to P.bad. Has no effect if the dataset has no P.bad.
   void append_bad(std::string_view line);
@@ -131,8 +144,7 @@ class dataset_writer {
   /// Completes all files except P.meta, under their partial names.
   ///
   /// @param inputs  names of the inputs, for P.src
-  /// @return the root of P.sum in hexadecimal; empty if there is no P.sum
-  std::string finish(std::span<const std::string> inputs);
+  dataset_roots finish(std::span<const std::string> inputs);
 
   /// Writes P.meta, and makes all files durable under their partial names.
   void finish_meta(std::string_view json);
@@ -147,6 +159,11 @@ class dataset_writer {
   const io::atomic_file& bin() const noexcept { return bin_; }
   const io::atomic_file& idx() const noexcept { return idx_; }
   const io::atomic_file& document_ends() const noexcept { return documents_spill_; }
+  /// The bits of P.mask.
+  /// @pre there is a P.mask, and the arguments are as for io::mask_writer::read
+  formats::bit_buffer read_mask(std::uint64_t first, std::uint64_t count) const {
+    return mask_->read(first, count);
+  }
   std::int64_t sequence_count() const noexcept { return sequences_; }
   std::int64_t document_count() const noexcept { return documents_; }
   std::int64_t token_count() const noexcept {
@@ -168,6 +185,7 @@ class dataset_writer {
   io::atomic_file documents_spill_;
   std::optional<checksum_writer> checksums_;
   std::optional<provenance_writer> provenance_;
+  std::optional<io::mask_writer> mask_;
   std::optional<io::atomic_file> bad_;
   std::optional<io::atomic_file> meta_;
   std::int64_t sequences_ = 0;

@@ -54,14 +54,17 @@ bool part_joiner::next() {
     const std::int64_t sequences = now.sequences - before_.sequences;
     const std::uint64_t bin_bytes = now.bin_bytes - before_.bin_bytes;
     const std::uint64_t places = now.provenance.documents - before_.provenance.documents;
+    const std::uint64_t bits = now.mask.tokens - before_.mask.tokens;
     if (documents < end.documents) return copy_documents(part, documents), true;
     if (sequences < end.sequences) return copy_lengths(part, sequences), true;
     if (bin_bytes < end.bin_bytes) return copy_tokens(part, bin_bytes), true;
     if (places < end.provenance.documents) return copy_places(part, places), true;
+    if (bits < end.mask.tokens) return copy_mask(part, bits, end.mask.tokens), true;
     before_.documents += end.documents;
     before_.sequences += end.sequences;
     before_.bin_bytes += end.bin_bytes;
     before_.provenance.documents += end.provenance.documents;
+    before_.mask.tokens += end.mask.tokens;
     places_.reset();
     src_.reset();
   }
@@ -100,6 +103,14 @@ void part_joiner::copy_tokens(dataset_writer& part, std::uint64_t from) {
             [&](auto bytes) { whole_.append(bytes, {}, {}); });
 }
 
+// Copies whole bytes of the part's bits, but for its last ones.
+void part_joiner::copy_mask(dataset_writer& part, std::uint64_t from, std::uint64_t end) {
+  const std::uint64_t count =
+      8 * end_of_chunk(0, formats::mask_bit_bytes(end - from), chunk_bytes_, 1);
+  const auto bits = part.read_mask(from, std::min(count, end - from));
+  whole_.append_mask(bits.bits(), 0, bits.size());
+}
+
 // Copies complete groups of P.src, because a saved state must be at a group boundary.
 void part_joiner::copy_places(dataset_writer& part, std::uint64_t from) {
   if (!places_) {
@@ -123,9 +134,9 @@ void part_joiner::copy_places(dataset_writer& part, std::uint64_t from) {
 
 namespace {
 
-// Each partition has five files, and each file takes two descriptors: its own and one for its
-// folder.
-constexpr ::rlim_t descriptors_of_part = 10;
+// Each partition has at most six files, and each file takes two descriptors: its own and one for
+// its folder.
+constexpr ::rlim_t descriptors_of_part = 12;
 // Descriptors for the inputs, the dataset itself, and sockets inherited from the parent process.
 constexpr ::rlim_t other_descriptors = 256;
 

@@ -39,6 +39,7 @@ class part_joiner {
   void copy_lengths(dataset_writer& part, std::int64_t from);
   void copy_tokens(dataset_writer& part, std::uint64_t from);
   void copy_places(dataset_writer& part, std::uint64_t from);
+  void copy_mask(dataset_writer& part, std::uint64_t from, std::uint64_t end);
 
   dataset_writer& whole_;
   std::span<dataset_writer* const> parts_;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <millrace/formats/detail/mask.hpp>
+
 #include "input/byte_buffer.hpp"
 #include "record/record_parser.hpp"
 
@@ -61,6 +63,7 @@ struct encoded_column {
   std::size_t ids_bytes = 0;                ///< used bytes of `ids`
   std::vector<std::int32_t> lengths;        ///< one per sequence, in tokens
   std::vector<std::int64_t> document_ends;  ///< per document: the number of sequences up to its end
+  formats::bit_buffer mask;  ///< one bit per token; empty if the dataset has no P.mask
 };
 
 /// A tokenized block, with everything that the committer needs to write it to the outputs.

@@ -219,8 +219,8 @@ std::vector<sidecar_set> open_run::finish_files() {
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;
   for (dataset_writer& writer : committer_.writers()) {
-    const std::string root = writer.finish(names);
-    const auto meta = meta_of(run_.tokenizer, run_.encoding, run_.options, state, key++, root);
+    const dataset_roots roots = writer.finish(names);
+    const auto meta = meta_of(run_.tokenizer, run_.encoding, run_.options, state, key++, roots);
     writer.finish_meta(to_json(meta));
     sidecars.push_back(writer.sidecars());
   }

@@ -75,6 +75,10 @@ bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   found.counts = told.counts;
   found.bin_bytes = told.bin_bytes;
   found.sum_root = told.sum_root;
+  if (found.mask && told.mask) {
+    found.mask->trained = told.mask->trained;
+    found.mask->root = told.mask->root;
+  }
   return found == told;
 }
 
@@ -148,7 +152,7 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
 formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const encoder_options& encoding, const run_options& options,
                               const run_progress& state, std::size_t key,
-                              const std::string& sum_root) {
+                              const dataset_roots& roots) {
   formats::dataset_meta meta = told_meta(tokenizer, encoding, options, key);
   for (const std::size_t input : listed_inputs(options, state)) {
     const input_total& total = state.inputs.at(input);
@@ -175,7 +179,11 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
     meta.counts.bad_records.emplace_back(fault_names[kind], found.bad_records[kind]);
   }
   meta.bin_bytes = output.bin_bytes;
-  if (!sum_root.empty()) meta.sum_root = sum_root;
+  if (!roots.sum.empty()) meta.sum_root = roots.sum;
+  if (meta.mask) {
+    meta.mask->trained = static_cast<std::int64_t>(output.mask.trained);
+    meta.mask->root = roots.mask;
+  }
   return meta;
 }
 

@@ -26,11 +26,11 @@ const char* name_of(bad_record_policy policy);
 /// Returns the contents of P.meta for one output.
 ///
 /// @param key       index of the output's key
-/// @param sum_root  root of P.sum in hexadecimal; empty if there is no P.sum
+/// @param roots  of the sidecars; empty if the dataset is not finished yet
 formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const encoder_options& encoding, const run_options& options,
                               const run_progress& state, std::size_t key,
-                              const std::string& sum_root);
+                              const dataset_roots& roots);
 
 /// Returns the indices of the inputs that P.meta and P.src list. For a whole run, these are all
 /// inputs. For a task, they are the inputs that it read or whose start is in its share.

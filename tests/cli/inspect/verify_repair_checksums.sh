@@ -19,10 +19,13 @@ inspect_dataset verify $data --repair checksums | tee answer
 sed -n 's/^next: //p' answer > next.sh
 bash next.sh
 inspect_dataset verify $data --json | grep -o '"sum_is_original": [a-z]*'
-preprocess_bytes --input in.jsonl --output-prefix b --append-eod 2> log
+mkdir parts
+preprocess_bytes --input in.jsonl --output-prefix parts/b --append-eod 2> log
+for ending in bin idx sum src meta; do cp $data.$ending parts/a.$ending; done
 for way in '' --shuffle-documents=7; do
-  merge_datasets $data b_text_document --output-prefix both $way --overwrite 2> log
+  merge_datasets --input parts --output-prefix both $way --overwrite 2> log
   inspect_dataset verify both --json | grep -o '"sum_is_original": [a-z]*'
+  grep -o '"sum": [0-9]*' both.meta
 done
 # Without a .meta.
 rm $data.meta $data.sum

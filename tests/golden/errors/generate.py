@@ -191,6 +191,8 @@ def token_array_cases():
     yield 5, "count", ".bin", put(shard, "<i", 8, 12), 1046, "expected 1048", "1046 bytes"
     yield 5, "negative", ".bin", put(shard, "<i", 8, -1), 8, "", "-1"
     yield 5, "cut", ".bin", shard[:1000], 1000, "1024", "1000"
+    yield 7, "short", ".ds.loss", bytes(10), 10, "expected 11", "10 bytes"
+    yield 7, "value", ".ds.loss", bytes(5) + b"\2" + bytes(5), 5, "expected 1", "is 2"
     yield 6, "large", ".bin", put(wide, "<I", 1028, 1 << 31), 1028, f"{(1 << 31) - 1}", f"{1 << 31}"
 
 

@@ -26,6 +26,7 @@
 
 #include "support/paths.hpp"
 #include "support/seed.hpp"
+#include "unit/dataset/odd_mask.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
 namespace millrace::dataset {
@@ -132,6 +133,16 @@ TEST_F(ConvertModel, RoundTripsKeepAllTokensAndDocuments) {
     is_wide ? write_as<std::int32_t>(source, all) : write_as<std::uint16_t>(source, all);
     const auto flat = joined(all);
     tokens += static_cast<std::int64_t>(flat.size());
+    const bool has_mask = random_() % 2 == 0;
+    std::filesystem::remove(folder_ / "source.mask");
+    if (has_mask) test::write_odd_mask(source);
+    const auto expect_mask = [&](const char* name) {
+      EXPECT_EQ(std::filesystem::exists(folder_ / name), has_mask) << name;
+      if (!has_mask) return;
+      std::vector<std::int64_t> odd;
+      for (const std::int64_t token : flat) odd.push_back(token % 2);
+      EXPECT_EQ(read_array<std::uint8_t>(folder_ / name), odd) << name;
+    };
     const auto array = [&](const char* name, std::size_t begin = 0) {
       return is_wide ? read_array<std::uint32_t>(folder_ / name, begin)
                      : read_array<std::uint16_t>(folder_ / name, begin);
@@ -140,6 +151,7 @@ TEST_F(ConvertModel, RoundTripsKeepAllTokensAndDocuments) {
     const conversion ds = run({source}, "a", with(token_format::nanoset));
     EXPECT_EQ(ds.documents, static_cast<std::int64_t>(all.size()));
     EXPECT_EQ(array("a.ds"), flat);
+    expect_mask("a.ds.loss");
     EXPECT_EQ(run({folder_ / "a.ds"}, "b", with(token_format::megatron)).documents, ds.documents);
     EXPECT_EQ(read_dataset(folder_ / "b"), all);
     for (const char* suffix : {".bin", ".idx"}) {
@@ -147,18 +159,24 @@ TEST_F(ConvertModel, RoundTripsKeepAllTokensAndDocuments) {
                 test::read_bytes(test::suffixed(source, suffix)));
     }
     EXPECT_TRUE(verify_sums(folder_ / "b", {}).has_value());
+    if (has_mask) test::expect_odd_mask(folder_ / "b");
 
     run({source}, "a", with(token_format::olmo));
     EXPECT_EQ(array("a.npy"), flat);
+    expect_mask("labels_mask_a.npy");
     auto from_olmo = with(token_format::megatron, token_format::olmo);
     from_olmo.type = is_wide ? formats::dtype::int32 : formats::dtype::uint16;
-    run({folder_ / "a.npy"}, "b", from_olmo);
+    const conversion olmo = run({folder_ / "a.npy"}, "b", from_olmo);
     EXPECT_EQ(read_dataset(folder_ / "b"), without_empty(all));
+    EXPECT_EQ(std::filesystem::exists(folder_ / "b.mask"), has_mask);
+    if (has_mask) test::expect_odd_mask(folder_ / "b");
+    EXPECT_EQ(olmo.mask_root.empty(), !has_mask);
 
     auto to_llm_c = with(token_format::llm_c);
     to_llm_c.eod = eod;
     to_llm_c.shard_tokens = 1 + static_cast<std::int64_t>(flat.size() / (1 + random_() % 5));
     const conversion shards = run({source}, "s", to_llm_c);
+    EXPECT_EQ(testing::Matches(testing::Contains(HasSubstr("the mask")))(shards.lost), has_mask);
     EXPECT_THAT(shards.lost, testing::Each(testing::Not(HasSubstr("where"))));
     std::vector<std::int64_t> found;
     for (const auto& file : shards.files) {

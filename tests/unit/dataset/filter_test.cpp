@@ -17,6 +17,7 @@
 
 #include "support/paths.hpp"
 #include "support/seed.hpp"
+#include "unit/dataset/odd_mask.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
 namespace millrace::dataset {
@@ -65,6 +66,9 @@ TEST(FilterDocuments, WritesWhatTheKeptDocumentsGive) {
     if (!has_modes || modes.empty()) modes.clear();
     with_modes += modes.empty() ? 0 : 1;
     test::write_dataset(folder.path() / "all", all, modes);
+    const bool has_mask = below(2) == 0;
+    std::filesystem::remove(folder.path() / "all.mask");
+    if (has_mask) test::write_odd_mask(folder.path() / "all");
     const indexed_dataset data = opened(folder.path() / "all");
 
     // The first of equal documents is kept, or a random choice.
@@ -107,9 +111,27 @@ TEST(FilterDocuments, WritesWhatTheKeptDocumentsGive) {
     EXPECT_EQ(done.sequences, written.sequence_count());
     EXPECT_EQ(done.tokens, written.token_count());
     EXPECT_EQ(verify_sums(folder.path() / "new").value().root, done.sum_root);
+    EXPECT_EQ(std::filesystem::exists(folder.path() / "new.mask"), has_mask);
+    if (!has_mask) continue;
+    test::expect_odd_mask(folder.path() / "new");
+    EXPECT_EQ(token_mask::find(written)->root(), done.mask_root);
   }
   EXPECT_GT(with_modes, 20);
   EXPECT_GT(with_duplicates, 20);
+}
+
+// A model learns other things from documents with other masks.
+TEST(FilterDocuments, KeepsDocumentsThatDifferInTheirMask) {
+  const test::temp_folder folder;
+  const auto prefix = folder.path() / "a";
+  test::write_dataset<std::uint16_t>(
+      prefix, {{{9}}, {{1, 2, 3}}, {{1, 2, 3}}, {{1, 2}, {3}}, {{1, 2, 3}}, {{}}, {{}}});
+  const auto repeated = [&] { return repeated_documents(opened(prefix), 1); };
+  EXPECT_EQ(repeated(), (ranges{{2, 3}, {4, 5}, {6, 7}}));
+  formats::bit_buffer bits;
+  for (const int bit : {1, 0, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1}) bits.append_run(bit != 0, 1);
+  test::write_bytes(folder.path() / "a.mask", test::encode_mask(bits.bits()));
+  EXPECT_EQ(repeated(), (ranges{{2, 3}, {6, 7}}));
 }
 
 TEST(FilterDocuments, RefusesWhatCannotBeWritten) {

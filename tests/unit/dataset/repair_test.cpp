@@ -217,7 +217,9 @@ TEST_F(RepairChecksums, GivesALostFileBack) {
     EXPECT_EQ(done.root, root());
     EXPECT_EQ(done.changed, 5);
     EXPECT_EQ(test::read_bytes(done.path), sum_);
-    if (is_there) EXPECT_EQ(test::read_bytes(sum_path_), before);
+    if (is_there) {
+      EXPECT_EQ(test::read_bytes(sum_path_), before);
+    }
     test::write_bytes(sum_path_, sum_);
   }
 }

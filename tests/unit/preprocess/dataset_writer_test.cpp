@@ -12,6 +12,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 
+#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 
@@ -237,18 +238,36 @@ TEST_F(DatasetWriter, NamesAFolderThatIsNotThere) {
 // ---- resuming after a writer was stopped ------------------------------------------------------
 
 dataset_options all_sidecars_on() {
-  return {.type = dtype::uint16, .checksums = true, .provenance = true, .quarantine = true};
+  return {.type = dtype::uint16,
+          .checksums = true,
+          .provenance = true,
+          .quarantine = true,
+          .mask = true};
+}
+
+std::size_t tokens_of(std::int64_t document) {
+  return static_cast<std::size_t>(document % 7 * 40'001 + document % 3);
+}
+
+/// The bits of a document, and five more.
+formats::bit_buffer mask_of(std::int64_t document) {
+  const std::size_t tokens = tokens_of(document);
+  formats::bit_buffer bits;
+  bits.append_run(false, tokens / 3);
+  bits.append_run(true, tokens - tokens / 3);
+  bits.append_run(document % 2 == 0, 5);
+  return bits;
 }
 
 // Appends documents [begin, end) of a dataset. The contents of a document depend only on its index.
 void append_documents(dataset_writer& writer, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::vector<std::uint16_t> ids(static_cast<std::size_t>(i % 7) * 40'000,
-                                         static_cast<std::uint16_t>(i));
+    const std::vector<std::uint16_t> ids(tokens_of(i), static_cast<std::uint16_t>(i));
     const auto length = static_cast<std::int32_t>(ids.size());
     const std::int64_t document_end = 1;
     writer.append(std::as_bytes(std::span(ids)), std::span(&length, 1),
                   std::span(&document_end, 1));
+    writer.append_mask(mask_of(i).bits(), 0, ids.size());
     const auto offset = static_cast<std::uint64_t>(i) * 100;
     const formats::source_place place{0, i + 1, offset, offset + 50};
     writer.append_places(std::span(&place, 1));
@@ -272,6 +291,9 @@ TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
     dataset_writer writer(folder_ / "whole", all_sidecars_on());
     append_documents(writer, 0, documents);
     complete(writer);
+    formats::bit_buffer bits;
+    for (std::int64_t i = 0; i < documents; ++i) bits.append(mask_of(i).bits(), 0, tokens_of(i));
+    EXPECT_TRUE(file("whole", ".mask") == test::encode_mask(bits.bits()));
   }
   for (const std::int64_t stop : {0, 1, 7, 25, 39, 40}) {
     for (const bool finished : {false, true}) {
@@ -288,12 +310,12 @@ TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
       dataset_writer writer(prefix(), all_sidecars_on(), saved);
       append_documents(writer, stop, documents);
       complete(writer);
-      for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".meta"}) {
+      for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".mask", ".meta"}) {
         EXPECT_TRUE(file("out", suffix) == file("whole", suffix)) << suffix;
       }
     }
   }
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 12) << "and nothing else";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 14) << "and nothing else";
 }
 
 TEST_F(DatasetWriter, RefusesToGoOnWithFilesThatAreTooShort) {
@@ -328,7 +350,7 @@ TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
   fs::rename(folder_ / "out.bin.partial", folder_ / "out.bin");
   publish_dataset(writer.paths(), writer.sidecars());
   publish_dataset(writer.paths(), writer.sidecars());
-  for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".meta"}) {
+  for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".mask", ".meta"}) {
     EXPECT_TRUE(fs::exists(folder_ / ("out" + std::string(suffix)))) << suffix;
   }
 }

@@ -16,6 +16,7 @@
 
 #include "support/paths.hpp"
 #include "support/seed.hpp"
+#include "unit/dataset/odd_mask.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -113,6 +114,47 @@ class Merge : public testing::Test {
 
   test::temp_folder folder_;
 };
+
+TEST_F(Merge, JoinsMasks) {
+  std::mt19937_64 random(test::seed(3));
+  for (int round = 0; round < 20; ++round) {
+    for (const char* name : {"a", "b", "c"}) {
+      write(name, random_part(random, dtype::int32, random() % 30, false));
+      test::write_odd_mask(in(name));
+    }
+    (void)merge({.input = folder_ / "in", .output_prefix = folder_ / "to/all", .overwrite = true});
+    test::expect_odd_mask(folder_ / "to/all");
+  }
+}
+
+// Without a mask, a model learns from all tokens, so a merge never drops one.
+TEST_F(Merge, RefusesAMaskThatItCannotKeep) {
+  write_two();
+  test::write_odd_mask(in("b"));
+  const auto refusal = [&] {
+    try {
+      (void)merge({.input = folder_ / "in", .output_prefix = folder_ / "to/all"});
+    } catch (const error& e) {
+      EXPECT_TRUE(fs::is_empty(folder_ / "to"));
+      return std::string(e.what());
+    }
+    return std::string("merged");
+  };
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("there is no "), HasSubstr("a.mask"),
+                               HasSubstr("merge only datasets with masks")));
+  test::write_odd_mask(in("a"));
+  auto mask = test::read_bytes(in("a.mask"));
+  auto changed = mask;
+  changed[32] ^= std::byte{1};
+  test::write_bytes(in("a.mask"), changed);
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("a.mask: the "), HasSubstr("differ from those that")));
+  formats::bit_buffer bits;
+  bits.append_run(true, 3);
+  test::write_bytes(in("a.mask"), test::encode_mask(bits.bits()));
+  EXPECT_THAT(refusal(), HasSubstr("it has bits for 3 tokens, but the .bin has"));
+  test::write_bytes(in("a.mask"), mask);
+  EXPECT_EQ(refusal(), "merged");
+}
 
 TEST_F(Merge, EqualsTheConcatenationInMemory) {
   std::mt19937_64 random(test::seed(31));

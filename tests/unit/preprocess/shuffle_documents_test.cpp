@@ -17,6 +17,7 @@
 #include "merge/shuffled_dataset.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
+#include "unit/dataset/odd_mask.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
 namespace millrace::preprocess {
@@ -54,7 +55,8 @@ documents shuffled(const documents& in, std::uint64_t seed) {
 
 TEST(ShuffleDocuments, PutsEveryDocumentWhereThePermutationSays) {
   std::mt19937_64 random(test::seed(1));
-  for (const int most : {0, 1, 3, 300}) {
+  for (const int most : {0, 1, 3, 300, 301}) {
+    const bool has_mask = most != 300;
     const test::temp_folder folder(test::quick_folder());
     std::filesystem::create_directory(folder / "in");
     documents all;
@@ -68,6 +70,7 @@ TEST(ShuffleDocuments, PutsEveryDocumentWhereThePermutationSays) {
         }
       }
       test::write_dataset<std::uint16_t>(folder / name, part);
+      if (has_mask) test::write_odd_mask(folder / name);
       all.insert(all.end(), part.begin(), part.end());
     }
     const std::uint64_t seed = random();
@@ -75,6 +78,8 @@ TEST(ShuffleDocuments, PutsEveryDocumentWhereThePermutationSays) {
         merge_shuffled({.input = folder / "in", .output_prefix = folder / "out"}, seed);
     EXPECT_EQ(summary.documents, static_cast<std::int64_t>(all.size()));
     ASSERT_EQ(read_back(folder / "out"), shuffled(all, seed)) << all.size();
+    if (has_mask) test::expect_odd_mask(folder / "out");
+    EXPECT_EQ(std::filesystem::exists(folder / "out.mask"), has_mask);
     EXPECT_FALSE(std::filesystem::exists(folder / "out.shuffle.partial"));
   }
 }
@@ -103,7 +108,7 @@ TEST(ShuffleSpill, GivesBackAllInOrder) {
   for (std::uint64_t i = 0; i < count; ++i) {
     tokens[i].resize(random() % 40'000, static_cast<std::byte>(i));
     lengths[i].resize(random() % 5, static_cast<std::int32_t>(i));
-    sizes[i / 3] += shuffle_spill::size_of(lengths[i].size(), false, tokens[i].size());
+    sizes[i / 3] += shuffle_spill::size_of(lengths[i].size(), false, tokens[i].size(), 0);
   }
   shuffle_spill spill(folder / "spill", 3, sizes);
   spill.begin();
@@ -133,12 +138,12 @@ TEST(ShuffleSpill, RefusesMoreThanItsPartsWereToHold) {
   const test::temp_folder folder(test::quick_folder());
   const std::vector<std::byte> tokens(80);
   const std::vector<std::int32_t> lengths{40};
-  const std::uint64_t size = shuffle_spill::size_of(1, false, tokens.size());
+  const std::uint64_t size = shuffle_spill::size_of(1, false, tokens.size(), 0);
   shuffle_spill spill(folder / "spill", 1, std::vector{size, size - 8});
   spill.begin();
   spill.add({.turn = 0, .place = {}, .lengths = lengths, .modes = {}, .tokens = tokens});
   for (const std::uint64_t turn : {0U, 1U}) {
-    const spilled_document other{turn, {}, lengths, {}, tokens};
+    const spilled_document other{turn, {}, lengths, {}, tokens, {}};
     EXPECT_THROW(spill.add(other), io_error);
   }
 }

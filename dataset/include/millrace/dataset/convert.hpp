@@ -63,6 +63,8 @@ struct conversion {
   std::vector<converted_input> inputs;       ///< only if arrays became a dataset
   std::string tokenizer;                     ///< that a `.ds.metadata` names; or empty
   std::string sum_root;                      ///< root of PREFIX.sum; empty in other formats
+  std::string mask_root;                     ///< root of PREFIX.mask; empty if there is none
+  std::int64_t trained = 0;                  ///< with a PREFIX.mask: tokens to be predicted
 };
 
 struct convert_options {
@@ -104,6 +106,7 @@ MILLRACE_EXPORT std::optional<token_format> recognize(const std::filesystem::pat
 /// The new files are OUTPUT_PREFIX.bin, .idx and .sum (and .meta, .src); .ds, .ds.index and
 /// .ds.metadata; .npy and .csv.gz; or .bin. With `shard_tokens`, they are OUTPUT_PREFIX_000000.bin
 /// and so on. A dataset that is made from a dataset keeps its sequences, modes and PREFIX.src.
+/// PREFIX.mask, NAME.ds.loss and OLMo's mask of labels become each other.
 ///
 /// @throws config_error  the format is unknown, an option is missing or wrong, a file exists, or
 ///                       something would be lost and `lossy` is false; nothing was written

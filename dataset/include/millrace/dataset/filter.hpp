@@ -60,8 +60,10 @@ struct filtered_dataset {
   std::int64_t empty_documents = 0;
   std::int64_t sequences = 0;
   std::int64_t tokens = 0;
-  bool places = false;   ///< it has a PREFIX.src
-  std::string sum_root;  ///< root of PREFIX.sum, in hexadecimal
+  bool places = false;       ///< it has a PREFIX.src
+  std::string sum_root;      ///< root of PREFIX.sum, in hexadecimal
+  std::string mask_root;     ///< root of PREFIX.mask; empty if there is none
+  std::int64_t trained = 0;  ///< with a PREFIX.mask: number of tokens to be predicted
 
   friend bool operator==(const filtered_dataset&, const filtered_dataset&) = default;
 };

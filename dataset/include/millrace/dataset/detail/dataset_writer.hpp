@@ -16,6 +16,7 @@
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/detail/dataset_files.hpp>
+#include <millrace/io/detail/mask_writer.hpp>
 
 namespace millrace::dataset {
 
@@ -23,6 +24,7 @@ struct writer_options {
   formats::dtype type = formats::dtype::uint16;
   bool modes = false;   ///< each sequence has a mode
   bool places = false;  ///< write PREFIX.src
+  bool mask = false;    ///< write PREFIX.mask
   /// Replace a dataset that exists. Otherwise, it is refused.
   bool overwrite = false;
   /// Free disk space that the dataset needs at least, in bytes; 0 if it is unknown.
@@ -30,7 +32,7 @@ struct writer_options {
 };
 
 /// Writes a dataset that is made from other datasets: PREFIX.bin, .idx and .sum, and on request
-/// .src and .meta. Needs constant memory.
+/// .src, .mask and .meta. Needs constant memory.
 ///
 /// Tokens, sequences, documents and places may be appended in any order, each of them front to
 /// back. No file has its final name before `publish`; the destructor removes unfinished files. Use
@@ -55,6 +57,9 @@ class MILLRACE_EXPORT dataset_writer {
   /// Appends the places of documents. @pre options.places
   void append_places(std::span<const formats::source_place> places);
 
+  /// Appends the bits [first, last): those of the next tokens. @pre options.mask
+  void append_mask(const formats::bit_span& bits, std::uint64_t first, std::uint64_t last);
+
   std::int64_t token_count() const noexcept {
     return static_cast<std::int64_t>(bin_.size_bytes() / formats::size_bytes(options_.type));
   }
@@ -66,10 +71,18 @@ class MILLRACE_EXPORT dataset_writer {
   ///
   /// @param inputs  the names of the inputs, for PREFIX.src
   /// @return the root of PREFIX.sum, in hexadecimal
-  /// @throws error     lengths, document ends or places contradict the tokens and each other: a bug
+  /// @throws error     lengths, document ends, places or bits contradict the tokens and each other:
+  /// a bug
   ///                   of the caller, or the source changed
   /// @throws io_error  a file cannot be written
   std::string finish(std::span<const std::string> inputs = {});
+  /// The root of PREFIX.mask, in hexadecimal; empty if there is none.
+  /// @pre finish() was called
+  const std::string& mask_root() const noexcept { return mask_root_; }
+  /// The number of bits that are 1.
+  std::int64_t trained_count() const noexcept {
+    return mask_ ? static_cast<std::int64_t>(mask_->save().trained) : 0;
+  }
 
   /// Makes all files durable and gives them their final names. Removes old sidecars.
   ///
@@ -91,6 +104,8 @@ class MILLRACE_EXPORT dataset_writer {
   std::optional<io::atomic_file> src_;
   std::optional<io::atomic_file> src_groups_;
   std::optional<io::atomic_file> meta_;
+  std::optional<io::mask_writer> mask_;
+  std::string mask_root_;
   formats::block_checksums blocks_;
   formats::src_encoder places_;
   std::vector<std::uint32_t> checksums_;  // of blocks of the .bin, then of the .idx

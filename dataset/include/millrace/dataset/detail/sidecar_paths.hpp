@@ -12,14 +12,16 @@ namespace millrace::dataset {
 /// The paths of the optional files next to PREFIX.bin and PREFIX.idx.
 struct sidecar_paths {
   explicit sidecar_paths(const std::filesystem::path& prefix)
-      : meta(prefix), sum(prefix), src(prefix) {
+      : meta(prefix), sum(prefix), src(prefix), mask(prefix) {
     meta += suffix_of(formats::sidecar::meta);
     sum += suffix_of(formats::sidecar::sum);
     src += suffix_of(formats::sidecar::src);
+    mask += suffix_of(formats::sidecar::mask);
   }
   std::filesystem::path meta;
   std::filesystem::path sum;
   std::filesystem::path src;
+  std::filesystem::path mask;
 };
 
 /// Maps a sidecar file. Returns nullopt if the file does not exist.

@@ -11,13 +11,13 @@ namespace millrace::formats {
 /// A sidecar is an optional file next to PREFIX.bin and PREFIX.idx. Its name is the prefix and one
 /// suffix. Megatron's merge_datasets ignores extra files only if their names have this form. Each
 /// kind of sidecar has a page in formats/spec.
-enum class sidecar : std::uint8_t { meta, sum, src, bad };
+enum class sidecar : std::uint8_t { meta, sum, src, bad, mask };
 
-inline constexpr std::array<sidecar, 4> all_sidecars = {sidecar::meta, sidecar::sum, sidecar::src,
-                                                        sidecar::bad};
+inline constexpr std::array<sidecar, 5> all_sidecars = {sidecar::meta, sidecar::sum, sidecar::src,
+                                                        sidecar::bad, sidecar::mask};
 
 constexpr std::string_view suffix_of(sidecar which) noexcept {
-  constexpr std::array<std::string_view, 4> suffixes = {".meta", ".sum", ".src", ".bad"};
+  constexpr std::array<std::string_view, 5> suffixes = {".meta", ".sum", ".src", ".bad", ".mask"};
   return suffixes[static_cast<std::size_t>(which)];
 }
 

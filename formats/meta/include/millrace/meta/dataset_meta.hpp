@@ -96,6 +96,15 @@ struct meta_counts {
   bool operator==(const meta_counts&) const = default;
 };
 
+/// What `P.meta` says of `P.mask`.
+struct mask_identity {
+  std::int64_t version = 1;
+  std::int64_t trained = 0;  ///< number of tokens that are to be predicted
+  std::string root;          ///< root of `P.mask`, 64 hexadecimal digits; empty if not yet known
+
+  bool operator==(const mask_identity&) const = default;
+};
+
 /// The contents of `P.meta`: everything that determines the bytes of a dataset, and the counts,
 /// size and checksum of the result. Never add facts about how a run went (workers, kills, dates,
 /// hosts, the name of the output).
@@ -117,6 +126,7 @@ struct dataset_meta {
   meta_counts counts;
   std::uint64_t bin_bytes = 0;
   std::optional<std::string> sum_root;  ///< root of `P.sum`; set if and only if there is one
+  std::optional<mask_identity> mask;    ///< set if and only if there is a `P.mask`
 
   bool operator==(const dataset_meta&) const = default;
 };
@@ -128,8 +138,7 @@ std::string to_json(const dataset_meta& meta);
 /// U+FFFD replaces each byte that is not UTF-8.
 bool is_path_of(std::string_view path, std::string_view name);
 
-/// Maximum size of the file in bytes. It is the same whether or not the root of `P.sum` is known
-/// yet.
+/// Maximum size of the file in bytes. It is the same whether or not the roots are known yet.
 std::size_t meta_bytes(const dataset_meta& meta);
 
 /// @throws format_error  the text is not JSON or has another version; an entry is missing, unknown,

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <millrace/dataset/detail/sidecar_paths.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/detail/mask.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+namespace millrace::dataset {
+
+/// PREFIX.mask: which tokens of a dataset a model learns to predict (formats/spec/mask.md).
+/// Immutable and therefore thread-safe.
+class token_mask {
+ public:
+  /// Opens the file. Its bits are not read; see `verify`.
+  ///
+  /// @return nullopt if there is no PREFIX.mask: every token is to be predicted
+  /// @throws format_error  the file is damaged, or has bits for another number of tokens
+  /// @throws io_error      the file exists but cannot be read
+  static std::optional<token_mask> find(const indexed_dataset& data) {
+    const auto path = sidecar_paths(data.prefix()).mask;
+    auto file = map_sidecar(path);
+    if (!file) return std::nullopt;
+    try {
+      formats::mask_view view = formats::parse_mask(file->bytes());
+      if (view.token_count() != static_cast<std::uint64_t>(data.token_count())) {
+        throw format_error(16, "the mask is for " + std::to_string(view.token_count()) +
+                                   " tokens, but the .idx has " +
+                                   std::to_string(data.token_count()) +
+                                   "; it belongs to another dataset");
+      }
+      return token_mask(path, *std::move(file), view);
+    } catch (const format_error& e) {
+      throw e.in(path);
+    }
+  }
+
+  /// The bit t says whether token t is to be predicted. Tokens are counted through all documents,
+  /// in the order of the .bin. Valid as long as this object.
+  const formats::bit_span& bits() const noexcept { return view_.bits; }
+  std::int64_t trained_count() const noexcept { return static_cast<std::int64_t>(view_.trained); }
+  std::string root() const { return formats::root_hex(view_); }
+
+  /// Checks all bits.
+  /// @throws format_error  a bit has changed since the file was written
+  void verify() const {
+    try {
+      formats::verify_mask(view_);
+    } catch (const format_error& e) {
+      throw e.in(path_);
+    }
+  }
+
+ private:
+  token_mask(std::filesystem::path path, io::file_mapping file, const formats::mask_view& view)
+      : path_(std::move(path)), file_(std::move(file)), view_(view) {}
+
+  std::filesystem::path path_;
+  io::file_mapping file_;  // moving it does not move its bytes
+  formats::mask_view view_;
+};
+
+}  // namespace millrace::dataset
