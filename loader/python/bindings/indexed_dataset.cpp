@@ -187,7 +187,8 @@ part. Programs that replace datasets must write a new file and rename it.)")
           "d"_a, "copy"_a = false, "All tokens of document d.",
           nb::sig("def document(self, d: int, copy: bool = False) -> numpy.ndarray"))
       .def("document_mask", mask_of, "d"_a,
-           "Which tokens of document d a model learns to predict: an array of bool, or None if there "
+           "Which tokens of document d a model learns to predict: an array of bool, or None if "
+           "there "
            "is no PREFIX.mask, so that all of them are.",
            nb::sig("def document_mask(self, d: int) -> numpy.ndarray | None"))
       .def_prop_ro(

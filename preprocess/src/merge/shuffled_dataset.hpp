@@ -30,9 +30,10 @@ struct shuffled_layout {
   std::uint64_t documents = 0;
   std::uint64_t bin_bytes = 0;
   bool multimodal = false;
-  std::optional<std::uint32_t> checksums = std::nullopt;  ///< the version of P.sum; empty without one
-  bool provenance = false;                 ///< the dataset has a P.src
-  bool mask = false;                       ///< the dataset has a P.mask
+  std::optional<std::uint32_t> checksums =
+      std::nullopt;         ///< the version of P.sum; empty without one
+  bool provenance = false;  ///< the dataset has a P.src
+  bool mask = false;        ///< the dataset has a P.mask
 };
 
 /// Writes a dataset document by document. Its counts are known in advance, so each array of the
