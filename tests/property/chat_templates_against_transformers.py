@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the rendering of chat templates with that of transformers.
 
-usage: chat_templates.py --program CHAT_RENDER [--templates FOLDER]... [--fuzz N] [--seed N]
+usage: chat_templates_against_transformers.py --program CHAT_RENDER [--templates FOLDER]... [--fuzz N] [--seed N]
 
   --program    the program chat_render, built from tests/support/chat_render.cpp
   --templates  a folder of .jinja files, e.g. of an unpacked package of trl or axolotl; all are rendered with
