@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renders chat templates for tests/compatibility/chat_templates.py.
+// Renders chat templates for tests/property/chat_templates_against_transformers.py.
 //
 // Each line of the standard input is {"template": TEXT, "variables": OBJECT} or {"path": FILE,
 // ...}. Each line of the output is {"text": TEXT, "spans": [[BEGIN, END], ...]} or {"error": TEXT,
