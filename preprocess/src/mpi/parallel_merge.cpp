@@ -52,7 +52,7 @@ void parallel_merge::plan_whole() {
   if (!ranks_.is_first()) return;
   sidecars_ = plan_sidecars(parts_);
   plan_.layout.type = sidecars_.meta.value().type;
-  plan_.checksums = sidecars_.sum;
+  plan_.checksums = sidecars_.sum.has_value();
   whole_ = std::make_unique<merged_dataset>(
       prefix_, plan_.layout, parts_, sidecars_,
       "nothing was copied yet; free disk space, then run the command again with --resume", stop_);
