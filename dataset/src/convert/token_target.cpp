@@ -131,7 +131,7 @@ MILLRACE_INLINE token_target::token_target(const std::filesystem::path& prefix,
   }
 
   const auto open = [&](std::string_view ending) {
-    const auto path = paths.with(ending);
+    auto path = paths.with(ending);
     check_new_file(path, source, options.overwrite);
     return path;
   };

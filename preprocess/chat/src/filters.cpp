@@ -164,6 +164,7 @@ value renderer::dictsort(const value& of, arguments given) {
     return reverse ? less(b.key, a.key) : less(a.key, b.key);
   });
   std::vector<value> sorted;
+  sorted.reserve(pairs.size());
   for (const keyed& one : pairs) sorted.push_back(one.pair);
   return pool_.list(sorted);
 }
@@ -194,6 +195,7 @@ value renderer::sort(const value& of, arguments given) {
     return reverse ? less(b.key, a.key) : less(a.key, b.key);
   });
   std::vector<value> sorted;
+  sorted.reserve(items.size());
   for (const keyed& one : items) sorted.push_back(one.item);
   return pool_.list(sorted);
 }
@@ -286,7 +288,7 @@ value renderer::apply_filter(const node& n, const value& input, arguments given)
       charge(text.text().size());
       return own_like(text, capitalized(text.text()));
     }
-    case filter_code::default_: {
+    case filter_code::default_value: {
       const bool replaces = input.is(value_kind::undefined) ||
                             (has_argument(given, 1) && truth(given[1]) && !truth(input));
       if (!replaces) return input;
@@ -300,11 +302,11 @@ value renderer::apply_filter(const node& n, const value& input, arguments given)
       static constexpr std::string_view name = "the first item of an empty sequence";
       return next(source, one) ? one : undefined_value(&name);
     }
-    case filter_code::float_:
+    case filter_code::float_number:
       return to_real(input, has_argument(given, 0) ? given[0] : value(0.0));
     case filter_code::indent:
       return indent(input, given);
-    case filter_code::int_:
+    case filter_code::int_number:
       if (has_argument(given, 1) && !equal(given[1], value(std::int64_t{10}))) {
         fail("the filter int with another base than 10 is not supported");
       }
@@ -433,15 +435,15 @@ bool renderer::test_result(test_code code, const value& input, arguments given) 
     case test_code::odd:
       if (input.is_string()) fail("even and odd need a number");
       return equal(rest_of_division(2), value(std::int64_t{code == test_code::odd ? 1 : 0}));
-    case test_code::true_:
+    case test_code::true_value:
       return input.is(value_kind::boolean) && input.integer() != 0;
-    case test_code::false_:
+    case test_code::false_value:
       return input.is(value_kind::boolean) && input.integer() == 0;
     case test_code::none:
       return input.is(value_kind::none);
     case test_code::integer:
       return input.is(value_kind::integer) || input.is(value_kind::big_integer);
-    case test_code::float_:
+    case test_code::float_number:
       return input.is(value_kind::real);
     case test_code::number:
       return is_number(input);

@@ -21,13 +21,13 @@ const std::vector<filter_signature>& filters() {
       {"abs", code::abs, {}},
       {"capitalize", code::capitalize, {}},
       {"count", code::length, {}},
-      {"d", code::default_, {"default_value", "boolean"}},
-      {"default", code::default_, {"default_value", "boolean"}},
+      {"d", code::default_value, {"default_value", "boolean"}},
+      {"default", code::default_value, {"default_value", "boolean"}},
       {"dictsort", code::dictsort, {"case_sensitive", "by", "reverse"}},
       {"first", code::first, {}},
-      {"float", code::float_, {"default"}},
+      {"float", code::float_number, {"default"}},
       {"indent", code::indent, {"width", "first", "blank"}},
-      {"int", code::int_, {"default", "base"}},
+      {"int", code::int_number, {"default", "base"}},
       {"items", code::items, {}},
       {"join", code::join, {"d", "attribute"}},
       {"last", code::last, {}},
@@ -65,8 +65,8 @@ constexpr test_signature tests[] = {
     {"eq", test_code::eq, 1},
     {"equalto", test_code::eq, 1},
     {"even", test_code::even, 0},
-    {"false", test_code::false_, 0},
-    {"float", test_code::float_, 0},
+    {"false", test_code::false_value, 0},
+    {"float", test_code::float_number, 0},
     {"ge", test_code::ge, 1},
     {"greaterthan", test_code::gt, 1},
     {"gt", test_code::gt, 1},
@@ -84,7 +84,7 @@ constexpr test_signature tests[] = {
     {"odd", test_code::odd, 0},
     {"sequence", test_code::sequence, 0},
     {"string", test_code::string, 0},
-    {"true", test_code::true_, 0},
+    {"true", test_code::true_value, 0},
     {"undefined", test_code::undefined, 0},
     {"upper", test_code::upper, 0},
 };
@@ -290,7 +290,7 @@ class parser {
     if (tag.text == "generation") return generation(tag.line);
     if (tag.text == "break" || tag.text == "continue") {
       if (loops_ == 0) fail_at(tag.line, std::string(tag.text) + " outside of a loop");
-      return make(tag.text == "break" ? node_kind::break_ : node_kind::continue_, tag.line);
+      return make(tag.text == "break" ? node_kind::break_loop : node_kind::continue_loop, tag.line);
     }
     if (one_of(tag.text, {"block", "extends", "print", "include", "from", "import", "with",
                           "autoescape", "call", "filter"})) {
@@ -370,7 +370,7 @@ class parser {
   }
 
   node* if_statement(std::uint32_t line) {
-    node* made = make(node_kind::if_, line);
+    node* made = make(node_kind::choice, line);
     for (;;) {
       made->items.push_back(tuple_or_expression(false));
       made->blocks.push_back(block({"elif", "else", "endif"}));
@@ -386,7 +386,7 @@ class parser {
   }
 
   node* for_statement(std::uint32_t line) {
-    node* made = make(node_kind::for_, line);
+    node* made = make(node_kind::for_loop, line);
     made->a = assign_target(false, "in");
     if (!skip_word("in")) fail("expected in, found " + describe(current()));
     made->b = tuple_or_expression(false, "recursive");
@@ -494,7 +494,7 @@ class parser {
     while (at_word("or")) {
       const std::uint32_t line = take().line;
       node* right = and_expression();
-      left = make(node_kind::or_, line, left, right);
+      left = make(node_kind::logical_or, line, left, right);
     }
     return left;
   }
@@ -503,7 +503,7 @@ class parser {
     while (at_word("and")) {
       const std::uint32_t line = take().line;
       node* right = not_expression();
-      left = make(node_kind::and_, line, left, right);
+      left = make(node_kind::logical_and, line, left, right);
     }
     return left;
   }
@@ -511,7 +511,7 @@ class parser {
     if (!at_word("not")) return comparison();
     const nesting guard(*this);
     const std::uint32_t line = take().line;
-    return make(node_kind::not_, line, not_expression());
+    return make(node_kind::logical_not, line, not_expression());
   }
   node* comparison() {
     const std::uint32_t line = current().line;
@@ -928,7 +928,7 @@ class parser {
       made->items.push_back(postfix(primary()));
     }
     bind_named_test(made);
-    return negated ? make(node_kind::not_, line, made) : made;
+    return negated ? make(node_kind::logical_not, line, made) : made;
   }
 
   chat_template::program& into_;

@@ -133,7 +133,9 @@ std::strong_ordering compare_digits(std::string_view a, std::string_view b) {
   if (negative != (b[0] == '-'))
     return negative ? std::strong_ordering::less : std::strong_ordering::greater;
   auto order = a.size() <=> b.size();
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
   if (order == 0) order = a.compare(b) <=> 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
   return negative ? 0 <=> order : order;
 }
 
@@ -560,6 +562,7 @@ double to_double(const value& number) {
 
 bool equal(const value& a, const value& b, int depth) {
   check_depth(depth);
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
   if (is_number(a)) return is_number(b) && compare_numbers(a, b) == 0;
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
@@ -588,6 +591,7 @@ bool equal(const value& a, const value& b, int depth) {
 
 bool less(const value& a, const value& b, int depth) {
   check_depth(depth);
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
   if (is_number(a) && is_number(b)) return compare_numbers(a, b) < 0;
   if (a.is_string() && b.is_string()) return a.text() < b.text();
   if (a.kind() == b.kind() && (a.is(value_kind::list) || a.is(value_kind::tuple))) {

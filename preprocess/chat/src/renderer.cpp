@@ -111,7 +111,7 @@ renderer::flow renderer::execute(const node& n) {
     case node_kind::set_block:
       set_block(n);
       return flow::normal;
-    case node_kind::if_:
+    case node_kind::choice:
       for (std::size_t i = 0; i < n.items.size(); ++i) {
         if (n.items[i] == nullptr || truth(evaluate(*n.items[i]))) {
           check_stack();
@@ -119,7 +119,7 @@ renderer::flow renderer::execute(const node& n) {
         }
       }
       return flow::normal;
-    case node_kind::for_:
+    case node_kind::for_loop:
       return loop(n);
     case node_kind::macro: {
       auto* made =
@@ -130,10 +130,10 @@ renderer::flow renderer::execute(const node& n) {
     case node_kind::generation:
       generation(n);
       return flow::normal;
-    case node_kind::break_:
-      return flow::break_;
-    case node_kind::continue_:
-      return flow::continue_;
+    case node_kind::break_loop:
+      return flow::break_loop;
+    case node_kind::continue_loop:
+      return flow::continue_loop;
     default:
       break;
   }
@@ -250,8 +250,8 @@ renderer::flow renderer::loop(const node& n) {
     line_ = n.line;
     assign(*n.a, current);
     after = execute(n.blocks[0]);
-    if (after == flow::break_) break;
-    if (after == flow::continue_) continue;
+    if (after == flow::break_loop) break;
+    if (after == flow::continue_loop) continue;
     run_else = false;  // as in Jinja, an iteration that `continue` ended does not count
   }
   if (run_else && !n.blocks[1].empty()) {
@@ -410,7 +410,7 @@ value renderer::evaluate(const node& n) {
       line_ = n.line;
       return apply_test(static_cast<test_code>(n.code), input, given);
     }
-    case node_kind::not_:
+    case node_kind::logical_not:
       return value(!truth(evaluate(*n.a)));
     case node_kind::negative:
     case node_kind::positive: {
@@ -421,11 +421,11 @@ value renderer::evaluate(const node& n) {
       if (n.kind == node_kind::negative) return negate(of);
       return of.is(value_kind::boolean) ? value(of.integer()) : of;
     }
-    case node_kind::and_: {
+    case node_kind::logical_and: {
       const value left = evaluate(*n.a);
       return truth(left) ? evaluate(*n.b) : left;
     }
-    case node_kind::or_: {
+    case node_kind::logical_or: {
       const value left = evaluate(*n.a);
       return truth(left) ? left : evaluate(*n.b);
     }

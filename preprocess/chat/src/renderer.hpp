@@ -71,7 +71,7 @@ class renderer {
   void run();
 
  private:
-  enum class flow { normal, break_, continue_ };
+  enum class flow { normal, break_loop, continue_loop };
   using arguments = std::span<const value>;
   struct named_argument {
     std::string_view name;

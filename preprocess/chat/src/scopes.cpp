@@ -30,6 +30,7 @@ struct function_slots {
 struct identity {
   function_slots* function;
   std::uint32_t slot;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads it
   friend auto operator<=>(const identity&, const identity&) = default;
 };
 
@@ -149,7 +150,7 @@ class resolver {
   void collect(const node& n, symbols& frame) {
     const nesting guard(*this, n);
     switch (n.kind) {
-      case node_kind::if_:
+      case node_kind::choice:
         collect_if(n, 0, frame);
         return;
       case node_kind::macro:
@@ -162,7 +163,7 @@ class resolver {
       case node_kind::set_block:
         collect_target(*n.a, frame, false);
         return;
-      case node_kind::for_:
+      case node_kind::for_loop:
         collect(*n.b, frame);
         return;
       case node_kind::generation:
@@ -251,7 +252,7 @@ class resolver {
         n.place = place_of(*frame.find_ref(n.text), frame);
         assign_macro(n, frame);
         return;
-      case node_kind::for_:
+      case node_kind::for_loop:
         assign_for(n, frame);
         return;
       case node_kind::set_block:

@@ -26,11 +26,11 @@ enum class node_kind : std::uint8_t {
   call,       // a(items, *b, keywords)
   filter,     // a | code(items)
   test,       // a is code(items)
-  not_,
+  logical_not,
   negative,
   positive,
-  and_,
-  or_,
+  logical_and,
+  logical_or,
   add,
   subtract,
   multiply,
@@ -47,23 +47,23 @@ enum class node_kind : std::uint8_t {
   set,         // target a, value b
   set_block,   // target a, body, filters in b or null; frame
   space_name,  // target: name.text
-  if_,         // branches: tests in items (null for else) and bodies in blocks
-  for_,        // target a, iterable b, test c or null; blocks: body, else
+  choice,      // branches: tests in items (null for else) and bodies in blocks
+  for_loop,    // target a, iterable b, test c or null; blocks: body, else
   macro,       // text; parameters in items (names), defaults in others
   generation,
-  break_,
-  continue_,
+  break_loop,
+  continue_loop,
 };
 
 enum class filter_code : std::uint8_t {
   abs,
   capitalize,
-  default_,
+  default_value,
   dictsort,
   first,
-  float_,
+  float_number,
   indent,
-  int_,
+  int_number,
   items,
   join,
   last,
@@ -91,8 +91,8 @@ enum class test_code : std::uint8_t {
   divisibleby,
   eq,
   even,
-  false_,
-  float_,
+  false_value,
+  float_number,
   ge,
   gt,
   in,
@@ -108,7 +108,7 @@ enum class test_code : std::uint8_t {
   odd,
   sequence,
   string,
-  true_,
+  true_value,
   undefined,
   upper,
 };
@@ -177,10 +177,10 @@ struct node {
   node_kind kind;
   std::uint32_t line = 0;
   std::uint8_t code = 0;   // filter_code, test_code or method_code
-  bool uses_loop = false;  // of for_
+  bool uses_loop = false;  // of for_loop
   bool attribute_of_loop = false;
   variable place;  // of a name, a macro's name, a set target
-  variable loop;   // of for_: the slot of `loop`
+  variable loop;   // of for_loop: the slot of `loop`
   node* a = nullptr;
   node* b = nullptr;
   node* c = nullptr;
@@ -192,7 +192,7 @@ struct node {
   std::vector<std::uint8_t> codes;
   std::vector<std::vector<node*>> blocks;
   frame_info frame;       // of the body
-  frame_info test_frame;  // of the test of for_
+  frame_info test_frame;  // of the test of for_loop
   frame_info else_frame;
   std::uint32_t slots = 0;  // of macro
 };
