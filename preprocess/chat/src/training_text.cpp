@@ -55,6 +55,21 @@ const value* given(const value& dict, std::string_view key) {
   return found == nullptr || found->is(value_kind::none) ? nullptr : found;
 }
 
+// Datasets name it in three ways; transformers gives templates all of them.
+constexpr std::array<std::string_view, 3> reasoning_fields = {"reasoning_content", "thinking",
+                                                              "reasoning"};
+
+bool is_reasoning(const dict_entry& field) {
+  return std::ranges::find(reasoning_fields, field.key.text()) != reasoning_fields.end();
+}
+
+const value* reasoning_of(const value& message) {
+  for (const std::string_view name : reasoning_fields) {
+    if (const value* const found = given(message, name)) return found;
+  }
+  return nullptr;
+}
+
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n\v\f") == text.npos;
 }
@@ -96,23 +111,27 @@ training_renderer::training_renderer(chat_template with, std::vector<dict_entry>
                                      training_options options)
     : template_(std::move(with)), variables_(std::move(variables)), options_(std::move(options)) {}
 
-value training_renderer::reasoning_applied(const value& message) {
+value training_renderer::reasoning_applied(const value& message, const std::string& where) {
   if (options_.reasoning_as == reasoning_form::native) return message;
-  const value* const reasoning = message.find("reasoning_content");
+  const value* const reasoning = reasoning_of(message);
   std::vector<dict_entry> fields;
   for (const dict_entry& field : message.entries()) {
-    if (field.key.text() != "reasoning_content") fields.push_back(field);
+    if (!is_reasoning(field)) fields.push_back(field);
   }
-  if (options_.reasoning_as == reasoning_form::inlined && reasoning != nullptr &&
-      reasoning->is_string() && !reasoning->text().empty()) {
-    const value* const content = message.find("content");
-    const std::string_view rest =
-        content != nullptr && content->is_string() ? content->text() : std::string_view();
+  if (options_.reasoning_as == reasoning_form::inlined && reasoning != nullptr) {
+    const value* const content = given(message, "content");
+    if (!reasoning->is_string() || (content != nullptr && !content->is_string())) {
+      fail(where +
+           " has reasoning and content that are not both texts, so they cannot be one text");
+    }
     const value joined =
-        pool_.string(fmt::format("<think>\n{}\n</think>\n{}", reasoning->text(), rest));
+        pool_.string(fmt::format("<think>\n{}\n</think>\n{}", reasoning->text(),
+                                 content == nullptr ? std::string_view() : content->text()));
     const auto at = std::ranges::find(fields, "content",
                                       [](const dict_entry& field) { return field.key.text(); });
-    if (at == fields.end()) {
+    if (reasoning->text().empty()) {
+      // As Model-Optimizer, which adds no empty thoughts.
+    } else if (at == fields.end()) {
       fields.push_back({value("content"), joined});
     } else {
       at->item = joined;
@@ -191,14 +210,14 @@ value training_renderer::message_of(const value& from, std::size_t number, const
     fail(fmt::format("{} has {} as {}, expected a text or a list of parts", where(),
                      name_of(content->kind()), in_quotes(content_key)));
   }
-  if (!is_share_gpt && name == role->text()) return reasoning_applied(from);
+  if (!is_share_gpt && name == role->text()) return reasoning_applied(from, where());
   std::vector<dict_entry> fields = {{value("role"), pool_.string(name)}};
   for (const dict_entry& field : from.entries()) {
     if (field.key.text() == role_key) continue;
     fields.push_back(field);
     if (field.key.text() == content_key) fields.back().key = value("content");
   }
-  return reasoning_applied(pool_.dict(fields));
+  return reasoning_applied(pool_.dict(fields), where());
 }
 
 std::vector<value> training_renderer::openai_messages(const value& list, const std::string& key) {
@@ -327,11 +346,12 @@ void training_renderer::leave_out(std::span<const value> messages, const value& 
                     "it, too, or use a template with {{% generation %}}",
                     number, in_quotes(field), why));
   };
-  if (const value* const reasoning = given(message, "reasoning_content");
-      reasoning != nullptr && !options_.reasoning && reasoning->is_string()) {
+  if (const value* const reasoning = reasoning_of(message);
+      reasoning != nullptr && !options_.reasoning) {
+    if (!reasoning->is_string()) refuse("reasoning_content", "it is not a text");
     std::vector<dict_entry> fields(message.entries().begin(), message.entries().end());
     for (dict_entry& field : fields) {
-      if (field.key.text() == "reasoning_content") field.item = value(marker);
+      if (is_reasoning(field)) field.item = value(marker);
     }
     changed[number] = pool_.dict(fields);
     run(changed, tools, part_);

@@ -132,6 +132,31 @@ TEST(TrainingText, TreatsReasoningAsAsked) {
   EXPECT_THAT(with(reasoning_form::inlined), ElementsAre("|<think>\nr\n</think>\na|True"));
 }
 
+TEST(TrainingText, FindsReasoningUnderEachOfItsNames) {
+  constexpr std::string_view source =
+      "{% for m in messages %}{{ m.thinking }}|{{ m.content }}{% endfor %}";
+  for (const std::string name : {"reasoning_content", "thinking", "reasoning"}) {
+    SCOPED_TRACE(name);
+    const std::string record =
+        R"({"messages": [{"role": "assistant", "content": "a", ")" + name + R"(": "why"}]})";
+    EXPECT_THAT(trained_in(source, record), ElementsAre("why|a"));
+    EXPECT_THAT(trained_in(source, record, {.reasoning = false}), ElementsAre("|a"));
+    EXPECT_THAT(trained_in(source, record, {.reasoning_as = reasoning_form::strip}),
+                ElementsAre("|a"));
+    EXPECT_THAT(trained_in(source, record, {.reasoning_as = reasoning_form::inlined}),
+                ElementsAre("|<think>\nwhy\n</think>\na"));
+  }
+  // What cannot become one text is refused, and not left out.
+  EXPECT_EQ(refusal(R"({"messages": [{"role": "assistant", "reasoning": "r",
+                        "content": [{"type": "text", "text": "a"}]}]})",
+                    {.reasoning_as = reasoning_form::inlined}),
+            "message 0 of 'messages' has reasoning and content that are not both texts, so they "
+            "cannot be one text");
+  EXPECT_THAT(refusal(R"({"messages": [{"role": "assistant", "content": "a", "thinking": ["r"]}]})",
+                      {.reasoning = false}),
+              HasSubstr("because it is not a text"));
+}
+
 TEST(TrainingText, KnowsTheSchemasOfDatasets) {
   const auto text = [](const std::string& record) {
     return trained_in(

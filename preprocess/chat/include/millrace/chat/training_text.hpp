@@ -47,7 +47,8 @@ enum class trained_ends : std::uint8_t {
   none,
 };
 
-/// What becomes of the reasoning of a message, its field `reasoning_content`.
+/// What becomes of the reasoning of a message: its field `reasoning_content`, `thinking` or
+/// `reasoning`.
 enum class reasoning_form : std::uint8_t {
   native,   ///< the template gets the message as it is
   strip,    ///< the template does not get it
@@ -102,7 +103,7 @@ class training_renderer {
   std::vector<value> messages_of(const value& record);
   std::vector<value> openai_messages(const value& list, const std::string& key);
   value message_of(const value& from, std::size_t number, const std::string& key);
-  value reasoning_applied(const value& message);
+  value reasoning_applied(const value& message, const std::string& where);
   value parsed_arguments(const value& calls);
   value tools_of(const value& record);
   void run(std::span<const value> messages, const value& tools, rendered& out);
