@@ -55,10 +55,6 @@ using bytes = std::array<std::uint8_t, 64>;
   return vector_of(result);
 }
 
-[[MILLRACE_AVX512]] inline __m512i permutexvar(__m512i index, __m512i table) noexcept {
-  return mask_permutexvar(table, ~std::uint64_t{0}, index, table);
-}
-
 [[MILLRACE_AVX512]] inline __m512i permutex2var(__m512i low, __m512i index, __m512i high) noexcept {
   const std::array<bytes, 2> from = {bytes_of(low), bytes_of(high)};
   bytes result = bytes_of(index);
@@ -81,7 +77,6 @@ using bytes = std::array<std::uint8_t, 64>;
 // The names are those of the compiler, for which these stand.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 #define _mm512_mask_permutexvar_epi8 ::millrace::tokenizer::detail::emulated_vbmi::mask_permutexvar
-#define _mm512_permutexvar_epi8 ::millrace::tokenizer::detail::emulated_vbmi::permutexvar
 #define _mm512_permutex2var_epi8 ::millrace::tokenizer::detail::emulated_vbmi::permutex2var
 #define _mm512_maskz_compress_epi8 ::millrace::tokenizer::detail::emulated_vbmi::maskz_compress
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
