@@ -195,6 +195,7 @@ void describe_tokenizer(const std::vector<std::filesystem::path>& files,
     meta.bin_bytes = static_cast<std::uint64_t>(done.tokens) * formats::size_bytes(done.type);
     meta.sum_version = formats::sum_version;
     meta.sum_root = done.sum_root;
+    meta.mask.reset();
     if (!done.mask_root.empty()) meta.mask = {.trained = done.trained, .root = done.mask_root};
     return formats::to_json(meta);
   };

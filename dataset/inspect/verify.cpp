@@ -284,7 +284,7 @@ std::filesystem::path write_meta(const std::string& prefix, formats::dataset_met
 int repair_checksums(const std::string& prefix, dataset::verify_options options, bool as_json) {
   std::optional<formats::dataset_meta> meta;
   {
-    const dataset::indexed_dataset data(prefix, {.check = dataset::check_level::full});
+    const dataset::indexed_dataset data(prefix);  // the repair checks every entry
     meta = find_meta(data);
   }
   progress_line progress("read", "byte", bytes_of(prefix));
@@ -366,8 +366,11 @@ int verify(const arguments& args) {
   if (what && are_several(*words)) {
     throw misuse("--repair takes one PREFIX; repair one dataset at a time", verify_help);
   }
-  if (what && asked.vocab_size) {
-    throw misuse("--repair cannot be combined with --vocab-size", verify_help);
+  if (what && (asked.vocab_size || (*what == "pointers" && line->find<std::int64_t>("workers")))) {
+    throw misuse(
+        "--repair cannot be combined with --vocab-size, and --repair pointers not with "
+        "--workers",
+        verify_help);
   }
   try {
     if (what) {

@@ -14,6 +14,7 @@ printf x >> idx_uint16_3docs.bin
 inspect_dataset verify idx_uint16_3docs --repair pointers || echo "exit $?"
 ls
 inspect_dataset verify idx_uint16_3docs --repair lengths || echo "exit $?"
+inspect_dataset verify idx_uint16_3docs --repair pointers --workers 2 || echo "exit $?"
 inspect_dataset verify . --repair pointers || echo "exit $?"
 inspect_dataset verify nowhere --repair pointers || echo "exit $?"
 # The printed command works for any name.
