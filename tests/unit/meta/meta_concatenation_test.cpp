@@ -138,6 +138,28 @@ TEST(Concatenate, KeepsTheLargestVersionOfChecksums) {
   EXPECT_EQ(concatenate(parts).sum_version, std::nullopt);
 }
 
+TEST(Concatenate, AddsUpTheTrainedTokensOfMasks) {
+  std::vector<dataset_meta> parts(2, read_golden("preprocess_lines"));
+  parts[0].mask = {.trained = 100, .root = std::string(64, 'a')};
+  parts[1].mask = {.trained = 11, .root = std::string(64, 'b')};
+  const auto mask = concatenate(parts).mask;
+  ASSERT_TRUE(mask);
+  EXPECT_EQ(mask->trained, 111);
+  EXPECT_EQ(mask->root, "");
+  parts[1].mask.reset();
+  EXPECT_FALSE(concatenate(parts).mask);
+}
+
+TEST(ParseMeta, ReadsWhatItSaysOfAMask) {
+  dataset_meta meta = read_golden("preprocess_lines");
+  meta.mask = {.trained = 7, .root = std::string(64, '0')};
+  EXPECT_EQ(parse_meta(to_json(meta)), meta);
+  meta.mask->trained = meta.counts.tokens + 1;
+  EXPECT_THROW((void)parse_meta(to_json(meta)), format_error);
+  meta.mask = {.trained = 7, .root = "0"};
+  EXPECT_THROW((void)parse_meta(to_json(meta)), format_error);
+}
+
 // Parts may be made on machines that keep the tokenizer in different folders.
 TEST(Concatenate, KeepsFlagsOfTheTokenizerThatAllPartsHave) {
   std::vector<dataset_meta> parts(2, read_golden("preprocess_lines"));
