@@ -182,7 +182,7 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
     plan.mask = true;
   } else if (review.any_has(sidecar::mask)) {
     throw config_error(*why +
-                       ", but other parts have a mask of the tokens to be predicted; merge only "
+                       ", but a part has a mask of the tokens to be predicted; merge only "
                        "datasets with masks, or only datasets without");
   }
   if (plan.meta) plan.meta->sum_version = plan.sum;
