@@ -15,9 +15,7 @@
 #include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/detail/hex.hpp>
 #include <millrace/formats/detail/mmidx_verify.hpp>
-#include <millrace/formats/detail/sha256.hpp>
 #include <millrace/formats/detail/sum_check.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/sum.hpp>
@@ -147,19 +145,6 @@ MILLRACE_INLINE std::int64_t count_changed(const std::vector<std::uint32_t>& sum
   return changed;
 }
 
-/// The bytes of a `.sum`.
-MILLRACE_INLINE std::vector<std::byte> encode_sum(const formats::sum_header& header,
-                                                  const std::vector<std::uint32_t>& bin,
-                                                  const std::vector<std::uint32_t>& idx) {
-  formats::byte_writer writer;
-  writer.put(formats::encode_sum_header(header.bin_bytes, header.idx_bytes, header.version));
-  writer.put(std::as_bytes(std::span(bin)));
-  writer.put(std::as_bytes(std::span(idx)));
-  const auto root = formats::sha256().update(writer.bytes()).finish();
-  writer.put(std::as_bytes(std::span(root)));
-  return writer.take();
-}
-
 }  // namespace detail
 
 MILLRACE_INLINE pointer_repair repair_pointers(const std::filesystem::path& prefix) {
@@ -213,10 +198,11 @@ MILLRACE_INLINE checksum_repair repair_checksums(const std::filesystem::path& pr
                                                  const std::optional<std::string>& known_root,
                                                  const verify_options& options) {
   const indexed_dataset data(prefix, {.check = check_level::full});
-  formats::sum_header header;
+  std::uint64_t bin_bytes = 0;
+  std::uint64_t idx_bytes = 0;
   std::uint64_t done = 0;
-  const auto idx = detail::checksums_of(data.idx_path(), options, header.idx_bytes, done);
-  const auto bin = detail::checksums_of(data.bin_path(), options, header.bin_bytes, done);
+  const auto idx = detail::checksums_of(data.idx_path(), options, idx_bytes, done);
+  const auto bin = detail::checksums_of(data.bin_path(), options, bin_bytes, done);
 
   const auto sum_path = sidecar_paths(prefix).sum;
   const auto sum_file = map_sidecar(sum_path);
@@ -232,22 +218,21 @@ MILLRACE_INLINE checksum_repair repair_checksums(const std::filesystem::path& pr
   repair.changed = detail::count_changed(bin, old.value_or(formats::sum_view{}).bin_blocks) +
                    detail::count_changed(idx, old.value_or(formats::sum_view{}).idx_blocks);
 
-  auto file = detail::encode_sum(header, bin, idx);
+  auto file = formats::encode_sum(bin_bytes, bin, idx_bytes, idx);
   const auto root_of = [](const std::vector<std::byte>& sum) {
     return formats::root_hex(formats::parse_sum(sum));
   };
   repair.root = root_of(file);
   // Without a change, the old file knows more than this function: it keeps its version.
-  const bool is_same = old && repair.changed == 0 && old->bin_bytes == header.bin_bytes &&
-                       old->idx_bytes == header.idx_bytes;
+  const bool is_same =
+      old && repair.changed == 0 && old->bin_bytes == bin_bytes && old->idx_bytes == idx_bytes;
   if (is_same && old->version == formats::sum_version) {
     repair.proven = true;
     return repair;
   }
   repair.proven = known_root == repair.root;
   if (!repair.proven) {
-    header.version = formats::sum_version_repaired;
-    file = detail::encode_sum(header, bin, idx);
+    file = formats::encode_sum(bin_bytes, bin, idx_bytes, idx, formats::sum_version_repaired);
     repair.root = root_of(file);
     if (is_same) return repair;
   }

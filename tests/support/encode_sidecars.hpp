@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,26 +14,9 @@
 #include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/formats/sum.hpp>
 
-/// Encodes whole sidecars (`.sum`, `.mask` and `.src` files) in memory. In contrast, the
-/// programs of millrace write these files piece by piece.
+/// Encodes whole sidecars (`.mask` and `.src` files) in memory. In contrast, the programs of
+/// millrace write these files piece by piece.
 namespace millrace::test {
-
-/// Encodes a whole `.sum`.
-/// @pre the number of block checksums of each file matches the size of that file
-inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
-                                         std::span<const std::uint32_t> bin_blocks,
-                                         std::uint64_t idx_bytes,
-                                         std::span<const std::uint32_t> idx_blocks) {
-  assert(bin_blocks.size() == formats::sum_block_count(bin_bytes));
-  assert(idx_blocks.size() == formats::sum_block_count(idx_bytes));
-  formats::byte_writer writer;
-  writer.put(formats::encode_sum_header(bin_bytes, idx_bytes));
-  writer.put(std::as_bytes(bin_blocks));
-  writer.put(std::as_bytes(idx_blocks));
-  const auto root = formats::sha256().update(writer.bytes()).finish();
-  writer.put(std::as_bytes(std::span(root)));
-  return writer.take();
-}
 
 /// Encodes a whole `.mask`.
 inline std::vector<std::byte> encode_mask(const formats::bit_span& bits) {

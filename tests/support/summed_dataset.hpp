@@ -16,7 +16,6 @@
 #include <millrace/loader/detail/io/range_reader.hpp>
 #include <millrace/loader/detail/verify/verify_core.hpp>
 
-#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
@@ -34,7 +33,7 @@ inline void write_sums(const std::filesystem::path& prefix) {
   const auto bin = read_bytes(suffixed(prefix, ".bin"));
   const auto idx = read_bytes(suffixed(prefix, ".idx"));
   write_bytes(suffixed(prefix, ".sum"),
-              encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx)));
+              formats::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx)));
 }
 
 /// Flips one bit of the file in place, in the byte at offset `byte`.

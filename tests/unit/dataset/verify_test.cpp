@@ -11,7 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support/encode_sidecars.hpp"
+#include <millrace/formats/sum.hpp>
+
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
@@ -41,7 +42,7 @@ class VerifySums : public testing::Test {
     test::write_dataset<std::uint16_t>(prefix_, documents);
     const auto bin = test::read_bytes(bin_path_);
     const auto idx = test::read_bytes(idx_path_);
-    sum_ = test::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx));
+    sum_ = formats::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx));
     test::write_bytes(sum_path_, sum_);
   }
 

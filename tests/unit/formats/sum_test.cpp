@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "unit/formats/codec_quartet.hpp"
@@ -127,12 +126,12 @@ TEST(EncodeSum, MakesTheGoldenFile) {
   const auto idx_blocks = blocks_of(idx);
   EXPECT_EQ(bin_blocks.size(), 3U);
   EXPECT_EQ(idx_blocks.size(), 1U);
-  EXPECT_EQ(test::encode_sum(bin.size(), bin_blocks, idx.size(), idx_blocks),
+  EXPECT_EQ(encode_sum(bin.size(), bin_blocks, idx.size(), idx_blocks),
             test::read_bytes(test::golden("sidecars/blocks.sum")));
 }
 
 TEST(EncodeSum, HasNoBlocksForEmptyFiles) {
-  const bytes file = test::encode_sum(0, {}, 0, {});
+  const bytes file = encode_sum(0, {}, 0, {});
   EXPECT_EQ(file.size(), sum_header_bytes + sum_root_bytes);
   EXPECT_TRUE(parse_sum(file).bin_blocks.empty());
   EXPECT_TRUE(parse_sum(file).idx_blocks.empty());

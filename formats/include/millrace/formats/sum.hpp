@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -99,6 +100,14 @@ std::string root_hex(const sum_view& sum);
 std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes,
                                          std::uint32_t version = sum_version);
 
+/// Encodes a whole `.sum`, for files whose checksums fit in memory.
+/// @pre the number of block checksums of each file matches the size of that file
+std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
+                                  std::span<const std::uint32_t> bin_blocks,
+                                  std::uint64_t idx_bytes,
+                                  std::span<const std::uint32_t> idx_blocks,
+                                  std::uint32_t version = sum_version);
+
 /// Computes the checksum of each block of a file. The caller passes the bytes in pieces of any
 /// size, front to back. Not thread-safe.
 ///
@@ -192,6 +201,22 @@ inline std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::ui
   writer.put(std::as_bytes(std::span(sum_magic)));
   const sum_header header{version, sum_block_bytes, bin_bytes, idx_bytes};
   fields(writer, header);
+  return writer.take();
+}
+
+inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
+                                         std::span<const std::uint32_t> bin_blocks,
+                                         std::uint64_t idx_bytes,
+                                         std::span<const std::uint32_t> idx_blocks,
+                                         std::uint32_t version) {
+  assert(bin_blocks.size() == sum_block_count(bin_bytes));
+  assert(idx_blocks.size() == sum_block_count(idx_bytes));
+  byte_writer writer;
+  writer.put(encode_sum_header(bin_bytes, idx_bytes, version));
+  writer.put(std::as_bytes(bin_blocks));
+  writer.put(std::as_bytes(idx_blocks));
+  const auto root = sha256().update(writer.bytes()).finish();
+  writer.put(std::as_bytes(std::span(root)));
   return writer.take();
 }
 

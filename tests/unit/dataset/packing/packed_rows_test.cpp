@@ -18,7 +18,6 @@
 #include <millrace/formats/rows.hpp>
 #include <millrace/formats/sum.hpp>
 
-#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "unit/dataset/packing/naive_packing.hpp"
@@ -67,8 +66,8 @@ class PackedRows : public testing::Test {
     const auto idx = std::filesystem::file_size(test::suffixed(prefix_, ".idx"));
     test::write_bytes(
         test::suffixed(prefix_, ".sum"),
-        test::encode_sum(bin, std::vector<std::uint32_t>(formats::sum_block_count(bin), crc), idx,
-                         std::vector<std::uint32_t>(formats::sum_block_count(idx), crc)));
+        formats::encode_sum(bin, std::vector<std::uint32_t>(formats::sum_block_count(bin), crc),
+                            idx, std::vector<std::uint32_t>(formats::sum_block_count(idx), crc)));
   }
 
   test::temp_folder folder_;
@@ -282,7 +281,7 @@ TEST_F(PackedRows, NeverTrustATableThatDoesNotFit) {
   write_sum(2);
   EXPECT_FALSE(was_cached(options));
   EXPECT_TRUE(was_cached(options));
-  test::write_bytes(test::suffixed(prefix_, ".sum"), test::encode_sum(0, {}, 0, {}));
+  test::write_bytes(test::suffixed(prefix_, ".sum"), formats::encode_sum(0, {}, 0, {}));
   EXPECT_TRUE(was_cached(options)) << "the lengths still say what it is of";
 }
 
