@@ -125,6 +125,29 @@ nb::object encode(const tokenizer& with, nb::str text) {
   return int32_array(ids);
 }
 
+nb::tuple encode_with_offsets(const tokenizer& with, nb::str text) {
+  const std::string_view bytes = utf8_of(text, -1);
+  auto ids = std::make_shared<millrace::tokenizer::id_buffer>();
+  auto spans = std::make_shared<std::vector<millrace::tokenizer::byte_span>>();
+  {
+    const without_gil released;
+    with.encode([&](auto& encoder) {
+      const auto fault = encoder.encode_with_offsets(bytes, *ids, *spans);
+      if (!fault) return;
+      throw config_error("the text has no offsets: " + fault->what + " (at byte " +
+                         std::to_string(fault->offset_bytes) + ")");
+    });
+  }
+  static_assert(sizeof(millrace::tokenizer::byte_span) == 2 * sizeof(std::int64_t));
+  const nb::object places = make_array(array_output::numpy,
+                                       {.data = spans->data(),
+                                        .type = nb::dtype<std::int64_t>(),
+                                        .shape = {spans->size(), 2},
+                                        .dimensions = 2},
+                                       spans);
+  return nb::make_tuple(int32_array(ids), places);
+}
+
 /// The texts [begin, end) of a batch, the ids of these, and where each text's ids end.
 struct share {
   std::size_t begin = 0;
@@ -392,6 +415,14 @@ of the type.
                           "cache: str | os.PathLike[str] | None = None) -> Tokenizer"))
       .def("encode", encode, "text"_a, "The ids of a text: int32 [tokens].",
            nb::sig("def encode(self, text: str) -> numpy.ndarray"))
+      .def(
+          "encode_with_offsets", encode_with_offsets, "text"_a,
+          "The ids of a text, int32 [tokens], and for each the bytes of its UTF-8 that it was made "
+          "from, int64 [tokens, 2]: the first, and the one after the last. The offsets are those "
+          "of "
+          "`tokenizers`, in bytes; (0, 0) is a token that is not in the text.",
+          nb::sig("def encode_with_offsets(self, text: str) -> tuple[numpy.ndarray, "
+                  "numpy.ndarray]"))
       .def(
           "encode_batch", encode_batch, "texts"_a, nb::kw_only(), "threads"_a = nb::none(),
           R"(The ids of many texts, without gaps: int32 [tokens], and int64 offsets [len(texts) + 1].

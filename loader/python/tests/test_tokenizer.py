@@ -36,6 +36,21 @@ def test_ids_are_those_of_preprocess(gpt2, tmp_path):
         np.testing.assert_array_equal(data.document(d), gpt2.encode(text))
 
 
+def test_offsets(gpt2):
+    for text in TEXTS:
+        ids, offsets = gpt2.encode_with_offsets(text)
+        np.testing.assert_array_equal(ids, gpt2.encode(text))
+        assert offsets.dtype == np.int64 and offsets.shape == (len(ids), 2)
+        data, at = text.encode(), 0
+        for begin, end in offsets:
+            assert begin <= at <= end
+            data[begin:end].decode()  # whole characters
+            at = end
+        assert at == len(data)
+    ids, offsets = gpt2.encode_with_offsets(TEXTS[0])
+    assert [TEXTS[0][begin:end] for begin, end in offsets] == [gpt2.decode([i]) for i in ids]
+
+
 def test_batches(gpt2):
     ids, offsets = gpt2.encode_batch(TEXTS)
     assert offsets.dtype == np.int64 and len(offsets) == len(TEXTS) + 1

@@ -125,6 +125,41 @@ TEST(EncodersOfOneTokenizer, GiveTheSameIdsWhateverTheOthersMeet) {
   }
 }
 
+// Which spans are right, tests/property/offsets_against_reference.py tests.
+TEST(SpansOfTokens, BelongToTheIdsThatEncodeGives) {
+  const families families;
+  const std::vector<std::string> texts = some_texts(600, seed(4712));
+  for (const auto& [name, options] : families.all()) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = tokenizer::make_tokenizer(options);
+    const auto encoder = tokenizer->make_encoder();
+    const bool keeps_all_bytes = name == "GPT-2" || name == "ranks";
+    for (const std::string& text : texts) {
+      tokenizer::id_buffer ids;
+      std::vector<tokenizer::byte_span> spans;
+      const auto fault = encoder->encode_with_offsets(text, ids, spans);
+      ASSERT_FALSE(fault) << fault->what;
+      const ids_list found(ids.ids().begin(), ids.ids().end());
+      ASSERT_EQ(found, encode(*encoder, text)) << text;
+      ASSERT_EQ(spans.size(), found.size());
+      const auto is_edge = [&](std::size_t at) {
+        return at == text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+      };
+      std::size_t covered = 0;
+      for (const auto& [begin, end] : spans) {
+        ASSERT_LE(begin, end);
+        ASSERT_LE(end, text.size());
+        ASSERT_TRUE(is_edge(begin) && is_edge(end)) << text;
+        if (!keeps_all_bytes) continue;
+        ASSERT_LE(begin, covered) << text;
+        covered = std::max(covered, end);
+      }
+      if (!keeps_all_bytes) continue;
+      ASSERT_EQ(covered, text.size()) << text;
+    }
+  }
+}
+
 std::size_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   std::size_t all = 0;

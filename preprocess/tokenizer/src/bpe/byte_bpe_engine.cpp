@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "bpe/byte_merges.hpp"
 #include "bpe/pretoken_cache.hpp"
@@ -158,6 +159,34 @@ class byte_bpe_encoder final : public section_encoder {
       }
     }
     return std::nullopt;
+  }
+
+  // The tokens of a text are its bytes, one after the other, so their sizes tell where they are.
+  std::optional<encode_fault> encode_with_offsets(const section& part, id_buffer& ids,
+                                                  std::vector<byte_span>& spans) override {
+    const std::size_t before = ids.size();
+    if (auto fault = encode(part, ids)) return fault;
+    const std::span<const std::int32_t> found = ids.ids().subspan(before);
+    const std::string_view text = part.text;
+    const token_table& tokens = model_->vocabulary.tokens;
+    const std::size_t spans_before = spans.size();
+    spans.resize(spans_before + found.size());
+    byte_span* out = spans.data() + spans_before;
+    std::size_t at = 0;
+    for (const std::int32_t id : found) {
+      const std::size_t size = tokens.bytes(id).size();
+      if (size == 0 || size > text.size() - at) break;
+      byte_span span{at, at + size};
+      at += size;
+      if (is_continuation(text[span.begin]) || (at < text.size() && is_continuation(text[at]))) {
+        span = whole_characters(text, span);
+      }
+      *out++ = span;
+    }
+    if (at == text.size() && out == spans.data() + spans.size()) return std::nullopt;
+    return encode_fault{0,
+                        "the vocabulary lacks bytes of the text, so the places of tokens are "
+                        "not known"};
   }
 
  private:

@@ -96,6 +96,9 @@ void part_fields(Io& io, Parts& parts) {
   io(parts.normalizer_json);
   io(parts.decoder_json);
   io(parts.has_decoder_steps);
+  io(parts.trims);
+  io(parts.token_spaces);
+  io(parts.offsets_fault);
 }
 
 void write_finder(table_writer& out, const added_token_finder& finder) {

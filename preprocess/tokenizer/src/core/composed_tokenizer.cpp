@@ -19,6 +19,7 @@
 
 #include "core/growth_limit.hpp"
 #include "core/interfaces.hpp"
+#include "core/offset_encoder.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -42,6 +43,21 @@ class composed_encoder final : public encoder {
     auto fault = split(parts_->raw_tokens, {part.text, part.is_first, !part.is_first}, ids,
                        [&](section raw, id_buffer& out) { return encode_section(raw, out); });
     if (!fault && part.is_last) ids.append(parts_->ids_behind);
+    return fault;
+  }
+
+  std::optional<encode_fault> encode_part_with_offsets(const text_part& part, id_buffer& ids,
+                                                       std::vector<byte_span>& spans) override {
+    const std::size_t ids_before = ids.size();
+    const std::size_t spans_before = spans.size();
+    limit_ = growth_limit(part.text.size(), &interrupt_check_);
+    offset_encoder places(*parts_, *engine_, limit_, ids, spans);
+    auto fault = places.encode(part);
+    special_tokens_ += places.special_tokens_found();
+    if (fault) {
+      ids.truncate(ids_before);
+      spans.resize(spans_before);
+    }
     return fault;
   }
 
@@ -252,6 +268,11 @@ std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32
 }  // namespace millrace::tokenizer::detail
 
 namespace millrace::tokenizer {
+
+std::optional<encode_fault> encoder::encode_part_with_offsets(const text_part&, id_buffer&,
+                                                              std::vector<byte_span>&) {
+  return encode_fault{0, std::string(detail::section_encoder::unknown_places)};
+}
 
 std::vector<std::int32_t> special_ids(const tokenizer& of) {
   std::set<std::int32_t> ids;

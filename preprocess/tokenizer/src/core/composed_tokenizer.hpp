@@ -17,6 +17,20 @@
 
 namespace millrace::tokenizer::detail {
 
+/// Number of spaces at both ends of a token's string that `trim_offsets` counts: white space, and
+/// GPT-2's character for the space.
+struct spaces_at_ends {
+  std::uint32_t left = 0;
+  std::uint32_t right = 0;
+};
+spaces_at_ends spaces_of(std::string_view token) noexcept;
+
+/// A post-processor with `trim_offsets`: spans omit the spaces at both ends of a token.
+struct offset_trim {
+  bool add_prefix_space = true;   ///< keep the only space before the first token
+  bool follows_template = false;  ///< the first token is the template's, not the text's
+};
+
 /// The parts of a composed_tokenizer. The code that reads a type's files builds them.
 struct tokenizer_parts {
   /// What the engine and the decoder point into if they come from a cache file; else null.
@@ -37,6 +51,10 @@ struct tokenizer_parts {
   /// file holds these texts.
   std::string normalizer_json = {};
   std::string decoder_json = {};
+  std::vector<offset_trim> trims = {};
+  /// By id, if there are trims: the spaces of the tokens that the engine makes.
+  std::vector<spaces_at_ends> token_spaces = {};
+  std::string offsets_fault = {};  ///< why the places of tokens are not known, or empty
   /// True if `decoder` was made by make_chain_detokenizer, false if it is a byte_detokenizer.
   bool has_decoder_steps = false;
 };

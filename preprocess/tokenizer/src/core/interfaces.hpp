@@ -8,10 +8,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "core/aligned_text.hpp"
 #include "core/growth_limit.hpp"
 #include "core/table_io.hpp"
 #include "split/instruction_set.hpp"
@@ -41,6 +43,10 @@ class normalizer {
     growth_limit limit(text.size());
     return normalize(text, buffer, limit);
   }
+
+  /// Normalizes `text` like normalize(), and passes on which bytes of the original text each byte
+  /// was made from. Several times slower. Does not limit the growth: call normalize() before.
+  virtual void align(aligned_text& text) const = 0;
 
   /// True if every text that contains `text` can be cut at offset `at` of `text`. After such a cut,
   /// the two sides, normalized separately and joined, equal the normalized uncut text, regardless
@@ -72,6 +78,18 @@ class section_encoder {
   /// Appends the ids of `section`. Reads nothing outside `section.text`.
   /// @return std::nullopt, or a fault whose offset is relative to `section.text`.
   virtual std::optional<encode_fault> encode(const section& section, id_buffer& ids) = 0;
+
+  /// Appends the ids of `section` like encode(), and for each id its span in `section.text`. If
+  /// there is a fault, both may contain a part of the result.
+  virtual std::optional<encode_fault> encode_with_offsets(const section& section, id_buffer& ids,
+                                                          std::vector<byte_span>& spans) {
+    static_cast<void>(section);
+    static_cast<void>(ids);
+    static_cast<void>(spans);
+    return encode_fault{0, std::string(unknown_places)};
+  }
+  static constexpr std::string_view unknown_places =
+      "the places of tokens are not known with this type and these options";
 
   /// Sets the limit on the output of encode() for a text. Only engines that normalize use the
   /// limit. Their encode() throws unencodable_text if the limit is exceeded. Without this call,

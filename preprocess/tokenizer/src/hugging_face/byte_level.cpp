@@ -103,6 +103,27 @@ class prefix_space_engine final : public section_engine {
       return fault;
     }
 
+    // As in Hugging Face, the added space counts as made from the first character.
+    std::optional<encode_fault> encode_with_offsets(const section& part, id_buffer& ids,
+                                                    std::vector<byte_span>& spans) override {
+      if (part.continues || part.text.starts_with(' ')) {
+        return inner_->encode_with_offsets(part, ids, spans);
+      }
+      const std::size_t before = spans.size();
+      text_.assign(1, ' ').append(part.text);
+      if (auto fault = inner_->encode_with_offsets({text_, part.at_start}, ids, spans)) {
+        if (fault->offset_bytes > 0) --fault->offset_bytes;
+        return fault;
+      }
+      const std::size_t first = code_point_at(part.text, 0).size_bytes;
+      for (byte_span& span : std::span(spans).subspan(before)) {
+        span.begin -= span.begin == 0 ? 0 : 1;
+        span.end = span.end == 1 ? first : span.end - 1;
+      }
+      if (text_.capacity() > kept_bytes) text_ = {};
+      return std::nullopt;
+    }
+
    private:
     // If a huge text needs a larger buffer than this, encode() frees the buffer afterwards.
     // Ordinary texts need less.

@@ -237,12 +237,13 @@ std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(const json_node& json,
 
 namespace {
 
-class regex_stage final : public piece_stage {
+class regex_stage final : public cutting_stage<regex_stage> {
  public:
   regex_stage(std::string_view pattern, split_behavior behavior, bool invert)
       : pattern_(pattern), behavior_(behavior), invert_(invert) {}
 
-  void cut(const section& piece, stage_scratch& scratch, piece_list& out) const override {
+  template <class Out>
+  void cut_to(const section& piece, stage_scratch& scratch, Out& out) const {
     std::vector<stretch>& parts = scratch.stretches;
     parts.clear();
     regex_search search(pattern_, piece.text, scratch.matching);
@@ -295,6 +296,14 @@ class regex_replace final : public normalizer {
     limit.expect(buffer.size() + (text.size() - copied));
     buffer.append(text, copied);
     return buffer;
+  }
+
+  void align(aligned_text& text) const override {
+    regex_memory memory;
+    regex_search search(pattern_, text.text(), memory);
+    aligned_text::replacement parts(text);
+    while (const auto found = search.next()) parts.replace(found->begin, found->end, content_);
+    parts.finish();
   }
 
  private:

@@ -74,6 +74,16 @@ std::int32_t id_of_pair(const json_node& processor, const char* key) {
   return result;
 }
 
+// Files may lack the flags, which Hugging Face then takes to be true.
+std::vector<offset_trim> trims_of(const json_node& processor) {
+  const auto flag = [&](const char* key) {
+    const auto value = processor.find(key);
+    return !value || value->boolean(key);
+  };
+  if (!flag("trim_offsets")) return {};
+  return {{.add_prefix_space = flag("add_prefix_space")}};
+}
+
 bool is_empty(const text_template& t) {
   return t.before.empty() && t.behind.empty();
 }
@@ -83,10 +93,14 @@ bool is_empty(const text_template& t) {
 text_template read_post_processor(const json_node& processor) {
   const json_node type = processor.at("type");
   const std::string_view name = type.string("the type of the post-processor");
-  if (name == "ByteLevel") return {};
+  if (name == "ByteLevel") return {{}, {}, trims_of(processor)};
   if (name == "TemplateProcessing") return read_template(processor);
-  if (name == "BertProcessing" || name == "RobertaProcessing") {
-    return {{id_of_pair(processor, "cls")}, {id_of_pair(processor, "sep")}};
+  if (name == "BertProcessing") {
+    return {{id_of_pair(processor, "cls")}, {id_of_pair(processor, "sep")}, {}, true};
+  }
+  if (name == "RobertaProcessing") {
+    return {
+        {id_of_pair(processor, "cls")}, {id_of_pair(processor, "sep")}, trims_of(processor), true};
   }
   if (name != "Sequence")
     type.fail("the post-processor " + formats::in_quotes(name) + " is not known");
@@ -96,9 +110,15 @@ text_template read_post_processor(const json_node& processor) {
   for (const simdjson::dom::element element : list.array("processors")) {
     const json_node each(list, element, index++);
     text_template next = read_post_processor(each);
+    for (offset_trim trim : next.trims) {
+      trim.follows_template = trim.follows_template || result.is_one_list;
+      result.trims.push_back(trim);
+    }
     if (is_empty(next)) continue;
     if (!is_empty(result)) each.fail("a second post-processor adds special tokens");
-    result = std::move(next);
+    result.before = std::move(next.before);
+    result.behind = std::move(next.behind);
+    result.is_one_list = next.is_one_list;
   }
   return result;
 }
@@ -283,6 +303,19 @@ tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) 
     check_start();
   }
   if (!parts.engine) parts.engine = make_engine(parts.notes);
+  parts.trims = around_.trims;
+  if (!parts.trims.empty()) {
+    if (model_.kind == model_kind::unigram) {
+      parts.offsets_fault =
+          "the places of tokens are not known with a Unigram model and a post-processor with "
+          "trim_offsets";
+    }
+    for (const listed_token& token : model_.tokens) {
+      const auto id = static_cast<std::size_t>(token.id);
+      if (id >= parts.token_spaces.size()) parts.token_spaces.resize(id + id / 2 + 64);
+      parts.token_spaces[id] = spaces_of(token.text);
+    }
+  }
   if (options.include_special_tokens) {
     check_template();
     parts.ids_before = around_.before;

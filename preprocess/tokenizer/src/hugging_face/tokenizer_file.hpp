@@ -20,6 +20,9 @@ namespace millrace::tokenizer::detail {
 struct text_template {
   std::vector<std::int32_t> before;
   std::vector<std::int32_t> behind;
+  std::vector<offset_trim> trims = {};  ///< the post-processors with `trim_offsets`, in order
+  /// Post-processors after this one take its tokens and those of the text for one list.
+  bool is_one_list = false;
 };
 
 /// Reads the entry "post_processor" for single texts. The supported types are ByteLevel (which

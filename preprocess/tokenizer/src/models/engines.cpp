@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "bpe/cached_word_encoder.hpp"
 #include "bpe/shared_pretoken_cache.hpp"
@@ -54,6 +55,26 @@ class plain_characters {
   std::array<char, 128> to_{};
 };
 
+// Encodes the words of a section. The spans count in the section.
+std::optional<encode_fault> encode_aligned_pieces(const aligned_pieces& pieces, word_encoder& model,
+                                                  id_buffer& ids, std::vector<byte_span>& spans) {
+  std::size_t begin = 0;
+  for (const std::size_t end : pieces.ends) {
+    const std::size_t before = spans.size();
+    const std::string_view word = pieces.all.text().substr(begin, end - begin);
+    if (auto fault = model.encode_with_offsets(word, ids, spans)) {
+      fault->offset_bytes = 0;
+      return fault;
+    }
+    for (byte_span& span : std::span(spans).subspan(before)) {
+      if (span.begin == span.end) return encode_fault{0, "a token has no text"};
+      span = pieces.all.origin(begin + span.begin, begin + span.end);
+    }
+    begin = end;
+  }
+  return std::nullopt;
+}
+
 class unit_encoder final : public section_encoder {
  public:
   unit_encoder(const unit_parts& parts, const plain_characters& plain, std::size_t cache_bytes,
@@ -70,6 +91,25 @@ class unit_encoder final : public section_encoder {
     if (pieces_.text.capacity() > kept_bytes) pieces_ = {};
     if (normal_.capacity() > kept_bytes) normal_ = {};
     return fault;
+  }
+
+  std::optional<encode_fault> encode_with_offsets(const section& part, id_buffer& ids,
+                                                  std::vector<byte_span>& spans) override {
+    std::array<std::size_t, 64> ends;
+    std::size_t begin = 0;
+    while (begin < part.text.size()) {
+      const std::size_t count = parts_->units->next_ends(part.text, begin, ends);
+      for (const std::size_t end : std::span(ends).first(count)) {
+        const std::size_t before = spans.size();
+        const std::string_view unit = part.text.substr(begin, end - begin);
+        if (auto fault = encode_unit_with_offsets(unit, ids, spans)) return fault;
+        for (byte_span& span : std::span(spans).subspan(before)) {
+          span = {begin + span.begin, begin + span.end};
+        }
+        begin = end;
+      }
+    }
+    return std::nullopt;
   }
 
  private:
@@ -94,6 +134,24 @@ class unit_encoder final : public section_encoder {
     return std::nullopt;
   }
 
+  std::optional<encode_fault> encode_unit_with_offsets(std::string_view unit, id_buffer& ids,
+                                                       std::vector<byte_span>& spans) {
+    std::array<char, 64> word;
+    if (unit.size() <= word.size() && plain_->apply(unit, word.data())) {
+      return model_->encode_with_offsets({word.data(), unit.size()}, ids, spans);
+    }
+    aligned_text normal(unit);
+    if (parts_->normal) parts_->normal->align(normal);
+    parts_->words->split_aligned({normal.text(), false}, aligned_);
+    const std::size_t before = spans.size();
+    if (auto fault = encode_aligned_pieces(aligned_, *model_, ids, spans)) return fault;
+    // Twice, because the pieces were made from normalized text, and that from the unit.
+    for (byte_span& span : std::span(spans).subspan(before)) {
+      span = normal.origin(span.begin, span.end);
+    }
+    return std::nullopt;
+  }
+
   // Reports faults with offset 0, because the offset of a word is not known after normalization.
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {
     auto fault = model_->encode(word, ids);
@@ -106,6 +164,7 @@ class unit_encoder final : public section_encoder {
   std::unique_ptr<word_encoder> model_;
   std::string normal_;
   piece_list pieces_;
+  aligned_pieces aligned_;
   cached_word_encoder known_;
 };
 
@@ -165,6 +224,22 @@ class piecewise_encoder final : public section_encoder {
       begin = end;
     }
     if (pieces_.text.capacity() > kept_bytes) pieces_ = {};
+    return std::nullopt;
+  }
+
+  std::optional<encode_fault> encode_with_offsets(const section& part, id_buffer& ids,
+                                                  std::vector<byte_span>& spans) override {
+    if (words_ != nullptr) {
+      aligned_pieces pieces;
+      words_->split_aligned(part, pieces);
+      return encode_aligned_pieces(pieces, *model_, ids, spans);
+    }
+    if (part.text.empty()) return std::nullopt;
+    const std::size_t before = spans.size();
+    if (auto fault = model_->encode_with_offsets(part.text, ids, spans)) return fault;
+    for (byte_span& span : std::span(spans).subspan(before)) {
+      span = whole_characters(part.text, span);
+    }
     return std::nullopt;
   }
 

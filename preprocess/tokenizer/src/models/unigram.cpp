@@ -66,18 +66,32 @@ class unigram final : public word_model {
     explicit encoder(const unigram& model) : model_(&model) {}
 
     std::optional<encode_fault> encode(std::string_view word, id_buffer& ids) override {
+      return encode_noting(word, ids, [](std::size_t, std::size_t, std::size_t) {});
+    }
+
+    std::optional<encode_fault> encode_with_offsets(std::string_view word, id_buffer& ids,
+                                                    std::vector<byte_span>& spans) override {
+      return encode_noting(word, ids, [&](std::size_t begin, std::size_t end, std::size_t count) {
+        spans.resize(spans.size() + count, {begin, end});
+      });
+    }
+
+   private:
+    // Calls note(begin, end, number of ids) for each stretch.
+    template <class Note>
+    std::optional<encode_fault> encode_noting(std::string_view word, id_buffer& ids,
+                                              const Note& note) {
       if (word.size() >= nowhere) {
         return encode_fault{0, "a word of " + std::to_string(word.size()) + " bytes"};
       }
       if (auto fault = model_->find_paths(word, paths_)) return fault;
       walk_back(word.size());
-      auto fault = write(word, ids);
+      write(word, ids, note);
       if (paths_.capacity() > kept_places) paths_ = {};
       if (stretches_.capacity() > kept_places) stretches_ = {};
-      return fault;
+      return std::nullopt;
     }
 
-   private:
     // Collects the pieces of the best path, from the last to the first. Joins adjacent unknown
     // pieces.
     void walk_back(std::size_t end) {
@@ -95,16 +109,18 @@ class unigram final : public word_model {
       }
     }
 
-    std::optional<encode_fault> write(std::string_view word, id_buffer& ids) {
+    template <class Note>
+    void write(std::string_view word, id_buffer& ids, const Note& note) {
       for (auto s = stretches_.rbegin(); s != stretches_.rend(); ++s) {
+        const std::size_t before = ids.size();
         const bool known = model_->unknown_ != s->piece;
         if (known) {
           ids.push_back(s->piece);
         } else {
           model_->write_unknown(word.substr(s->begin, s->end - s->begin), ids);
         }
+        note(s->begin, s->end, ids.size() - before);
       }
-      return std::nullopt;
     }
 
     const unigram* model_;

@@ -36,6 +36,13 @@ class word_level final : public word_model {
       return std::nullopt;
     }
 
+    std::optional<encode_fault> encode_with_offsets(std::string_view word, id_buffer& ids,
+                                                    std::vector<byte_span>& spans) override {
+      if (auto fault = encode(word, ids)) return fault;
+      spans.push_back({0, word.size()});
+      return std::nullopt;
+    }
+
    private:
     const word_level* model_;
   };
@@ -97,10 +104,31 @@ class word_piece final : public word_model {
     std::optional<encode_fault> encode(std::string_view word, id_buffer& ids) override {
       const std::size_t before = ids.size();
       if (characters_in(word) <= model_->options_.max_characters_per_word &&
-          take_pieces(word, ids)) {
+          take_pieces(word, ids, [](std::size_t, std::size_t) {})) {
         return std::nullopt;
       }
       ids.truncate(before);
+      return take_unknown(word, ids);
+    }
+
+    std::optional<encode_fault> encode_with_offsets(std::string_view word, id_buffer& ids,
+                                                    std::vector<byte_span>& spans) override {
+      const std::size_t before = ids.size();
+      const std::size_t spans_before = spans.size();
+      const auto note = [&](std::size_t begin, std::size_t end) { spans.push_back({begin, end}); };
+      if (characters_in(word) <= model_->options_.max_characters_per_word &&
+          take_pieces(word, ids, note)) {
+        return std::nullopt;
+      }
+      ids.truncate(before);
+      spans.resize(spans_before);
+      if (auto fault = take_unknown(word, ids)) return fault;
+      spans.push_back({0, word.size()});
+      return std::nullopt;
+    }
+
+   private:
+    std::optional<encode_fault> take_unknown(std::string_view word, id_buffer& ids) const {
       if (!model_->options_.unknown) {
         return encode_fault{0, "the word " + formats::in_quotes(word) +
                                    " is not made of tokens, and there is no unknown token"};
@@ -109,14 +137,16 @@ class word_piece final : public word_model {
       return std::nullopt;
     }
 
-   private:
-    bool take_pieces(std::string_view word, id_buffer& ids) {
+    // Calls note(begin, end) for each piece.
+    template <class Note>
+    bool take_pieces(std::string_view word, id_buffer& ids, const Note& note) {
       text_.assign(word).append(piece_table::read_bytes, '\0');
       const std::string_view text(text_.data(), word.size());
       for (std::size_t at = 0; at < text.size();) {
         const auto piece = model_->pieces_.longest(text.substr(at), at != 0);
         if (piece.id == piece_table::none) return false;
         ids.push_back(piece.id);
+        note(at, at + piece.size_bytes);
         at += piece.size_bytes;
       }
       if (text_.capacity() > kept_bytes) text_ = {};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
@@ -21,6 +22,11 @@ class word_encoder {
   /// Appends the ids of `word`, which is not empty. Equal words give equal ids.
   /// @return std::nullopt, or a fault whose offset is relative to `word`.
   virtual std::optional<encode_fault> encode(std::string_view word, id_buffer& ids) = 0;
+
+  /// Appends the ids of `word` like encode(), and for each id its span in `word`, as Hugging Face
+  /// counts it. The span may begin or end inside a character.
+  virtual std::optional<encode_fault> encode_with_offsets(std::string_view word, id_buffer& ids,
+                                                          std::vector<byte_span>& spans) = 0;
 };
 
 /// Turns words into ids. Immutable; threads may share it.

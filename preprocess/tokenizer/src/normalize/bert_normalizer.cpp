@@ -31,6 +31,18 @@ class lowercase_normalizer final : public normalizer {
                              [this](std::uint32_t point) { return lower(point); });
   }
 
+  void align(aligned_text& text) const override {
+    std::vector<changed_character> changes;
+    for (std::size_t at = 0; at < text.text().size();) {
+      const code_point point = code_point_at(text.text(), at);
+      at += point.size_bytes;
+      const bool dotted = point.value == dotted_i;
+      changes.push_back({dotted ? 'i' : lower(point.value), 0});
+      if (dotted) changes.push_back({0x307, 1});
+    }
+    text.transform(changes);
+  }
+
   // Each character changes independently of all others. But may_cut() must also ensure that the
   // characters next to the cut do not change, except for the case of ASCII letters.
   bool may_cut(std::string_view text, std::size_t at) const override {
@@ -79,6 +91,11 @@ class clean_normalizer final : public normalizer {
                              [this](std::uint32_t point) { return clean(point); });
   }
 
+  void align(aligned_text& text) const override {
+    text.filter([this](std::uint32_t point) { return clean(point) != dropped; });
+    text.map([this](std::uint32_t point) { return clean(point); });
+  }
+
  private:
   std::uint32_t clean(std::uint32_t point) const noexcept {
     if (controls_.contains(point)) return dropped;
@@ -118,6 +135,20 @@ class chinese_normalizer final : public normalizer {
     buffer.append(text, copied);
     return buffer;
   }
+
+  void align(aligned_text& text) const override {
+    std::vector<changed_character> changes;
+    for (std::size_t at = 0; at < text.text().size();) {
+      const code_point point = code_point_at(text.text(), at);
+      at += point.size_bytes;
+      if (!is_bert_chinese(point.value)) {
+        changes.push_back({point.value, 0});
+        continue;
+      }
+      changes.insert(changes.end(), {{' ', 0}, {point.value, 1}, {' ', 1}});
+    }
+    text.transform(changes);
+  }
 };
 
 class nonspacing_mark_normalizer final : public normalizer {
@@ -128,6 +159,10 @@ class nonspacing_mark_normalizer final : public normalizer {
     return change_characters(text, buffer, limit, ascii_, [this](std::uint32_t point) {
       return marks_.contains(point) ? dropped : point;
     });
+  }
+
+  void align(aligned_text& text) const override {
+    text.filter([this](std::uint32_t point) { return !marks_.contains(point); });
   }
 
  private:

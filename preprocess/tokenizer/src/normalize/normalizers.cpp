@@ -28,6 +28,8 @@ class form_normalizer final : public normalizer {
     return normalize_to(form_, text, buffer, [&](std::size_t made) { limit.expect(made); });
   }
 
+  void align(aligned_text& text) const override { text.transform(changes_of(form_, text.text())); }
+
   // A cut needs two properties of the characters on both sides of it: the form does not change
   // them, and they never compose with the text before them. The second character after the cut must
   // have both properties too, because a mark there could compose with the first.
@@ -75,6 +77,15 @@ class strip_normalizer final : public normalizer {
     return text;
   }
 
+  void align(aligned_text& text) const override {
+    const std::string_view before = text.text();
+    std::string unused;
+    growth_limit none = growth_limit::none();
+    const std::string_view rest = normalize(before, unused, none);
+    const auto begin = static_cast<std::size_t>(rest.data() - before.data());
+    text.keep(begin, begin + rest.size());
+  }
+
  private:
   bool left_;
   bool right_;
@@ -88,6 +99,10 @@ class strip_accents_normalizer final : public normalizer {
     return change_characters(text, buffer, limit, ascii_, [this](std::uint32_t point) {
       return marks_.contains(point) ? dropped : point;
     });
+  }
+
+  void align(aligned_text& text) const override {
+    text.filter([this](std::uint32_t point) { return !marks_.contains(point); });
   }
 
  private:
@@ -130,6 +145,11 @@ class nmt_normalizer final : public normalizer {
     return change_characters(text, buffer, limit, ascii_, nmt_of);
   }
 
+  void align(aligned_text& text) const override {
+    text.filter([](std::uint32_t point) { return nmt_of(point) != dropped; });
+    text.map(nmt_of);
+  }
+
  private:
   ascii_change ascii_{nmt_of};
 };
@@ -148,6 +168,8 @@ class byte_level_normalizer final : public normalizer {
     }
     return buffer;
   }
+
+  void align(aligned_text& text) const override { text.spell_bytes(); }
 };
 
 class prepend_normalizer final : public normalizer {
@@ -162,6 +184,8 @@ class prepend_normalizer final : public normalizer {
     buffer += text;
     return buffer;
   }
+
+  void align(aligned_text& text) const override { text.prepend(prefix_); }
 
  private:
   std::string prefix_;
@@ -191,6 +215,17 @@ class replace_normalizer final : public normalizer {
     return buffer;
   }
 
+  void align(aligned_text& text) const override {
+    aligned_text::replacement parts(text);
+    std::size_t found = text.text().find(pattern_);
+    while (found != std::string_view::npos) {
+      const std::size_t end = found + pattern_.size();
+      parts.replace(found, end, content_);
+      found = text.text().find(pattern_, end);
+    }
+    parts.finish();
+  }
+
  private:
   std::string pattern_;
   std::string content_;
@@ -215,6 +250,10 @@ class normalizer_sequence final : public normalizer {
       if (!kept) in_buffer = !in_buffer;
     }
     return finish(text, buffer, other);
+  }
+
+  void align(aligned_text& text) const override {
+    for (const normalizer_pointer& step : steps_) step->align(text);
   }
 
   bool may_cut(std::string_view text, std::size_t at) const override {

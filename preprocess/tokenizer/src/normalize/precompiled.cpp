@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "normalize/normalizers.hpp"
 #include "unicode/grapheme_class.hpp"
@@ -67,7 +69,6 @@ class precompiled_normalizer final : public normalizer {
                              growth_limit& limit) const override {
     limit.begin("Precompiled");
     buffer.clear();
-    cluster_reader clusters(text);
     std::size_t copied = 0;  // bytes of `text` whose new form is in the buffer
     const auto replace = [&](std::size_t begin, std::size_t size, std::string_view by) {
       limit.expect(buffer.size() + (begin - copied) + by.size());
@@ -75,6 +76,40 @@ class precompiled_normalizer final : public normalizer {
       copied = begin + size;
     };
     bool changed = false;
+    find_replaced(text, [&](std::size_t begin, std::size_t size, std::string_view by) {
+      replace(begin, size, by);
+      changed = true;
+    });
+    if (!changed) return text;
+    replace(text.size(), 0, {});
+    return buffer;
+  }
+
+  void align(aligned_text& text) const override {
+    const std::string_view before = text.text();
+    std::vector<changed_character> changes;
+    std::size_t copied = 0;
+    const auto copy_to = [&](std::size_t end) {
+      while (copied < end) {
+        const code_point point = code_point_at(before, copied);
+        changes.push_back({point.value, 0});
+        copied += point.size_bytes;
+      }
+    };
+    find_replaced(before, [&](std::size_t begin, std::size_t size, std::string_view by) {
+      copy_to(begin);
+      append_changes(before.substr(begin, size), by, changes);
+      copied = begin + size;
+    });
+    copy_to(before.size());
+    text.transform(changes);
+  }
+
+ private:
+  // Calls replace(begin, size, replacement) for each part of `text` that a rule replaces, in order.
+  template <class Replace>
+  void find_replaced(std::string_view text, const Replace& replace) const {
+    cluster_reader clusters(text);
     for (;;) {
       clusters.skip_to(end_of_plain(text, clusters.at()));
       const std::size_t begin = clusters.at();
@@ -83,7 +118,6 @@ class precompiled_normalizer final : public normalizer {
       if (cluster.size() < limit_bytes) {
         if (const auto rule = rules_.find_shortest(cluster)) {
           replace(begin, cluster.size(), rule->replacement);
-          changed = true;
           continue;
         }
       }
@@ -91,17 +125,35 @@ class precompiled_normalizer final : public normalizer {
         const std::size_t size = code_point_at(cluster, at).size_bytes;
         if (const auto rule = rules_.find_shortest(cluster.substr(at, size))) {
           replace(begin + at, size, rule->replacement);
-          changed = true;
         }
         at += size;
       }
     }
-    if (!changed) return text;
-    replace(text.size(), 0, {});
-    return buffer;
   }
 
- private:
+  // As in Hugging Face, the last characters are the new ones if there are more than before. If
+  // there are fewer, the last character replaces the rest; at the start of a text there may be no
+  // last character, and then the characters after it count as made from those before them.
+  static void append_changes(std::string_view before, std::string_view after,
+                             std::vector<changed_character>& changes) {
+    std::size_t count_after = 0;
+    for (std::size_t at = 0; at < after.size(); ++count_after) {
+      const code_point point = code_point_at(after, at);
+      changes.push_back({point.value, 0});
+      at += point.size_bytes;
+    }
+    std::size_t count_before = 0;
+    for (std::size_t at = 0; at < before.size(); ++count_before) {
+      at += code_point_at(before, at).size_bytes;
+    }
+    if (count_after > count_before) {
+      const std::size_t added = count_after - count_before;
+      for (std::size_t i = changes.size() - added; i < changes.size(); ++i) changes[i].change = 1;
+    } else if (count_after < count_before && !changes.empty()) {
+      changes.back().change -= static_cast<std::int32_t>(count_before - count_after);
+    }
+  }
+
   // Clusters of this many bytes or more are looked up character by character.
   static constexpr std::size_t limit_bytes = 6;
 

@@ -30,6 +30,28 @@ class staged_pre_tokenizer final : public pre_tokenizer {
     }
   }
 
+  void split_aligned(const section& part, aligned_pieces& out) const override {
+    out.clear();
+    if (part.text.empty()) return;
+    const aligned_text whole(part.text);
+    if (stages_.empty()) return out.add(whole, 0, part.text.size());
+    stage_scratch scratch;
+    stages_.front()->cut_aligned(whole, part.at_start, scratch, out);
+    aligned_pieces before;
+    aligned_text piece;
+    for (std::size_t i = 1; i < stages_.size(); ++i) {
+      std::swap(before, out);
+      out.clear();
+      std::size_t begin = 0;
+      for (const std::size_t end : before.ends) {
+        piece.clear();
+        piece.append(before.all, begin, end);
+        stages_[i]->cut_aligned(piece, false, scratch, out);
+        begin = end;
+      }
+    }
+  }
+
  private:
   std::vector<stage_pointer> stages_;
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "pre_tokenize/piece_stage.hpp"
+
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -48,6 +50,12 @@ void join_next(std::vector<stretch>& stretches) {
   stretches.erase(stretches.begin(), stretches.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
+void join(std::vector<stretch>& stretches, split_behavior behavior) {
+  if (behavior == split_behavior::contiguous) join_equal(stretches);
+  if (behavior == split_behavior::merged_with_previous) join_previous(stretches);
+  if (behavior == split_behavior::merged_with_next) join_next(stretches);
+}
+
 }  // namespace
 
 std::optional<split_behavior> split_behavior_of(std::string_view name) noexcept {
@@ -61,9 +69,7 @@ std::optional<split_behavior> split_behavior_of(std::string_view name) noexcept 
 
 void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
                    piece_list& out) {
-  if (behavior == split_behavior::contiguous) join_equal(stretches);
-  if (behavior == split_behavior::merged_with_previous) join_previous(stretches);
-  if (behavior == split_behavior::merged_with_next) join_next(stretches);
+  join(stretches, behavior);
   if (behavior == split_behavior::removed) {
     for (const stretch& part : stretches) {
       if (!part.matches) out.add(text.substr(part.begin, part.end - part.begin));
@@ -74,6 +80,15 @@ void append_pieces(std::string_view text, std::vector<stretch>& stretches, split
   out.text += text;
   for (const stretch& part : stretches) {
     if (part.begin != part.end) out.ends.push_back(before + part.end);
+  }
+}
+
+void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
+                   place_list& out) {
+  join(stretches, behavior);
+  for (const stretch& part : stretches) {
+    if (behavior == split_behavior::removed && part.matches) continue;
+    out.add(text.substr(part.begin, part.end - part.begin));
   }
 }
 

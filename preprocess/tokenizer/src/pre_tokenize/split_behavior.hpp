@@ -36,5 +36,8 @@ struct stretch {
 /// @param stretches  all matches in `text` and the text between them, in order; overwritten
 void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
                    piece_list& out);
+class place_list;
+void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
+                   place_list& out);
 
 }  // namespace millrace::tokenizer::detail

@@ -38,12 +38,13 @@ void match_characters(std::string_view text, Belongs belongs, std::vector<stretc
 }
 
 template <class Belongs>
-class character_stage final : public piece_stage {
+class character_stage final : public cutting_stage<character_stage<Belongs>> {
  public:
   character_stage(Belongs belongs, split_behavior behavior)
       : belongs_(std::move(belongs)), behavior_(behavior) {}
 
-  void cut(const section& piece, stage_scratch& scratch, piece_list& out) const override {
+  template <class Out>
+  void cut_to(const section& piece, stage_scratch& scratch, Out& out) const {
     match_characters(piece.text, belongs_, scratch.stretches);
     append_pieces(piece.text, scratch.stretches, behavior_, out);
   }
@@ -62,9 +63,10 @@ auto membership(reference_set name) {
   return [set = code_point_set(name)](std::uint32_t point) { return set.contains(point); };
 }
 
-class bert_stage final : public piece_stage {
+class bert_stage final : public cutting_stage<bert_stage> {
  public:
-  void cut(const section& piece, stage_scratch& scratch, piece_list& out) const override {
+  template <class Out>
+  void cut_to(const section& piece, stage_scratch& scratch, Out& out) const {
     const auto ends_word = [this](std::uint32_t point) {
       return is_space(point) || punctuation_.contains(point);
     };
@@ -97,6 +99,22 @@ class byte_level_stage final : public piece_stage {
                                 gpt2_alphabet.character[static_cast<unsigned char>(byte)]);
       }
       out.close();
+      begin = end;
+    }
+  }
+
+  void cut_aligned(const aligned_text& piece, bool, stage_scratch&,
+                   aligned_pieces& out) const override {
+    aligned_text text = piece;
+    if (add_prefix_space_ && text.text().front() != ' ') text.prepend(" ");
+    aligned_text spelled;
+    for (std::size_t begin = 0; begin < text.text().size();) {
+      const std::size_t end =
+          use_regex_ ? r50k_matcher<false>::end(text.text(), begin) : text.text().size();
+      spelled.clear();
+      spelled.append(text, begin, end);
+      spelled.spell_bytes();
+      out.add(spelled, 0, spelled.text().size());
       begin = end;
     }
   }
@@ -139,15 +157,37 @@ class metaspace_stage final : public piece_stage {
     }
   }
 
+  void cut_aligned(const aligned_text& piece, bool at_start, stage_scratch&,
+                   aligned_pieces& out) const override {
+    aligned_text text = piece;
+    aligned_text::replacement spaces(text);
+    const std::string_view before = piece.text();
+    for (std::size_t at = before.find(' '); at != before.npos; at = before.find(' ', at + 1)) {
+      spaces.replace(at, at + 1, replacement_);
+    }
+    spaces.finish();
+    const bool may_prepend =
+        scheme_ == prepend_scheme::always || (scheme_ == prepend_scheme::first && at_start);
+    if (may_prepend && !text.text().starts_with(replacement_)) text.prepend(replacement_);
+    const std::string_view all = text.text();
+    for (std::size_t begin = 0; begin < all.size();) {
+      const std::size_t end =
+          split_ ? std::min(all.find(replacement_, begin + 1), all.size()) : all.size();
+      out.add(text, begin, end);
+      begin = end;
+    }
+  }
+
  private:
   std::string replacement_;
   prepend_scheme scheme_;
   bool split_;
 };
 
-class whitespace_stage final : public piece_stage {
+class whitespace_stage final : public cutting_stage<whitespace_stage> {
  public:
-  void cut(const section& piece, stage_scratch&, piece_list& out) const override {
+  template <class Out>
+  void cut_to(const section& piece, stage_scratch&, Out& out) const {
     const std::string_view text = piece.text;
     std::size_t begin = 0;
     kind_of_character last = kind_of_character::space;
@@ -174,12 +214,13 @@ class whitespace_stage final : public piece_stage {
   code_point_set words_{reference_set::rust_word};
 };
 
-class split_stage final : public piece_stage {
+class split_stage final : public cutting_stage<split_stage> {
  public:
   split_stage(std::string pattern, split_behavior behavior, bool invert)
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
 
-  void cut(const section& piece, stage_scratch& scratch, piece_list& out) const override {
+  template <class Out>
+  void cut_to(const section& piece, stage_scratch& scratch, Out& out) const {
     std::vector<stretch>& parts = scratch.stretches;
     parts.clear();
     std::size_t covered = 0;
@@ -200,9 +241,10 @@ class split_stage final : public piece_stage {
   bool invert_;
 };
 
-class scripts_stage final : public piece_stage {
+class scripts_stage final : public cutting_stage<scripts_stage> {
  public:
-  void cut(const section& piece, stage_scratch&, piece_list& out) const override {
+  template <class Out>
+  void cut_to(const section& piece, stage_scratch&, Out& out) const {
     const std::string_view text = piece.text;
     std::size_t begin = 0;
     std::uint32_t last = any_script;
@@ -229,11 +271,12 @@ class scripts_stage final : public piece_stage {
   }
 };
 
-class fixed_length_stage final : public piece_stage {
+class fixed_length_stage final : public cutting_stage<fixed_length_stage> {
  public:
   explicit fixed_length_stage(std::size_t length) : length_(length) {}
 
-  void cut(const section& piece, stage_scratch&, piece_list& out) const override {
+  template <class Out>
+  void cut_to(const section& piece, stage_scratch&, Out& out) const {
     std::size_t begin = 0;
     std::size_t count = 0;
     for (std::size_t at = 0; at < piece.text.size();) {

@@ -24,13 +24,13 @@ regex_search::regex_search(const regex& pattern, std::string_view text, regex_me
 // Returns the next match. If a match is empty and touches the previous match, skips it and
 // continues after the next whole character.
 std::optional<regex_search::match> regex_search::next() {
-  using kind = pcre2_pattern::result::kind;
+  using outcome = pcre2_pattern::result::kind;
   const std::string_view symbols = memory_.symbols;
   std::size_t from = last_end_.value_or(0);
   while (from <= symbols.size()) {
     const auto found = pattern_.symbols_.find(symbols, from, memory_.engine);
-    if (found.what == kind::nothing) return std::nullopt;
-    if (found.what == kind::problem) {
+    if (found.what == outcome::nothing) return std::nullopt;
+    if (found.what == outcome::problem) {
       throw unencodable_text("the regular expression " + formats::in_quotes(pattern_.text_) +
                              " gives up at byte " + std::to_string(bytes_before(from)) +
                              " of a piece of " + std::to_string(text_.size()) + ": " +

@@ -93,6 +93,35 @@ class bpe_encoder final : public section_encoder {
     return std::nullopt;
   }
 
+  // Merges every fragment, without the caches, because these have no sizes.
+  std::optional<encode_fault> encode_with_offsets(const section& part, id_buffer& ids,
+                                                  std::vector<byte_span>& spans) override {
+    if (part.text.size() >= piece_merger::max_symbols) return too_long(part.text);
+    start_ = ids.size();
+    std::string text;
+    std::vector<std::size_t> places;
+    model_->front.normalize_places(part.text, part.continues, text, places, limit());
+    if (text.size() >= piece_merger::max_symbols) return too_long(part.text);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end =
+          model_->merges.has_unused() ? text.size() : model_->seams.fragment_end(text, at);
+      leaves_.clear();
+      const auto found = merge(std::string_view(text).substr(at, end - at),
+                               [&](leaf_size leaf) { leaves_.push_back(leaf); });
+      auto id = found.begin();
+      for (const leaf_size leaf : leaves_) {
+        const byte_span span{places[at], places[at + leaf.bytes]};
+        at += leaf.bytes;
+        if (leaf.ids == 0) spans.back().end = span.end;
+        for (std::size_t i = 0; i < leaf.ids; ++i) {
+          put_with_span(*id++, span, ids, spans, start_, unknown_to_fuse());
+        }
+      }
+      expect_growth(ids);
+    }
+    return std::nullopt;
+  }
+
   // The functions that encode_fragments requires.
 
   using section_encoder::limit;
@@ -232,13 +261,28 @@ class bpe_encoder final : public section_encoder {
     }
   }
 
+  std::int32_t unknown_to_fuse() const { return model_->byte_fallback ? -1 : model_->unk_id; }
+
   void fuse_unknown(id_buffer& ids, std::size_t begin) const {
     if (model_->byte_fallback) return;  // unknown characters are encoded as bytes
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
+  // The size of a symbol that did not merge further, and the number of its ids. No ids: it is
+  // unknown and joined to the symbol before it.
+  struct leaf_size {
+    std::size_t bytes;
+    std::size_t ids;
+  };
+
   // Returns the ids of a fragment, valid until the next call.
   std::span<const std::int32_t> merge(std::string_view text) {
+    return merge(text, [](leaf_size) {});
+  }
+
+  // As above, and calls note(leaf_size) for each symbol.
+  template <class Note>
+  std::span<const std::int32_t> merge(std::string_view text, const Note& note) {
     if (symbols_.size() < text.size() || symbols_.size() > kept_symbols) {
       symbols_ = std::vector<piece_merger::symbol>(std::max<std::size_t>(text.size(), 64));
     }
@@ -248,8 +292,12 @@ class bpe_encoder final : public section_encoder {
     found_.clear();
     std::size_t at = 0;
     for (const piece_merger::symbol symbol : std::span(symbols_).first(count)) {
-      merger_.take_apart(
-          symbol, [&](piece_merger::symbol leaf) { at += add_ids_of(leaf, text.substr(at)); });
+      merger_.take_apart(symbol, [&](piece_merger::symbol leaf) {
+        const std::size_t before = found_.size();
+        const std::size_t size = add_ids_of(leaf, text.substr(at));
+        at += size;
+        note(leaf_size{size, found_.size() - before});
+      });
     }
     return found_;
   }
@@ -306,6 +354,7 @@ class bpe_encoder final : public section_encoder {
   std::string buffer_;
   std::vector<piece_merger::symbol> symbols_;
   std::vector<std::int32_t> found_;
+  std::vector<leaf_size> leaves_;
   // The fragments for the next call of merge_together().
   std::array<short_word, short_word::most_at_once> started_;
   std::array<std::string_view, short_word::most_at_once> fragments_;

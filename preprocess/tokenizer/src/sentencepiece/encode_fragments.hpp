@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millrace/tokenizer/detail/id_buffer.hpp>
 
@@ -32,6 +33,21 @@ inline void fuse_unknown(id_buffer& ids, std::size_t begin, std::size_t text_beg
     kept += again ? 0 : 1;
   }
   ids.truncate(kept);
+}
+
+/// Appends an id and its span. Joins an unknown id to the same id before it.
+///
+/// @param text_begin  index of the text's first id
+/// @param unknown     the id to join; -1 for none
+inline void put_with_span(std::int32_t id, byte_span span, id_buffer& ids,
+                          std::vector<byte_span>& spans, std::size_t text_begin,
+                          std::int32_t unknown) {
+  if (id == unknown && ids.size() > text_begin && ids.ids().back() == unknown) {
+    spans.back().end = span.end;
+    return;
+  }
+  ids.push_back(id);
+  spans.push_back(span);
 }
 
 /// Encodes the fragments of a batch. Engine must provide:

@@ -55,6 +55,14 @@ class extra_space_encoder final : public section_encoder {
     return std::nullopt;
   }
 
+  std::optional<encode_fault> encode_with_offsets(const section&, id_buffer&,
+                                                  std::vector<byte_span>&) override {
+    return encode_fault{0,
+                        "the places of tokens are not known when extra spaces are kept, because "
+                        "SentencePiece then encodes a changed text; drop "
+                        "--no-tokenizer-sentencepiece-ignore-extra-whitespaces"};
+  }
+
   void limit_growth(growth_limit& limit) override {
     section_encoder::limit_growth(limit);
     inner_->limit_growth(limit);

@@ -85,6 +85,12 @@ class text_front {
   std::string_view normalize_part(std::string_view part, std::string& buffer,
                                   growth_limit& limit) const;
 
+  /// As text_normalizer::normalize_places, for a whole section.
+  void normalize_places(std::string_view text, bool continues, std::string& out,
+                        std::vector<std::size_t>& places, growth_limit& limit) const {
+    normalizer_.normalize_places(text, {!continues, true}, out, places, limit);
+  }
+
   std::string_view normalize(std::string_view text, std::string& buffer) const {
     return normalizer_.normalize(text, buffer);
   }

@@ -101,6 +101,50 @@ std::string_view text_normalizer::normalize_part(std::string_view text, place wh
   return buffer;
 }
 
+void text_normalizer::normalize_places(std::string_view text, place where, std::string& out,
+                                       std::vector<std::size_t>& places,
+                                       growth_limit& limit) const {
+  limit.begin("normalization rules");
+  out.clear();
+  places.clear();
+  std::size_t at = 0;
+  if (remove_extra_whitespaces_ && where.begins) {
+    while (at < text.size()) {
+      const step first = next(text.substr(at));
+      if (first.text != " ") break;
+      at += first.size_bytes;
+    }
+  }
+  if (at == text.size()) return places.push_back(at);
+  const auto put_space = [&] {
+    out += space_;
+    places.resize(out.size(), at);
+  };
+  if (add_dummy_prefix_ && !whitespace_as_suffix_ && where.begins) put_space();
+  bool skips_spaces = remove_extra_whitespaces_ && where.begins;
+  while (at < text.size()) {
+    limit.expect(out.size());
+    const step one = next(text.substr(at));
+    std::string_view given = one.text;
+    if (skips_spaces) {
+      given.remove_prefix(std::min(given.find_first_not_of(' '), given.size()));
+    }
+    if (!given.empty()) {
+      append(given, out);
+      skips_spaces = remove_extra_whitespaces_ && given.ends_with(' ');
+    }
+    places.resize(out.size(), at);
+    at += one.size_bytes;
+  }
+  if (remove_extra_whitespaces_) {
+    strip_end(out);
+    if (out.size() < places.size()) at = places[out.size()];
+    places.resize(out.size());
+  }
+  if (add_dummy_prefix_ && whitespace_as_suffix_) put_space();
+  places.push_back(at);
+}
+
 void text_normalizer::append_normalized(std::string_view text, bool skips_spaces, std::string& out,
                                         growth_limit& limit) const {
   while (!text.empty()) {

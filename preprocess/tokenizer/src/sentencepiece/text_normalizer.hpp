@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/interfaces.hpp"
 #include "sentencepiece/model_file.hpp"
@@ -45,6 +46,16 @@ class text_normalizer final : public normalizer {
   /// the end of the part give no space: the next part begins with the last space of the same run.
   std::string_view normalize_part(std::string_view text, place where, std::string& buffer,
                                   growth_limit& limit) const;
+
+  /// As normalize_part(), and finds for each byte of `out` where in `text` it comes from, like
+  /// SentencePiece: bytes that one rule or character makes have the same place. `places` has one
+  /// more entry, the end of the text that is not dropped.
+  /// @pre where.ends
+  void normalize_places(std::string_view text, place where, std::string& out,
+                        std::vector<std::size_t>& places, growth_limit& limit) const;
+
+  /// Not used: SentencePiece's engines call normalize_places(). Leaves `text` as it is.
+  void align(aligned_text& /*text*/) const override {}
 
   bool joins_spaces() const noexcept { return remove_extra_whitespaces_; }
   const charsmap& rules() const noexcept { return rules_; }

@@ -67,6 +67,34 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
+  // Searches every fragment, without the caches, because these have no sizes.
+  std::optional<encode_fault> encode_with_offsets(const section& part, id_buffer& ids,
+                                                  std::vector<byte_span>& spans) override {
+    if (part.text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
+    start_ = ids.size();
+    if (!part.continues) {
+      score_ = 0;
+      ends_unknown_ = false;
+    }
+    std::string text;
+    std::vector<std::size_t> places;
+    model_->front.normalize_places(part.text, part.continues, text, places, limit());
+    if (text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = model_->seams.fragment_end(text, at);
+      search_with_offsets(std::string_view(text).substr(at, end - at),
+                          std::span(places).subspan(at), ids, spans);
+      expect_growth(ids);
+      at = end;
+    }
+    const std::size_t found = ids.size();
+    fuse_with_part_before(ids);
+    if (ids.size() == found) return std::nullopt;
+    return encode_fault{0,
+                        "an unknown character joins the one before the part, so its place is "
+                        "not in one part"};
+  }
+
   // The functions that encode_fragments requires.
 
   using section_encoder::limit;
@@ -224,6 +252,24 @@ class unigram_encoder final : public section_encoder {
       }
     }
     fuse_unknown(ids, before);
+  }
+
+  // As search(). `places` are those of the bytes of `text` and of its end.
+  void search_with_offsets(std::string_view text, std::span<const std::size_t> places,
+                           id_buffer& ids, std::vector<byte_span>& spans) {
+    const auto path = lattice_.best_path(text, score_);
+    const std::int32_t unknown = model_->byte_fallback ? -1 : model_->unk_id;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const std::size_t end = i + 1 < path.size() ? path[i + 1].begin : text.size();
+      const byte_span span{places[path[i].begin], places[end]};
+      if (path[i].id == model_->unk_id && model_->byte_fallback) {
+        const std::size_t before = ids.size();
+        add_bytes(text.substr(path[i].begin, end - path[i].begin), ids);
+        spans.resize(spans.size() + (ids.size() - before), span);
+      } else {
+        put_with_span(path[i].id, span, ids, spans, start_, unknown);
+      }
+    }
   }
 
   void add_bytes(std::string_view character, id_buffer& ids) const {

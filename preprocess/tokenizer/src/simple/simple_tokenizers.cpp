@@ -29,6 +29,16 @@ class byte_level_encoder final : public encoder {
     ids.add(size);
     return std::nullopt;
   }
+
+  std::optional<encode_fault> encode_part_with_offsets(const text_part& part, id_buffer& ids,
+                                                       std::vector<byte_span>& spans) override {
+    for (std::size_t at = 0; at < part.text.size();) {
+      const std::size_t size = code_point_at(part.text, at).size_bytes;
+      spans.resize(spans.size() + size, {at, at + size});
+      at += size;
+    }
+    return encode(part.text, ids);
+  }
 };
 
 }  // namespace
@@ -120,6 +130,24 @@ class null_encoder final : public encoder {
 
   std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) override {
     return encode_from(part.is_first ? 0 : 1, part.text, ids);
+  }
+
+  std::optional<encode_fault> encode_part_with_offsets(const text_part& part, id_buffer& ids,
+                                                       std::vector<byte_span>& spans) override {
+    const std::size_t ids_before = ids.size();
+    const std::size_t spans_before = spans.size();
+    auto fault = encode_part(part, ids);
+    if (fault) {
+      ids.truncate(ids_before);
+      return fault;
+    }
+    std::size_t begin = part.is_first ? 0 : 1;
+    while (spans.size() - spans_before < ids.size() - ids_before) {
+      const std::size_t end = std::min(part.text.find(' ', begin), part.text.size());
+      spans.push_back({begin, end});
+      begin = end + 1;
+    }
+    return std::nullopt;
   }
 
  private:

@@ -45,6 +45,11 @@ struct marked {
   std::uint32_t combining_class;
 };
 
+// A character with what it replaces, as in changed_character.
+struct changed_mark : marked {
+  std::int32_t change = 0;
+};
+
 const decomposition* find(const decomposition* list, std::size_t size,
                           std::uint32_t point) noexcept {
   const decomposition* found =
@@ -74,23 +79,25 @@ void decompose(normal_form form, std::uint32_t point, std::vector<marked>& out) 
   for (std::uint32_t i = 0; i < found->count; ++i) push(out, decomposed_points[found->begin + i]);
 }
 
-void sort_marks(marked* begin, marked* end) {
-  const auto less = [](const marked& a, const marked& b) {
+template <class Mark>
+void sort_marks(Mark* begin, Mark* end) {
+  const auto less = [](const Mark& a, const Mark& b) {
     return a.combining_class < b.combining_class;
   };
   if (std::is_sorted(begin, end, less)) return;
   constexpr std::ptrdiff_t few = 16;
   if (end - begin > few) return std::stable_sort(begin, end, less);
-  for (marked* next = begin + 1; next < end; ++next) {
-    marked* const place = std::upper_bound(begin, next, *next, less);
+  for (Mark* next = begin + 1; next < end; ++next) {
+    Mark* const place = std::upper_bound(begin, next, *next, less);
     std::rotate(place, next, next + 1);
   }
 }
 
 // Sorts each run of marks between two starters by combining class. Marks of equal class keep their
 // order.
-void reorder(std::vector<marked>& points) {
-  marked* const all = points.data();
+template <class Mark>
+void reorder(std::vector<Mark>& points) {
+  Mark* const all = points.data();
   for (std::size_t begin = 0; begin < points.size();) {
     std::size_t end = begin;
     while (end < points.size() && points[end].combining_class != 0) ++end;
@@ -116,10 +123,12 @@ std::uint32_t composed(std::uint32_t first, std::uint32_t second) noexcept {
   return found != end && found->first == first && found->second == second ? found->composed : 0;
 }
 
-void compose(std::vector<marked>& points) {
+// Calls joined(starter, next) when `next` was composed with the character before it, `starter`.
+template <class Mark, class Joined>
+void compose(std::vector<Mark>& points, Joined joined) {
   std::size_t size = 0;
   std::size_t starter = points.size();  // no starter yet
-  for (const marked next : points) {
+  for (const Mark next : points) {
     if (starter < size) {
       // Some characters between the starter and `next` block the composition: another starter, or a
       // mark whose class is not lower than that of `next`.
@@ -129,6 +138,7 @@ void compose(std::vector<marked>& points) {
       if (!blocked) {
         if (const std::uint32_t point = composed(points[starter].point, next.point)) {
           points[starter].point = point;
+          joined(points[starter], next);
           continue;
         }
       }
@@ -270,7 +280,8 @@ std::string_view normalize_to(normal_form form, std::string_view text, std::stri
       tell(written + points.size());
     }
     reorder(points);
-    if (form == normal_form::nfc || form == normal_form::nfkc) compose(points);
+    if (form == normal_form::nfc || form == normal_form::nfkc)
+      compose(points, [](marked&, const marked&) {});
     piece.clear();
     for (const marked& point : points) append_code_point(piece, point.point);
     at = end;
@@ -283,6 +294,33 @@ std::string_view normalize_to(normal_form form, std::string_view text, std::stri
   if (!changed) return text;
   buffer.append(text, copied);
   return buffer;
+}
+
+std::vector<changed_character> changes_of(normal_form form, std::string_view text) {
+  std::vector<changed_mark> points;
+  points.reserve(text.size());
+  std::vector<marked> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point point = code_point_at(text, at);
+    at += point.size_bytes;
+    parts.clear();
+    decompose(form, point.value, parts);
+    std::int32_t change = 0;
+    for (const marked& part : parts) {
+      points.push_back({part, change});
+      change = 1;
+    }
+  }
+  reorder(points);
+  if (form == normal_form::nfc || form == normal_form::nfkc) {
+    compose(points, [](changed_mark& starter, const changed_mark& next) {
+      starter.change += next.change - 1;
+    });
+  }
+  std::vector<changed_character> changes;
+  changes.reserve(points.size());
+  for (const changed_mark& point : points) changes.push_back({point.point, point.change});
+  return changes;
 }
 
 std::uint32_t lowercase_of(std::uint32_t point) noexcept {

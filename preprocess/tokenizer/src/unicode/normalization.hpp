@@ -6,6 +6,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "unicode/changed_character.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -23,6 +26,11 @@ enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
 ///              written so far; may throw
 std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
                               const std::function<void(std::size_t)>& made = {});
+
+/// The characters of the normalized text, each with what it replaces in `text`: of several
+/// characters that one decomposes to, the first replaces it. One that is composed of several
+/// replaces all that these replace.
+std::vector<changed_character> changes_of(normal_form form, std::string_view text);
 
 /// The simple lower case of `point`, or `point` itself if it has none. `point` must not be U+0130,
 /// whose lower case has two characters.
