@@ -4,6 +4,7 @@
 #include <string>
 
 #include <millrace/command/run_command.hpp>
+#include <millrace/command/terminal.hpp>
 #include <millrace/io/file_ops.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
@@ -12,8 +13,10 @@
 #include "process/stop_flag.hpp"
 #include "report/dry_run.hpp"
 #include "report/metrics.hpp"
+#include "report/preview.hpp"
 #include "report/progress.hpp"
 #include "report/summary.hpp"
+#include "run/conversation_setup.hpp"
 #include "run/options.hpp"
 #include "run/output_names.hpp"
 #include "run/pipeline.hpp"
@@ -48,6 +51,15 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
   return command::exit_done;
 }
 
+int show(const millrace::tokenizer::tokenizer& tokenizer, const preprocess::program_flags& line) {
+  const auto marks = command::stdout_has_colors() ? preprocess::preview_marks::colors
+                                                  : preprocess::preview_marks::brackets;
+  command::answer(preprocess::preview(tokenizer,
+                                      preprocess::encoder_options_of(tokenizer, line.run),
+                                      line.run.inputs, line.run.limits, *line.preview, marks));
+  return command::exit_done;
+}
+
 int preprocess_data(int argc, const char* const* argv) {
   preprocess::program_flags line = preprocess::parse_command_line(argc, argv);
   if (line.help) {
@@ -64,6 +76,11 @@ int preprocess_data(int argc, const char* const* argv) {
       line.inputs, preprocess::refusal_of_outputs(line.run),
       line.zstd_window_bytes.value_or(preprocess::default_zstd_window_bytes()));
   preprocess::take_test_hooks(line.run);
+  if (line.conversations) {
+    line.run.conversations =
+        preprocess::open_conversations(*line.conversations, line.tokenizer, line.run, true);
+  }
+  if (line.preview) return show(*tokenizer, line);
   if (line.task) {
     line.run.task =
         preprocess::share_of(line.run.inputs, *line.task, line.run.limits.largest_part_bytes());

@@ -19,6 +19,7 @@
 #include "report/metrics.hpp"
 #include "report/progress.hpp"
 #include "report/summary.hpp"
+#include "run/conversation_setup.hpp"
 #include "run/options.hpp"
 #include "run/output_names.hpp"
 #include "run/run_options.hpp"
@@ -61,6 +62,10 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
                                 line.zstd_window_bytes.value_or(
                                     preprocess::default_zstd_window_bytes(neighbors.on_machine)));
     preprocess::take_test_hooks(line.run);
+    if (line.conversations) {
+      line.run.conversations =
+          preprocess::open_conversations(*line.conversations, line.tokenizer, line.run, false);
+    }
   });
   if (!line.workers_told) {
     line.run.workers = std::max(1, line.run.workers / neighbors.on_same_cores);

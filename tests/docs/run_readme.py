@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the shell blocks of the README and of the tokenizer's README, in order, as a user would type them.
+"""Runs the shell blocks of the README and of those of preprocess, in order, as a user would type them.
 
 usage: run_readme.py SOURCE_DIR BIN_DIR
 
@@ -19,7 +19,8 @@ import sys
 import tempfile
 
 source, programs = map(pathlib.Path, sys.argv[1:])
-FRONT, TOKENIZER = source / "README.md", source / "preprocess/tokenizer/README.md"
+FRONT = source / "README.md"
+RUN = [source / "preprocess/tokenizer/README.md", source / "preprocess/README.md"]
 MOST_LINES = {FRONT: 150, source / "bench/README.md": 100}
 
 
@@ -39,13 +40,13 @@ with tempfile.TemporaryDirectory() as scratch:
     (folder / "build/bin").symlink_to(programs)
     for name in ("scripts", "tests"):
         (folder / name).symlink_to(source / name)
-    for block in blocks[1:] + blocks_of(TOKENIZER):
+    for block in blocks[1:] + [block for readme in RUN for block in blocks_of(readme)]:
         print(block, flush=True)
         subprocess.run(["bash", "-euc", block], cwd=folder, check=True)
 
 checked = 0
 for readme in sorted(source.rglob("README.md")):
-    if readme in (FRONT, TOKENIZER) or "build" in readme.relative_to(source).parts:
+    if readme in (FRONT, *RUN) or "build" in readme.relative_to(source).parts:
         continue
     for block in blocks_of(readme):
         checked += 1

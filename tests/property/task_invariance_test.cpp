@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -13,6 +15,7 @@
 #include "merge/merge.hpp"
 #include "run/pipeline.hpp"
 #include "support/compressed.hpp"
+#include "support/conversations.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -28,7 +31,8 @@ namespace fs = std::filesystem;
 using generator = std::mt19937_64;
 
 const std::vector<std::string> task_keys = {"text", "title"};
-const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum", ".src", ".bad"};
+const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum",
+                                           ".src", ".bad", ".mask"};
 
 std::string random_line(generator& random, bool large) {
   const auto text = [&] {
@@ -138,6 +142,62 @@ int run_task(const tokenizer::tokenizer& tokenizer, run_options options, generat
   }
 }
 
+/// Runs the whole and the tasks, and compares the merged parts with the whole.
+/// @return number of stops
+int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_options& options,
+                          const test::temp_folder& folder, generator& random) {
+  int stopped_times = 0;
+  std::vector<std::string> keys;
+  for (const text_key& key : options.keys) keys.push_back(key.name);
+  run_task(tokenizer, options, random, false);
+  for (const std::int64_t of : {1, 2, 3, 7, 16}) {
+    SCOPED_TRACE(of);
+    for (const std::string& key : keys) fs::create_directories(folder / key);
+    for (std::int64_t index = 0; index < of; ++index) {
+      run_options part = options;
+      part.task = share_of(part.inputs, {index, of}, part.limits.largest_part_bytes());
+      part.output_prefix = task_prefix(folder / "part", {index, of});
+      stopped_times += run_task(tokenizer, part, random, random() % 3 == 0);
+      part.resume = true;  // resume again: there is nothing to do
+      preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
+      (void)run(tokenizer, part, quiet);
+    }
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with("part_")) continue;
+      const auto key = std::ranges::find_if(keys, [&](const std::string& each) {
+        return name.find("_" + each + "_") != std::string::npos;
+      });
+      fs::rename(entry.path(), folder.path() / *key / name);
+    }
+    for (const std::string& key : keys) {
+      (void)merge({.input = folder / key, .output_prefix = folder / "merged"});
+      for (const std::string& suffix : suffixes) {
+        const auto wanted = folder / ("whole_" + key + "_document" + suffix);
+        const auto found = folder / ("merged" + suffix);
+        EXPECT_EQ(fs::exists(wanted), fs::exists(found)) << key << suffix;
+        if (!fs::exists(wanted) || !fs::exists(found)) continue;
+        EXPECT_TRUE(test::read_text(wanted) == test::read_text(found)) << key << suffix;
+        fs::remove(found);
+      }
+      fs::remove_all(folder / key);
+    }
+  }
+  return stopped_times;
+}
+
+run_options options_for(const std::vector<std::string>& inputs, const test::temp_folder& folder,
+                        generator& random) {
+  run_options options;
+  options.inputs = plan_inputs(inputs);
+  options.append_eod = random() % 2 == 0;
+  options.on_bad_record = bad_record_policy::quarantine;
+  options.output_prefix = folder / "whole";
+  if (random() % 3 == 0) options.limits.giant_bytes = 20 + random() % 100;
+  options.limits.spool_folder = folder.path();
+  return options;
+}
+
 TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
   generator random(test::seed(71));
   const auto tokenizer = test::byte_tokenizer();
@@ -151,51 +211,44 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
       test::write_text(inputs.back(), random_task_input(random));
     }
     if (random() % 3 == 0) inputs.push_back(inputs.front());  // a file may be listed twice
-
-    run_options options;
-    options.inputs = plan_inputs(inputs);
+    run_options options = options_for(inputs, folder, random);
     options.keys = plain_keys(task_keys);
-    options.append_eod = random() % 2 == 0;
-    options.on_bad_record = bad_record_policy::quarantine;
-    options.output_prefix = folder / "whole";
-    if (random() % 3 == 0) options.limits.giant_bytes = 20 + random() % 100;
-    options.limits.spool_folder = folder.path();
-    run_task(*tokenizer, options, random, false);
-
-    for (const std::int64_t of : {1, 2, 3, 7, 16}) {
-      SCOPED_TRACE(of);
-      for (const std::string& key : task_keys) fs::create_directories(folder / key);
-      for (std::int64_t index = 0; index < of; ++index) {
-        run_options part = options;
-        part.task = share_of(part.inputs, {index, of}, part.limits.largest_part_bytes());
-        part.output_prefix = task_prefix(folder / "part", {index, of});
-        stopped_times += run_task(*tokenizer, part, random, random() % 3 == 0);
-        part.resume = true;  // resume again: there is nothing to do
-        preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
-        (void)run(*tokenizer, part, quiet);
-      }
-      for (const auto& entry : fs::directory_iterator(folder.path())) {
-        const std::string name = entry.path().filename().string();
-        if (!name.starts_with("part_")) continue;
-        const std::string& key = name.find("_text_") != name.npos ? task_keys[0] : task_keys[1];
-        fs::rename(entry.path(), folder.path() / key / name);
-      }
-      for (const std::string& key : task_keys) {
-        (void)merge({.input = folder / key, .output_prefix = folder / "merged"});
-        for (const std::string& suffix : suffixes) {
-          const auto wanted = folder / ("whole_" + key + "_document" + suffix);
-          const auto found = folder / ("merged" + suffix);
-          ASSERT_EQ(fs::exists(wanted), fs::exists(found)) << key << suffix;
-          if (!fs::exists(wanted)) continue;
-          ASSERT_TRUE(test::read_text(wanted) == test::read_text(found)) << key << suffix;
-          fs::remove(found);
-        }
-        fs::remove_all(folder / key);
-      }
-    }
+    stopped_times += expect_parts_to_merge(*tokenizer, options, folder, random);
+    ASSERT_FALSE(HasFailure());
   }
   std::cout << "stopped and resumed " << stopped_times << " times\n";
   EXPECT_GT(stopped_times, 5);
+}
+
+TEST(TaskInvariance, PartsOfConversationsMergedAreWhatOneProcessWrites) {
+  generator random(test::seed(72));
+  const auto tokenizer = test::byte_tokenizer();
+  int stopped_times = 0;
+  for (const auto overlong :
+       {overlong_policy::error, overlong_policy::drop, overlong_policy::truncate}) {
+    SCOPED_TRACE(static_cast<int>(overlong));
+    const test::temp_folder folder(test::quick_folder());
+    std::vector<std::string> inputs;
+    for (std::size_t n = 1 + random() % 4; n > 0; --n) {
+      std::string text = test::random_conversation(random) + "\n" +
+                         R"({"messages": [{"role": "assistant", "content": "a"}]})" + "\n";
+      for (std::size_t lines = random() % 300; lines > 0; --lines) {
+        text += test::random_conversation(random) + "\n";
+      }
+      inputs.push_back((folder / ("input" + std::to_string(n))).string());
+      test::write_text(inputs.back(), random() % 3 == 0 ? test::zstd(text) : text);
+    }
+    run_options options = options_for(inputs, folder, random);
+    options.keys = plain_keys({"messages"});
+    options.limits.giant_bytes = 200 + random() % 200;
+    auto conversations = test::plain_conversations();
+    conversations.most_tokens = 60;
+    conversations.overlong = overlong;
+    options.conversations = std::make_shared<const conversation_options>(std::move(conversations));
+    stopped_times += expect_parts_to_merge(*tokenizer, options, folder, random);
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(stopped_times, 2);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace millrace::formats {
 
-/// All counts except bad_records, in file order. The writer, the reader and the concatenation share
-/// this list.
+/// All counts except bad_records and those below, in file order. The writer, the reader and the
+/// concatenation share this list.
 inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_fields[] = {
     {"documents", &meta_counts::documents},
     {"empty_documents", &meta_counts::empty_documents},
@@ -20,6 +20,12 @@ inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_field
     {"lone_surrogates", &meta_counts::lone_surrogates},
     {"special_tokens", &meta_counts::special_tokens},
     {"text_bytes", &meta_counts::text_bytes},
+};
+
+/// Counts that only conversations have. A file has them only if they are not 0.
+inline constexpr std::pair<const char*, std::int64_t meta_counts::*> conversation_count_fields[] = {
+    {"overlong", &meta_counts::overlong},
+    {"truncated", &meta_counts::truncated},
 };
 
 }  // namespace millrace::formats

@@ -75,6 +75,7 @@ bool is_blank(std::string_view text) {
 }
 
 std::size_t common_begin(std::string_view a, std::string_view b) {
+  if (b.starts_with(a)) return a.size();
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
@@ -107,9 +108,9 @@ std::vector<byte_span> difference(const std::vector<byte_span>& spans,
 
 }  // namespace
 
-training_renderer::training_renderer(chat_template with, std::vector<dict_entry> variables,
+training_renderer::training_renderer(training_templates with, std::vector<dict_entry> variables,
                                      training_options options)
-    : template_(std::move(with)), variables_(std::move(variables)), options_(std::move(options)) {}
+    : templates_(std::move(with)), variables_(std::move(variables)), options_(std::move(options)) {}
 
 value training_renderer::reasoning_applied(const value& message, const std::string& where) {
   if (options_.reasoning_as == reasoning_form::native) return message;
@@ -270,10 +271,14 @@ std::vector<value> training_renderer::messages_of(const value& record) {
                                       : pool_.string(fmt::format("{}\n\n{}", instruction, input))),
         message("assistant", value(text_of("output")))};
   }
+  std::string keys;
+  for (const dict_entry& entry :
+       record.entries().first(std::min<std::size_t>(record.entries().size(), 6))) {
+    keys += (keys.empty() ? "; the record has " : ", ") + in_quotes(entry.key.text());
+  }
   fail(
-      fmt::format("there is no {}, nor 'prompt' and 'completion', nor 'instruction' and "
-                  "'output'",
-                  in_quotes(options_.messages_key)));
+      fmt::format("there is no {}, nor 'prompt' and 'completion', nor 'instruction' and 'output'{}",
+                  in_quotes(options_.messages_key), keys));
 }
 
 value training_renderer::tools_of(const value& record) {
@@ -312,11 +317,17 @@ value training_renderer::tools_of(const value& record) {
   return tools.items().empty() ? value() : tools;
 }
 
-void training_renderer::run(std::span<const value> messages, const value& tools, rendered& out) {
+const chat_template& training_renderer::template_for(const value& tools) const noexcept {
+  const auto& [usual, with_tools] = templates_;
+  return with_tools && !tools.is(value_kind::none) ? *with_tools : usual;
+}
+
+void training_renderer::run(std::span<const value> messages, const value& tools, rendered& out,
+                            const render_limits& limits) {
   conversation from;
   from.messages = value(messages);
   from.tools = tools;
-  template_.render(make_variables(from, variables_, pool_), out);
+  template_for(tools).render(make_variables(from, variables_, pool_), out, limits);
 }
 
 // The place of the end of a turn: its last special token, if only white space follows; otherwise,
@@ -398,7 +409,15 @@ void training_renderer::find_turns(std::span<const value> messages, const value&
   const auto rendering_of = [&](std::size_t count) -> std::string_view {
     if (count == messages.size()) return out.text;
     if (count == rendered_to) return before;
-    run(messages.first(count), tools, part_);
+    try {
+      run(messages.first(count), tools, part_);
+    } catch (const template_error& e) {
+      fail(
+          fmt::format("the template refuses the first {} of {} messages alone, so it does not say "
+                      "what belongs to which message; use a template with {{% generation %}}, or "
+                      "--train-on all ({})",
+                      count, messages.size(), e.what()));
+    }
     std::swap(before, part_.text);
     rendered_to = count;
     return before;
@@ -424,13 +443,8 @@ void training_renderer::find_turns(std::span<const value> messages, const value&
 std::string training_renderer::line_of(std::span<const value> messages, const value& tools,
                                        std::size_t at) {
   // The statement that would exceed a limit of so many bytes writes the next one.
-  conversation from;
-  from.messages = value(messages);
-  from.tools = tools;
   try {
-    render_limits limits;
-    limits.output_bytes = at;
-    template_.render(make_variables(from, variables_, pool_), part_, limits);
+    run(messages, tools, part_, {.output_bytes = at});
   } catch (const template_error& e) {
     return fmt::format(" (line {} of the template)", e.line());
   }
@@ -451,7 +465,7 @@ void training_renderer::render(const value& record, training_text& out) {
     add_span(out.trained, 0, out.text.size());
     return;
   }
-  if (template_.has_generation_blocks()) {
+  if (template_for(tools).has_generation_blocks()) {
     out.trained = part_.generation;
     std::ranges::sort(out.trained, {}, &byte_span::begin);
   } else {
@@ -471,10 +485,10 @@ void training_renderer::render(const value& record, training_text& out) {
     without.push_back({turn.begin + end_mark(text), turn.end});
   }
   if (!options_.reasoning || !options_.tool_calls) {
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      if (messages[i].find("role")->text() == "assistant") {
-        leave_out(messages, tools, i, out, without);
-      }
+    for (std::size_t i = messages.size(); i-- > 0;) {
+      if (messages[i].find("role")->text() != "assistant") continue;
+      leave_out(messages, tools, i, out, without);
+      if (options_.turns == trained_turns::last) break;
     }
   }
   std::vector<byte_span> joined;

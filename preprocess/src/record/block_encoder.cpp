@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include <fmt/format.h>
+
 #include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/line_ends.hpp"
@@ -37,6 +39,7 @@ block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encode
   if (options.sentences) {
     splitter_.emplace(options.sentences->language, options.sentences->keep_newlines);
   }
+  if (options.conversations) conversations_.emplace(*options_.conversations);
 }
 
 void block_encoder::encode(const byte_block& block, encoded_block& out) {
@@ -54,6 +57,7 @@ void block_encoder::encode(const byte_block& block, encoded_block& out) {
     column.ids_bytes = 0;
     column.lengths.clear();
     column.document_ends.clear();
+    column.mask.clear();
   }
   if (options_.dtype == formats::dtype::uint16) {
     encode_lines<std::uint16_t>(block.text(), out);
@@ -74,9 +78,10 @@ void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
     }
     const auto begin = static_cast<std::size_t>(line.data() - text.data());
     const record_range place{out.counts.lines, begin, line.size()};
-    auto fault = encode_record<Id>(line, out);
+    const std::int64_t documents = out.counts.documents;
+    auto fault = conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, out);
     if (!fault) {
-      out.places.push_back(place);
+      if (out.counts.documents > documents) out.places.push_back(place);
       continue;
     }
     ++out.counts.bad_records[static_cast<std::size_t>(fault->kind)];
@@ -108,6 +113,69 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   out.counts.empty_documents += empty ? 1 : 0;
   out.counts.lone_surrogates += parser_.lone_surrogates();
   out.counts.special_tokens += encoder_->special_tokens_found() - special_tokens_before;
+  return std::nullopt;
+}
+
+// Appends nothing unless the conversation becomes a document. Special tokens are not counted: most
+// of them are those of the template.
+template <class Id>
+std::optional<record_fault> block_encoder::encode_conversation(std::string_view line,
+                                                               encoded_block& out) {
+  const conversation_options& options = *options_.conversations;
+  if (line.size() >= options_.giant_bytes) {
+    return too_large_conversation(line.size(), options_.giant_bytes);
+  }
+  if (auto fault = conversations_->read(line)) return fault;
+  const chat::training_text& text = conversations_->text();
+  ids_.clear();
+  spans_.clear();
+  if (const auto fault = encoder_->encode_with_offsets(text.text, ids_, spans_)) {
+    return record_fault{fault_kind::not_encodable, 0,
+                        fmt::format("the conversation cannot be encoded: {} (at byte {} of its "
+                                    "rendered text)",
+                                    fault->what, fault->offset_bytes)};
+  }
+  const std::int64_t ends = options_.append_eod ? 1 : 0;
+  std::int64_t length = std::ssize(ids_.ids());
+  const std::int64_t most =
+      std::min(options.most_tokens.value_or(options_.most_tokens), options_.most_tokens);
+  const bool is_overlong = length + ends > most;
+  if (is_overlong && options.overlong == overlong_policy::drop) {
+    ++out.counts.overlong;
+    return std::nullopt;
+  }
+  if (is_overlong && options.overlong == overlong_policy::error) {
+    return record_fault{
+        fault_kind::overlong, 0,
+        fmt::format("the conversation has {} tokens, more than the {} of {}", length + ends, most,
+                    options.most_tokens ? "--max-length" : "a sequence"),
+        "--overlong drop drops such conversations, and truncate cuts them"};
+  }
+  if (is_overlong) length = most - ends;
+  encoded_column& column = out.columns.front();
+  const std::uint64_t bits = column.mask.size();
+  const auto kept = static_cast<std::size_t>(length);
+  if (append_trained(std::span(spans_).first(kept), text.trained, column.mask) == 0) {
+    column.mask.resize_down(bits);
+    return record_fault{fault_kind::untrained, 0,
+                        is_overlong ? fmt::format("none of the first {} tokens is trained", most)
+                                    : "no token of the conversation is trained"};
+  }
+  column.ids.reserve(column.ids_bytes + (kept + 1) * sizeof(Id), column.ids_bytes);
+  Id* const end =
+      std::ranges::transform(ids_.ids().first(kept), ids_end<Id>(column), [](std::int32_t id) {
+        return static_cast<Id>(id);
+      }).out;
+  if (options_.append_eod) {
+    *end = static_cast<Id>(*options_.append_eod);
+    column.mask.append_run(false, 1);
+  }
+  column.ids_bytes += static_cast<std::size_t>(length + ends) * sizeof(Id);
+  column.lengths.push_back(static_cast<std::int32_t>(length + ends));
+  column.document_ends.push_back(static_cast<std::int64_t>(column.lengths.size()));
+  ++out.counts.documents;
+  out.counts.truncated += is_overlong ? 1 : 0;
+  out.counts.text_bytes += std::ssize(text.text);
   return std::nullopt;
 }
 

@@ -16,6 +16,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "input/byte_block.hpp"
+#include "record/conversation_reader.hpp"
 #include "record/encoded_block.hpp"
 #include "record/record_parser.hpp"
 #include "record/sentence_splitter.hpp"
@@ -37,6 +38,16 @@ inline record_fault too_many_tokens(const text_key& key, std::int64_t tokens, st
               " tokens, more than the " + std::to_string(most) + " that a sequence can hold"};
 }
 
+/// Returns the fault that describes a conversation that is too large.
+///
+/// @param bytes        size of the record
+/// @param giant_bytes  as in encoder_options
+inline record_fault too_large_conversation(std::uint64_t bytes, std::size_t giant_bytes) {
+  return {fault_kind::not_encodable, 0,
+          "the conversation has " + std::to_string(bytes) + " bytes of JSON, expected less than " +
+              std::to_string(giant_bytes)};
+}
+
 /// What a run does with a bad record.
 enum class bad_record_policy : std::uint8_t {
   fail,        ///< the first bad record, in input order, ends the run
@@ -56,6 +67,11 @@ struct encoder_options {
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
+  /// `--messages-key`: each record is a conversation, and `keys` has one key. Null: texts.
+  std::shared_ptr<const conversation_options> conversations = nullptr;
+  /// Conversations of at least this many bytes of JSON are refused. Blocks do not contain longer
+  /// lines, so the size of blocks does not matter.
+  std::size_t giant_bytes = std::size_t{16} << 20;
   /// Size in bytes of the encoder's cache of pretokens (word-like pieces of text) and their ids.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< maximum per sequence; smaller only in tests
@@ -88,6 +104,8 @@ class block_encoder {
   template <class Id>
   std::optional<record_fault> encode_record(std::string_view line, encoded_block& out);
   template <class Id>
+  std::optional<record_fault> encode_conversation(std::string_view line, encoded_block& out);
+  template <class Id>
   std::optional<record_fault> encode_document(std::size_t key, encoded_column& column,
                                               record_counts& counts);
   template <class Id>
@@ -102,6 +120,8 @@ class block_encoder {
   tokenizer::id_buffer ids_;  // token ids of one sequence
   std::optional<sentence_splitter> splitter_;
   std::vector<std::string_view> sentences_;  // sentences of one text
+  std::optional<conversation_reader> conversations_;
+  std::vector<tokenizer::byte_span> spans_;  // of the tokens of one conversation
 };
 
 }  // namespace millrace::preprocess

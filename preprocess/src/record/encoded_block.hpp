@@ -24,6 +24,8 @@ struct record_counts {
   std::int64_t lone_surrogates = 0;  ///< lone surrogates replaced by U+FFFD
   std::int64_t special_tokens = 0;   ///< special tokens that a text spells out and that became ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
+  std::int64_t overlong = 0;         ///< conversations dropped because of their length
+  std::int64_t truncated = 0;        ///< conversations whose last tokens were dropped
   std::array<std::int64_t, fault_kinds> bad_records{};  ///< counts by fault_kind
 
   std::int64_t bad_record_total() const noexcept {
@@ -37,6 +39,8 @@ struct record_counts {
     lone_surrogates += other.lone_surrogates;
     special_tokens += other.special_tokens;
     text_bytes += other.text_bytes;
+    overlong += other.overlong;
+    truncated += other.truncated;
     for (std::size_t i = 0; i < bad_records.size(); ++i) bad_records[i] += other.bad_records[i];
     return *this;
   }

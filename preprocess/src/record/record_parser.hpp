@@ -26,12 +26,19 @@ enum class fault_kind : std::uint8_t {
   /// not an object.
   wrong_type,
   not_encodable,  ///< the tokenizer rejects the text
+  // The other kinds are for conversations only.
+  bad_conversation,  ///< the record is not a conversation, or its template cannot render it
+  overlong,          ///< the conversation has too many tokens
+  untrained,         ///< no token of the conversation is trained
 };
-inline constexpr std::size_t fault_kinds = 6;
+inline constexpr std::size_t fault_kinds = 9;
+/// The number of kinds that records without conversations may have, which come first.
+inline constexpr std::size_t text_fault_kinds = 6;
 
 /// The name of each fault_kind in files and messages.
 inline constexpr std::array<std::string_view, fault_kinds> fault_names = {
-    "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
+    "invalid_utf8",  "invalid_json",     "not_an_object", "missing_key", "wrong_type",
+    "not_encodable", "bad_conversation", "overlong",      "untrained"};
 
 /// Describes why a record is bad. It is returned and never thrown: bad_record_policy decides
 /// whether a bad record ends the run or is skipped.

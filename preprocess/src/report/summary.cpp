@@ -131,10 +131,19 @@ std::string describe(const run_summary& s) {
   add(s.counts.empty_documents, "empty document", "");
   add(s.counts.lone_surrogates, "lone surrogate", " replaced by U+FFFD");
   add(s.counts.special_tokens, "special token", " in texts encoded as ids");
+  add(s.counts.overlong, "conversation", " with too many tokens dropped");
+  add(s.counts.truncated, "conversation", " cut to --max-length");
   for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
     add(s.counts.bad_records[kind], "bad record", fmt::format(" dropped: {}", fault_names[kind]));
   }
   for (const output_summary& output : s.outputs) {
+    if (output.trained) {
+      text += fmt::format(
+          "{} ({:.1f} % of all) to be predicted\n", grouped(*output.trained, "token"),
+          output.tokens == 0
+              ? 0.0
+              : 100.0 * static_cast<double>(*output.trained) / static_cast<double>(output.tokens));
+    }
     text += wrote_line(output);
   }
   return text + data_path_line(data_path(s));
@@ -151,7 +160,9 @@ std::string to_json(const run_summary& s) {
   for (const output_summary& output : s.outputs) {
     json.open('{').key("prefix").value(output.prefix);
     json.key("sequences").value(output.sequences).key("documents").value(output.documents);
-    json.key("tokens").value(output.tokens).key("bin_bytes").value(output.bin_bytes);
+    json.key("tokens").value(output.tokens);
+    if (output.trained) json.key("trained_tokens").value(*output.trained);
+    json.key("bin_bytes").value(output.bin_bytes);
     json.key("files").open('[');
     for (const std::string& file : output.files) json.value(file);
     json.close(']').close('}');
@@ -161,8 +172,13 @@ std::string to_json(const run_summary& s) {
   json.key("empty_documents").value(s.counts.empty_documents);
   json.key("lone_surrogates").value(s.counts.lone_surrogates);
   json.key("special_tokens").value(s.counts.special_tokens);
+  const bool has_conversations = !s.outputs.empty() && s.outputs.front().trained;
+  if (has_conversations) {
+    json.key("overlong").value(s.counts.overlong).key("truncated").value(s.counts.truncated);
+  }
   json.key("bad_records").open('{');
-  for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
+  const std::size_t kinds = has_conversations ? fault_kinds : text_fault_kinds;
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
     json.key(fault_names[kind]).value(s.counts.bad_records[kind]);
   }
   json.close('}').key("input_files").value(s.input_files);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct output_summary {
   std::int64_t sequences = 0;
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
+  std::optional<std::int64_t> trained = std::nullopt;  ///< trained tokens, if there is a P.mask
   std::uint64_t bin_bytes = 0;
   std::vector<std::string> files = {};  ///< all its files, sorted by name
 };

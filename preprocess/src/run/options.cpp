@@ -51,6 +51,7 @@ constexpr const char* first_screen =
     "      SentencePieceTokenizer  --tokenizer-model: a .model\n"
     "      TikTokenizer            --tokenizer-model: a .tiktoken, with --tiktoken-pattern NAME\n"
     "      others                  see --help tokenizer\n"
+    "  --messages-key KEY      tokenize conversations and write masks; see --help chat\n"
     "  --append-eod            end each document with the tokenizer's end-of-document token\n"
     "  --on-bad-record fail|skip|quarantine   how to treat bad lines (default: fail)\n"
     "  --workers N             threads (default: all available processors)\n"
@@ -69,7 +70,8 @@ constexpr const char* example_of_many =
     "      --append-eod --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/\n";
 
 constexpr const char* last_lines =
-    "\nMore flags: --help files, --help work, --help tokenizer, --help sentences, --help all\n"
+    "\nMore flags: --help files, --help work, --help tokenizer, --help chat,\n"
+    "--help sentences, --help all\n"
     "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps the finished work. A signal that\n"
     "was ignored when the program started (nohup) stays ignored.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume continues).\n";
@@ -156,9 +158,10 @@ po::options_description work_group(program which) {
 po::options_description all_groups(program which) {
   po::options_description all;
   all.add(files_group()).add(work_group(which)).add(tokenizer::tokenizer_flags());
+  all.add(conversation_group(which == program::alone));
   auto add = all.add_options();
   add("help,h", value<std::vector<std::string>>("GROUP")->multitoken()->zero_tokens(),
-      "show one screen, or all flags of a group: files, work, tokenizer, sentences or all");
+      "show one screen, or all flags of a group: files, work, tokenizer, chat, sentences or all");
   add("version", "show the version");
   return all;
 }
@@ -196,6 +199,18 @@ void take_keys(const po::variables_map& given, run_options& run) {
     if (seen.insert(key.name).second) continue;
     throw usage_error(
         fmt::format("--json-keys, --text-key: {} is given twice; give each key once", key.name));
+  }
+}
+
+void take_conversations(const po::variables_map& given, program_flags& line) {
+  line.conversations = conversation_flags_of(given);
+  if (line.conversations) prepare_tokenizer(line.tokenizer);
+  if (given.count("preview") == 0) return;
+  if (!line.conversations) throw usage_error("--preview requires --messages-key");
+  line.preview = given["preview"].as<std::int64_t>();
+  if (*line.preview < 1) {
+    throw usage_error(
+        fmt::format("--preview {}: expected the number of a line, from 1", *line.preview));
   }
 }
 
@@ -261,7 +276,9 @@ void take_partitions(const po::variables_map& given, run_options& run) {
 }
 
 void take_run(const po::variables_map& given, run_options& run) {
-  run.output_prefix = given["output-prefix"].as<std::string>();
+  // A preview, which writes nothing, needs no prefix.
+  run.output_prefix = "preview";
+  take<std::string>(given, "output-prefix", run.output_prefix);
   const auto name = run.output_prefix.filename();
   if (name.empty() || name == "." || name == "..") {
     throw usage_error(
@@ -321,12 +338,13 @@ void take_run(const po::variables_map& given, run_options& run) {
 std::string help_group_of(const po::variables_map& given) {
   const auto words = given["help"].as<std::vector<std::string>>();
   if (words.empty()) return "";
-  constexpr std::array groups = {"files", "work", "tokenizer", "sentences", "all"};
+  constexpr std::array groups = {"files", "work", "tokenizer", "chat", "sentences", "all"};
   if (words.size() == 1 && std::ranges::find(groups, words.front()) != groups.end()) {
     return words.front();
   }
-  throw usage_error(fmt::format(
-      "--help {}: expected files, work, tokenizer, sentences, all or no value", words.front()));
+  throw usage_error(
+      fmt::format("--help {}: expected files, work, tokenizer, chat, sentences, all or no value",
+                  words.front()));
 }
 
 // Returns the options of the requested tokenizer. There is no default: a user who names no
@@ -348,7 +366,7 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
   if (given.count("input") == 0) {
     throw usage_error("--input is required: files, patterns or folders of JSON lines");
   }
-  if (given.count("output-prefix") == 0) {
+  if (given.count("output-prefix") == 0 && given.count("preview") == 0) {
     throw usage_error("--output-prefix is required: the start of the names of the output files");
   }
   line.inputs = given["input"].as<std::vector<std::string>>();
@@ -358,8 +376,10 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
     throw usage_error(fmt::format("--log-interval {}: expected 1 or more", line.log_interval));
   }
   line.tokenizer = required_tokenizer(given);
+  take_conversations(given, line);
   take_watching(given, line);
   take_zstd_memory(given, line);
+  if (line.conversations) line.run.keys = {plain_key(line.conversations->training.messages_key)};
   take_run(given, line.run);
   line.workers_told = given.count("workers") != 0;
   take_task(given, line);
@@ -403,6 +423,8 @@ std::string help_text(program which, const std::string& group) {
   if (all || group == "work") text << work_group(which);
   if (all) text << '\n';
   if (all || group == "tokenizer") text << tokenizer::tokenizer_flags();
+  if (all) text << '\n';
+  if (all || group == "chat") text << conversation_group(which == program::alone);
   if (all) text << "\nOthers:\n  --help [GROUP]\n  --version\n\n";
   if (all || group == "sentences") text << sentence_splitter_words();
   if (all) text << last_lines;

@@ -10,6 +10,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "report/metrics.hpp"
+#include "run/conversation_setup.hpp"
 #include "run/run_options.hpp"
 
 namespace millrace::preprocess {
@@ -34,6 +35,9 @@ struct program_flags {
   std::vector<std::string> inputs;                   ///< `--input`, patterns not yet expanded
   std::optional<std::filesystem::path> metrics;      ///< `--metrics`
   std::optional<task_id> task;                       ///< `--task`; `run.task` is set later
+  /// `--messages-key`; open_conversations() sets `run.conversations`.
+  std::optional<conversation_flags> conversations;
+  std::optional<std::int64_t> preview;  ///< `--preview`: number of a line, from 1
   tokenizer::tokenizer_options tokenizer;
   run_options run;  ///< options of the run, except its `inputs`
   /// The value of `--zstd-memory`, in bytes; nothing if the flag was not given.

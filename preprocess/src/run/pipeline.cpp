@@ -203,6 +203,8 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                       .dtype = formats::dtype_for_vocabulary(tokenizer.vocab_size()),
                       .on_bad_record = options.on_bad_record,
                       .sentences = options.sentences,
+                      .conversations = options.conversations,
+                      .giant_bytes = options.limits.giant_bytes,
                       .tokenizer_bytes = options.tokenizer_bytes};
   if (options.append_eod) {
     out.append_eod = tokenizer.eod();

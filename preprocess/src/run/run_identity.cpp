@@ -109,6 +109,7 @@ std::vector<sidecar> sidecars_of(const formats::dataset_meta& meta) {
   std::vector<sidecar> all;
   if (meta.sum_version) all.push_back(sidecar::sum);
   if (meta.src_version) all.push_back(sidecar::src);
+  if (meta.mask) all.push_back(sidecar::mask);
   const auto met = [](const auto& kind) { return kind.second != 0; };
   if (meta.on_bad_record == "quarantine" && std::ranges::any_of(meta.counts.bad_records, met)) {
     all.push_back(sidecar::bad);
@@ -167,10 +168,16 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
     identity.emplace_back(std::move(name), std::move(value));
   };
   for (const text_key& key : options.keys) {
-    add(key.path.size() > 1 ? "--text-key" : "--json-keys", key.name);
+    add(options.conversations ? "--messages-key"
+        : key.path.size() > 1 ? "--text-key"
+                              : "--json-keys",
+        key.name);
   }
   add("--split-sentences", options.sentences ? options.sentences->language : "off");
   if (options.sentences) add("--keep-newlines", options.sentences->keep_newlines ? "on" : "off");
+  if (options.conversations) {
+    for (const auto& [name, value] : options.conversations->settings) add(name, value);
+  }
   add("tokenizer fingerprint", tokenizer.fingerprint());
   add("dtype", std::string(name(encoding.dtype)));
   add("--append-eod", encoding.append_eod ? std::to_string(*encoding.append_eod) : "off");

@@ -47,6 +47,10 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
     meta.options.emplace_back("--keep-newlines", options.sentences->keep_newlines ? "on" : "off");
     meta.options.emplace_back("ICU", icu_version());
   }
+  if (options.conversations) {
+    meta.options = options.conversations->settings;
+    meta.mask.emplace();
+  }
   if (options.partitions > 1) {
     meta.options.emplace_back("--partitions", std::to_string(options.partitions));
   }
@@ -174,8 +178,11 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
       .lone_surrogates = found.lone_surrogates,
       .special_tokens = found.special_tokens,
       .text_bytes = found.text_bytes,
+      .overlong = found.overlong,
+      .truncated = found.truncated,
       .bad_records = {}};
-  for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
+  const std::size_t kinds = options.conversations ? fault_kinds : text_fault_kinds;
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
     meta.counts.bad_records.emplace_back(fault_names[kind], found.bad_records[kind]);
   }
   meta.bin_bytes = output.bin_bytes;
@@ -245,6 +252,8 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
   summary.counts.lone_surrogates = found.lone_surrogates;
   summary.counts.special_tokens = found.special_tokens;
   summary.counts.text_bytes = found.text_bytes;
+  summary.counts.overlong = found.overlong;
+  summary.counts.truncated = found.truncated;
   for (const auto& [kind, count] : found.bad_records) {
     const auto at = std::ranges::find(fault_names, kind);
     if (at != fault_names.end()) {
@@ -258,11 +267,13 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
     summary.input_bytes += input.text_bytes;
   summary.read_bytes = options.share().disk_bytes;
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
-    summary.outputs.push_back({.prefix = prefixes[key].string(),
-                               .sequences = metas[key].counts.sequences,
-                               .documents = metas[key].counts.documents,
-                               .tokens = metas[key].counts.tokens,
-                               .bin_bytes = metas[key].bin_bytes});
+    summary.outputs.push_back(
+        {.prefix = prefixes[key].string(),
+         .sequences = metas[key].counts.sequences,
+         .documents = metas[key].counts.documents,
+         .tokens = metas[key].counts.tokens,
+         .trained = metas[key].mask ? std::optional(metas[key].mask->trained) : std::nullopt,
+         .bin_bytes = metas[key].bin_bytes});
   }
   return summary;
 }
@@ -279,12 +290,16 @@ run_summary summary_of(const run_progress& state, const run_options& options,
   summary.read_bytes = options.share().disk_bytes;
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     const dataset_state& output = state.outputs.wholes[key];
-    summary.outputs.push_back({.prefix = prefixes[key].string(),
-                               .sequences = output.sequences,
-                               .documents = output.documents,
-                               .tokens = static_cast<std::int64_t>(
-                                   output.bin_bytes / formats::size_bytes(encoding.dtype)),
-                               .bin_bytes = output.bin_bytes});
+    summary.outputs.push_back(
+        {.prefix = prefixes[key].string(),
+         .sequences = output.sequences,
+         .documents = output.documents,
+         .tokens =
+             static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding.dtype)),
+         .trained = options.conversations
+                        ? std::optional(static_cast<std::int64_t>(output.mask.trained))
+                        : std::nullopt,
+         .bin_bytes = output.bin_bytes});
   }
   return summary;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "input/task_split.hpp"
 #include "process/stop_flag.hpp"
 #include "record/block_encoder.hpp"
+#include "record/conversation_reader.hpp"
 #include "record/text_key.hpp"
 
 namespace millrace::preprocess {
@@ -50,6 +52,8 @@ struct run_options {
   bool provenance = true;                                       ///< false: `--no-provenance`
 
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
+  /// `--messages-key`, which is the only key. Null: texts.
+  std::shared_ptr<const conversation_options> conversations = nullptr;
 
   /// `--task`: the share of the inputs that this run reads. If it is set, `output_prefix` is the
   /// result of task_prefix().

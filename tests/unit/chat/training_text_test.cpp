@@ -36,7 +36,7 @@ std::vector<std::string> trained_in(std::string_view source, const std::string& 
                                     training_options options = {}) {
   options.special_tokens = {"<end>", "<start>"};
   const std::vector<dict_entry> variables = {{value("bos_token"), value("<start>")}};
-  training_renderer renderer(chat_template::parse(source, "test"), variables, options);
+  training_renderer renderer({chat_template::parse(source, "test")}, variables, options);
   value_pool pool;
   training_text out;
   // Twice, because a renderer is used for many records.
@@ -189,7 +189,7 @@ TEST(TrainingText, SaysWhatIsWrongWithARecord) {
   EXPECT_EQ(refusal("[1]"), "the record is a list, expected an object");
   EXPECT_EQ(refusal(R"({"text": "a"})"),
             "there is no 'messages', nor 'prompt' and 'completion', nor 'instruction' and "
-            "'output'");
+            "'output'; the record has 'text'");
   EXPECT_EQ(refusal(R"({"messages": "a"})"), "'messages' is a text, expected a list of messages");
   EXPECT_EQ(refusal(R"({"messages": []})"), "'messages' is empty");
   EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "u"}, 3]})"),

@@ -15,6 +15,7 @@
 #include <millrace/formats/detail/sha256.hpp>
 #include <millrace/formats/detail/utf8.hpp>
 #include <millrace/io/file_ops.hpp>
+#include <millrace/tokenizer/detail/chat_folder.hpp>
 
 #include "core/composed_tokenizer.hpp"
 #include "hugging_face/tokenizer_file.hpp"
@@ -37,29 +38,50 @@ std::string name_of(const char* file, std::string_view text) {
   return std::string(file) + " " + formats::sha256_hex(text) + "\n";
 }
 
-std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
-                                          const hugging_face_options& options) {
-  if (!io::is_there(folder / "tokenizer.json")) {
-    throw config_error(folder.string() + ": there is no tokenizer.json in the folder");
-  }
-  const std::string config = text_if_there(folder / "tokenizer_config.json");
-  const std::string map = text_if_there(folder / "special_tokens_map.json");
-  const std::string added = text_if_there(folder / "added_tokens.json");
-  const std::string model = text_if_there(folder / "config.json");
-  // A missing config has the same effect as an empty one.
-  const folder_texts texts = {config.empty() ? "{}" : std::string_view(config), map, added, model};
-  return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
-    tokenizer_file file(text);
-    folder_answer answer;
-    std::string identity = type_line + identity_of(options) + name_of("file", text);
+void expect_tokenizer_in(const std::filesystem::path& folder) {
+  if (io::is_there(folder / "tokenizer.json")) return;
+  throw config_error(folder.string() + ": there is no tokenizer.json in the folder");
+}
+
+// The files of a folder beside tokenizer.json. The texts of missing files are empty.
+struct folder_files {
+  explicit folder_files(const std::filesystem::path& in)
+      : folder(in),
+        config(text_if_there(folder / "tokenizer_config.json")),
+        map(text_if_there(folder / "special_tokens_map.json")),
+        added(text_if_there(folder / "added_tokens.json")),
+        model(text_if_there(folder / "config.json")) {}
+
+  folder_answer apply_to(tokenizer_file& file, bool special_tokens_count) const {
     try {
-      answer = apply_config(file, texts, options.include_special_tokens);
+      return apply_config(file, {config_or_empty(), map, added, model}, special_tokens_count);
     } catch (const format_error& e) {
       throw e.in(folder / (e.path().empty() ? "tokenizer_config.json" : e.path()));
     }
+  }
+  // A missing config has the same effect as an empty one.
+  std::string_view config_or_empty() const {
+    return config.empty() ? std::string_view("{}") : std::string_view(config);
+  }
+
+  std::filesystem::path folder;
+  std::string config;
+  std::string map;
+  std::string added;
+  std::string model;
+};
+
+std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
+                                          const hugging_face_options& options) {
+  expect_tokenizer_in(folder);
+  const folder_files files(folder);
+  return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
+    tokenizer_file file(text);
+    std::string identity = type_line + identity_of(options) + name_of("file", text);
+    const folder_answer answer = files.apply_to(file, options.include_special_tokens);
     // Leave added_tokens.json out of the identity, because it never adds a token that
     // tokenizer.json lacks.
-    identity += name_of("config", config) + name_of("map", map);
+    identity += name_of("config", files.config) + name_of("map", files.map);
     // From config.json, include only the class, because nothing else in that file matters.
     if (answer.opened_as.of_model) identity += "class " + answer.opened_as.name + "\n";
     file.add_special_tokens(options.special_tokens);
@@ -242,3 +264,75 @@ std::unique_ptr<tokenizer> make_bert_word_piece_tokenizer(const std::filesystem:
 }
 
 }  // namespace millrace::tokenizer::detail
+
+namespace millrace::tokenizer {
+namespace {
+
+using detail::text_if_there;
+using named_template = chat_folder::named_template;
+
+// The templates of tokenizer_config.json: a text, or a list of texts with names.
+std::vector<named_template> templates_of_config(const detail::json_node& config,
+                                                const std::filesystem::path& path) {
+  const auto given = config.find("chat_template");
+  if (!given) return {};
+  if (given->is_string()) return {{"default", path, std::string(given->string("chat_template"))}};
+  std::vector<named_template> all;
+  std::size_t index = 0;
+  for (const auto element : given->array("chat_template")) {
+    const detail::json_node each(*given, element, index++);
+    all.push_back({std::string(each.at("name").string("the name of a template")), path,
+                   std::string(each.at("template").string("a template"))});
+  }
+  return all;
+}
+
+std::vector<named_template> templates_of_files(const std::filesystem::path& folder) {
+  std::vector<named_template> all;
+  const auto take = [&](std::string name, const std::filesystem::path& path) {
+    all.push_back({std::move(name), path, text_if_there(path)});
+  };
+  const auto usual = folder / "chat_template.jinja";
+  if (io::is_there(usual)) take("default", usual);
+  const auto more = folder / "additional_chat_templates";
+  if (!io::is_folder(more)) return all;
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(more)) {
+    if (entry.path().extension() == ".jinja") paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  for (const auto& path : paths) take(path.stem().string(), path);
+  return all;
+}
+
+}  // namespace
+
+const chat_folder::named_template* chat_folder::find(const std::string& name) const noexcept {
+  const auto found = std::ranges::find(templates, name, &named_template::name);
+  return found == templates.end() ? nullptr : &*found;
+}
+
+chat_folder read_chat_folder(const std::filesystem::path& folder) {
+  detail::expect_tokenizer_in(folder);
+  const detail::folder_files files(folder);
+  chat_folder chat;
+  detail::with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
+    detail::tokenizer_file file(text);
+    chat.named_tokens = files.apply_to(file, false).names;
+    for (const detail::added_token& token : file.added().tokens()) {
+      if (token.special) chat.special_tokens.push_back(token.content);
+    }
+  });
+  chat.templates = templates_of_files(folder);
+  if (!chat.templates.empty()) return chat;
+  const auto path = folder / "tokenizer_config.json";
+  try {
+    const detail::json_document config(files.config_or_empty());
+    chat.templates = templates_of_config(detail::json_node(config), path);
+  } catch (const format_error& e) {
+    throw e.in(path);
+  }
+  return chat;
+}
+
+}  // namespace millrace::tokenizer

@@ -253,6 +253,15 @@ class folder_settings {
     }
   }
 
+  std::vector<std::pair<std::string, std::string>> names() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const char* name : token_names) {
+      const auto named = named_.find(name);
+      if (named != named_.end()) all.emplace_back(name, named->second.content);
+    }
+    return all;
+  }
+
   std::optional<std::int32_t> id_of(const char* name) const {
     const auto named = named_.find(name);
     if (named == named_.end()) return std::nullopt;
@@ -404,7 +413,7 @@ folder_answer apply_config(tokenizer_file& file, const folder_texts& texts,
                            bool special_tokens_count) {
   const json_document document(texts.config);
   const json_node root(document);
-  folder_answer answer{class_of_folder(root, texts.model), {}};
+  folder_answer answer{class_of_folder(root, texts.model), {}, {}};
   check_contradictions(root, answer.opened_as, file);
   if (const auto list = file.root().find("added_tokens")) {
     try {
@@ -425,6 +434,7 @@ folder_answer apply_config(tokenizer_file& file, const folder_texts& texts,
   settings.add_tokens();
   refuse_what_is_not_followed(root, answer.opened_as, file.added());
   if (special_tokens_count) settings.check_template();
+  answer.names = settings.names();
   settings.share_names();
   answer.eod = settings.id_of("eos_token");
   return answer;

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "hugging_face/folder_class.hpp"
 #include "hugging_face/tokenizer_file.hpp"
@@ -18,10 +21,13 @@ struct folder_texts {
   std::string_view model;   ///< config.json, empty if there is none
 };
 
-/// The settings that a folder defines, apart from added tokens.
+/// The settings that a folder defines, apart from the flags of added tokens.
 struct folder_answer {
   folder_class opened_as;
   std::optional<std::int32_t> eod;  ///< id of the eos token, otherwise of the sep token
+  /// The names of control tokens, such as `bos_token`, and the tokens that have them, as in
+  /// `special_tokens_map` of transformers.
+  std::vector<std::pair<std::string, std::string>> names;
 };
 
 /// Applies a folder's `tokenizer_config.json` to a tokenizer, first as `AutoTokenizer` does, then

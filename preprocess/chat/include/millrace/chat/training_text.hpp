@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@
 // Example:
 //
 //     const auto llama = millrace::chat::chat_template::parse(source, "llama.jinja");
-//     millrace::chat::training_renderer renderer(llama, {}, {.special_tokens = {"<|eot_id|>"}});
+//     millrace::chat::training_renderer renderer({llama}, {}, {.special_tokens = {"<|eot_id|>"}});
 //     millrace::chat::value_pool pool;
 //     millrace::chat::training_text out;
 //     renderer.render(millrace::chat::parse_json(line, pool), out);
@@ -69,6 +70,13 @@ struct training_options {
   std::vector<std::string> special_tokens = {};
 };
 
+/// The templates of a tokenizer.
+struct training_templates {
+  chat_template usual;
+  /// For records with tools; if empty, `usual` is for these, too.
+  std::optional<chat_template> with_tools = std::nullopt;
+};
+
 struct training_text {
   std::string text;
   std::vector<byte_span> trained;  ///< bytes to be predicted; ascending, not empty, apart
@@ -87,7 +95,7 @@ class training_renderer {
  public:
   /// @param variables  special tokens such as bos_token, and other variables of the template. What
   ///                   they view must outlive this object.
-  training_renderer(chat_template with, std::vector<dict_entry> variables,
+  training_renderer(training_templates with, std::vector<dict_entry> variables,
                     training_options options);
 
   /// Renders a record. Replaces the contents of `out`.
@@ -95,7 +103,7 @@ class training_renderer {
   /// @param record  a dict
   /// @throws conversation_error  the record is not a conversation, or the template renders a
   /// message
-  ///                             in another way if others follow
+  ///                             in another way if others follow, or not at all
   /// @throws template_error      the template refused the conversation, or failed
   void render(const value& record, training_text& out);
 
@@ -106,14 +114,16 @@ class training_renderer {
   value reasoning_applied(const value& message, const std::string& where);
   value parsed_arguments(const value& calls);
   value tools_of(const value& record);
-  void run(std::span<const value> messages, const value& tools, rendered& out);
+  const chat_template& template_for(const value& tools) const noexcept;
+  void run(std::span<const value> messages, const value& tools, rendered& out,
+           const render_limits& limits = {});
   void find_turns(std::span<const value> messages, const value& tools, training_text& out);
   void leave_out(std::span<const value> messages, const value& tools, std::size_t number,
                  const training_text& all, std::vector<byte_span>& without);
   std::size_t end_mark(std::string_view turn) const;
   std::string line_of(std::span<const value> messages, const value& tools, std::size_t at);
 
-  chat_template template_;
+  training_templates templates_;
   std::vector<dict_entry> variables_;
   training_options options_;
   value_pool pool_;
