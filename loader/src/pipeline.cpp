@@ -18,6 +18,7 @@
 #include <millrace/loader/detail/batch/fill_turns.hpp>
 #include <millrace/loader/detail/batch/fill_worker.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
+#include <millrace/loader/detail/batch/row_masks.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
 #include <millrace/loader/detail/memory/home_process.hpp>
@@ -47,8 +48,7 @@ MILLRACE_INLINE void check_context(const loader_options& options, const dataset:
   }
 }
 
-MILLRACE_INLINE const loader_options& checked(const loader_options& options,
-                                              const dataset::run& run) {
+MILLRACE_INLINE loader_options checked(loader_options options, const dataset::run& run) {
   check(options);
   // `check_steps` applies only to the single sampler: other samplers use positions in another
   // order, or have no steps.
@@ -63,6 +63,9 @@ MILLRACE_INLINE const loader_options& checked(const loader_options& options,
                        std::to_string(run.seq_len()) + " of the run");
   }
   check_context(options, run);
+  options.mask_bits = (options.mask_bits || options.fields.loss_mask) &&
+                      options.masks != mask_alignment::ignored && row_masks::any(run.sources());
+  options.boundaries = options.boundaries || options.mask_bits;
   return options;
 }
 
@@ -108,9 +111,10 @@ MILLRACE_INLINE fill_worker pipeline::make_worker(const dataset::run& run,
                           options.prefetch_samples > 0};
   context_cut cut;
   if (options.context_parallel > 1) cut = {context_of(run, options), layout_of(run, options, 1)};
+  auto masks = options.mask_bits ? row_masks::open(sources, options.masks) : std::nullopt;
   auto reader = options.reader ? options.reader(files) : make_reader(files, io);
   return {fill, std::move(files), std::move(types), std::move(reader), verifier,
-          log,  std::move(cut)};
+          log,  std::move(masks), std::move(cut)};
 }
 
 MILLRACE_INLINE batch_slot pipeline::make_slot(const slot_layout& layout,
@@ -128,7 +132,8 @@ MILLRACE_INLINE slot_layout pipeline::layout_of(const dataset::run& run,
           run.extra_token() && context_parallel == 1,
           width_of(types_of(run.sources())),
           run.packed(),
-          context_parallel};
+          context_parallel,
+          options.mask_bits};
 }
 
 MILLRACE_INLINE context_rules pipeline::context_of(const dataset::run& run,

@@ -97,6 +97,7 @@ make_batches batches_of(std::mt19937_64& random, std::vector<random_shape> shape
     for (random_shape shape : shapes) {
       shape.seq_len = seq_len;
       shape.width = width;
+      shape.masked = random() % 2 == 0;
       batches.push_back(make_random_batch(random, shape, rules));
     }
     return batches;

@@ -40,6 +40,7 @@ inline void clear(sample_text& out, std::int64_t position, std::int64_t source) 
   out.real = 0;
   out.parts.clear();
   out.boundaries.clear();
+  out.extra_begins = false;
   out.document_ends.clear();
 }
 
@@ -115,6 +116,20 @@ struct same_searched_document {
   }
 };
 
+/// Whether the token at an offset of a row is the first one of a document.
+template <class Joined>
+bool begins_document(std::span<const piece> pieces, std::int64_t offset, const Joined& joined) {
+  std::int64_t at = 0;
+  const piece* before = nullptr;
+  for (const piece& each : pieces) {
+    if (each.tokens == 0) continue;
+    if (at == offset) return before == nullptr || !joined(*before, each);
+    at += each.tokens;
+    before = &each;
+  }
+  return false;
+}
+
 /// Fills in the boundaries of a row, up to the first that is seq_len. Writes no other entries: a
 /// row has few documents, and seq_len + 1 entries are more memory than its tokens.
 template <class Joined>
@@ -123,6 +138,7 @@ void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool ex
   out.boundaries.resize(std::min(pieces.size() + 2, static_cast<std::size_t>(seq_len) + 1));
   out.boundaries.resize(write_boundaries(pieces, seq_len, extra_token, out.boundaries, joined));
   out.boundaries.resize(static_cast<std::size_t>(count_to_end(out.boundaries, seq_len)));
+  out.extra_begins = extra_token && begins_document(pieces, seq_len, joined);
 }
 
 /// Fills in a row that is one range of the stream, in stored order.

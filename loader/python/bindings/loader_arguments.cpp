@@ -54,6 +54,13 @@ dataset::sampler_type sampler_named(const std::string& name) {
   throw config_error("sampler is '" + name + "', expected 'single', 'cyclic' or 'full_validation'");
 }
 
+loader::mask_alignment alignment_named(const std::string& name) {
+  if (name == "label") return loader::mask_alignment::label;
+  if (name == "input") return loader::mask_alignment::input;
+  if (name == "ignored") return loader::mask_alignment::ignored;
+  throw config_error("masks is '" + name + "', expected 'label', 'input' or 'ignored'");
+}
+
 /// Edits as they are in a state: a list of dicts, e.g. {"skip_samples": [10, 20], "why": "spike"}.
 std::vector<dataset::edit> edits_of(const nb::object& edits) {
   if (edits.is_none()) return {};
@@ -129,6 +136,7 @@ loader_arguments arguments_of(const run_handle& run, const nb::kwargs& given) {
   }
   options.consumed_samples = take<std::int64_t>(given, "consumed_samples");
   options.sampler = sampler_named(take<std::string>(given, "sampler"));
+  options.masks = alignment_named(take<std::string>(given, "masks"));
   options.drop_last = take<bool>(given, "drop_last");
   options.data_sharding = take<bool>(given, "data_sharding");
   options.threads = take<optional_int>(given, "threads").value_or(1);

@@ -41,6 +41,7 @@
 #include <millrace/error.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
+#include <millrace/loader/detail/batch/row_masks.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
 #include <millrace/loader/detail/memory/available_memory.hpp>
@@ -132,7 +133,7 @@ class sample_reader {
     if (state_ && process_ == ::getpid()) return;
     process_ = ::getpid();
     (void)state_.release();  // NOLINT(bugprone-unused-return-value): it cannot be destroyed here
-    state_ = std::make_unique<state>(files_, types_);
+    state_ = std::make_unique<state>(files_, types_, order_->sources());
   }
 
   /// @param wanted  the arrays to make
@@ -141,17 +142,19 @@ class sample_reader {
                                                    const loader::host_fields& wanted,
                                                    const dataset::field_options& rules) {
     namespace detail = loader::detail;
+    const bool masked = state_->masks && wanted.loss_mask;
     const loader::slot_layout layout(1, order_->seq_len(), order_->extra_token(),
-                                     detail::width_of(types_), order_->packed());
+                                     detail::width_of(types_), order_->packed(), 1, masked);
     auto slot = std::make_shared<detail::batch_slot>(layout, memory_of(layout.capacity_bytes()));
     if (const std::size_t bytes = detail::host_bytes(wanted, layout); bytes > 0) {
       detail::place_host_fields(wanted, memory_of(bytes), *slot);
     }
     std::vector<dataset::sample_text> rows(1);
-    order_->text_of(position, wanted.cu_seqlens || order_->packed(), rows[0]);
+    order_->text_of(position, wanted.cu_seqlens || order_->packed() || masked, rows[0]);
     {
       const std::scoped_lock lock(state_->mutex);
       state_->gather.fill(rows, *state_->reader, *slot);
+      if (masked) state_->masks->fill(rows, *slot);
     }
     slot->sources = {rows[0].source};
     detail::fill_host_fields(wanted, {.options = rules}, *slot);
@@ -169,11 +172,15 @@ class sample_reader {
   std::vector<loader::data_file> files_;
   std::vector<formats::dtype> types_;
   struct state {
-    state(const std::vector<loader::data_file>& files, const std::vector<formats::dtype>& types)
-        : reader(loader::make_reader(files, {})), gather(files, types) {}
+    state(const std::vector<loader::data_file>& files, const std::vector<formats::dtype>& types,
+          const std::vector<dataset::run_source>& sources)
+        : reader(loader::make_reader(files, {})),
+          gather(files, types),
+          masks(loader::detail::row_masks::open(sources, loader::mask_alignment::label)) {}
     std::mutex mutex;
     std::unique_ptr<loader::range_reader> reader;
     loader::detail::text_gather gather;
+    std::optional<loader::detail::row_masks> masks;
   };
   std::unique_ptr<state> state_;
   ::pid_t process_ = 0;

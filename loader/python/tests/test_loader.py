@@ -471,3 +471,44 @@ def test_many_loaders_with_random_holds(run):
             np.testing.assert_array_equal(tokens, rows_of(run, range(size * number, size * number + size))[:, 1:])
     dropped.put(None)
     dropper.join()
+
+
+@pytest.fixture
+def masked(tmp_path):
+    """A dataset whose odd tokens are trained. Each document ends with id 0, and has no other 0."""
+    documents = random_documents(7)
+    with open(tmp_path / "d.ds", "wb") as ids, open(tmp_path / "d.ds.loss", "wb") as mask:
+        stream = np.concatenate(documents)
+        ids.write(stream.tobytes())
+        mask.write((stream % 2).astype(np.uint8).tobytes())
+    np.cumsum([len(document) for document in documents], dtype=np.uint64).tofile(tmp_path / "d.ds.index")
+    done = millrace.convert(tmp_path / "d.ds", tmp_path / "new", dtype="uint16")
+    return done.details["files"][0][:-len(".bin")]
+
+
+@pytest.mark.parametrize("packing", [None, "none", "best_fit"])
+def test_loss_masks_follow_the_mask_of_a_dataset(masked, packing):
+    if packing is None:
+        run = millrace.MegatronRun(data_path=[masked], split="1", seq_length=LENGTH, train_samples=40)
+    else:
+        run = millrace.InstantRun(data_path=[masked], seq_length=128, train_samples=12, packing=packing)
+    seen = 0
+    for masks in ("label", "input", "ignored"):
+        loader = millrace.Loader(run, micro_batch_size=2, fields=("tokens", "labels", "loss_mask"), masks=masks)
+        for k, batch in enumerate(loader):
+            tokens, labels, loss = batch["tokens"], batch["labels"], batch["loss_mask"]
+            if masks == "ignored":
+                assert packing == "best_fit" or loss.all()
+                continue
+            np.testing.assert_array_equal(loss, (labels % 2 == 1) & (tokens != 0) if masks == "label" else tokens % 2 == 1)
+            seen += int(loss.sum())
+            if masks == "label":
+                np.testing.assert_array_equal(loss[0], run[2 * k]["loss_mask"])
+    assert seen > 100
+    hf = next(iter(millrace.Loader(run, micro_batch_size=1, names="hf")))
+    assert set(np.unique(hf["labels"][0, 1:] % 2)) <= {0, 1} and (hf["labels"][0, 1:] == -100).any()
+
+
+def test_masks_has_three_names(run):
+    with pytest.raises(millrace.ConfigError, match="masks is 'all', expected 'label', 'input' or 'ignored'"):
+        millrace.Loader(run, micro_batch_size=1, masks="all")

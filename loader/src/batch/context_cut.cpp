@@ -67,6 +67,7 @@ MILLRACE_INLINE void context_cut::fill(std::span<const dataset::sample_text> row
       put_row<std::int32_t>(whole, static_cast<std::int64_t>(r), rows[r], slot);
     }
   }
+  put_counted(whole, slot);
 }
 
 /// Writes a row's text and slices.
@@ -102,6 +103,26 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
     real += std::min(known, each.length);
   }
   slot.real()[number] = static_cast<std::int32_t>(real);
+}
+
+/// Copies where the loss counts, bit by bit.
+MILLRACE_INLINE void context_cut::put_counted(const batch_slot& whole, batch_slot& slot) const {
+  if (!slot.layout.masked()) return;
+  const std::span from = whole.counted();
+  const std::span to = slot.counted();
+  std::ranges::fill(to, 0U);
+  for (std::size_t r = 0; r + 1 < first_slice_.size(); ++r) {
+    const std::size_t from_row = r * static_cast<std::size_t>(whole.layout.counted_words());
+    const std::size_t to_row = r * static_cast<std::size_t>(slot.layout.counted_words());
+    std::size_t at = 0;
+    for (std::size_t s = first_slice_[r]; s < first_slice_[r + 1]; ++s) {
+      const auto first = static_cast<std::size_t>(slices_[s].first);
+      const auto end = first + static_cast<std::size_t>(slices_[s].length);
+      for (std::size_t i = first; i < end; ++i, ++at) {
+        to[to_row + at / 32] |= (from[from_row + i / 32] >> (i % 32) & 1U) << (at % 32);
+      }
+    }
+  }
 }
 
 /// Returns an index in the whole row. The position id of the slice's first token is the token's own

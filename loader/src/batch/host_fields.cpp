@@ -61,6 +61,9 @@ MILLRACE_INLINE void fill_host_fields(const host_fields& wanted, host_field_rule
       } else {
         fill_row<std::int32_t>(slot, row, rules.options, out);
       }
+      if (layout.masked()) {
+        apply_counted(slot.counted().data() + row * layout.counted_words(), out.loss_mask);
+      }
       // With context parallelism, the slices already end at the boundaries.
       if (!rules.positions_at_boundaries || layout.cut() || out.position_ids.empty()) continue;
       const std::span begin = slot.boundary_begin();

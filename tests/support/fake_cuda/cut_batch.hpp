@@ -37,7 +37,7 @@ inline random_batch cut_batch(const random_batch& whole, std::int64_t cp, std::i
   rules.pad = whole.rules.pad;
 
   random_batch part{loader::slot_layout(layout.rows(), layout.seq_len() / cp, false, layout.width(),
-                                        layout.packed(), cp),
+                                        layout.packed(), cp, layout.masked()),
                     {},
                     0,
                     whole.rules,

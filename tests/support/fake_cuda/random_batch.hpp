@@ -51,6 +51,7 @@ struct random_shape {
   std::int64_t longest = 0;  ///< most tokens per document; 0: no limit
   /// packed documents are padded to a multiple of this number; 0: a random number for each row
   std::int64_t padding = 0;
+  bool masked = false;  ///< the slot says where the loss counts
 };
 
 namespace detail {
@@ -82,6 +83,7 @@ class random_rows {
     out.loss_mask.resize(rows_ * seq_len_);
     out.segment_ids.resize(rows_ * seq_len_);
     for (std::size_t row = 0; row < rows_; ++row) fill(row);
+    if (batch.layout.masked()) mask();
     out.cu_seqlens.resize(rows_ * seq_len_ + 1);
     out.cu_seqlens.resize(static_cast<std::size_t>(
         dataset::join_cu_seqlens(joined_, batch.layout.seq_len(), out.cu_seqlens)));
@@ -122,6 +124,20 @@ class random_rows {
       for (std::int32_t i = boundaries_[d - 1]; i < std::min(boundaries_[d], ends_[d]); ++i) {
         batch_->expected.segment_ids[row * seq_len_ + static_cast<std::size_t>(i)] =
             static_cast<std::int32_t>(d - first);
+      }
+    }
+  }
+
+  // Masks three in ten positions.
+  void mask() {
+    const auto words = static_cast<std::size_t>(batch_->layout.counted_words());
+    counted_.resize(rows_ * words);
+    for (std::size_t at = 0; at < rows_ * seq_len_; ++at) {
+      const std::size_t place = at % seq_len_;
+      if (below(10) < 3) {
+        batch_->expected.loss_mask[at] = 0;
+      } else {
+        counted_[at / seq_len_ * words + place / 32] |= 1U << (place % 32);
       }
     }
   }
@@ -186,6 +202,7 @@ class random_rows {
     put(batch.layout.boundary_begin_offset(), begin_);
     put(batch.layout.boundaries_offset(), boundaries_);
     if (shape_.packed) put(batch.layout.document_ends_offset(batch.boundaries), ends_);
+    if (!counted_.empty()) put(batch.layout.counted_offset(batch.boundaries), counted_);
   }
 
   std::mt19937_64* random_;
@@ -201,6 +218,7 @@ class random_rows {
   std::vector<std::int32_t> boundaries_;
   // [i]: where the padding begins in the document that ends at boundaries_[i]
   std::vector<std::int32_t> ends_;
+  std::vector<std::uint32_t> counted_;
   dataset::field_options options_;
 };
 
@@ -210,12 +228,12 @@ class random_rows {
 inline random_batch make_random_batch(std::mt19937_64& random, const random_shape& shape,
                                       const loader::cuda::batch_rules& rules) {
   const bool extra_token = shape.extra_token && !shape.packed;
-  random_batch batch{
-      loader::slot_layout(shape.rows, shape.seq_len, extra_token, shape.width, shape.packed),
-      {},
-      0,
-      rules,
-      {}};
+  random_batch batch{loader::slot_layout(shape.rows, shape.seq_len, extra_token, shape.width,
+                                         shape.packed, 1, shape.masked),
+                     {},
+                     0,
+                     rules,
+                     {}};
   if (shape.width == loader::token_width::u16) {
     detail::random_rows<std::uint16_t>(random, shape, batch);
   } else {

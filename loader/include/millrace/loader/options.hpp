@@ -39,6 +39,14 @@ inline constexpr std::int64_t most_held = 131072;  ///< the limit of `loader_opt
 /// `--full-validation`.
 using dataset::sampler_type;
 
+/// What the bits of PREFIX.mask mean for `loss_mask` (formats/spec/mask.md). In no case does the
+/// loss count at the last token of a document, whose label is not part of the document.
+enum class mask_alignment : std::uint8_t {
+  label,   ///< the loss counts where the label is trained, as in Megatron-LM and Megatron-Bridge
+  input,   ///< the loss counts where the input is trained, as in Megatron-LM's pull request 5017
+  ignored  ///< masks are not read: the loss counts everywhere
+};
+
 /// A function that makes a reader for the files. It is called once per thread that fills slots.
 using make_reader_function =
     std::function<std::unique_ptr<range_reader>(const std::vector<data_file>& files)>;
@@ -90,12 +98,18 @@ struct loader_options {
   /// How fields are computed: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. `extra_token` is
   /// ignored here; the run decides.
   dataset::field_options field_rules = {};
+  /// How masks of the datasets enter `fields.loss_mask`. A dataset without a mask has a loss
+  /// everywhere.
+  mask_alignment masks = mask_alignment::label;
   /// If true, position ids restart at the document boundaries in the index, and
   /// `field_rules.reset_position_ids` has no effect. The index is read to find the boundaries.
   bool positions_at_boundaries = false;
   /// If true, batches contain document boundaries for a device. Batches with `fields.cu_seqlens` or
   /// packed rows always contain them. The index is read to find the boundaries.
   bool boundaries = false;
+  /// If true, and a dataset has a mask, batches contain for a device where the loss counts. Batches
+  /// with `fields.loss_mask` contain it in any case.
+  bool mask_bits = false;
 
   std::int64_t prefetch_samples = 64;  ///< samples to prefetch, at least 2 batches; 0: none
   std::int64_t threads = 1;            ///< number of threads that fill slots

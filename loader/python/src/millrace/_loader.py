@@ -59,6 +59,9 @@ class Loader:
       context_parallel, cp_rank: serve this context-parallel rank its chunks of each row, as Megatron cuts them;
         arrays are then [micro_batch_size, seq_length / context_parallel]. The ranks of a tensor-parallel group
         take equal loaders.
+      masks: if a dataset has a `.mask`: "label": the loss counts where the label is trained, as in Megatron-LM and
+        Megatron-Bridge; "input": where the input is trained, as in Megatron-LM's pull request 5017; "ignored": the
+        loss counts everywhere. Labels of names="hf" follow it.
       stream: the address of the CUDA stream (`cudaStream_t`) whose work uses the batches. None: for
         output="torch" torch's current stream at each `next()`, else the default stream. A library that takes an
         array through DLPack may use it on another stream.
@@ -80,7 +83,7 @@ class Loader:
                  rampup_batch_size: "Sequence[int] | None" = None,
                  edits: "Sequence[dict[str, Any]] | None" = None,
                  allow_several_tokenizers: bool = False, context_parallel: int = 1, cp_rank: int = 0,
-                 stream: "int | None" = None) -> None:
+                 masks: Literal["label", "input", "ignored"] = "label", stream: "int | None" = None) -> None:
         self._process = os.getpid()
         if not isinstance(run, Run):
             raise TypeError(f"run is {run!r}, expected a MegatronRun or an InstantRun")
@@ -102,6 +105,7 @@ class Loader:
             **{name: value if isinstance(value, str) else check.integer(name, value) for name, value in ranks.items()},
             **{name: check.boolean(name, value) for name, value in booleans.items()},
             fields=check.strings("fields", fields), output=output, dtype=dtype, sampler=sampler, names=names,
+            masks=masks,
             rampup_batch_size=None if rampup_batch_size is None else
             [check.integer("a number of rampup_batch_size", each) for each in rampup_batch_size],
             edits=None if edits is None else json.loads(json.dumps(list(edits), default=operator.index)))

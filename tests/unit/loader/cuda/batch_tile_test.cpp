@@ -69,6 +69,7 @@ std::vector<test::random_shape> shapes_of(std::int64_t rows, std::int64_t seq_le
       for (const bool packed : {false, true}) {
         test::random_shape shape{.rows = rows, .seq_len = seq_len, .eod_share = eods};
         shape.packed = packed;
+        shape.masked = packed;
         shape.longest = longest;
         result.push_back(shape);
       }
@@ -84,6 +85,7 @@ TEST(BatchTile, MakesWhatDatasetMakesOnTheHost) {
       for (const batch_rules& rules : test::all_rules()) {
         shape.width = random() % 2 == 0 ? token_width::u16 : token_width::i32;
         shape.extra_token = random() % 2 == 0;
+        shape.masked = random() % 2 == 0;
         wanted_fields fields = every_field;
         fields.ids = random() % 2 == 0 ? id_width::i64 : id_width::i32;
         const auto batch = test::make_random_batch(random, shape, rules);
@@ -148,6 +150,7 @@ TEST(BatchTile, MakesAnyOfTheFieldsWithoutTheOthers) {
       for (const batch_rules& rules : test::all_rules()) {
         test::random_shape shape{.rows = 2, .seq_len = 600, .longest = 90};
         shape.packed = random() % 2 == 0;
+        shape.masked = random() % 2 == 0;
         const auto batch = test::make_random_batch(random, shape, rules);
         wanted_fields fields = subset(bits);
         fields.ids = ids;
@@ -175,6 +178,7 @@ TEST(BatchTile, MakesLongRows) {
         if (packed && seq_len > 1000000) continue;  // too slow on one thread
         test::random_shape shape{.rows = 2, .seq_len = seq_len, .eod_share = eods};
         shape.packed = packed;
+        shape.masked = packed;
         shape.longest = packed ? seq_len / 3 : 0;
         const auto batch = test::make_random_batch(random, shape, rules);
         const made done(batch);
@@ -204,6 +208,7 @@ cut_case make_cut(std::mt19937_64& random, std::int64_t cp, std::int64_t seq_len
   shape.packed = random() % 2 == 0;
   shape.padding = 2 * cp;
   shape.extra_token = random() % 2 == 0;
+  shape.masked = random() % 2 == 0;
   shape.width = random() % 2 == 0 ? token_width::u16 : token_width::i32;
   const auto rank = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(cp));
   return {
@@ -280,6 +285,7 @@ TEST(BatchTile, RestartsPositionsInPaddingAsDatasetDoes) {
           // The stored padding contains eods, which must not be read.
           test::random_shape shape{.rows = 3, .seq_len = seq_len, .eod_share = 0.01};
           shape.packed = packed;
+          shape.masked = packed;
           const batch_rules rules = {.eod = 7, .pad = pad, .positions = position_rule::after_eod};
           const auto batch = test::make_random_batch(random, shape, rules);
           const made done(batch);

@@ -34,6 +34,7 @@
 #include "support/loader_runs.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
+#include "unit/dataset/odd_mask.hpp"
 
 namespace millrace::loader::cuda {
 namespace {
@@ -94,8 +95,10 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
   for (int round = 0; round < 24; ++round) {
     const stored_run stored(static_cast<test::run_kind>(round % 3), round % 2 == 0);
     SCOPED_TRACE(testing::Message() << "round " << round << ": " << name_of(stored.request.kind));
+    if (round % 5 < 2) test::write_odd_mask(stored.prefixes[0]);
     loader_options options;
     options.batch_size = 3;
+    options.masks = round % 3 == 0 ? mask_alignment::input : mask_alignment::label;
     options.field_rules.eod = static_cast<std::int64_t>(random() % 300);
     options.field_rules.reset_position_ids = random() % 2 == 0;
     options.field_rules.eod_mask_loss = random() % 2 == 0;

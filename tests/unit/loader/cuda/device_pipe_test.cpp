@@ -106,6 +106,7 @@ TEST(DevicePipe, ServesTheFieldsInTheFormThatIsAskedFor) {
       fake_cuda cuda(random());
       test::random_shape shape{.rows = 2, .seq_len = 700, .longest = 60};
       shape.packed = random() % 2 == 0;
+      shape.masked = random() % 2 == 0;
       const cuda_api* const api = device ? &fake_cuda::api() : nullptr;
       test::pinned_source source(api, batches_of(4, shape, rules, random()));
       const owned_stream stream = make_stream(fake_cuda::api());

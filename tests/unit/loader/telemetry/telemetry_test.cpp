@@ -225,7 +225,7 @@ TEST(Telemetry, NamesNothingWhereNothingStalls) {
 }
 
 // The tests below use real threads, a ring, the real clock and the kernel's counters.
-struct slot {
+struct planned_slot {
   std::int64_t micro_batch = 0;
 };
 
@@ -254,7 +254,7 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
   // wait for a slot.
   const auto waits_for_slot = [](std::int64_t m) { return m >= slots && m % (slots - 1) == 1; };
   telemetry t({.slots = slots, .trace_events = 256});
-  slot_ring<slot> ring(slots, [](std::size_t) { return slot{}; });
+  slot_ring<planned_slot> ring(slots, [](std::size_t) { return planned_slot{}; });
   std::atomic<std::int64_t> claimed = -1;  // index of the batch for which the producer wants a slot
   std::atomic<std::int64_t> published = 0;
   std::atomic<std::int64_t> asked_for = -1;  // index of the batch for which the consumer waits
@@ -269,7 +269,7 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
     for (std::int64_t m = 0; m < batches; ++m) {
       const std::int64_t asked = now_ns();
       claimed = m;
-      const slot_ring<slot>::claim claim = ring.acquire_free();
+      const slot_ring<planned_slot>::claim claim = ring.acquire_free();
       const std::int64_t taken = now_ns();
       t.producer().slot_wait(m, asked, taken);
       claim.slot->micro_batch = m;
@@ -299,20 +299,20 @@ telemetry_report RealStallCause::serve(stall_cause cause) {
     }
   });
 
-  std::vector<slot*> held;
+  std::vector<planned_slot*> held;
   for (std::int64_t m = 0; m < batches; ++m) {
     if (held_by_consumer && !waits_for_slot(m)) reach(published, m + 1);
     const std::int64_t asked = now_ns();
     const std::int64_t ready = published.load() - m;
     asked_for = m;
-    slot* s = ring.take();
+    planned_slot* s = ring.take();
     t.wait(m, asked, now_ns(), ready);
     EXPECT_EQ(s->micro_batch, m);
     held.push_back(s);
     if (held_by_consumer && held.size() < slots - 1) continue;
     if (held_by_consumer) reach(claimed, std::min(m + 2, batches - 1));
     std::this_thread::sleep_for(held_by_consumer ? 8ms : 1ms);
-    for (slot* each : held) ring.release(each);
+    for (planned_slot* each : held) ring.release(each);
     held.clear();
   }
   done = true;

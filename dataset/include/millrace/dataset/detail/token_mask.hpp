@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -25,15 +27,18 @@ class token_mask {
   /// @throws format_error  the file is damaged, or has bits for another number of tokens
   /// @throws io_error      the file exists but cannot be read
   static std::optional<token_mask> find(const indexed_dataset& data) {
-    const auto path = sidecar_paths(data.prefix()).mask;
+    return find(data.prefix(), static_cast<std::uint64_t>(data.token_count()));
+  }
+  /// @param tokens  number of tokens of the dataset
+  static std::optional<token_mask> find(const std::filesystem::path& prefix, std::uint64_t tokens) {
+    const auto path = sidecar_paths(prefix).mask;
     auto file = map_sidecar(path);
     if (!file) return std::nullopt;
     try {
       formats::mask_view view = formats::parse_mask(file->bytes());
-      if (view.token_count() != static_cast<std::uint64_t>(data.token_count())) {
+      if (view.token_count() != tokens) {
         throw format_error(16, "the mask is for " + std::to_string(view.token_count()) +
-                                   " tokens, but the .idx has " +
-                                   std::to_string(data.token_count()) +
+                                   " tokens, but the .idx has " + std::to_string(tokens) +
                                    "; it belongs to another dataset");
       }
       return token_mask(path, *std::move(file), view);
@@ -45,6 +50,9 @@ class token_mask {
   /// The bit t says whether token t is to be predicted. Tokens are counted through all documents,
   /// in the order of the .bin. Valid as long as this object.
   const formats::bit_span& bits() const noexcept { return view_.bits; }
+  /// The whole file. Valid as long as this object.
+  std::span<const std::byte> bytes() const noexcept { return file_.bytes(); }
+  const std::filesystem::path& path() const noexcept { return path_; }
   std::int64_t trained_count() const noexcept { return static_cast<std::int64_t>(view_.trained); }
   std::string root() const { return formats::root_hex(view_); }
 

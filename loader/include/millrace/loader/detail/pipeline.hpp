@@ -45,10 +45,9 @@ inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_sourc
 }
 
 /// Checks that options and a run fit together.
-/// @return `options`
+/// @return `options`, but `mask_bits` is set if batches have them, and then also `boundaries`
 /// @throws config_error  they do not, an option is out of range, or the tokens are not integers
-MILLRACE_EXPORT const loader_options& checked(const loader_options& options,
-                                              const dataset::run& run);
+MILLRACE_EXPORT loader_options checked(loader_options options, const dataset::run& run);
 
 /// The stream of a run with these edits; null if there are none.
 /// @throws as `dataset::edited_positions`

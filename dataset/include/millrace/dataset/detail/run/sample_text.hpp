@@ -34,6 +34,8 @@ struct sample_text {
   /// Offsets where documents begin, followed by seq_len, as in `fill_cu_seqlens` but without
   /// repeated offsets. Empty if not requested.
   std::vector<std::int32_t> boundaries;
+  /// With boundaries: whether the extra token of the row, which follows seq_len, begins a document.
+  bool extra_begins = false;
 
   /// Packed rows only. The document before boundaries[i] ends, and its padding begins, at offset
   /// document_ends[i]. document_ends[0] is 0.

@@ -80,10 +80,10 @@ struct device_loader_options {
 class device_loader {
  public:
   /// @param run      as for `batch_loader`
-  /// @param options  as for `batch_loader`, but the loader overwrites `fields` and `boundaries` to
-  ///                 fit `device`. It also overwrites `held`, because the host's batches are held
-  ///                 only until they are copied. It sets `near_cpus` and the threads of `io` if
-  ///                 they are empty.
+  /// @param options  as for `batch_loader`, but the loader overwrites `fields`, `boundaries` and
+  ///                 `mask_bits` to fit `device`. It also overwrites `held`, because the host's
+  ///                 batches are held only until they are copied. It sets `near_cpus` and the
+  ///                 threads of `io` if they are empty.
   /// @param api      for tests
   /// @throws as `batch_loader` and `device_pipe`
   template <class Run>
@@ -209,6 +209,7 @@ inline loader_options device_loader::host_options(loader_options options) const 
   }
   options.boundaries =
       device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
+  options.mask_bits = device_.fields.loss_mask;
   options.positions_at_boundaries |= device_.positions_at_boundaries;
   // With context parallelism, position ids that restart at eods make the host read more of each
   // row. So `reset_position_ids` is cleared if position ids are not requested.

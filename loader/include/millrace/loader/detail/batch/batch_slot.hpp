@@ -73,6 +73,11 @@ struct batch_slot {
     return array<std::int32_t>(layout.slice_begin_offset(boundaries),
                                layout.cut() ? layout.rows() + 1 : 0);
   }
+  /// Call this after `boundaries` and `slices` were set. Empty if the layout is not masked.
+  std::span<std::uint32_t> counted() const noexcept {
+    return array<std::uint32_t>(layout.counted_offset(boundaries, slices),
+                                layout.rows() * layout.counted_words());
+  }
   slice_table slice_arrays() const noexcept {
     const auto table = [&](int which) {
       return array<std::int32_t>(layout.slices_offset(boundaries, slices, which), slices);

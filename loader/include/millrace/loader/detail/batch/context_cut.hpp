@@ -42,6 +42,7 @@ class MILLRACE_EXPORT context_cut {
   template <class Token>
   void put_row(const batch_slot& whole, std::int64_t r, const dataset::sample_text& row,
                batch_slot& slot) const;
+  void put_counted(const batch_slot& whole, batch_slot& slot) const;
   template <class Token>
   std::int64_t start_of_positions(std::span<const Token> text, const dataset::sample_text& row,
                                   const row_chunk& slice) const;

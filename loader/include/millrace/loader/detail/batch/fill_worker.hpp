@@ -13,6 +13,7 @@
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/context_cut.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
+#include <millrace/loader/detail/batch/row_masks.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
 #include <millrace/loader/detail/batch/wanted_fields.hpp>
 #include <millrace/loader/detail/io/range_reader.hpp>
@@ -36,15 +37,18 @@ struct fill_options {
 class fill_worker {
  public:
   /// @param verifier  may be null; then nothing is verified
+  /// @param masks     if the host's loss mask follows the masks of datasets
   /// @param cut       cuts this rank's part out of each row
   fill_worker(const fill_options& options, std::vector<data_file> files,
               std::vector<formats::dtype> types, std::unique_ptr<range_reader> reader,
-              data_verifier* verifier, producer_log& log, context_cut cut = {})
+              data_verifier* verifier, producer_log& log, std::optional<row_masks> masks = {},
+              context_cut cut = {})
       : options_(options),
         gather_(std::move(files), std::move(types)),
         reader_(std::move(reader)),
         verifier_(verifier),
         log_(log),
+        masks_(std::move(masks)),
         cut_(std::move(cut)) {
     const slot_layout& whole = cut_.whole();
     if (cut_.cuts()) whole_.emplace(whole, plain_memory(1, whole.capacity_bytes()).front());
@@ -84,10 +88,11 @@ class fill_worker {
 
  private:
   std::int64_t gather(std::span<const dataset::sample_text> rows, batch_slot& slot) {
-    if (!whole_) return gather_.fill(rows, *reader_, slot);
-    whole_->set_rows(slot.layout.rows());
-    const std::int64_t bytes = gather_.fill(rows, *reader_, *whole_);
-    cut_.fill(rows, *whole_, slot);
+    batch_slot& into = whole_ ? *whole_ : slot;
+    if (whole_) whole_->set_rows(slot.layout.rows());
+    const std::int64_t bytes = gather_.fill(rows, *reader_, into);
+    if (masks_) masks_->fill(rows, into);
+    if (whole_) cut_.fill(rows, *whole_, slot);
     return bytes;
   }
 
@@ -104,6 +109,7 @@ class fill_worker {
   std::unique_ptr<range_reader> reader_;
   data_verifier* verifier_;
   producer_log& log_;
+  std::optional<row_masks> masks_;
   context_cut cut_;
   std::optional<batch_slot> whole_;  // buffer for whole rows; empty if rows are not cut
 };

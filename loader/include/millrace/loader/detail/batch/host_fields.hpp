@@ -42,6 +42,13 @@ struct host_field_rules {
   bool positions_at_boundaries = false;  ///< see `loader_options`
 };
 
+/// Sets the loss of a row to 0 where a bit of `counted` is 0.
+inline void apply_counted(const std::uint32_t* counted, std::span<float> loss_mask) {
+  for (std::size_t i = 0; i < loss_mask.size(); ++i) {
+    loss_mask[i] = (counted[i / 32] >> (i % 32) & 1U) != 0 ? loss_mask[i] : 0.0F;
+  }
+}
+
 /// Fills the fields of one row: a packed row document by document, a context-parallel rank's row
 /// slice by slice. Ignores the option `positions_at_boundaries`, which `fill_host_fields` applies.
 template <class Token>

@@ -51,6 +51,11 @@ enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 ///   slice_documents  i32 [slice_begin[rows]]       [i] is the number of the slice's document in
 ///                                                  the whole row, counted from 1
 ///
+/// If the layout is masked, the slot also says where the masks of the datasets let a loss count:
+///
+///   counted          u32 [rows, counted_words]     bit i % 32 of word i / 32 of a row is for its
+///                                                  position i; unused bits are 0
+///
 /// The arrays of boundaries and slices have no unused entries, so a copy transfers little more than
 /// the tokens. Rows have boundaries only if the caller requested them. Offsets are in bytes. The
 /// offsets of `text` and `real` are multiples of 64; the offsets of the other arrays are multiples
@@ -66,13 +71,14 @@ class slot_layout {
   /// @param extra_token  true if rows have one more token, the last label; false with context
   ///                     parallelism
   slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width,
-              bool packed = false, std::int64_t context_parallel = 1)
+              bool packed = false, std::int64_t context_parallel = 1, bool masked = false)
       : rows_(rows),
         seq_len_(seq_len),
         text_len_(seq_len + (extra_token ? 1 : 0)),
         context_parallel_(context_parallel),
         width_(width),
-        packed_(packed) {
+        packed_(packed),
+        masked_(masked) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     const bool has_whole =
         context_parallel >= 1 && seq_len >= 1 && seq_len < most / context_parallel;
@@ -105,6 +111,8 @@ class slot_layout {
   token_width width() const noexcept { return width_; }
   /// True if labels and positions restart with each document. The slot then has `document_ends`.
   bool packed() const noexcept { return packed_; }
+  /// True if the slot has `counted`.
+  bool masked() const noexcept { return masked_; }
 
   std::size_t row_bytes() const noexcept {
     return static_cast<std::size_t>(text_len_) * static_cast<std::size_t>(width_);
@@ -150,6 +158,12 @@ class slot_layout {
   /// @param boundaries  number of entries in use
   /// @param slices      number of entries of slice_ends in use; 0 without context parallelism
   std::size_t used_bytes(std::int64_t boundaries, std::int64_t slices = 0) const noexcept {
+    return counted_offset(boundaries, slices) + 4 * count(rows_ * counted_words());
+  }
+
+  /// Words of a row of `counted`.
+  std::int64_t counted_words() const noexcept { return masked_ ? (seq_len_ + 31) / 32 : 0; }
+  std::size_t counted_offset(std::int64_t boundaries, std::int64_t slices = 0) const noexcept {
     return cut() ? slices_offset(boundaries, slices, slice_arrays) : slice_begin_offset(boundaries);
   }
 
@@ -165,6 +179,7 @@ class slot_layout {
   std::int64_t context_parallel_;
   token_width width_;
   bool packed_;
+  bool masked_;
 };
 
 }  // namespace millrace::loader

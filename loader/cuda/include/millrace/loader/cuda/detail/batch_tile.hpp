@@ -334,7 +334,10 @@ MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work,
     const std::int64_t next = element::token_at(work.rules, of, i + 1, after);
     if (tokens != nullptr) tokens[k] = element::id_of<Id>(work.rules, token);
     if (labels != nullptr) labels[k] = element::id_of<Id>(work.rules, next);
-    if (loss_mask != nullptr) loss_mask[k] = element::loss_of(work.rules, token, next);
+    if (loss_mask != nullptr) {
+      const float loss = element::loss_of(work.rules, token, next);
+      loss_mask[k] = element::is_counted(work, row, i) ? loss : 0.0F;
+    }
     if (segment_ids != nullptr) segment_ids[k] = element::segment_of(work, of, i);
     if (position_ids == nullptr) continue;
     std::int32_t last = restart;

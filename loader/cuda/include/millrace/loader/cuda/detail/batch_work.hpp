@@ -68,6 +68,9 @@ struct batch_work {
   const std::int32_t* boundaries = nullptr;
   const std::int32_t* document_ends = nullptr;  ///< null if rows are not packed
 
+  const std::uint32_t* counted = nullptr;  ///< null without masks
+  std::int64_t counted_words = 0;          ///< words of a row of `counted`
+
   slice_arrays slices;  ///< with context parallelism
   /// number of ranks that share a row; `boundaries` describes whole rows
   std::int64_t context_parallel = 1;
@@ -127,6 +130,14 @@ MILLRACE_HOST_DEVICE inline Id id_of(const batch_rules& rules, std::int64_t toke
   return token == rules.pad ? Id{0} : static_cast<Id>(token);
 }
 
+/// Whether the masks of the datasets let the loss of token i count.
+MILLRACE_HOST_DEVICE inline bool is_counted(const batch_work& work, std::int32_t row,
+                                            std::int32_t i) {
+  return work.counted == nullptr ||
+         (work.counted[row * work.counted_words + i / 32] >> (i % 32) & 1U) != 0;
+}
+
+/// Returns the loss of token i, without regard to masks.
 MILLRACE_HOST_DEVICE inline float loss_of(const batch_rules& rules, std::int64_t token,
                                           std::int64_t next) {
   const bool off = next == rules.pad || (rules.eod_mask_loss && token == rules.eod);

@@ -9,6 +9,7 @@
 #include <millrace/dataset/detail/sample/cu_seqlens.hpp>
 #include <millrace/dataset/detail/sample/fields.hpp>
 #include <millrace/loader/cuda/detail/batch_work.hpp>
+#include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/sliced_fields.hpp>
 
 namespace millrace::loader::cuda {
@@ -77,8 +78,14 @@ void fill_row(const batch_work& work, std::int64_t row) {
 
 template <class Token>
 void fill_row(const batch_work& work, std::int64_t row) {
-  if (work.ids == id_width::i32) return fill_row<Token, std::int32_t>(work, row);
-  fill_row<Token, std::int64_t>(work, row);
+  if (work.ids == id_width::i32) {
+    fill_row<Token, std::int32_t>(work, row);
+  } else {
+    fill_row<Token, std::int64_t>(work, row);
+  }
+  if (work.counted == nullptr) return;
+  loader::detail::apply_counted(work.counted + row * work.counted_words,
+                                row_of(work.loss_mask, row, work.seq_len));
 }
 
 inline void fill_segment_ids(const batch_work& work, std::int64_t row) {

@@ -94,6 +94,10 @@ class output_layout {
       work.slices = {slices, begin, array(0), array(1), array(2), array(3), array(4)};
       work.context_parallel = layout.context_parallel();
     }
+    if (layout.masked()) {
+      work.counted = at<const std::uint32_t>(from, layout.counted_offset(boundaries, slices));
+      work.counted_words = layout.counted_words();
+    }
     work.rows = layout.rows();
     work.seq_len = layout.seq_len();
     work.text_len = layout.text_len();

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/dataset/detail/token_mask.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/formats/dtype.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/options.hpp>
+
+namespace millrace::loader::detail {
+
+/// The masks of a run's datasets, and what they say about rows. Used by one thread.
+///
+/// A row needs its boundaries, because the label of a document's last token is not part of the
+/// document.
+class MILLRACE_EXPORT row_masks {
+ public:
+  /// Opens the masks of all datasets.
+  ///
+  /// @return nullopt if no dataset has one, or if they are to be ignored
+  /// @throws io_error, format_error  as token_mask::find
+  static std::optional<row_masks> open(std::span<const dataset::run_source> sources,
+                                       mask_alignment alignment);
+  /// Whether any dataset has a mask. Only looks for the files.
+  static bool any(std::span<const dataset::run_source> sources);
+
+  /// Fills `counted` of a slot of whole rows, of which only parts may have been read.
+  ///
+  /// @param rows  with boundaries
+  /// @param slot  masked, and filled but for `counted`
+  /// @throws io_error  a page of a mask was lost
+  void fill(std::span<const dataset::sample_text> rows, batch_slot& slot);
+
+ private:
+  struct source_mask {
+    dataset::token_mask mask;
+    dataset::lost_page_watch watch;
+  };
+
+  row_masks() = default;
+  void fill_row(const dataset::sample_text& row, std::span<std::uint32_t> counted);
+
+  mask_alignment alignment_ = mask_alignment::label;
+  std::vector<std::optional<source_mask>> masks_;  // by source
+  std::vector<std::size_t> token_bytes_;           // by source
+  std::int64_t seq_len_ = 0;                       // of the rows of the last slot
+  std::vector<std::uint8_t> trained_;              // for each token of a row, and 0
+};
+
+}  // namespace millrace::loader::detail
