@@ -50,6 +50,8 @@ std::vector<kind> kinds_of(const settings& given) {
   packed.packed = true;
   packed.longest = 2000;
   packed.padding = 1;
+  test::random_shape masked = packed;
+  masked.masked = true;
   return {{"kernel, plain",
            make_random_batch(random, plain, {}),
            {true, true, false, false, false},
@@ -61,7 +63,11 @@ std::vector<kind> kinds_of(const settings& given) {
           {"kernel, packed with positions and mask",
            make_random_batch(random, packed, rules),
            {},
-           bench::target{7, 4}}};
+           bench::target{7, 4}},
+          {"kernel, packed with positions and the mask of a dataset",
+           make_random_batch(random, masked, rules),
+           {},
+           {}}};
 }
 
 int run(const settings& given) {
