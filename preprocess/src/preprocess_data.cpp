@@ -29,6 +29,7 @@ namespace command = millrace::command;
 namespace preprocess = millrace::preprocess;
 
 constexpr double usual_source_bytes = 3;  // estimated bytes per document in `P.src`
+constexpr double mask_bytes = 1.0 / 8;    // bytes per token in `P.mask`
 
 int foretell(const millrace::tokenizer::tokenizer& tokenizer,
              const preprocess::program_flags& line) {
@@ -40,7 +41,8 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
        .workers = line.run.workers,
        .block_bytes = line.run.limits.block_bytes,
        .blocks_in_flight = line.run.most_blocks(),
-       .sidecar_bytes_per_document = line.run.provenance ? usual_source_bytes : 0},
+       .sidecar_bytes_per_document = line.run.provenance ? usual_source_bytes : 0,
+       .sidecar_bytes_per_token = encoding.conversations ? mask_bytes : 0},
       preprocess::make_sample_encoder(tokenizer, encoding));
   report.tokenizer = preprocess::choice_of(line.tokenizer);
   if (line.run.partitions > 1) {

@@ -287,7 +287,8 @@ class input_sampler {
     out.bin_bytes = out.tokens.value * static_cast<double>(options_.token_bytes);
     out.idx_bytes =
         keys * (idx_header_bytes + 8 * (out.documents.value + 1)) + 12 * out.sequences.value;
-    out.sidecar_bytes = options_.sidecar_bytes_per_document * keys * out.documents.value;
+    out.sidecar_bytes = options_.sidecar_bytes_per_document * keys * out.documents.value +
+                        options_.sidecar_bytes_per_token * out.tokens.value;
     add_costs(out);
     return out;
   }

@@ -44,8 +44,10 @@ struct dry_run_options {
   int workers = 1;
   std::size_t block_bytes = std::size_t{512} << 10;
   std::size_t blocks_in_flight = 4;
-  double sidecar_bytes_per_document = 0;  ///< total in files other than .bin and .idx
-  double most_seconds = 4;                ///< time limit per sampling method
+  // Together, these are the bytes of files other than .bin and .idx.
+  double sidecar_bytes_per_document = 0;
+  double sidecar_bytes_per_token = 0;
+  double most_seconds = 4;  ///< time limit per sampling method
   /// Inputs with a total of up to this many bytes on disk are encoded completely, if time allows.
   std::uint64_t whole_bytes = std::uint64_t{32} << 20;
 };
