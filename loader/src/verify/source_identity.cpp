@@ -32,16 +32,14 @@ MILLRACE_INLINE void read_meta(const std::filesystem::path& path, std::string_vi
   const formats::json_value* tokenizer = meta.find("tokenizer");
   const formats::json_value* value = tokenizer ? tokenizer->find("fingerprint") : nullptr;
   const auto* fingerprint = value ? value->as<std::string>() : nullptr;
-  if (fingerprint == nullptr || fingerprint->empty()) {
-    refuse("it has no \"tokenizer\" with a \"fingerprint\"");
-  }
+  if (fingerprint == nullptr) refuse("it has no \"tokenizer\" with a \"fingerprint\"");
   identity.tokenizer = *fingerprint;
   const formats::json_value* size = tokenizer->find("vocab_size");
   const auto* vocab_size = size ? size->as<std::int64_t>() : nullptr;
   if (vocab_size == nullptr || *vocab_size < 1) {
     refuse("\"vocab_size\" of its tokenizer is not a number of ids");
   }
-  identity.vocab_size = *vocab_size;
+  if (!identity.tokenizer.empty()) identity.vocab_size = *vocab_size;
   const formats::json_value* told = meta.find("sum_root");
   const auto* root = told ? told->as<std::string>() : nullptr;
   // The `.sum` may be missing: it may have been removed, or may be created later. If both roots
@@ -75,7 +73,7 @@ MILLRACE_INLINE joint_identity identify_sources(dataset::run_state& state,
     const source_identity identity = identify_source(source.prefix);
     source.root = identity.root;
     run.without_sum += identity.root.empty() ? 1 : 0;
-    run.without_meta += identity.tokenizer.empty() ? 1 : 0;
+    run.without_tokenizer += identity.tokenizer.empty() ? 1 : 0;
     if (identity.tokenizer.empty()) continue;
     run.vocab_size = std::max(run.vocab_size, identity.vocab_size);
     if (std::ranges::find(tokenizers, identity.tokenizer) != tokenizers.end()) continue;
@@ -94,8 +92,8 @@ MILLRACE_INLINE joint_identity identify_sources(dataset::run_state& state,
   for (const std::string& tokenizer : tokenizers) {
     run.tokenizer += (run.tokenizer.empty() ? "" : ",") + tokenizer;
   }
-  // Datasets without a `.meta` may contain larger ids, so the vocabulary size is unknown.
-  if (run.without_meta > 0) run.vocab_size = 0;
+  // Datasets of an unknown tokenizer may contain larger ids, so the vocabulary size is unknown.
+  if (run.without_tokenizer > 0) run.vocab_size = 0;
   state.tokenizer = run.tokenizer;
   return run;
 }

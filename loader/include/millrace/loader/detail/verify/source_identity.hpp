@@ -13,8 +13,10 @@ namespace millrace::loader {
 
 /// Facts about a dataset, from its sidecar files PREFIX.sum and PREFIX.meta.
 struct source_identity {
-  std::string root = {};        ///< root checksum from PREFIX.sum; empty without that file
-  std::string tokenizer = {};   ///< fingerprint from PREFIX.meta; empty without that file
+  std::string root = {};  ///< root checksum from PREFIX.sum; empty without that file
+  /// Fingerprint from PREFIX.meta; empty without that file, and if the tokenizer is not known, as
+  /// after `inspect_dataset convert`.
+  std::string tokenizer = {};
   std::int64_t vocab_size = 0;  ///< the tokenizer's number of ids; 0: unknown
 };
 
@@ -30,7 +32,7 @@ struct joint_identity {
   std::string tokenizer = {};    ///< fingerprints, as stored in the state
   std::int64_t vocab_size = 0;   ///< all ids are below this; 0: unknown, so ids cannot be checked
   std::int64_t without_sum = 0;  ///< number of datasets without a `.sum`
-  std::int64_t without_meta = 0;
+  std::int64_t without_tokenizer = 0;  ///< number of datasets whose tokenizer is not known
 };
 
 /// Stores the root checksum of each dataset and the fingerprint of the tokenizer in a state. A run
@@ -38,7 +40,7 @@ struct joint_identity {
 ///
 /// Throws if the datasets have different tokenizers, because the same id would mean different text.
 /// If `allow_several_tokenizers` is true, the state gets every distinct fingerprint, in the order
-/// of the datasets, separated by commas. Datasets without a `.meta` are assumed to match.
+/// of the datasets, separated by commas. Datasets of an unknown tokenizer are assumed to match.
 ///
 /// @param state  `data` must have the prefixes; this function sets `root` of each source, and
 ///               `tokenizer`
