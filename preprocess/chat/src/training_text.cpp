@@ -402,6 +402,20 @@ void training_renderer::leave_out(std::span<const value> messages, const value& 
   without.push_back({begin, whole.size() - rest});
 }
 
+void training_renderer::check_turns(std::span<const value> messages) const {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].find("role")->text() != "assistant") continue;
+    const value* const content = given(messages[i], "content");
+    if (content == nullptr || !content->is_string() || content->text().empty()) {
+      fail(fmt::format("message {}: a turn of the assistant has no text", i));
+    }
+    const std::string_view before = i == 0 ? "" : messages[i - 1].find("role")->text();
+    if (before != "user" && before != "tool") {
+      fail(fmt::format("message {}: a turn of the assistant must follow a user or a tool", i));
+    }
+  }
+}
+
 void training_renderer::find_turns(std::span<const value> messages, const value& tools,
                                    training_text& out) {
   std::string before;  // the rendering of the messages before `rendered_to`
@@ -458,6 +472,7 @@ void training_renderer::render(const value& record, training_text& out) {
     fail(fmt::format("the record is {}, expected an object", name_of(record.kind())));
   }
   const std::vector<value> messages = messages_of(record);
+  if (options_.strict_turns) check_turns(messages);
   const value tools = tools_of(record);
   run(messages, tools, part_);
   std::swap(out.text, part_.text);
@@ -490,6 +505,10 @@ void training_renderer::render(const value& record, training_text& out) {
       leave_out(messages, tools, i, out, without);
       if (options_.turns == trained_turns::last) break;
     }
+  }
+  if (options_.strict_turns && without.empty()) {
+    std::erase_if(out.trained, [](const byte_span& turn) { return turn.begin >= turn.end; });
+    return;
   }
   std::vector<byte_span> joined;
   for (const byte_span& turn : out.trained) add_span(joined, turn.begin, turn.end);

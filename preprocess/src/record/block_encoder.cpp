@@ -135,6 +135,14 @@ std::optional<record_fault> block_encoder::encode_conversation(std::string_view 
                                     "rendered text)",
                                     fault->what, fault->offset_bytes)};
   }
+  if (options.refuse_shared_tokens) {
+    if (const auto byte = shared_token(spans_, text.trained)) {
+      return record_fault{fault_kind::bad_conversation, 0,
+                          fmt::format("a token belongs to two turns, those that meet at byte {} of "
+                                      "the rendered text, so the mask is not certain",
+                                      *byte)};
+    }
+  }
   const std::int64_t ends = options_.append_eod ? 1 : 0;
   std::int64_t length = std::ssize(ids_.ids());
   const std::int64_t most =
@@ -155,7 +163,8 @@ std::optional<record_fault> block_encoder::encode_conversation(std::string_view 
   encoded_column& column = out.columns.front();
   const std::uint64_t bits = column.mask.size();
   const auto kept = static_cast<std::size_t>(length);
-  if (append_trained(std::span(spans_).first(kept), text.trained, column.mask) == 0) {
+  if (append_trained(std::span(spans_).first(kept), text.trained, options.untrained_tokens,
+                     column.mask) == 0) {
     column.mask.resize_down(bits);
     return record_fault{fault_kind::untrained, 0,
                         is_overlong ? fmt::format("none of the first {} tokens is trained", most)

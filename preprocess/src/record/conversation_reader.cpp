@@ -54,7 +54,8 @@ std::optional<record_fault> conversation_reader::read(std::string_view line) {
 }
 
 std::int64_t append_trained(std::span<const tokenizer::byte_span> tokens,
-                            std::span<const chat::byte_span> trained, formats::bit_buffer& out) {
+                            std::span<const chat::byte_span> trained, std::size_t skipped,
+                            formats::bit_buffer& out) {
   std::int64_t count = 0;
   std::size_t done = 0;  // tokens whose bit was appended
   std::size_t first = 0;
@@ -68,7 +69,7 @@ std::int64_t append_trained(std::span<const tokenizer::byte_span> tokens,
          i < tokens.size() && (is_empty(i) || tokens[i].begin < span.end); ++i) {
       if (!is_empty(i)) last = i;
     }
-    const std::size_t begin = std::max(first, done);
+    const std::size_t begin = std::max(first + skipped, done);
     if (begin <= last) {
       out.append_run(false, begin - done);
       out.append_run(true, last + 1 - begin);
@@ -79,6 +80,20 @@ std::int64_t append_trained(std::span<const tokenizer::byte_span> tokens,
   }
   out.append_run(false, tokens.size() - done);
   return count;
+}
+
+std::optional<std::size_t> shared_token(std::span<const tokenizer::byte_span> tokens,
+                                        std::span<const chat::byte_span> trained) {
+  std::size_t token = 0;
+  const auto cuts = [&](std::size_t edge) {
+    while (token < tokens.size() && tokens[token].end <= edge) ++token;
+    return token < tokens.size() && tokens[token].begin < edge;
+  };
+  for (const chat::byte_span& span : trained) {
+    if (cuts(span.begin)) return span.begin;
+    if (cuts(span.end)) return span.end;
+  }
+  return std::nullopt;
 }
 
 }  // namespace millrace::preprocess

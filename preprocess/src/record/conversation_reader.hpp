@@ -38,6 +38,10 @@ struct conversation_options {
   std::optional<std::int64_t> date = std::nullopt;
   std::optional<std::int64_t> most_tokens = std::nullopt;  ///< `--max-length`
   overlong_policy overlong = overlong_policy::error;
+  /// The number of tokens at the start of each trained turn that are not trained.
+  std::size_t untrained_tokens = 0;
+  /// Refuse a conversation in which a token belongs to two turns, of which one is trained.
+  bool refuse_shared_tokens = false;
   /// The flags above, with checksums of the templates, for P.meta and the journal.
   std::vector<std::pair<std::string, std::string>> settings = {};
 };
@@ -69,9 +73,15 @@ class conversation_reader {
 /// tokens from the first one that overlaps it to the last one, as in transformers.
 ///
 /// @param tokens   the bytes of each token
-/// @param trained  ascending, apart
+/// @param trained  ascending, without common bytes
+/// @param skipped  number of tokens at the start of each span that are not trained
 /// @return the number of trained tokens
 std::int64_t append_trained(std::span<const tokenizer::byte_span> tokens,
-                            std::span<const chat::byte_span> trained, formats::bit_buffer& out);
+                            std::span<const chat::byte_span> trained, std::size_t skipped,
+                            formats::bit_buffer& out);
+
+/// The byte at which a trained span begins or ends inside of a token. Nothing if there is none.
+std::optional<std::size_t> shared_token(std::span<const tokenizer::byte_span> tokens,
+                                        std::span<const chat::byte_span> trained);
 
 }  // namespace millrace::preprocess

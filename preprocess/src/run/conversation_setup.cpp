@@ -36,9 +36,38 @@ constexpr const char* date_flag = "--template-date";
 constexpr std::int64_t seconds_of_day = 86'400;
 
 // The flags that mean nothing without --messages-key.
-constexpr std::array own_flags = {"tools-key",  "chat-template",     "template-date",
-                                  "train-on",   "train-on-eot",      "roles-map",
-                                  "max-length", "reasoning-content", "overlong"};
+constexpr std::array own_flags = {
+    "tools-key", "chat-template", "template-date",     "train-on", "train-on-eot",
+    "roles-map", "max-length",    "reasoning-content", "overlong", "sft-tokenizer-prompt-format"};
+
+/// A prompt format of Megatron's SFTTokenizer (megatron-core, sft_tokenizer.py).
+struct prompt_format {
+  std::string_view name;
+  std::string_view source;  ///< empty: the template of the tokenizer
+  chat::trained_turns turns;
+  std::size_t untrained_tokens;  ///< the header of the assistant
+};
+
+constexpr std::array prompt_formats = {
+    prompt_format{"nemotron-h-aligned",
+                  "{%- for m in messages %}{% set text = m.content.strip() ~ '\\n' %}"
+                  "{%- if m.role == 'system' %}{{ '<SPECIAL_10>System\\n' ~ text }}"
+                  "{%- elif m.role == 'user' %}"
+                  "{{ '<SPECIAL_11>User\\n' ~ text ~ '<SPECIAL_11>Assistant\\n' }}"
+                  "{%- elif m.role == 'assistant' %}{{ text }}{% endif %}{% endfor %}",
+                  chat::trained_turns::assistant, 0},
+    prompt_format{
+        "nemotron-nano-v2",
+        "{%- for m in messages %}"
+        "{%- set text = m.content.replace('/think', '').replace('/no_think', '').strip() %}"
+        "{%- if m.role == 'system' %}{{ '<SPECIAL_10>System\\n' ~ text ~ '\\n' }}"
+        "{%- elif m.role == 'user' %}{{ '<SPECIAL_11>User\\n' ~ text ~ '\\n' }}"
+        "{%- elif m.role == 'assistant' %}{{ '<SPECIAL_11>Assistant\\n' ~ "
+        "m.content.strip() ~ '\\n<SPECIAL_12>\\n' }}{% endif %}{% endfor %}",
+        chat::trained_turns::assistant, 3},
+    prompt_format{"identity", "{% for m in messages %}{{ m.content }}{% endfor %}",
+                  chat::trained_turns::all, 0},
+    prompt_format{"default", "", chat::trained_turns::all, 0}};
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -242,6 +271,10 @@ template_sources find_templates(const std::string& asked, const tokenizer::chat_
       names.empty() ? "has no templates" : "has only the templates " + names.substr(2)));
 }
 
+const prompt_format& format_named(std::string_view name) {
+  return *std::ranges::find(prompt_formats, name, &prompt_format::name);
+}
+
 }  // namespace
 
 po::options_description conversation_group(bool with_preview) {
@@ -256,6 +289,10 @@ po::options_description conversation_group(bool with_preview) {
   add("chat-template", value("tokenizer|FILE|NAME"),
       "the chat template: the tokenizer's own (default), a file, or one of several that the "
       "tokenizer has");
+  add("sft-tokenizer-prompt-format", value("NAME"),
+      "as Megatron's SFTTokenizer: nemotron-h-aligned or nemotron-nano-v2, whose turns of the "
+      "assistant are trained, or identity or default (the tokenizer's own template), of which all "
+      "is trained");
   add("template-date", value("YYYY-MM-DD"),
       "the date, for templates that ask for it (default: the day on which the run began)");
   add("train-on", value("PARTS"),
@@ -302,6 +339,21 @@ std::optional<conversation_flags> conversation_flags_of(const po::variables_map&
   training.messages_key = given["messages-key"].as<std::string>();
   with_value(given, "tools-key", [&](const std::string& key) { training.tools_key = key; });
   with_value(given, "chat-template", [&](const std::string& at) { flags.chat_template = at; });
+  with_value(given, "sft-tokenizer-prompt-format", [&](const std::string& name) {
+    for (const char* flag : {"chat-template", "train-on", "train-on-eot", "reasoning-content"}) {
+      if (given.count(flag) == 0) continue;
+      throw usage_error(fmt::format(
+          "--sft-tokenizer-prompt-format and --{} exclude each other; pass one of them", flag));
+    }
+    if (std::ranges::find(prompt_formats, name, &prompt_format::name) == prompt_formats.end()) {
+      throw usage_error(
+          fmt::format("--sft-tokenizer-prompt-format {}: expected nemotron-h-aligned, "
+                      "nemotron-nano-v2, identity or default",
+                      name));
+    }
+    flags.prompt_format = name;
+    training.turns = format_named(name).turns;
+  });
   with_value(given, "template-date", [&](const std::string& date) {
     if (!seconds_to(date)) {
       throw usage_error(fmt::format("--template-date {}: expected a date as 2026-11-27", date));
@@ -351,7 +403,13 @@ std::shared_ptr<const conversation_options> open_conversations(
     const conversation_flags& flags, const tokenizer::tokenizer_options& tokenizer,
     const run_options& run, bool may_ask_clock) {
   const tokenizer::chat_folder folder = tokenizer::read_chat_folder(tokenizer.model);
-  const template_sources sources = find_templates(flags.chat_template, folder, tokenizer.model);
+  const prompt_format* const format =
+      flags.prompt_format ? &format_named(*flags.prompt_format) : nullptr;
+  const template_sources sources =
+      format != nullptr && !format->source.empty()
+          ? template_sources{{"the prompt format " + *flags.prompt_format,
+                              std::string(format->source)}}
+          : find_templates(flags.chat_template, folder, tokenizer.model);
   const auto parse = [](const template_sources::source& from) {
     return chat::chat_template::parse(from.text, from.name);
   };
@@ -362,6 +420,10 @@ std::shared_ptr<const conversation_options> open_conversations(
                            .most_tokens = flags.most_tokens,
                            .overlong = flags.overlong});
   out->training.special_tokens = folder.special_tokens;
+  if (format != nullptr && format->turns == chat::trained_turns::assistant) {
+    out->training.strict_turns = out->refuse_shared_tokens = true;
+    out->untrained_tokens = format->untrained_tokens;
+  }
   std::string digested = sources.usual.text;
   if (sources.with_tools) {
     out->templates.with_tools = parse(*sources.with_tools);
@@ -375,6 +437,7 @@ std::shared_ptr<const conversation_options> open_conversations(
     out->settings.emplace_back(name, std::move(value));
   };
   set("--chat-template", formats::sha256_hex(digested));
+  if (flags.prompt_format) set("--sft-tokenizer-prompt-format", *flags.prompt_format);
   if (asks_date) {
     auto date = flags.date;
     if (!date) date = earlier_date(run);

@@ -18,7 +18,9 @@ namespace millrace::preprocess {
 
 /// `--messages-key` and the flags that belong to it.
 struct conversation_flags {
-  std::string chat_template = "tokenizer";                 ///< `--chat-template`
+  std::string chat_template = "tokenizer";  ///< `--chat-template`
+  /// `--sft-tokenizer-prompt-format`, which replaces the template and what is trained.
+  std::optional<std::string> prompt_format = std::nullopt;
   std::optional<std::string> date = std::nullopt;          ///< `--template-date`, YYYY-MM-DD
   chat::training_options training = {};                    ///< without special tokens
   std::optional<std::int64_t> most_tokens = std::nullopt;  ///< `--max-length`

@@ -36,4 +36,6 @@ refused "${hf[@]}" --output-prefix other --messages-key messages --max-length 1
 refused "${hf[@]}" --output-prefix other --messages-key messages --overlong drop
 refused "${hf[@]}" --output-prefix other --messages-key messages --template-date 2026-02-30
 refused "${hf[@]}" --output-prefix other --train-on all
+refused "${hf[@]}" --output-prefix other --messages-key messages --sft-tokenizer-prompt-format chatml
+refused "${hf[@]}" --output-prefix other --messages-key messages --sft-tokenizer-prompt-format identity --train-on all
 refused --tokenizer-type HuggingFaceTokenizer --tokenizer-model "$chat/tokenizer.json" --output-prefix other --messages-key messages

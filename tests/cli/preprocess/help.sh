@@ -18,7 +18,7 @@ for flag in input json-keys output-prefix overwrite append-eod on-bad-record wor
   tokenizer-sentencepiece-legacy no-tokenizer-sentencepiece-ignore-extra-whitespaces \
   tokenizer-hf-no-use-fast tokenizer-hf-no-include-special-tokens trust-remote-code \
   messages-key tools-key chat-template template-date train-on train-on-eot roles-map \
-  reasoning-content max-length overlong preview \
+  reasoning-content max-length overlong preview sft-tokenizer-prompt-format \
   null-tokenizer-eod-id null-tokenizer-pad-id tokenizer-cache help version; do
   grep -qE -- "^  (-. \[ )?--$flag( |$)" help
 done

@@ -55,7 +55,7 @@ TEST(TrainedTokens, AreThoseThatOverlapASpan) {
   const std::vector<tokenizer::byte_span> tokens = {{0, 2}, {2, 5}, {5, 5}, {5, 9}, {9, 10}};
   const auto bits = [&](const std::vector<chat::byte_span>& trained) {
     formats::bit_buffer out;
-    (void)append_trained(tokens, trained, out);
+    (void)append_trained(tokens, trained, 0, out);
     return bits_of(out);
   };
   EXPECT_EQ(bits({}), "00000");
@@ -83,11 +83,34 @@ TEST(TrainedTokens, AgreeWithALoopOverBytes) {
       byte = trained.back().end + 1 + random() % 5;
     }
     formats::bit_buffer out;
-    const std::int64_t count = append_trained(tokens, trained, out);
+    const std::int64_t count = append_trained(tokens, trained, 0, out);
     const std::string expected = naive_bits(tokens, trained);
     ASSERT_EQ(bits_of(out), expected);
     ASSERT_EQ(count, std::ranges::count(expected, '1'));
   }
+}
+
+TEST(TrainedTokens, MayBeginAfterAHeader) {
+  const std::vector<tokenizer::byte_span> tokens = {{0, 2}, {2, 5}, {5, 9}, {9, 10}, {10, 12}};
+  const auto bits = [&](const std::vector<chat::byte_span>& trained, std::size_t skipped) {
+    formats::bit_buffer out;
+    const std::int64_t count = append_trained(tokens, trained, skipped, out);
+    EXPECT_EQ(count, static_cast<std::int64_t>(out.bits().count(0, out.size())));
+    return bits_of(out);
+  };
+  EXPECT_EQ(bits({{0, 10}}, 3), "00010");
+  EXPECT_EQ(bits({{0, 5}, {5, 12}}, 1), "01011");
+  EXPECT_EQ(bits({{0, 5}, {5, 12}}, 2), "00001");
+  EXPECT_EQ(bits({{2, 5}}, 3), "00000");
+}
+
+TEST(TrainedTokens, AreCertainIfNoneBelongsToTwoTurns) {
+  const std::vector<tokenizer::byte_span> tokens = {{0, 2}, {2, 5}, {5, 9}};
+  EXPECT_EQ(shared_token(tokens, {}), std::nullopt);
+  EXPECT_EQ(shared_token(tokens, std::vector<chat::byte_span>{{0, 2}, {2, 9}}), std::nullopt);
+  EXPECT_EQ(shared_token(tokens, std::vector<chat::byte_span>{{5, 12}}), std::nullopt);
+  EXPECT_EQ(shared_token(tokens, std::vector<chat::byte_span>{{3, 5}}), 3U);
+  EXPECT_EQ(shared_token(tokens, std::vector<chat::byte_span>{{0, 2}, {2, 6}}), 6U);
 }
 
 // --- records to documents with masks ------------------------------------------------------------
@@ -209,6 +232,18 @@ TEST_F(ConversationEncoder, HasThreeWaysWithOverlongConversations) {
   EXPECT_EQ(fault_of(encode(two_turns, options)).what, "none of the first 11 tokens is trained");
   options.most_tokens = 27;
   EXPECT_EQ(encode(two_turns, options).counts.truncated, 0);
+}
+
+TEST_F(ConversationEncoder, RefusesTurnsOfTheAssistantThatAreNotStrict) {
+  auto options = test::plain_conversations();
+  options.training.strict_turns = true;
+  EXPECT_EQ(trained_of(encode(two_turns, options).columns[0]), "...........<assistant>yo</>");
+  const auto fault = [&](std::string_view line) { return fault_of(encode(line, options)).what; };
+  EXPECT_EQ(fault(R"({"messages": [{"role": "assistant", "content": "a"}]})"),
+            "message 0: a turn of the assistant must follow a user or a tool");
+  EXPECT_EQ(fault(R"({"messages": [{"role": "user", "content": "a"}, )"
+                  R"({"role": "assistant", "content": ""}]})"),
+            "message 1: a turn of the assistant has no text");
 }
 
 TEST_F(ConversationEncoder, GivesTemplatesTheirVariablesAndTheDate) {

@@ -66,6 +66,9 @@ struct training_options {
   bool tool_calls = true;  ///< train the tool calls in trained turns
   trained_ends ends = trained_ends::turn;
   reasoning_form reasoning_as = reasoning_form::native;
+  /// As Megatron's SFTTokenizer: a turn of the assistant has a content, and follows a user or a
+  /// tool. Trained turns that follow one another stay apart.
+  bool strict_turns = false;
   /// The special tokens of the tokenizer, which end turns.
   std::vector<std::string> special_tokens = {};
 };
@@ -79,7 +82,9 @@ struct training_templates {
 
 struct training_text {
   std::string text;
-  std::vector<byte_span> trained;  ///< bytes to be predicted; ascending, not empty, apart
+  /// Bytes to be predicted; ascending, not empty, and with bytes between them unless there are
+  /// strict turns.
+  std::vector<byte_span> trained;
 };
 
 /// Renders records. Use one per thread; the template may be shared.
@@ -117,6 +122,7 @@ class training_renderer {
   const chat_template& template_for(const value& tools) const noexcept;
   void run(std::span<const value> messages, const value& tools, rendered& out,
            const render_limits& limits = {});
+  void check_turns(std::span<const value> messages) const;
   void find_turns(std::span<const value> messages, const value& tools, training_text& out);
   void leave_out(std::span<const value> messages, const value& tools, std::size_t number,
                  const training_text& all, std::vector<byte_span>& without);
