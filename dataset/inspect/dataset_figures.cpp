@@ -129,6 +129,11 @@ dataset_figures figures_of(const std::vector<dataset::indexed_dataset>& data,
         each, {.workers = workers,
                .progress = [&](std::int64_t done, std::int64_t) { progress.show(before + done); }});
     figures.datasets.push_back({each.prefix().native(), each.document_count(), each.token_count()});
+    if (const auto trained = dataset::trained_lengths_of(each)) {
+      if (!figures.trained) figures.trained.emplace();
+      *figures.trained += *trained;
+      figures.masked_tokens += each.token_count();
+    }
     const auto shares = dataset::shares_of_inputs(each);
     have_inputs = have_inputs && shares;
     if (!shares) continue;
@@ -168,6 +173,10 @@ void write_figures(formats::json_writer& json, const dataset_figures& figures,
   json.key("tokens").value(counts.tokens);
   add_lengths(json, "document_tokens", counts.document_lengths);
   add_lengths(json, "sequence_tokens", counts.sequence_lengths);
+  if (figures.trained) {
+    json.key("trained_tokens").value(figures.trained->sum());
+    add_lengths(json, "document_trained_tokens", *figures.trained);
+  }
   json.key("distinct_ids").value(counts.ids.distinct());
   add("vocab_size", figures.vocab_size);
   add("never_seen", figures.vocab_size ? std::optional(figures.never_seen()) : std::nullopt);

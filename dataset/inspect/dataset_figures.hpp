@@ -37,6 +37,9 @@ struct dataset_figures {
   std::optional<std::int64_t> vocab_size;  ///< given, or that of the tokenizer or of the `.meta`
   std::optional<std::int64_t> special_tokens;  ///< how many tokens are special
   std::optional<text_size> text;
+  /// Trained tokens per document, of the datasets with masks; nullopt if there are none.
+  std::optional<dataset::length_counts> trained;
+  std::int64_t masked_tokens = 0;  ///< tokens of the datasets with masks
 
   bool hide_texts = false;
 

@@ -70,7 +70,8 @@ token, and the share of each input file (with a PREFIX.src).
   --force           decode even if another tokenizer made a dataset
   --json            print one JSON object: datasets, documents, sequences,
                     tokens, document_tokens and sequence_tokens (empty, min,
-                    mean, max, quantiles in percent, histogram), distinct_ids,
+                    mean, max, quantiles in percent, histogram), with a .mask
+                    trained_tokens and document_trained_tokens, distinct_ids,
                     vocab_size, never_seen, outside_vocab, entropy_bits,
                     special_tokens, text (bytes, tokens, exact), frequent_ids,
                     inputs; if asked for: duplicates, near_duplicates, ngrams
@@ -525,6 +526,13 @@ std::string as_text(const stats_answer& answer, const stats_question& asked) {
   if (figures.special_tokens) {
     row("special_tokens", fmt::format("{} ({})", grouped(*figures.special_tokens),
                                       percent(*figures.special_tokens, counts.tokens)));
+  }
+  if (figures.trained) {
+    const std::int64_t none =
+        figures.trained->count() == 0 ? 0 : figures.trained->by_power_of_two().front();
+    row("trained_tokens", fmt::format("{} ({}); {} without any", grouped(figures.trained->sum()),
+                                      percent(figures.trained->sum(), figures.masked_tokens),
+                                      grouped(none, "document")));
   }
   row("distinct_ids",
       grouped(counts.ids.distinct()) +

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include <millrace/dataset/detail/document_sources.hpp>
+#include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/dataset/detail/token_mask.hpp>
 #include <millrace/dataset/statistics.hpp>
 #include <millrace/error.hpp>
 
@@ -332,6 +334,29 @@ MILLRACE_INLINE dataset_statistics statistics_of(const indexed_dataset& data,
         });
   });
   return all;
+}
+
+MILLRACE_INLINE std::optional<length_counts> trained_lengths_of(const indexed_dataset& data) {
+  const auto mask = token_mask::find(data);
+  if (!mask) return std::nullopt;
+  const lost_page_watch watch(mask->bytes());
+  length_counts lengths;
+  std::int64_t token = 0;  // documents follow one another in the .bin
+  for (std::int64_t d = 0; d < data.document_count(); ++d) {
+    const std::int64_t first = token;
+    const document_range range = data.document(d);
+    for (std::int64_t s = range.first; s < range.last; ++s) token += data.sequence_length(s);
+    if (token > data.token_count()) {
+      throw format_error(data.idx_path(), 0,
+                         "document " + std::to_string(d) + " ends at token " +
+                             std::to_string(token) + ", but the .bin has " +
+                             std::to_string(data.token_count()));
+    }
+    lengths.add(static_cast<std::int64_t>(
+        mask->bits().count(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(token))));
+  }
+  watch.check_there(mask->path());
+  return lengths;
 }
 
 }  // namespace millrace::dataset

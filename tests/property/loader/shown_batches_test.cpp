@@ -26,6 +26,7 @@
 #include "support/run_program.hpp"
 #include "support/seed.hpp"
 #include "support/served_case.hpp"
+#include "unit/dataset/odd_mask.hpp"
 
 namespace millrace::loader {
 namespace {
@@ -196,6 +197,7 @@ TEST_P(ShownBatches, AreThoseOfTheLoader) {
     const auto drawn = test::draw_case(random, GetParam());
     const served_case& c = drawn->config;
     SCOPED_TRACE(testing::Message() << "MILLRACE_SEED=" << seed << ": " << test::case_text(c));
+    if (i % 2 == 0) test::write_odd_mask(drawn->prefixes[0]);
     if (const std::string why = not_in_flags(c, *drawn->run); !why.empty()) {
       ++seen["skipped: " + why];
       continue;

@@ -17,6 +17,7 @@
 #include <millrace/error.hpp>
 
 #include "support/paths.hpp"
+#include "unit/dataset/odd_mask.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
 namespace millrace::dataset {
@@ -182,6 +183,19 @@ TEST_F(Statistics, FindsNearDuplicates) {
         near_duplicate_options{.bands = 3}, near_duplicate_options{.threshold = 0}}) {
     EXPECT_THROW(find_near_duplicates(data_, wrong), config_error);
   }
+}
+
+TEST_F(Statistics, CountTheTrainedTokensOfEachDocument) {
+  const test::documents_of<std::uint16_t> documents = {
+      {{1, 2, 3}}, {}, {{2, 4}, {6}}, {{5}, {}, {7, 8}}, {{9}}};
+  const auto data = stored<std::uint16_t>(documents);
+  EXPECT_FALSE(trained_lengths_of(data));
+  test::write_odd_mask(data.prefix());
+  const auto trained = trained_lengths_of(data);
+  ASSERT_TRUE(trained);
+  EXPECT_EQ(trained->count(), 5);
+  EXPECT_EQ(trained->sum(), 5);
+  EXPECT_EQ(trained->by_power_of_two(), (std::vector<std::int64_t>{2, 1, 2}));
 }
 
 TEST_F(Statistics, StopIfTheCallerThrows) {

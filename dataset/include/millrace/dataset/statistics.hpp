@@ -87,6 +87,12 @@ struct MILLRACE_EXPORT dataset_statistics {
 MILLRACE_EXPORT dataset_statistics statistics_of(const indexed_dataset& data,
                                                  const statistics_options& options = {});
 
+/// How many tokens of each document are trained, by PREFIX.mask; nullopt without that file. Reads
+/// one bit per token, on the calling thread.
+///
+/// @throws format_error, io_error  a file is wrong or cannot be read
+MILLRACE_EXPORT std::optional<length_counts> trained_lengths_of(const indexed_dataset& data);
+
 /// What came from one input file, by the PREFIX.src of a dataset.
 struct input_share {
   std::string input;  ///< name as passed to the program that read it; may contain any bytes

@@ -179,6 +179,8 @@ class Statistics:
     frequent_ids: "list[dict[str, Any]]"
     datasets: "list[dict[str, Any]]"             # prefix, documents, tokens
     inputs: "list[dict[str, Any]] | None"        # input, documents, tokens; None: a dataset has no .src
+    trained_tokens: "int | None" = None          # with a .mask
+    document_trained_tokens: "dict[str, Any] | None" = None  # trained tokens per document, as document_tokens
     duplicates: "dict[str, Any] | None" = None   # documents, tokens, group_count, groups
     near_duplicates: "dict[str, Any] | None" = None   # parameters, compared, documents, tokens, pairs
     ngrams: "dict[str, Any] | None" = None       # n, positions, distinct, frequent
