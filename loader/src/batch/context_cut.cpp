@@ -8,6 +8,7 @@
 #include <span>
 
 #include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/formats/detail/mask.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/slice_table.hpp>
 #include <millrace/loader/detail/batch/slot_layout.hpp>
@@ -105,22 +106,23 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
   slot.real()[number] = static_cast<std::int32_t>(real);
 }
 
-/// Copies where the loss counts, bit by bit.
+/// Copies where the loss counts.
 MILLRACE_INLINE void context_cut::put_counted(const batch_slot& whole, batch_slot& slot) const {
   if (!slot.layout.masked()) return;
-  const std::span from = whole.counted();
-  const std::span to = slot.counted();
-  std::ranges::fill(to, 0U);
+  const auto words_of = [](const slot_layout& layout) {
+    return static_cast<std::size_t>(layout.counted_words());
+  };
+  std::ranges::fill(slot.counted(), 0U);
   for (std::size_t r = 0; r + 1 < first_slice_.size(); ++r) {
-    const std::size_t from_row = r * static_cast<std::size_t>(whole.layout.counted_words());
-    const std::size_t to_row = r * static_cast<std::size_t>(slot.layout.counted_words());
-    std::size_t at = 0;
+    const formats::bit_span from(
+        std::as_bytes(whole.counted().subspan(r * words_of(whole.layout), words_of(whole.layout))),
+        static_cast<std::uint64_t>(whole.layout.seq_len()));
+    const auto to = slot.counted().subspan(r * words_of(slot.layout), words_of(slot.layout));
+    std::uint64_t at = 0;
     for (std::size_t s = first_slice_[r]; s < first_slice_[r + 1]; ++s) {
-      const auto first = static_cast<std::size_t>(slices_[s].first);
-      const auto end = first + static_cast<std::size_t>(slices_[s].length);
-      for (std::size_t i = first; i < end; ++i, ++at) {
-        to[to_row + at / 32] |= (from[from_row + i / 32] >> (i % 32) & 1U) << (at % 32);
-      }
+      const auto count = static_cast<std::uint64_t>(slices_[s].length);
+      formats::copy_bits(from, static_cast<std::uint64_t>(slices_[s].first), count, to, at);
+      at += count;
     }
   }
 }

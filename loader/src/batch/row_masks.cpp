@@ -42,49 +42,48 @@ MILLRACE_INLINE std::optional<row_masks> row_masks::open(
   return all;
 }
 
-MILLRACE_INLINE void row_masks::fill(std::span<const dataset::sample_text> rows, batch_slot& slot) {
-  seq_len_ = slot.layout.seq_len();
-  trained_.resize(static_cast<std::size_t>(slot.layout.text_len()) + 1);
+MILLRACE_INLINE void row_masks::fill(std::span<const dataset::sample_text> rows,
+                                     batch_slot& slot) const {
+  const std::int64_t seq_len = slot.layout.seq_len();
   const auto words = static_cast<std::size_t>(slot.layout.counted_words());
+  const std::span counted = slot.counted();
+  std::ranges::fill(counted, 0U);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    fill_row(rows[r], slot.counted().subspan(r * words, words));
+    fill_row(rows[r], seq_len, counted.subspan(r * words, words));
   }
   for (const auto& each : masks_) {
     if (each) each->watch.check_there(each->mask.path());
   }
 }
 
-MILLRACE_INLINE void row_masks::fill_row(const dataset::sample_text& row,
-                                         std::span<std::uint32_t> counted) {
+MILLRACE_INLINE void row_masks::fill_row(const dataset::sample_text& row, std::int64_t seq_len,
+                                         std::span<std::uint32_t> counted) const {
   const auto source = static_cast<std::size_t>(row.source);
-  const bool has_mask = masks_[source].has_value();
-  std::ranges::fill(trained_, has_mask ? std::uint8_t{0} : std::uint8_t{1});
-  for (const dataset::row_part& part : row.parts) {
-    if (!has_mask) break;
-    const formats::bit_span& bits = masks_[source]->mask.bits();
-    const std::uint64_t first = part.from.offset / token_bytes_[source];
-    const std::uint64_t count = part.from.bytes / token_bytes_[source];
-    const auto out = std::span(trained_).subspan(static_cast<std::size_t>(part.at),
-                                                 static_cast<std::size_t>(count));
-    for (std::uint64_t at = 0; at < count; at += 64) {
-      const auto size = static_cast<unsigned>(std::min<std::uint64_t>(64, count - at));
-      std::uint64_t word = bits.word(first + at, size);
-      for (unsigned i = 0; i < size; ++i, word >>= 1) out[at + i] = word & 1U;
+  if (!masks_[source]) {
+    for (std::int64_t i = 0; i < seq_len; ++i) {
+      counted[static_cast<std::size_t>(i) / 32] |= 1U << (i % 32);
     }
+    return;
   }
-  const std::size_t shift = alignment_ == mask_alignment::label ? 1 : 0;
-  std::ranges::fill(counted, 0U);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(seq_len_); ++i) {
-    counted[i / 32] |= std::uint32_t{trained_[i + shift]} << (i % 32);
+  for (const dataset::row_part& part : row.parts) {
+    auto first = static_cast<std::int64_t>(part.from.offset / token_bytes_[source]);
+    auto last = first + static_cast<std::int64_t>(part.from.bytes / token_bytes_[source]);
+    std::int64_t at = part.at;
+    if (alignment_ == mask_alignment::label) --at;  // the bit of a label is for its input
+    if (at < 0) ++at, ++first;
+    last = std::min(last, first + seq_len - at);
+    if (first >= last) continue;
+    formats::copy_bits(masks_[source]->mask.bits(), static_cast<std::uint64_t>(first),
+                       static_cast<std::uint64_t>(last - first), counted,
+                       static_cast<std::uint64_t>(at));
   }
-  if (!has_mask) return;
   const auto drop = [&](std::int64_t at) {
     counted[static_cast<std::size_t>(at) / 32] &= ~(1U << (at % 32));
   };
   for (const std::int32_t boundary : row.boundaries) {
-    if (0 < boundary && boundary < seq_len_) drop(boundary - 1);
+    if (0 < boundary && boundary < seq_len) drop(boundary - 1);
   }
-  if (row.extra_begins) drop(seq_len_ - 1);
+  if (row.extra_begins) drop(seq_len - 1);
 }
 
 }  // namespace millrace::loader::detail

@@ -52,6 +52,24 @@ void expect_bits(const bit_span& found, const std::vector<bool>& wanted) {
   for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_EQ(found[i], wanted[i]) << i;
 }
 
+TEST(CopyBits, PutsThemAtAnyPlace) {
+  std::mt19937_64 random(test::seed(9));
+  for (int round = 0; round < 2000; ++round) {
+    const auto bits = random_bits(random, 300);
+    const bit_buffer buffer = buffer_of(bits);
+    const std::size_t first = random() % 300;
+    const std::size_t count = random() % (301 - first);
+    const std::size_t at = random() % 100;
+    std::vector<std::uint32_t> to((at + count + 31) / 32 + 1);
+    copy_bits(buffer.bits(), first, count, to, at);
+    std::vector<bool> wanted(32 * to.size());
+    std::copy_n(bits.begin() + static_cast<std::ptrdiff_t>(first), count,
+                wanted.begin() + static_cast<std::ptrdiff_t>(at));
+    expect_bits(bit_span(std::as_bytes(std::span(to)), 32 * to.size()), wanted);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(ParseMask, ReadsTheGoldenFile) {
   const bytes file = golden_mask();
   const mask_view mask = parse_mask(file);

@@ -122,6 +122,21 @@ class bit_span {
   std::uint64_t size_ = 0;
 };
 
+/// Copies the bits [first, first + count) to the place `at` of other bits, which are 0 there. Bit i
+/// % 32 of word i / 32 of `to` is bit i.
+/// @pre first + count <= from.size() and at + count <= 32 * to.size()
+inline void copy_bits(const bit_span& from, std::uint64_t first, std::uint64_t count,
+                      std::span<std::uint32_t> to, std::uint64_t at) {
+  while (count != 0) {
+    const auto shift = static_cast<unsigned>(at % 32);
+    const auto part = static_cast<unsigned>(std::min<std::uint64_t>(32 - shift, count));
+    to[at / 32] |= static_cast<std::uint32_t>(from.word(first, part)) << shift;
+    first += part;
+    at += part;
+    count -= part;
+  }
+}
+
 /// Bits in memory, to which more can be appended.
 class bit_buffer {
  public:

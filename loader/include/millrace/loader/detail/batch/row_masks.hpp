@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,7 +18,7 @@
 
 namespace millrace::loader::detail {
 
-/// The masks of a run's datasets, and what they say about rows. Used by one thread.
+/// The masks of a run's datasets, and what they say about rows.
 ///
 /// A row needs its boundaries, because the label of a document's last token is not part of the
 /// document.
@@ -37,7 +38,7 @@ class MILLRACE_EXPORT row_masks {
   /// @param rows  with boundaries
   /// @param slot  masked, and filled but for `counted`
   /// @throws io_error  a page of a mask was lost
-  void fill(std::span<const dataset::sample_text> rows, batch_slot& slot);
+  void fill(std::span<const dataset::sample_text> rows, batch_slot& slot) const;
 
  private:
   struct source_mask {
@@ -46,13 +47,12 @@ class MILLRACE_EXPORT row_masks {
   };
 
   row_masks() = default;
-  void fill_row(const dataset::sample_text& row, std::span<std::uint32_t> counted);
+  void fill_row(const dataset::sample_text& row, std::int64_t seq_len,
+                std::span<std::uint32_t> counted) const;
 
   mask_alignment alignment_ = mask_alignment::label;
   std::vector<std::optional<source_mask>> masks_;  // by source
   std::vector<std::size_t> token_bytes_;           // by source
-  std::int64_t seq_len_ = 0;                       // of the rows of the last slot
-  std::vector<std::uint8_t> trained_;              // for each token of a row, and 0
 };
 
 }  // namespace millrace::loader::detail
