@@ -173,7 +173,7 @@ void take_roles(const std::string& text, chat::training_options& training) {
 std::string roles_map_of(const chat::training_options& training) {
   std::string text;
   for (const auto& [name, role] : training.roles) {
-    text += (text.empty() ? "" : ",") + name + "=" + role;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, role);
   }
   return text;
 }
@@ -427,11 +427,11 @@ std::shared_ptr<const conversation_options> open_conversations(
   std::string digested = sources.usual.text;
   if (sources.with_tools) {
     out->templates.with_tools = parse(*sources.with_tools);
-    digested += '\0' + sources.with_tools->text;
+    digested.append(1, '\0').append(sources.with_tools->text);
   }
   const bool asks_date = digested.find("strftime_now") != digested.npos;
   for (const auto& [name, token] : folder.named_tokens) {
-    digested += '\0' + name + '\0' + token;
+    for (const std::string& part : {name, token}) digested.append(1, '\0').append(part);
   }
   const auto set = [&](const char* name, std::string value) {
     out->settings.emplace_back(name, std::move(value));
