@@ -7,9 +7,6 @@
 #include <filesystem>
 #include <utility>
 
-#include <millrace/dataset/detail/sidecar_paths.hpp>
-#include <millrace/io/file_mapping.hpp>
-
 namespace millrace::loader::detail {
 
 MILLRACE_INLINE std::filesystem::path prefix_of(const dataset::run_source& source) {
@@ -18,7 +15,7 @@ MILLRACE_INLINE std::filesystem::path prefix_of(const dataset::run_source& sourc
 
 MILLRACE_INLINE bool row_masks::any(std::span<const dataset::run_source> sources) {
   return std::ranges::any_of(sources, [](const dataset::run_source& each) {
-    return io::identity_of(dataset::sidecar_paths(prefix_of(each)).mask).has_value();
+    return dataset::token_mask::is_there(prefix_of(each));
   });
 }
 

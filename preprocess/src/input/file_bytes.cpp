@@ -12,6 +12,7 @@
 #include <cerrno>
 
 #include <millrace/error.hpp>
+#include <millrace/io/detail/residency.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::preprocess {

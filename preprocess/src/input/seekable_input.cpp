@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <millrace/error.hpp>
+#include <millrace/io/detail/residency.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "input/file_bytes.hpp"

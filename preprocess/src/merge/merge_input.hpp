@@ -12,6 +12,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
+#include <millrace/io/detail/residency.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include <millrace/io/detail/residency.hpp>
+
 #include "support/paths.hpp"
 
 namespace millrace::io {

@@ -39,14 +39,6 @@ inline constexpr std::int64_t most_held = 131072;  ///< the limit of `loader_opt
 /// `--full-validation`.
 using dataset::sampler_type;
 
-/// What the bits of PREFIX.mask mean for `loss_mask` (formats/spec/mask.md). In no case does the
-/// loss count at the last token of a document, whose label is not part of the document.
-enum class mask_alignment : std::uint8_t {
-  label,   ///< the loss counts where the label is trained, as in Megatron-LM and Megatron-Bridge
-  input,   ///< the loss counts where the input is trained, as in Megatron-LM's pull request 5017
-  ignored  ///< masks are not read: the loss counts everywhere
-};
-
 /// A function that makes a reader for the files. It is called once per thread that fills slots.
 using make_reader_function =
     std::function<std::unique_ptr<range_reader>(const std::vector<data_file>& files)>;

@@ -29,6 +29,10 @@ class token_mask {
   static std::optional<token_mask> find(const indexed_dataset& data) {
     return find(data.prefix(), static_cast<std::uint64_t>(data.token_count()));
   }
+  /// Whether there is a PREFIX.mask. Reads nothing.
+  static bool is_there(const std::filesystem::path& prefix) {
+    return io::identity_of(sidecar_paths(prefix).mask).has_value();
+  }
   /// @param tokens  number of tokens of the dataset
   static std::optional<token_mask> find(const std::filesystem::path& prefix, std::uint64_t tokens) {
     const auto path = sidecar_paths(prefix).mask;

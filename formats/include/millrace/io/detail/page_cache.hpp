@@ -9,9 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
-#include <millrace/io/detail/residency.hpp>
 #include <millrace/io/detail/unique_fd.hpp>
 
 namespace millrace::io {
@@ -23,7 +21,7 @@ enum class page_cache : std::uint8_t {
   /// evict pages that other programs need. From Linux 6.14 on, some file systems drop the pages by
   /// themselves, and keep pages that were cached before. On other systems, each read or write is
   /// followed by drop_read() or drop_written(), which also drop pages that were cached before. So
-  /// call pages_for_reading() before you read a file with `pass_through`.
+  /// call pages_for_reading() (residency.hpp) before you read a file with `pass_through`.
   pass_through,
 };
 
@@ -64,13 +62,6 @@ inline void drop_synced(const unique_fd& fd) noexcept {
   const int code = errno;
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
   errno = code;
-}
-
-/// Returns how to read a file that is read only once. If at least half of the file is cached
-/// already, another program seems to need it, so returns `keep`. Otherwise returns `pass_through`.
-inline page_cache pages_for_reading(const unique_fd& fd, std::uint64_t bytes) noexcept {
-  const std::optional<double> there = resident_share(fd.get(), 0, bytes);
-  return there && *there >= 0.5 ? page_cache::keep : page_cache::pass_through;
 }
 
 namespace detail {

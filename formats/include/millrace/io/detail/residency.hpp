@@ -12,6 +12,9 @@
 #include <optional>
 #include <vector>
 
+#include <millrace/io/detail/page_cache.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+
 namespace millrace::io {
 
 /// The share of a file that the page cache holds, and the system call that reported it.
@@ -43,6 +46,13 @@ inline std::optional<double> resident_share(int fd, std::uint64_t offset,
                                             std::uint64_t bytes) noexcept {
   const auto answer = ask_residency(fd, offset, bytes);
   return answer ? std::optional(answer->share) : std::nullopt;
+}
+
+/// Returns how to read a file that is read only once. If at least half of the file is cached
+/// already, another program seems to need it, so returns `keep`. Otherwise returns `pass_through`.
+inline page_cache pages_for_reading(const unique_fd& fd, std::uint64_t bytes) noexcept {
+  const std::optional<double> there = resident_share(fd.get(), 0, bytes);
+  return there && *there >= 0.5 ? page_cache::keep : page_cache::pass_through;
 }
 
 // ---------------------------------------------------------------------------------------------

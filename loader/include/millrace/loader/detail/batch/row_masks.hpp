@@ -14,7 +14,7 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
-#include <millrace/loader/options.hpp>
+#include <millrace/loader/detail/batch/wanted_fields.hpp>
 
 namespace millrace::loader::detail {
 

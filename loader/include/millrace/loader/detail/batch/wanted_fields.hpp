@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 namespace millrace::loader {
 
 /// The arrays that the loader makes on the host. In addition, each batch always has its text, with
@@ -17,5 +19,13 @@ struct host_fields {
 
 /// Requests no arrays. Use this for batches that are copied to a device.
 inline constexpr host_fields no_host_fields = {false, false, false, false, false};
+
+/// What the bits of PREFIX.mask mean for `loss_mask` (formats/spec/mask.md). In no case does the
+/// loss count at the last token of a document, whose label is not part of the document.
+enum class mask_alignment : std::uint8_t {
+  label,   ///< the loss counts where the label is trained, as in Megatron-LM and Megatron-Bridge
+  input,   ///< the loss counts where the input is trained, as in Megatron-LM's pull request 5017
+  ignored  ///< masks are not read: the loss counts everywhere
+};
 
 }  // namespace millrace::loader
