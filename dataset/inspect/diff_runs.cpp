@@ -278,6 +278,9 @@ arguments flags_of(const std::string& path, const dataset::run_state& state, std
     add("train-samples", std::to_string(samples));
     add("packing", state.packing);
     if (state.packing != "none") add("pad-documents-to", std::to_string(state.pad_documents_to));
+    if (state.packing != "none" && state.packing != "best_fit") {
+      all.emplace_back("--leave-out-overlong");  // if it was not given, there are no such documents
+    }
   }
   if (state.global_batch > 0) add("global-batch-size", std::to_string(state.global_batch));
   if (state.rampup_batch.size() == 3) {

@@ -81,8 +81,8 @@ instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq
   return parts;
 }
 
-dataset::packed_run packed_of(instant_parts parts, bool reweighted, std::int64_t pad_documents_to) {
-  const dataset::packed_options packing{.pad_documents_to = pad_documents_to, .keep_tables = false};
+dataset::packed_run packed_of(instant_parts parts, bool reweighted,
+                              const dataset::packed_options& packing) {
   dataset::packed_run run(parts.sources, parts.options, packing);
   if (!reweighted) return run;
   for (dataset::weighted_source& each : parts.options.segments[0].sources) {

@@ -32,10 +32,11 @@ instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq
                                std::optional<std::int64_t> train_samples,
                                const std::optional<given_state>& given);
 
-/// Creates a packed run. Does not store row tables next to the datasets.
+/// Creates a packed run.
 ///
 /// @param reweighted  if true, weights the sources by their number of rows
 /// @throws config_error, io_error, format_error  as `dataset::packed_run`
-dataset::packed_run packed_of(instant_parts parts, bool reweighted, std::int64_t pad_documents_to);
+dataset::packed_run packed_of(instant_parts parts, bool reweighted,
+                              const dataset::packed_options& packing);
 
 }  // namespace millrace::inspect

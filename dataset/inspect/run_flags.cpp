@@ -10,12 +10,14 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <millrace/command/grouped.hpp>
 #include <millrace/dataset/detail/megatron/blend_plan.hpp>
 #include <millrace/dataset/detail/megatron/data_flags.hpp>
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
 #include <millrace/dataset/detail/megatron/split.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/dataset/detail/run/batch_steps.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/instant_run.hpp>
@@ -100,8 +102,12 @@ Order megatron:
   --keep-partial-validation  keep the last, incomplete validation sample
 
 Order instant:
-  --packing none|best_fit   best_fit: rows of whole documents (default: none)
-  --pad-documents-to N      best_fit: pad documents to N tokens (default: 1)
+  --packing none|best_fit|first_fit_decreasing|first_fit_shuffle|
+            modified_first_fit_decreasing
+                            rows of whole documents (default: none)
+  --pad-documents-to N      with packing: pad documents to N tokens (default: 1)
+  --leave-out-overlong      with packing, but best_fit, which cuts them: serve no
+                            documents that are longer than a row
 )";
 
 namespace {
@@ -190,8 +196,9 @@ void add_run_flags(po::options_description& own) {
     add(flag, po::value<std::int64_t>());
   }
   add("rampup-batch-size", po::value<std::vector<std::int64_t>>()->multitoken());
-  for (const char* flag : {"no-data-sharding", "no-drop-last", "no-extra-token",
-                           "keep-partial-validation", several_tokenizers_flag}) {
+  for (const char* flag :
+       {"no-data-sharding", "no-drop-last", "no-extra-token", "keep-partial-validation",
+        "leave-out-overlong", several_tokenizers_flag}) {
     add(flag, po::bool_switch());
   }
 }
@@ -249,21 +256,42 @@ order_kind order_of(const command_line& line, const std::string& help) {
   throw misuse(fmt::format("--order '{}': expected megatron, instant or stored", *said), help);
 }
 
-/// Rejects each given flag that does not apply to `order`, or that does not apply without packing.
+/// Returns nullopt without packing.
+std::optional<dataset::packed_options> packing_of(const command_line& line,
+                                                  const std::string& help) {
+  const std::string said = line.find<std::string>("packing").value_or("none");
+  const auto algorithm = dataset::packing_algorithm_of(said);
+  if (!algorithm && said != "none") {
+    throw misuse(fmt::format("--packing '{}': expected none, {}", said,
+                             fmt::join(dataset::packing_algorithm_names, " or ")),
+                 help);
+  }
+  const auto multiple = count_of(line, "pad-documents-to", 1, help);
+  if (!algorithm && multiple) throw misuse("--pad-documents-to requires --packing", help);
+  const bool cuts = !algorithm || *algorithm == dataset::packing_algorithm::best_fit;
+  if (cuts && line.values["leave-out-overlong"].as<bool>()) {
+    throw misuse(
+        "--leave-out-overlong requires --packing with an algorithm that does not cut "
+        "documents: best_fit does",
+        help);
+  }
+  if (!algorithm) return std::nullopt;
+  return dataset::packed_options{
+      .pad_documents_to = multiple.value_or(1),
+      .keep_tables = false,
+      .algorithm = *algorithm,
+      .leave_out_overlong = line.values["leave-out-overlong"].as<bool>()};
+}
+
+/// Rejects each given flag that does not apply to `order`.
 void check_order(const command_line& line, order_kind order, bool packed, const std::string& help) {
   if (order == order_kind::megatron && packed) {
-    throw misuse(
-        "--packing best_fit requires --order instant; Megatron cuts samples, it does not pack them",
-        help);
+    throw misuse("--packing requires --order instant; Megatron cuts samples, it does not pack them",
+                 help);
   }
   if (order == order_kind::stored && packed) {
     throw misuse(
-        "--packing best_fit requires --order instant; order stored cuts rows, it does not pack "
-        "them",
-        help);
-  }
-  if (!packed && line.find<std::int64_t>("pad-documents-to")) {
-    throw misuse("--pad-documents-to requires --packing best_fit", help);
+        "--packing requires --order instant; order stored cuts rows, it does not pack them", help);
   }
   if (order == order_kind::megatron) return;
   if (order == order_kind::stored && line.find<std::int64_t>("seed")) {
@@ -410,10 +438,10 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
 run_configuration run_configuration_of(const command_line& line, const std::string& help) {
   const order_kind kind = order_of(line, help);
   const bool megatron = kind == order_kind::megatron;
-  const bool packed = is_second_word(line, "packing", "none", "best_fit", help);
+  const auto packing = packing_of(line, help);
   const dataset::split_part part = part_of(line, help);
   const dataset::sampler_type sampler = sampler_of(line, kind, part, help);
-  check_order(line, kind, packed, help);
+  check_order(line, kind, packing.has_value(), help);
   const auto seq_length = count_of(line, "seq-length", 1, help);
   if (!seq_length) throw misuse("--seq-length is required: the tokens per sample", help);
   const std::int64_t seed = count_of(line, "seed", 0, help).value_or(default_seed);
@@ -486,11 +514,10 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   auto parts =
       instant_parts_of(blend, *seq_length, seed,
                        dataset::batch_steps(ranks.samples_of_step(), rampup), asked, given);
-  if (packed) {
+  if (packing) {
     const bool scheduled = given && !given->state.schedule.empty();
-    auto run =
-        packed_of(std::move(parts), !scheduled && !blend.weighted() && blend.prefixes.size() > 1,
-                  count_of(line, "pad-documents-to", 1, help).value_or(1));
+    auto run = packed_of(std::move(parts),
+                         !scheduled && !blend.weighted() && blend.prefixes.size() > 1, *packing);
     const std::int64_t samples = asked.value_or(run.round_of(0, 0).last);
     return configured(std::move(run), samples);
   }

@@ -103,7 +103,9 @@ struct served_case {
   bool keep_partial = false;  ///< the last sample of a validation part may be short
   bool fused = false;         ///< round the blend error once, not twice
 
-  std::int64_t pad_documents_to = 1;  ///< only for the packed order
+  // Only for the packed order; documents that are longer than a row are left out:
+  std::int64_t pad_documents_to = 1;
+  dataset::packing_algorithm packing = dataset::packing_algorithm::best_fit;
 
   std::int64_t batch_size = 1;
   std::int64_t world_size = 1;
@@ -171,9 +173,10 @@ inline std::string case_text(const served_case& c) {
   out << " seed=" << c.seed << " seq_len=" << c.seq_len << " samples=" << c.samples
       << " split=" << c.split << " part=" << c.part << " extra_token=" << c.extra_token
       << " keep_partial=" << c.keep_partial << " fused=" << c.fused
-      << " pad_documents_to=" << c.pad_documents_to << " batch_size=" << c.batch_size
-      << " world_size=" << c.world_size << " global_batch_size=" << c.global_batch_size
-      << " rampup=";
+      << " pad_documents_to=" << c.pad_documents_to;
+  if (c.packing != dataset::packing_algorithm::best_fit) out << " packing=" << name(c.packing);
+  out << " batch_size=" << c.batch_size << " world_size=" << c.world_size
+      << " global_batch_size=" << c.global_batch_size << " rampup=";
   if (c.rampup) {
     out << c.rampup->start << ',' << c.rampup->increment << ',' << c.rampup->samples;
   } else {
@@ -193,7 +196,8 @@ inline std::string case_text(const served_case& c) {
   return out.str();
 }
 
-/// @throws std::runtime_error  a key is missing, or a word has no '=' or an unknown value
+/// @throws std::runtime_error  a key but `packing` is missing, or a word has no '=' or an unknown
+/// value
 inline served_case parse_case(const std::string& line) {
   std::map<std::string, std::string> words;
   for (const std::string& word : detail::pieces_of(line, ' ')) {
@@ -236,6 +240,9 @@ inline served_case parse_case(const std::string& line) {
   c.keep_partial = number("keep_partial") != 0;
   c.fused = number("fused") != 0;
   c.pad_documents_to = number("pad_documents_to");
+  if (words.contains("packing")) {
+    c.packing = dataset::packing_algorithm_of(text("packing")).value();
+  }
   c.batch_size = number("batch_size");
   c.world_size = number("world_size");
   c.global_batch_size = number("global_batch_size");
@@ -397,7 +404,11 @@ inline case_run run_of_case(const served_case& c,
   return std::make_shared<const dataset::packed_run>(
       sources, options,
       dataset::packed_options{
-          .pad_documents_to = c.pad_documents_to, .threads = 1, .keep_tables = false});
+          .pad_documents_to = c.pad_documents_to,
+          .threads = 1,
+          .keep_tables = false,
+          .algorithm = c.packing,
+          .leave_out_overlong = c.packing != dataset::packing_algorithm::best_fit});
 }
 
 inline std::vector<dataset::edit> edits_of(const served_case& c,

@@ -26,11 +26,8 @@
 
 namespace millrace::dataset {
 
-namespace detail {
-
-/// The header of the requested table, without the tokens, the root and the CRC.
-MILLRACE_INLINE formats::rows_header asked_header(const index_columns& columns,
-                                                  const packing_options& options) {
+MILLRACE_INLINE formats::rows_header row_table_header(const index_columns& columns,
+                                                      const packing_options& options) {
   check(best_fit_options{options.seq_len, options.pad_documents_to});
   formats::rows_header header;
   header.seq_len = options.seq_len;
@@ -49,6 +46,8 @@ MILLRACE_INLINE formats::rows_header asked_header(const index_columns& columns,
   header.bin_bytes = static_cast<std::int64_t>(columns.bin_size_bytes());
   return header;
 }
+
+namespace detail {
 
 /// Returns the root of PREFIX.sum. Returns nullopt if there is no PREFIX.sum, or if it describes
 /// files of other sizes.
@@ -150,7 +149,7 @@ void in_parallel(std::size_t count, int threads, const MakeWorker& make_worker) 
 MILLRACE_INLINE row_table make_row_table(const index_columns& columns,
                                          const packing_options& options) {
   row_table table;
-  table.header = detail::asked_header(columns, options);
+  table.header = row_table_header(columns, options);
   const auto blocks = static_cast<std::size_t>(table.header.block_count());
   table.ends.resize(blocks);
   std::atomic<std::int64_t> tokens = 0;
@@ -175,7 +174,7 @@ MILLRACE_INLINE row_table make_row_table(const index_columns& columns,
 
 MILLRACE_INLINE std::filesystem::path row_table_path(const index_columns& columns,
                                                      const packing_options& options) {
-  const auto header = detail::asked_header(columns, options);
+  const auto header = row_table_header(columns, options);
   const bool whole = header.first_document == 0 && header.last_document == columns.document_count();
   std::string suffix = ".rows-" + std::to_string(header.seq_len);
   if (!whole || header.pad_documents_to != 1) {
@@ -193,7 +192,7 @@ MILLRACE_INLINE row_table open_row_table(const index_columns& columns,
                                          const packing_options& options,
                                          const std::filesystem::path& path) {
   if (path.empty()) return make_row_table(columns, options);
-  const auto asked = detail::asked_header(columns, options);
+  const auto asked = row_table_header(columns, options);
   if (auto found = detail::read_row_table(columns, asked, path)) return *std::move(found);
   row_table table = make_row_table(columns, options);
   table.header.idx_crc = detail::lengths_crc(columns);

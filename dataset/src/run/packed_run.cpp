@@ -19,7 +19,10 @@
 #include <millrace/dataset/detail/instant/order_keys.hpp>
 #include <millrace/dataset/detail/instant/schedule.hpp>
 #include <millrace/dataset/detail/open_pool.hpp>
+#include <millrace/dataset/detail/packing/document_lengths.hpp>
 #include <millrace/dataset/detail/packing/packed_sample.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
+#include <millrace/dataset/detail/packing/row_plan.hpp>
 #include <millrace/dataset/detail/run/packed_sources.hpp>
 #include <millrace/dataset/instant_run.hpp>
 #include <millrace/dataset/run.hpp>
@@ -51,13 +54,40 @@ inline std::vector<packed_part>& scratch_parts() {
   return parts;
 }
 
+/// numpy takes seeds of 32 bits.
+MILLRACE_INLINE std::uint32_t numpy_seed(packing_algorithm algorithm, std::uint64_t seed) {
+  const bool unused = algorithm == packing_algorithm::best_fit ||
+                      algorithm == packing_algorithm::modified_first_fit_decreasing;
+  if (unused) return 0;
+  if (seed > 0xFFFFFFFFU) {
+    throw config_error("the seed is " + std::to_string(seed) +
+                       ", expected at most 4294967295 for " + std::string(name(algorithm)) +
+                       ", which draws as numpy does");
+  }
+  return static_cast<std::uint32_t>(seed);
+}
+
+MILLRACE_INLINE void refuse_overlong(const row_plan& plan, const std::string& source,
+                                     std::int64_t seq_len, packing_algorithm algorithm) {
+  if (plan.overlong() == 0) return;
+  throw config_error(
+      "source " + source + " has " + std::to_string(plan.overlong()) +
+      (plan.overlong() == 1 ? " document that is" : " documents that are") +
+      " longer than a row of " + std::to_string(seq_len) + " tokens; the first is document " +
+      std::to_string(plan.first_overlong()) + ", which takes " +
+      std::to_string(plan.first_overlong_length()) + ". " + std::string(name(algorithm)) +
+      " cannot cut documents: use a larger seq_len or best_fit, or leave these documents out "
+      "(leave_out_overlong)");
+}
+
 }  // namespace detail
 
 MILLRACE_INLINE packed_run::open_source::open_source(const std::filesystem::path& prefix,
-                                                     const packing_options& options, bool keep)
+                                                     const packing_options& options, bool keep,
+                                                     std::shared_ptr<const row_plan> plan)
     : search(index_columns(prefix, index_access::map_with_read_ahead)),
-      rows(columns(), options,
-           keep ? row_table_path(columns(), options) : std::filesystem::path()) {}
+      rows(columns(), options, keep ? row_table_path(columns(), options) : std::filesystem::path(),
+           std::move(plan)) {}
 
 MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& sources,
                                        const instant_options& options,
@@ -74,13 +104,17 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
   std::vector<source_limit> limits;
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const auto number = static_cast<std::int64_t>(s);
-    const source_pointer opened = open_anew(*shared_, number);
+    const source_pointer opened = open_anew(*shared_, number, nullptr);
     const source_info info{names[s],
                            opened->rows.row_count(),
                            opened->columns().token_count(),
                            opened->columns().bin_size_bytes(),
                            opened->columns().type(),
-                           order_hash(shuffle_of::bins, options.seed, name_hash(names[s]))};
+                           order_hash(shuffle_of::bins, options.seed, name_hash(names[s])),
+                           opened->rows.plan()};
+    if (info.plan && !packing.leave_out_overlong) {
+      detail::refuse_overlong(*info.plan, names[s], options.seq_len, packing.algorithm);
+    }
     if (info.rows < 1) {
       throw config_error("source " + names[s] +
                          " has no documents to pack, expected at least one token; omit it");
@@ -94,21 +128,24 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
                          options.train_samples);
 }
 
-MILLRACE_INLINE packed_run::source_pointer packed_run::open_anew(const contents& of,
-                                                                 std::int64_t s) {
+MILLRACE_INLINE packed_run::source_pointer packed_run::open_anew(
+    const contents& of, std::int64_t s, std::shared_ptr<const row_plan> plan) {
+  const packing_algorithm algorithm = of.packing.algorithm;
   return std::make_shared<const open_source>(
       of.sources[static_cast<std::size_t>(s)].prefix,
       packing_options{.seq_len = of.options.seq_len,
                       .pad_documents_to = of.packing.pad_documents_to,
-                      .threads = of.packing.threads},
-      of.packing.keep_tables);
+                      .threads = of.packing.threads,
+                      .algorithm = algorithm,
+                      .seed = detail::numpy_seed(algorithm, of.options.seed)},
+      of.packing.keep_tables, std::move(plan));
 }
 
 MILLRACE_INLINE packed_run::source_pointer packed_run::open_again(const contents& of,
                                                                   std::int64_t s) {
-  source_pointer opened = open_anew(of, s);
-  const index_columns& found = opened->columns();
   const source_info& expected = of.infos[static_cast<std::size_t>(s)];
+  source_pointer opened = open_anew(of, s, expected.plan);
+  const index_columns& found = opened->columns();
   if (opened->rows.row_count() != expected.rows || found.bin_size_bytes() != expected.bin_bytes ||
       found.type() != expected.type) {
     throw format_error(found.idx_path(), 0,
@@ -127,6 +164,10 @@ MILLRACE_INLINE const schedule& packed_run::blend() const noexcept {
 
 MILLRACE_INLINE std::int64_t packed_run::pad_documents_to() const noexcept {
   return shared_->packing.pad_documents_to;
+}
+
+MILLRACE_INLINE packing_algorithm packed_run::algorithm() const noexcept {
+  return shared_->packing.algorithm;
 }
 
 MILLRACE_INLINE const packed_run::source_info& packed_run::info(std::int64_t s) const noexcept {
@@ -229,6 +270,27 @@ MILLRACE_INLINE sample_round packed_run::round_of(std::int64_t source, std::int6
   return {epoch * rows, (epoch + 1) * rows, 1, "epoch " + std::to_string(epoch)};
 }
 
+MILLRACE_INLINE std::vector<left_out> packed_run::left_out_of(std::int64_t source,
+                                                              const sample_round&) const {
+  std::vector<left_out> all;
+  const source_info& of = info(source);
+  if (!of.plan || of.plan->overlong() == 0) return all;
+  const source_pointer opened = open(source);
+  std::vector<std::int64_t> length;
+  for (std::int64_t d = of.plan->first_overlong(); d < of.plan->document_count(); ++d) {
+    if (of.plan->row_of(d) != row_plan::no_row) continue;
+    document_lengths(opened->columns(), d, d + 1, length);
+    if (length[0] == 0) continue;
+    const std::int64_t first = opened->search.first_token_of(opened->columns().document(d).first);
+    if (!all.empty() && all.back().last == first) {
+      all.back().last += length[0];
+    } else {
+      all.push_back({first, first + length[0], 1, "in documents longer than a row"});
+    }
+  }
+  return all;
+}
+
 MILLRACE_INLINE void packed_run::check_steps(const batch_steps& steps) const {
   detail::check_begins(blend(), steps);
 }
@@ -278,7 +340,7 @@ MILLRACE_INLINE std::vector<std::int64_t> packed_run::positions_with(std::int64_
 MILLRACE_INLINE run_state packed_run::description() const {
   run_state state = detail::describe(shared_->sources, shared_->options);
   state.extra_token = false;
-  state.packing = "best_fit";
+  state.packing = name(algorithm());
   state.pad_documents_to = pad_documents_to();
   return state;
 }

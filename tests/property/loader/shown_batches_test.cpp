@@ -64,7 +64,8 @@ flag_words flags_of(const served_case& c, const test::drawn_case& drawn, const s
   flag_words flags = data_flags(c, drawn);
   flags.insert(flags.end(), {"--order", c.order == case_order::packed ? "instant" : order});
   if (c.order == case_order::packed) {
-    flags.insert(flags.end(), {"--packing", "best_fit"});
+    flags.insert(flags.end(), {"--packing", std::string(name(c.packing))});
+    if (c.packing != dataset::packing_algorithm::best_fit) flags.push_back("--leave-out-overlong");
     add_flag(flags, "pad-documents-to", c.pad_documents_to);
   }
   add_flag(flags, "seq-length", c.seq_len);

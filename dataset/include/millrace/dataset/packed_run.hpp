@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <millrace/dataset/detail/instant/instant_options.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/state.hpp>
 #include <millrace/detail/export.hpp>
@@ -26,6 +27,7 @@
 
 namespace millrace::dataset {
 
+class row_plan;
 class schedule;
 struct packed_place;
 
@@ -34,15 +36,20 @@ struct packed_options {
   std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
   int threads = 0;                    ///< threads that build row tables; 0: one per processor
   bool keep_tables = true;            ///< store tables next to the datasets, see `open_row_table`
+  packing_algorithm algorithm = packing_algorithm::best_fit;
+  /// Whether documents that are longer than a row may be left out. `best_fit` cuts them instead.
+  bool leave_out_overlong = false;
 };
 
 /// The `instant` order of packed rows, over one dataset or a blend. Each row is one sample. In each
 /// epoch, the rows of a source are shuffled with keys for the tag `bins`
 /// (formats/spec/instant_order.md). Blends and schedules work as in `instant_order`.
 ///
-/// The constructor counts the rows of every source. The row table of a source takes 8 bytes per
-/// 4,096 documents. Only `.idx` files are read. A bounded number of them stays open; they are
-/// mapped, or read with pread if mmap fails. Thread-safe.
+/// The constructor counts the rows of every source. With `best_fit`, the row table of a source
+/// takes 8 bytes per 4,096 documents. The other algorithms pack all documents in the constructor,
+/// and keep 8 bytes per document and 4 per row. The seed of the first-fit algorithms is the seed of
+/// the options. Only `.idx` files are read. A bounded number of them stays open; they are mapped,
+/// or read with pread if mmap fails. Thread-safe.
 ///
 ///     namespace dataset = millrace::dataset;
 ///     std::vector<dataset::instant_source> sources(1);
@@ -59,14 +66,16 @@ class MILLRACE_EXPORT packed_run : public run {
   struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
 
-  /// @throws config_error  an option is out of range, names are not unique, a source has no row, or
-  ///                       `schedule` refuses the segments
+  /// @throws config_error  an option is out of range, names are not unique, a source has no row or
+  ///                       has documents that must not be left out, or `schedule` refuses the
+  ///                       segments
   /// @throws io_error, format_error  a dataset cannot be opened, or is inconsistent.
   packed_run(const std::vector<instant_source>& sources, const instant_options& options,
              const packed_options& packing = {});
 
   const schedule& blend() const noexcept;
   std::int64_t pad_documents_to() const noexcept;
+  packing_algorithm algorithm() const noexcept;
   const source_info& info(std::int64_t s) const noexcept;
   /// The epoch and row of a sample.
   packed_place place_of(const source_sample& sample) const noexcept;
@@ -96,17 +105,18 @@ class MILLRACE_EXPORT packed_run : public run {
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
   /// A round (see `sample_round`) is one epoch. It serves each row once, so it serves each token
-  /// once.
+  /// once that is not left out.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
-  /// Always empty: every document is packed into a row.
-  std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const override { return {}; }
+  /// The documents that are longer than a row, if they are left out.
+  std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;
   void check_steps(const batch_steps& steps) const override;
   run_state description() const override;
 
  private:
   struct contents;
 
-  static source_pointer open_anew(const contents& of, std::int64_t s);
+  static source_pointer open_anew(const contents& of, std::int64_t s,
+                                  std::shared_ptr<const row_plan> plan);
   static source_pointer open_again(const contents& of, std::int64_t s);
 
   std::shared_ptr<contents> shared_;

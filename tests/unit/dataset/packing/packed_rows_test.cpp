@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/detail/packing/packed_rows.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/detail/packing/row_plan.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/formats/rows.hpp>
@@ -91,6 +93,97 @@ TEST_F(PackedRows, AreThoseOfANaiveModelWhateverTheThreads) {
       EXPECT_EQ(report.padding, 128 * static_cast<std::int64_t>(expected.size()) - tokens);
       EXPECT_LT(report.padding_share(), 0.5);
     }
+  }
+}
+
+/// The rows of a plan over the shares of documents [first, last).
+std::vector<std::vector<packed_part>> planned_rows(const packing_options& of,
+                                                   const std::vector<std::int64_t>& lengths) {
+  const std::int64_t last = of.last_document == -1 ? std::ssize(lengths) : of.last_document;
+  std::vector<std::int64_t> shares;
+  for (std::int64_t d = of.first_document; d < last; ++d) {
+    const std::int64_t unit = of.pad_documents_to;
+    shares.push_back((lengths[static_cast<std::size_t>(d)] + unit - 1) / unit * unit);
+  }
+  const row_plan plan({of.algorithm, of.seq_len, of.seed}, std::ssize(shares),
+                      [&](std::int64_t from, std::int64_t to, std::vector<std::int64_t>& out) {
+                        out.assign(shares.begin() + from, shares.begin() + to);
+                      });
+  std::vector<std::vector<packed_part>> rows;
+  for (std::int64_t row = 0; row < plan.row_count(); ++row) {
+    auto& parts = rows.emplace_back();
+    for (const std::int64_t d : plan.documents_of(row)) {
+      const std::int64_t document = of.first_document + d;
+      parts.push_back({document, 0, lengths[static_cast<std::size_t>(document)]});
+    }
+  }
+  return rows;
+}
+
+TEST_F(PackedRows, AreThoseOfAPlanIfDocumentsArePackedAtOnce) {
+  for (const packing_algorithm algorithm :
+       {packing_algorithm::first_fit_decreasing, packing_algorithm::first_fit_shuffle,
+        packing_algorithm::modified_first_fit_decreasing}) {
+    for (const std::int64_t multiple : {1, 8}) {
+      for (const std::int64_t last : {-1, 5000}) {
+        const packing_options options{.seq_len = 128,
+                                      .pad_documents_to = multiple,
+                                      .first_document = last == -1 ? 0 : 11,
+                                      .last_document = last,
+                                      .algorithm = algorithm,
+                                      .seed = 3};
+        const auto expected = planned_rows(options, lengths_);
+        for (const index_access access : {index_access::pread, index_access::map_with_read_ahead}) {
+          const index_columns data(prefix_, access);
+          const packed_rows rows(data, options);
+          ASSERT_EQ(all(rows), expected);
+          const packed_rows shared(data, options, {}, rows.plan());
+          EXPECT_EQ(all(shared), expected);
+          std::int64_t tokens = 0;
+          std::int64_t overlong = 0;
+          const std::int64_t end = last == -1 ? 9000 : last;
+          for (std::int64_t d = options.first_document; d < end; ++d) {
+            const std::int64_t length = lengths_[static_cast<std::size_t>(d)];
+            const bool is_long = length > 128;
+            tokens += is_long ? 0 : length;
+            overlong += is_long ? 1 : 0;
+            const auto in = rows.rows_of(d);
+            ASSERT_EQ(in.size(), is_long || length == 0 ? 0 : 1);
+            if (in.empty()) continue;
+            const auto& row = expected[static_cast<std::size_t>(in[0])];
+            EXPECT_EQ(std::ranges::count(row, d, &packed_part::document), 1);
+          }
+          const auto report = rows.report();
+          EXPECT_EQ(report.rows, std::ssize(expected));
+          EXPECT_EQ(report.documents, end - options.first_document);
+          EXPECT_EQ(report.tokens, tokens);
+          EXPECT_EQ(report.padding, 128 * report.rows - tokens);
+          EXPECT_EQ(report.left_out, overlong);
+          EXPECT_GT(overlong, 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(PackedRows, NoticeADatasetThatChangedUnderAPlan) {
+  const packing_options options{.seq_len = 128,
+                                .algorithm = packing_algorithm::modified_first_fit_decreasing};
+  packed_rows::plan_pointer plan;
+  {
+    const index_columns data(prefix_);
+    plan = packed_rows(data, options).plan();
+  }
+  for (auto& each : lengths_) each = 100;
+  write_lengths(prefix_, lengths_);
+  const index_columns data(prefix_);
+  const packed_rows rows(data, options, {}, plan);
+  try {
+    (void)all(rows);
+    ADD_FAILURE() << "not noticed";
+  } catch (const format_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("has 100 tokens, which do not fit into its row: the dataset "
+                                    "has changed since its documents were packed"));
   }
 }
 

@@ -72,6 +72,31 @@ TEST_F(Audit, CountsWhatPackedRowsServe) {
   }
 }
 
+// Documents that are longer than a row are left out, and nothing else is.
+TEST_F(Audit, CountsTheDocumentsThatPackingLeavesOut) {
+  const auto web = stored("web", 60);
+  const auto data = indexed_dataset(web);
+  std::int64_t overlong = 0;
+  for (std::int64_t d = 0; d < data.document_count(); ++d) {
+    std::int64_t tokens = 0;
+    const auto sequences = data.document(d);
+    for (std::int64_t s = sequences.first; s < sequences.last; ++s)
+      tokens += data.index().lengths[static_cast<std::size_t>(s)];
+    if (tokens > 12) overlong += tokens;
+  }
+  ASSERT_GT(overlong, 0);
+  for (const auto algorithm :
+       {packing_algorithm::first_fit_shuffle, packing_algorithm::modified_first_fit_decreasing}) {
+    const auto order = test::packed_run_of({web}, 12, 2, {}, 1, algorithm);
+    const auto ledgers = expect_counts(order, 0, 2 * order.round_of(0, 0).last / 2, false);
+    EXPECT_EQ(ledgers[0].served, ledgers[0].tokens - overlong) << "all of the first epoch";
+    EXPECT_EQ(ledgers[0].repeated, 0);
+    EXPECT_EQ(ledgers[0].holes, 0);
+    EXPECT_THAT(ledgers[0].left_out, testing::ElementsAre(std::pair<std::string, std::int64_t>(
+                                         "in documents longer than a row", overlong)));
+  }
+}
+
 sampler cyclic_ranks(const run& order, bool sharded, std::int64_t consumed = 0) {
   return sampler(order.end(), {.type = sampler_type::cyclic,
                                .batch_size = 2,

@@ -70,6 +70,18 @@ class PackedMaps : public testing::Test {
     return {sources, options, {.pad_documents_to = 4, .threads = 2, .keep_tables = keep_tables}};
   }
 
+  /// A run over the first dataset, whose documents are packed at once.
+  packed_run planned(packing_algorithm algorithm, std::uint64_t seed, bool leave_out,
+                     std::int64_t seq_len = 16) const {
+    instant_options options;
+    options.seq_len = seq_len;
+    options.seed = seed;
+    options.segments.push_back({0, {{0, 1.0}}});
+    return {{{prefixes_[0], "", {}, {}}},
+            options,
+            {.algorithm = algorithm, .leave_out_overlong = leave_out}};
+  }
+
   /// Returns the number of mappings of dataset files whose names end with `suffix`; an empty suffix
   /// means all files.
   std::int64_t maps(const std::string& suffix = "") const {
@@ -208,6 +220,40 @@ TEST_F(PackedMaps, AreOfTheDatasetThatTheRunWasSetUpWith) {
                 testing::HasSubstr("the dataset has 4 packed rows of 99 tokens, but had "));
   }
   EXPECT_NO_THROW((void)made.pieces({1, 0}, pieces));
+}
+
+TEST_F(PackedMaps, LeaveDocumentsOutOnlyIfTheyMay) {
+  test::write_dataset<std::uint16_t>(prefixes_[0], {{std::vector<std::uint16_t>(9, 1)},
+                                                    {std::vector<std::uint16_t>(17, 2)},
+                                                    {std::vector<std::uint16_t>(99, 3)}});
+  const auto refusal = [&](packing_algorithm algorithm, std::uint64_t seed, bool leave_out,
+                           std::int64_t seq_len = 16) -> std::string {
+    try {
+      return std::to_string(planned(algorithm, seed, leave_out, seq_len).round_of(0, 0).last) +
+             " rows";
+    } catch (const config_error& e) {
+      return e.what();
+    }
+  };
+  EXPECT_THAT(
+      refusal(packing_algorithm::first_fit_decreasing, 5, false),
+      testing::HasSubstr("has 2 documents that are longer than a row of 16 tokens; the first "
+                         "is document 1, which takes 17. first_fit_decreasing cannot cut "
+                         "documents: use a larger seq_len or best_fit, or leave these "
+                         "documents out (leave_out_overlong)"));
+  EXPECT_EQ(refusal(packing_algorithm::first_fit_decreasing, 5, true), "1 rows");
+  EXPECT_EQ(refusal(packing_algorithm::first_fit_decreasing, 5, false, 128), "1 rows");
+  EXPECT_EQ(refusal(packing_algorithm::best_fit, 5, false), "8 rows");
+  EXPECT_THAT(refusal(packing_algorithm::modified_first_fit_decreasing, 5, true, 8),
+              testing::HasSubstr("has no documents to pack, expected at least one token"));
+  EXPECT_THAT(refusal(packing_algorithm::first_fit_shuffle, 0x100000000, true),
+              testing::HasSubstr("the seed is 4294967296, expected at most 4294967295 for "
+                                 "first_fit_shuffle, which draws as numpy does"));
+  EXPECT_EQ(refusal(packing_algorithm::modified_first_fit_decreasing, 0x100000000, true), "1 rows");
+  EXPECT_EQ(write_state(planned(packing_algorithm::first_fit_shuffle, 5, true).description())
+                .find("\"packing\": \"first_fit_shuffle\""),
+            write_state(planned(packing_algorithm::first_fit_decreasing, 5, true).description())
+                .find("\"packing\": \"first_fit_decreasing\""));
 }
 
 }  // namespace

@@ -82,14 +82,19 @@ inline dataset::instant_run instant_run_of(const std::vector<std::filesystem::pa
   return detail::run_of<dataset::instant_run>(prefixes, seq_len, global_batch_size, train_samples);
 }
 
-inline dataset::packed_run packed_run_of(const std::vector<std::filesystem::path>& prefixes,
-                                         std::int64_t seq_len, std::int64_t global_batch_size,
-                                         std::optional<std::int64_t> train_samples,
-                                         std::int64_t pad_documents_to = 1) {
+inline dataset::packed_run packed_run_of(
+    const std::vector<std::filesystem::path>& prefixes, std::int64_t seq_len,
+    std::int64_t global_batch_size, std::optional<std::int64_t> train_samples,
+    std::int64_t pad_documents_to = 1,
+    dataset::packing_algorithm algorithm = dataset::packing_algorithm::best_fit) {
   return detail::run_of<dataset::packed_run>(
       prefixes, seq_len, global_batch_size, train_samples,
       dataset::packed_options{
-          .pad_documents_to = pad_documents_to, .threads = 1, .keep_tables = false});
+          .pad_documents_to = pad_documents_to,
+          .threads = 1,
+          .keep_tables = false,
+          .algorithm = algorithm,
+          .leave_out_overlong = algorithm != dataset::packing_algorithm::best_fit});
 }
 
 }  // namespace millrace::test

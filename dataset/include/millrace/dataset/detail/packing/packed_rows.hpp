@@ -13,6 +13,7 @@
 
 #include <millrace/dataset/detail/instant/index_columns.hpp>
 #include <millrace/dataset/detail/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/row_plan.hpp>
 #include <millrace/dataset/detail/packing/row_table.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
@@ -23,8 +24,9 @@ namespace millrace::dataset {
 struct packing_report {
   std::int64_t rows = 0;
   std::int64_t documents = 0;
-  std::int64_t tokens = 0;   ///< tokens in the documents
-  std::int64_t padding = 0;  ///< padding tokens in the rows
+  std::int64_t tokens = 0;    ///< tokens in the rows' documents
+  std::int64_t padding = 0;   ///< padding tokens in the rows
+  std::int64_t left_out = 0;  ///< documents that are in no row, because they are longer than a row
 
   double padding_share() const noexcept {
     return tokens + padding == 0
@@ -33,27 +35,42 @@ struct packing_report {
   }
 };
 
-/// The documents of a dataset, packed block by block into rows of seq_len tokens by best fit. Rows
-/// can be accessed in any order. They depend only on the document lengths and the options.
+/// The documents of a dataset, packed into rows of seq_len tokens. Rows can be accessed in any
+/// order. They depend only on the document lengths and the options.
 ///
 /// A view: the columns must outlive it and must not be moved. Thread-safe. Never reads tokens.
-/// Also works if files cannot be mapped. The layouts of up to 64 recently used blocks are cached;
-/// each takes about 80 KB. A cache miss takes tens of microseconds, plus two reads if the index is
-/// not mapped.
+/// Also works if files cannot be mapped.
+///
+/// - `best_fit` packs block by block, and finds rows by a `row_table`. The layouts of up to 64
+///   recently used blocks are cached; each takes about 80 KB. A cache miss takes tens of
+///   microseconds, plus two reads if the index is not mapped.
+/// - The other algorithms make a `row_plan` at the start, which copies of this object can share.
 class MILLRACE_EXPORT packed_rows {
  public:
-  /// @param table_path  file for the table, see `open_row_table`; empty: do not store it
-  /// @throws config_error, format_error, io_error  as `open_row_table`.
+  using plan_pointer = std::shared_ptr<const row_plan>;
+
+  /// @param table_path  file for the table, see `open_row_table`; empty: do not store it. Plans are
+  ///                    never stored
+  /// @param plan        the plan of an earlier object for this dataset and these options; null:
+  ///                    make it
+  /// @throws config_error, format_error, io_error  as `open_row_table` and `row_plan`.
   packed_rows(const index_columns& columns, packing_options options,
-              const std::filesystem::path& table_path = {});
-  packed_rows(const index_columns&&, packing_options,
-              const std::filesystem::path& table_path = {}) = delete;
+              const std::filesystem::path& table_path = {}, plan_pointer plan = nullptr);
+  packed_rows(const index_columns&&, packing_options, const std::filesystem::path& table_path = {},
+              plan_pointer plan = nullptr) = delete;
 
   const index_columns& columns() const noexcept { return *columns_; }
   const packing_options& options() const noexcept { return options_; }
+  /// The table. Without rows if there is a plan.
   const row_table& table() const noexcept { return table_; }
-  std::int64_t row_count() const noexcept { return table_.row_count(); }
-  packing_report report() const noexcept;
+  /// The plan; null for `best_fit`.
+  const plan_pointer& plan() const noexcept { return plan_; }
+  std::int64_t row_count() const noexcept {
+    return plan_ ? plan_->row_count() : table_.row_count();
+  }
+  /// With a plan, reads all lengths.
+  /// @throws format_error, io_error  as `document_lengths`
+  packing_report report() const;
 
   /// Replaces `parts` with the parts of row `r`.
   ///
@@ -81,10 +98,12 @@ class MILLRACE_EXPORT packed_rows {
   }
   layout_pointer layout_of(std::int64_t block) const;
   layout_pointer make_layout(std::int64_t block) const;
+  void planned_row(std::int64_t r, std::vector<packed_part>& parts) const;
 
   const index_columns* columns_;
   packing_options options_;
-  row_table table_;
+  row_table table_;  // with a plan, only its header
+  plan_pointer plan_;
   std::unique_ptr<std::array<slot, 64>> slots_ = std::make_unique<std::array<slot, 64>>();
 };
 

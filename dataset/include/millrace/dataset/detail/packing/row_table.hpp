@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/formats/rows.hpp>
 
@@ -18,6 +19,8 @@ struct packing_options {
   std::int64_t first_document = 0;    ///< first document to pack
   std::int64_t last_document = -1;    ///< end, exclusive; -1: all documents
   int threads = 0;                    ///< threads that build the table; 0: one per processor
+  packing_algorithm algorithm = packing_algorithm::best_fit;  ///< only `best_fit` has a table
+  std::uint32_t seed = 0;  ///< see `row_plan_options`; `best_fit` ignores it
 };
 
 /// The number of rows of each block of documents. With this table, any row can be found without
@@ -31,10 +34,15 @@ struct row_table {
   std::int64_t row_count() const noexcept { return ends.empty() ? 0 : ends.back(); }
 };
 
+/// The header of the requested table, without the tokens, the root and the CRC.
+///
+/// @throws config_error  an option is out of range, or the options name documents that do not exist
+MILLRACE_EXPORT formats::rows_header row_table_header(const index_columns& columns,
+                                                      const packing_options& options);
+
 /// Packs all blocks in parallel, and records the number of rows of each.
 ///
-/// @throws config_error  an option is out of range, or the options name documents that do not
-/// exist.
+/// @throws config_error  as `row_table_header`
 /// @throws format_error, io_error  as for `document_lengths`.
 MILLRACE_EXPORT row_table make_row_table(const index_columns& columns,
                                          const packing_options& options);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include <millrace/dataset/detail/instant/document_search.hpp>
@@ -18,7 +19,8 @@ namespace millrace::dataset {
 
 /// An open source.
 struct packed_run::open_source {
-  open_source(const std::filesystem::path& prefix, const packing_options& options, bool keep);
+  open_source(const std::filesystem::path& prefix, const packing_options& options, bool keep,
+              std::shared_ptr<const row_plan> plan);
   open_source(const open_source&) = delete;
   open_source& operator=(const open_source&) = delete;
 
@@ -34,7 +36,8 @@ struct packed_run::source_info {
   std::int64_t tokens = 0;
   std::uint64_t bin_bytes = 0;
   formats::dtype type = formats::dtype::uint16;
-  std::uint64_t hash = 0;  ///< hash of seed and name
+  std::uint64_t hash = 0;                ///< hash of seed and name
+  std::shared_ptr<const row_plan> plan;  ///< null for `best_fit`
 };
 
 }  // namespace millrace::dataset

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace millrace::dataset {
+
+/// How documents are packed into rows.
+enum class packing_algorithm : std::uint8_t {
+  /// Best-fit decreasing, in blocks of 4,096 documents (`best_fit`). Cuts a document that is longer
+  /// than a row.
+  best_fit,
+  /// The algorithms below pack all documents of a dataset at once (`row_plan`). Every document must
+  /// fit into a row. The first two are Megatron-Bridge's, and depend on a seed.
+  first_fit_decreasing,
+  first_fit_shuffle,
+  /// Johnson and Garey's algorithm, in the variant of Megatron-LM's pull request 5017 and NeMo RL.
+  modified_first_fit_decreasing,
+};
+
+inline constexpr std::array<std::string_view, 4> packing_algorithm_names = {
+    "best_fit", "first_fit_decreasing", "first_fit_shuffle", "modified_first_fit_decreasing"};
+
+inline constexpr std::string_view name(packing_algorithm algorithm) noexcept {
+  return packing_algorithm_names[static_cast<std::size_t>(algorithm)];
+}
+
+/// Returns nullopt if no algorithm has this name.
+inline constexpr std::optional<packing_algorithm> packing_algorithm_of(
+    std::string_view name) noexcept {
+  for (std::size_t i = 0; i < packing_algorithm_names.size(); ++i) {
+    if (packing_algorithm_names[i] == name) return static_cast<packing_algorithm>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace millrace::dataset
