@@ -63,6 +63,7 @@ MILLRACE_INLINE loader_options checked(loader_options options, const dataset::ru
                        std::to_string(run.seq_len()) + " of the run");
   }
   check_context(options, run);
+  if (options.fields.cu_seqlens_padded && !run.packed()) refuse_padded_cu_seqlens();
   options.mask_bits = (options.mask_bits || options.fields.loss_mask) &&
                       options.masks != mask_alignment::ignored && row_masks::any(run.sources());
   options.boundaries = options.boundaries || options.mask_bits;

@@ -84,6 +84,7 @@ class python_device_loader {
     put(fields_.loss_mask, "loss_mask", cuda::batch_field::loss_mask);
     put(fields_.position_ids, "position_ids", cuda::batch_field::position_ids);
     put(fields_.cu_seqlens, "cu_seqlens", cuda::batch_field::cu_seqlens);
+    put(fields_.cu_seqlens_padded, "cu_seqlens_padded", cuda::batch_field::cu_seqlens_padded);
     if (fields_.max_seqlen) out["max_seqlen"] = batch->max_seqlen();
     return out;
   }
@@ -122,12 +123,14 @@ cuda::device_loader_options device_options_of(const loader_arguments& given, int
   if (given.has_look_ahead) options.look_ahead = given.options.look_ahead;
   if (given.has_max_held) options.held = given.options.held;
   const field_names& wanted = given.fields;
-  options.fields = {.tokens = wanted.tokens,
-                    .labels = wanted.labels,
-                    .position_ids = wanted.position_ids,
-                    .loss_mask = wanted.loss_mask,
-                    .cu_seqlens = wanted.cu_seqlens || wanted.max_seqlen,
-                    .ids = given.ids == id_type::int32 ? cuda::id_width::i32 : cuda::id_width::i64};
+  options.fields = {
+      .tokens = wanted.tokens,
+      .labels = wanted.labels,
+      .position_ids = wanted.position_ids,
+      .loss_mask = wanted.loss_mask,
+      .cu_seqlens = wanted.cu_seqlens || (wanted.max_seqlen && !wanted.cu_seqlens_padded),
+      .cu_seqlens_padded = wanted.cu_seqlens_padded,
+      .ids = given.ids == id_type::int32 ? cuda::id_width::i32 : cuda::id_width::i64};
   return options;
 }
 

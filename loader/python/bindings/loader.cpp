@@ -79,7 +79,10 @@ class batch_dict {
     if (fields.labels) out_["labels"] = labels();
     if (fields.loss_mask) out_["loss_mask"] = rows_of(batch_->loss_mask());
     if (fields.position_ids) out_["position_ids"] = of_ids(batch_->position_ids());
-    if (fields.cu_seqlens) out_["cu_seqlens"] = boundaries();
+    if (fields.cu_seqlens) out_["cu_seqlens"] = array_of(batch_->cu_seqlens());
+    if (fields.cu_seqlens_padded) {
+      out_["cu_seqlens_padded"] = array_of(batch_->cu_seqlens_padded());
+    }
     if (fields.max_seqlen) out_["max_seqlen"] = batch_->max_seqlen();
     return out_;
   }
@@ -132,8 +135,7 @@ class batch_dict {
     return owned(std::vector<std::int32_t>(ids.begin(), ids.end()));
   }
 
-  nb::object boundaries() {
-    const auto all = batch_->cu_seqlens();
+  nb::object array_of(std::span<const std::int32_t> all) {
     return make_array(form_.output,
                       {.data = all.data(),
                        .type = nb::dtype<std::int32_t>(),
@@ -238,7 +240,8 @@ class python_loader {
   // True if all arrays lie in the slot at the same place each time.
   bool form_is_stable() const {
     const field_names& f = form_.fields;
-    return !f.cu_seqlens && !f.max_seqlen && !(f.labels && f.hugging_face) &&
+    return !f.cu_seqlens && !f.cu_seqlens_padded && !f.max_seqlen &&
+           !(f.labels && f.hugging_face) &&
            (form_.ids == id_type::int64 || (form_.are_views && !f.position_ids));
   }
 

@@ -24,6 +24,7 @@ struct field_names {
   bool loss_mask = false;
   bool position_ids = false;
   bool cu_seqlens = false;
+  bool cu_seqlens_padded = false;
   bool max_seqlen = false;
   /// True for Hugging Face's convention: the key of tokens is `input_ids`, and `labels` are the
   /// input ids themselves, not shifted, with -100 where the loss does not count.
@@ -37,7 +38,8 @@ struct field_names {
             .labels = labels && !hugging_face,
             .loss_mask = loss_mask || (labels && hugging_face),
             .position_ids = position_ids,
-            .cu_seqlens = cu_seqlens || max_seqlen};
+            .cu_seqlens = cu_seqlens || (max_seqlen && !cu_seqlens_padded),
+            .cu_seqlens_padded = cu_seqlens_padded};
   }
 };
 

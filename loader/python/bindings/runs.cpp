@@ -60,15 +60,19 @@ field_names field_names_of(const std::vector<std::string>& fields, const std::st
   }
   wanted.hugging_face = names == "hf";
   const std::map<std::string, bool field_names::*> known = {
-      {"tokens", &field_names::tokens},         {"labels", &field_names::labels},
-      {"loss_mask", &field_names::loss_mask},   {"position_ids", &field_names::position_ids},
-      {"cu_seqlens", &field_names::cu_seqlens}, {"max_seqlen", &field_names::max_seqlen}};
+      {"tokens", &field_names::tokens},
+      {"labels", &field_names::labels},
+      {"loss_mask", &field_names::loss_mask},
+      {"position_ids", &field_names::position_ids},
+      {"cu_seqlens", &field_names::cu_seqlens},
+      {"cu_seqlens_padded", &field_names::cu_seqlens_padded},
+      {"max_seqlen", &field_names::max_seqlen}};
   for (const std::string& each : fields) {
     const auto found = known.find(each);
     if (found == known.end()) {
       throw config_error("fields has '" + each +
                          "', expected 'tokens', 'labels', 'loss_mask', 'position_ids', "
-                         "'cu_seqlens' or 'max_seqlen'");
+                         "'cu_seqlens', 'cu_seqlens_padded' or 'max_seqlen'");
     }
     if (wanted.*found->second) throw config_error("fields has '" + each + "' twice");
     wanted.*found->second = true;
@@ -150,7 +154,7 @@ class sample_reader {
       detail::place_host_fields(wanted, memory_of(bytes), *slot);
     }
     std::vector<dataset::sample_text> rows(1);
-    order_->text_of(position, wanted.cu_seqlens || order_->packed() || masked, rows[0]);
+    order_->text_of(position, wanted.has_cu_seqlens() || order_->packed() || masked, rows[0]);
     {
       const std::scoped_lock lock(state_->mutex);
       state_->gather.fill(rows, *state_->reader, *slot);
@@ -276,6 +280,7 @@ class python_run : public run_handle {
     put(fields_.loss_mask, "loss_mask", slot->loss_mask);
     put(fields_.position_ids, "position_ids", slot->position_ids);
     put(fields_.cu_seqlens, "cu_seqlens", std::span(slot->cu_seqlens));
+    put(fields_.cu_seqlens_padded, "cu_seqlens_padded", std::span(slot->cu_seqlens_padded));
     if (fields_.max_seqlen) out["max_seqlen"] = slot->max_seqlen;
     return out;
   }
@@ -442,6 +447,7 @@ struct instant_arguments {
   std::optional<std::int64_t> train_samples;
   std::string packing;
   std::int64_t pad_documents_to = 1;
+  bool leave_out_overlong = false;
   std::optional<std::vector<std::pair<std::int64_t, std::vector<double>>>> schedule;
   std::optional<std::int64_t> global_batch_size;
 };
@@ -485,12 +491,21 @@ run_handle instant_run_of(const instant_arguments& given) {
   }
   options.seed = static_cast<std::uint64_t>(given.seed);
   options.train_samples = given.train_samples;
-  const bool packed = given.packing == "best_fit";
+  const auto packed = dataset::packing_algorithm_of(given.packing);
   if (!packed && given.packing != "none") {
-    throw config_error("packing is '" + given.packing + "', expected 'none' or 'best_fit'");
+    std::string expected = "'none'";
+    for (const std::string_view each : dataset::packing_algorithm_names) {
+      expected += " or '" + std::string(each) + '\'';
+    }
+    throw config_error("packing is '" + given.packing + "', expected " + expected);
   }
   if (!packed && given.pad_documents_to != 1) {
-    throw config_error("pad_documents_to is for packing='best_fit'; nothing else pads documents");
+    throw config_error("pad_documents_to requires packing; nothing else pads documents");
+  }
+  if (given.leave_out_overlong && (!packed || *packed == dataset::packing_algorithm::best_fit)) {
+    throw config_error(
+        "leave_out_overlong requires packing with an algorithm that does not cut "
+        "documents; 'best_fit' does");
   }
   if (given.schedule && given.schedule->size() > 1 && !given.global_batch_size) {
     throw config_error(
@@ -520,7 +535,9 @@ run_handle instant_run_of(const instant_arguments& given) {
   run_handle made;
   if (packed) {
     const dataset::packed_options packing{.pad_documents_to = given.pad_documents_to,
-                                          .keep_tables = false};
+                                          .keep_tables = false,
+                                          .algorithm = *packed,
+                                          .leave_out_overlong = given.leave_out_overlong};
     auto run = std::make_shared<dataset::packed_run>(sources, options, packing);
     if (!list.weighted() && !given.schedule &&
         sources.size() > 1) {  // weights are rows, not windows
@@ -610,7 +627,7 @@ void bind_runs(nb::module_& module) {
           "__init__",
           [](instant_class& self, nb::object data_path, nb::object blend, std::int64_t seq_length,
              std::int64_t seed, std::optional<std::int64_t> train_samples,
-             const std::string& packing, std::int64_t pad_documents_to,
+             const std::string& packing, std::int64_t pad_documents_to, bool leave_out_overlong,
              std::optional<std::vector<std::pair<std::int64_t, std::vector<double>>>> schedule,
              std::optional<std::int64_t> global_batch_size, std::optional<std::int64_t> pad_id,
              std::optional<std::int64_t> eod_id, bool reset_position_ids, bool reset_attention_mask,
@@ -618,15 +635,15 @@ void bind_runs(nb::module_& module) {
             const field_names wanted = field_names_of(fields, names);
             const dataset::field_options rules =
                 rules_of(pad_id, eod_id, reset_position_ids, reset_attention_mask, eod_mask_loss);
-            run_handle made = instant_run_of({std::move(data_path), std::move(blend), seq_length,
-                                              seed, train_samples, packing, pad_documents_to,
-                                              std::move(schedule), global_batch_size});
+            run_handle made = instant_run_of(
+                {std::move(data_path), std::move(blend), seq_length, seed, train_samples, packing,
+                 pad_documents_to, leave_out_overlong, std::move(schedule), global_batch_size});
             made.rules = rules;
             new (&self) instant_class(std::move(made), wanted);
           },
           nb::kw_only(), "data_path"_a.none(), "blend"_a.none(), "seq_length"_a, "seed"_a,
-          "train_samples"_a.none(), "packing"_a, "pad_documents_to"_a, "schedule"_a.none(),
-          "global_batch_size"_a.none(), "pad_id"_a.none(), "eod_id"_a.none(),
+          "train_samples"_a.none(), "packing"_a, "pad_documents_to"_a, "leave_out_overlong"_a,
+          "schedule"_a.none(), "global_batch_size"_a.none(), "pad_id"_a.none(), "eod_id"_a.none(),
           "reset_position_ids"_a, "reset_attention_mask"_a, "eod_mask_loss"_a, "fields"_a,
           "names"_a, nb::sig("def __init__(self, **given: typing.Any) -> None"));
 }

@@ -58,6 +58,7 @@ MILLRACE_INLINE void context_cut::fill(std::span<const dataset::sample_text> row
   std::ranges::copy(whole.boundary_begin(), slot.boundary_begin().begin());
   std::ranges::copy(whole.all_boundaries(), slot.all_boundaries().begin());
   std::ranges::copy(whole.document_ends(), slot.document_ends().begin());
+  std::ranges::copy(whole.unpadded_ends(), slot.unpadded_ends().begin());
   for (std::size_t r = 0; r <= rows.size(); ++r) {
     slot.slice_begin()[r] = static_cast<std::int32_t>(first_slice_[r] + r);
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <millrace/dataset/detail/sample/cu_seqlens.hpp>
 #include <millrace/dataset/detail/sample/fields.hpp>
@@ -30,18 +31,24 @@ MILLRACE_INLINE void place_host_fields(const host_fields& wanted, memory_block m
   place(wanted.loss_mask, slot.loss_mask);
 }
 
-MILLRACE_INLINE void join_boundaries(batch_slot& slot) {
+MILLRACE_INLINE void join_boundaries(const host_fields& wanted, batch_slot& slot) {
   const std::span boundaries = slot.all_boundaries();
   const std::span begin = slot.boundary_begin();
-  slot.cu_seqlens.assign(1, 0);
+  std::vector<std::int32_t>& padded =
+      wanted.cu_seqlens_padded ? slot.cu_seqlens_padded : slot.cu_seqlens;
+  padded.assign(1, 0);
   slot.max_seqlen = 0;
+  if (wanted.cu_seqlens_padded) slot.cu_seqlens.assign(wanted.cu_seqlens ? 1 : 0, 0);
   for (std::size_t row = 0; row + 1 < begin.size(); ++row) {
     const auto offset =
         static_cast<std::int32_t>(row) * static_cast<std::int32_t>(slot.layout.whole_seq_len());
     for (std::int32_t i = begin[row] + 1; i < begin[row + 1]; ++i) {
       const std::int32_t at = offset + boundaries[static_cast<std::size_t>(i)];
-      slot.max_seqlen = std::max(slot.max_seqlen, at - slot.cu_seqlens.back());
-      slot.cu_seqlens.push_back(at);
+      slot.max_seqlen = std::max(slot.max_seqlen, at - padded.back());
+      padded.push_back(at);
+      if (wanted.cu_seqlens && wanted.cu_seqlens_padded) {
+        slot.cu_seqlens.push_back(slot.unpadded_ends()[static_cast<std::size_t>(i)]);
+      }
     }
   }
 }
@@ -74,7 +81,7 @@ MILLRACE_INLINE void fill_host_fields(const host_fields& wanted, host_field_rule
           out.position_ids);
     }
   }
-  if (wanted.cu_seqlens) join_boundaries(slot);
+  if (wanted.has_cu_seqlens()) join_boundaries(wanted, slot);
 }
 
 }  // namespace millrace::loader::detail

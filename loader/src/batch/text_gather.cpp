@@ -139,11 +139,20 @@ MILLRACE_INLINE void text_gather::put_boundaries(std::span<const dataset::sample
   }
   slot.boundary_begin()[rows.size()] = entries;
   slot.boundaries = entries;
+  std::int32_t tokens = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto at = static_cast<std::ptrdiff_t>(slot.boundary_begin()[r]);
     std::ranges::copy(rows[r].boundaries, slot.all_boundaries().begin() + at);
     if (slot.layout.packed()) {
       std::ranges::copy(rows[r].document_ends, slot.document_ends().begin() + at);
+      const std::span unpadded = slot.unpadded_ends().subspan(static_cast<std::size_t>(at));
+      const std::size_t ends = rows[r].document_ends.size();
+      for (std::size_t i = 0; i < rows[r].boundaries.size(); ++i) {
+        if (i > 0 && i < ends) {
+          tokens += std::max(0, rows[r].document_ends[i] - rows[r].boundaries[i - 1]);
+        }
+        unpadded[i] = tokens;
+      }
     }
   }
 }

@@ -44,7 +44,8 @@ class planner {
     options_.context_parallel = 1;
     options_.cp_rank = 0;
     context_parallel_ = sizes.cp;
-    stages_.document_ends = job.run->packed() || options_.boundaries || options_.fields.cu_seqlens;
+    stages_.document_ends =
+        job.run->packed() || options_.boundaries || options_.fields.has_cu_seqlens();
     dataset::check(sampler_of(options_));
     plan_.gpus = layout_.world_size();
     plan_.data_ranks = sizes.dp;

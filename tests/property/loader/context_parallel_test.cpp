@@ -84,6 +84,7 @@ context_case draw_case(std::mt19937_64& random) {
   c.options.threads = 1 + choose(2);
   c.options.fields = test::all_fields;
   c.options.fields.cu_seqlens = c.request.kind == test::run_kind::packed;
+  c.options.fields.cu_seqlens_padded = c.options.fields.cu_seqlens && choose(2) == 0;
   c.options.boundaries = true;
   c.options.context_parallel = c.cp;
   c.options.field_rules.eod = choose(4) == 0 ? dataset::no_token : eod;
@@ -151,6 +152,7 @@ void expect_rank(const context_case& c, const test::any_run& run) {
   std::int64_t rows = 0;
   while (const auto batch = loader->next()) {
     std::vector<std::int32_t> joined = {0};
+    std::vector<std::int32_t> unpadded = {0};
     std::int32_t longest = 0;
     for (std::int64_t r = 0; r < batch->layout().rows(); ++r, ++rows) {
       const std::int64_t position = batch->positions()[static_cast<std::size_t>(r)];
@@ -171,10 +173,18 @@ void expect_rank(const context_case& c, const test::any_run& run) {
       for (std::size_t i = 1; i < whole.boundaries.size(); ++i) {
         joined.push_back(static_cast<std::int32_t>(r * c.request.seq_len) + whole.boundaries[i]);
         longest = std::max(longest, whole.boundaries[i] - whole.boundaries[i - 1]);
+        if (whole.document_ends.empty()) continue;
+        unpadded.push_back(unpadded.back() + whole.document_ends[i] - whole.boundaries[i - 1]);
       }
     }
     if (!c.options.fields.cu_seqlens) continue;
-    EXPECT_EQ(std::vector(batch->cu_seqlens().begin(), batch->cu_seqlens().end()), joined);
+    const std::vector found(batch->cu_seqlens().begin(), batch->cu_seqlens().end());
+    if (c.options.fields.cu_seqlens_padded) {
+      EXPECT_EQ(found, unpadded);
+      EXPECT_THAT(batch->cu_seqlens_padded(), testing::ElementsAreArray(joined));
+    } else {
+      EXPECT_EQ(found, joined);
+    }
     EXPECT_EQ(batch->max_seqlen(), longest);
   }
   EXPECT_GT(rows, 0);
@@ -207,7 +217,8 @@ TEST(ContextParallelLoader, IsNotNeededForPositionsAtBoundaries) {
   for (int round = 0; round < 20; ++round) {
     context_case c = draw_case(random);
     c.options.positions_at_boundaries = true;
-    c.options.boundaries = c.options.fields.cu_seqlens = false;
+    c.options.boundaries = false;
+    c.options.fields.cu_seqlens = c.options.fields.cu_seqlens_padded = false;
     c.options.context_parallel = 1;
     const test::temp_folder folder{test::quick_folder()};
     const test::any_run run = test::run_of(c.request, store_case(c, folder, random));
@@ -292,6 +303,11 @@ TEST_F(RefusedContext, IsOneWithBoundariesOfRowsThatAreNotPacked) {
             "fields.cu_seqlens is true with a context_parallel of 2, but the rows are not packed: "
             "attention kernels need documents that are padded to a multiple of 4 tokens. Set "
             "fields.cu_seqlens to false, or use a packed_run with pad_documents_to");
+  options = {};
+  options.fields.cu_seqlens_padded = true;
+  EXPECT_EQ(refusal({}, options),
+            "fields.cu_seqlens_padded is true, but the rows are not packed: their documents have "
+            "no padding. Use fields.cu_seqlens alone, or a packed_run");
 }
 
 TEST_F(RefusedContext, IsOneThatDoesNotDivideARow) {

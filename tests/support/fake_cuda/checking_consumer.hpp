@@ -33,6 +33,7 @@ inline loader::cuda::batch_work arrays_of(const loader::cuda::device_batch& batc
   found.loss_mask = const_cast<float*>(batch.loss_mask());
   found.segment_ids = const_cast<std::int32_t*>(batch.segment_ids());
   found.cu_seqlens = const_cast<std::int32_t*>(batch.cu_seqlens());
+  found.cu_seqlens_padded = const_cast<std::int32_t*>(batch.cu_seqlens_padded());
   found.cu_seqlens_size = batch.cu_seqlens_size();
   return found;
 }
@@ -61,15 +62,21 @@ inline std::string difference(const loader::cuda::batch_work& found, std::int64_
   if (ids_differ(found.position_ids, expected.position_ids)) return "position_ids";
   if (differs(found.loss_mask, expected.loss_mask)) return "loss_mask";
   if (differs(found.segment_ids, expected.segment_ids)) return "segment_ids";
-  if (found.cu_seqlens == nullptr) return "";
+  if (!found.has_cu_seqlens()) return "";
   if (static_cast<std::size_t>(cu_seqlens_used) != expected.cu_seqlens.size()) {
     return "cu_seqlens_used";
   }
-  if (differs(found.cu_seqlens, expected.cu_seqlens)) return "cu_seqlens";
-  for (std::int64_t e = cu_seqlens_used; e < found.cu_seqlens_size; ++e) {
-    if (found.cu_seqlens[e] != expected.cu_seqlens.back()) return "the padding of cu_seqlens";
+  const auto wrong = [&](const std::int32_t* array, const std::vector<std::int32_t>& wanted) {
+    if (array == nullptr) return false;
+    return differs(array, wanted) ||
+           std::any_of(array + cu_seqlens_used, array + found.cu_seqlens_size,
+                       [&](std::int32_t unused) { return unused != wanted.back(); });
+  };
+  if (found.cu_seqlens_padded == nullptr) {
+    return wrong(found.cu_seqlens, expected.cu_seqlens) ? "cu_seqlens" : "";
   }
-  return "";
+  if (wrong(found.cu_seqlens_padded, expected.cu_seqlens)) return "cu_seqlens_padded";
+  return wrong(found.cu_seqlens, expected.unpadded) ? "cu_seqlens without padding" : "";
 }
 
 /// Acts as a trainer. For each batch, it compares the arrays with the expected arrays. It enqueues

@@ -68,6 +68,7 @@ inline random_batch cut_batch(const random_batch& whole, std::int64_t cp, std::i
     }
   }
   part.expected.cu_seqlens = whole.expected.cu_seqlens;
+  part.expected.unpadded = whole.expected.unpadded;
   part.expected.max_seqlen = whole.expected.max_seqlen;
 
   loader::detail::batch_slot to(part.layout,

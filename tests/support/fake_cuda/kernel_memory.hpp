@@ -32,6 +32,7 @@ inline std::vector<used_memory> fields_of(const loader::cuda::batch_work& work) 
   detail::add_use(uses, work.loss_mask, elements, 4);
   detail::add_use(uses, work.segment_ids, elements, 4);
   detail::add_use(uses, work.cu_seqlens, work.cu_seqlens_size, 4);
+  detail::add_use(uses, work.cu_seqlens_padded, work.cu_seqlens_size, 4);
   return uses;
 }
 
@@ -44,6 +45,8 @@ inline std::vector<used_memory> memory_of(const loader::cuda::batch_work& work) 
   if (work.boundary_count > 0) {
     detail::add_use(uses, work.boundaries, work.boundary_count, 4);
     detail::add_use(uses, work.document_ends, work.boundary_count, 4);
+    const bool both = work.cu_seqlens != nullptr && work.cu_seqlens_padded != nullptr;
+    detail::add_use(uses, both ? work.unpadded_ends : nullptr, work.boundary_count, 4);
   }
   if (work.cut()) {
     const loader::cuda::slice_arrays& slices = work.slices;

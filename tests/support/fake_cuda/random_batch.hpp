@@ -26,6 +26,8 @@ struct expected_fields {
   std::vector<std::int32_t> cu_seqlens;
   std::int32_t max_seqlen = 0;
   std::vector<std::int32_t> segment_ids = {};
+  /// packed rows only: `cu_seqlens` without padding; `cu_seqlens` itself includes it
+  std::vector<std::int32_t> unpadded = {};
 };
 
 /// A slot as the host side of the loader fills it, and the arrays that the device should make from
@@ -175,10 +177,15 @@ class random_rows {
     if (pad_to > seq_len_) pad_to = 1;
     std::vector<dataset::packed_part> parts;
     ends_.push_back(0);
+    unpadded_.push_back(tokens_);
+    if (row == 0) batch_->expected.unpadded.push_back(0);
     for (std::size_t at = 0; seq_len_ - at >= pad_to;) {
       dataset::packed_part part{};
       part.tokens = static_cast<std::int64_t>(document((seq_len_ - at) / pad_to * pad_to));
       ends_.push_back(static_cast<std::int32_t>(at) + static_cast<std::int32_t>(part.tokens));
+      tokens_ += static_cast<std::int32_t>(part.tokens);
+      unpadded_.push_back(tokens_);
+      batch_->expected.unpadded.push_back(tokens_);
       at += static_cast<std::size_t>(dataset::share_of(part, static_cast<std::int64_t>(pad_to)));
       parts.push_back(part);
       if (shape_.short_rows && below(4 + seq_len_ / 8) == 0) break;
@@ -202,6 +209,7 @@ class random_rows {
     put(batch.layout.boundary_begin_offset(), begin_);
     put(batch.layout.boundaries_offset(), boundaries_);
     if (shape_.packed) put(batch.layout.document_ends_offset(batch.boundaries), ends_);
+    if (shape_.packed) put(batch.layout.unpadded_ends_offset(batch.boundaries), unpadded_);
     if (!counted_.empty()) put(batch.layout.counted_offset(batch.boundaries), counted_);
   }
 
@@ -218,6 +226,8 @@ class random_rows {
   std::vector<std::int32_t> boundaries_;
   // [i]: where the padding begins in the document that ends at boundaries_[i]
   std::vector<std::int32_t> ends_;
+  std::int32_t tokens_ = 0;             // in the packed documents so far
+  std::vector<std::int32_t> unpadded_;  // [i]: of them, before boundaries_[i]
   std::vector<std::uint32_t> counted_;
   dataset::field_options options_;
 };

@@ -21,6 +21,7 @@ inline loader::cuda::batch_work work_in(const loader::cuda::static_arrays& array
   found.loss_mask = arrays.loss_mask;
   found.segment_ids = arrays.segment_ids;
   found.cu_seqlens = arrays.cu_seqlens;
+  found.cu_seqlens_padded = arrays.cu_seqlens_padded;
   found.cu_seqlens_size = arrays.cu_seqlens_size;
   return found;
 }

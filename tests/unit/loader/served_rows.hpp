@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/detail/instant/instant_order.hpp>
@@ -153,13 +154,15 @@ inline served_row row_of(const loader::batch& batch, std::int64_t r) {
 }
 
 /// All host fields.
-inline constexpr loader::host_fields all_fields = {true, true, true, true, true};
+inline constexpr loader::host_fields all_fields = {true, true, true, true, true, false};
 
 /// Fails the test if the batch does not match its positions, or if its fields contradict each
 /// other.
 inline void expect_rows(const any_run& run, const loader::batch& batch,
                         const dataset::field_options& rules) {
   std::vector<std::int32_t> joined = {0};
+  std::vector<std::int32_t> unpadded;  // for each boundary, tokens before it that are not padding
+  std::int32_t tokens = 0;
   std::int32_t longest = 0;
   for (std::int64_t r = 0; r < batch.layout().rows(); ++r) {
     const std::int64_t position = batch.positions()[static_cast<std::size_t>(r)];
@@ -180,7 +183,14 @@ inline void expect_rows(const any_run& run, const loader::batch& batch,
       joined.push_back(offset + expected.boundaries[i]);
       longest = std::max(longest, expected.boundaries[i] - expected.boundaries[i - 1]);
     }
+    if (!batch.layout().packed()) continue;
+    unpadded.push_back(tokens);
+    for (std::size_t i = 1; i < expected.boundaries.size(); ++i) {
+      tokens += expected.document_ends[i] - expected.boundaries[i - 1];
+      unpadded.push_back(tokens);
+    }
   }
+  EXPECT_THAT(batch.unpadded_ends(), testing::ElementsAreArray(unpadded));
   EXPECT_EQ(std::vector(batch.cu_seqlens().begin(), batch.cu_seqlens().end()), joined);
   EXPECT_EQ(batch.max_seqlen(), longest);
 }

@@ -62,9 +62,18 @@ class batch {
   /// from 0 to rows * seq_len, without duplicates. If there are no rows, the only entry is 0. The
   /// longest document has `max_seqlen()` tokens. With context parallelism, every rank gets the
   /// boundaries and `max_seqlen()` of whole rows, as Transformer Engine expects.
+  ///
+  /// In packed rows, a document includes its padding. If `cu_seqlens_padded` is requested, too,
+  /// this is an array without padding, of the same size: the lengths of the documents, added up.
+  /// The two are then the arrays of these names in Transformer Engine.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }
+  /// Packed rows only: the boundaries of documents with their padding.
+  std::span<const std::int32_t> cu_seqlens_padded() const {
+    return asked<std::int32_t>(slot().cu_seqlens_padded, "cu_seqlens_padded");
+  }
+  /// Tokens of the longest document, including its padding.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
   // The place of the batch in the run.
@@ -106,6 +115,8 @@ class batch {
   /// Packed rows only. For each boundary, the entry is the offset in the row at which the padding
   /// begins in the document that ends at the boundary.
   std::span<const std::int32_t> document_ends() const noexcept { return slot().document_ends(); }
+  /// Packed rows only: the array `unpadded_ends` of `slot_layout`.
+  std::span<const std::int32_t> unpadded_ends() const noexcept { return slot().unpadded_ends(); }
   /// Context parallelism only: the array `slice_ends` of `slot_layout`. For each row, it has 0 and
   /// then the ends of the row's slices.
   std::span<const std::int32_t> slices() const noexcept { return slot().slice_arrays().ends; }

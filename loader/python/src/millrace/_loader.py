@@ -33,7 +33,9 @@ class Loader:
       global_batch_size: samples of a step. None: micro_batch_size * world_size.
       consumed_samples: samples served before, over all ranks.
       fields: "tokens", "labels", "loss_mask", "position_ids" [micro_batch_size, seq_length]; "cu_seqlens",
-        the document boundaries of all rows, concatenated; "max_seqlen", an int.
+        the document boundaries of all rows, concatenated; "max_seqlen", an int. In packed rows, documents
+        include their padding. With "cu_seqlens_padded", which has these boundaries, "cu_seqlens" does not count
+        padding: the two are then what Transformer Engine calls `cu_seqlens_q_padded` and `cu_seqlens_q`.
       device: "cpu"; or "cuda" or "cuda:N" in a build with CUDA. The arrays are then on that device, complete for
         the work that is submitted to the stream afterwards. "cuda" is torch's current device for output="torch",
         else the first one.
@@ -50,7 +52,7 @@ class Loader:
       max_held: batches that the caller may keep. None: 256, or as many as take 1 GiB if those are more; on a
         CUDA device 8, for whose arrays memory is allocated at once.
       reuse: True: a batch is valid only until the next one is asked for, and its arrays are made once for
-        each slot of memory, so do not change their shape in place. Batches with cu_seqlens or max_seqlen, and
+        each slot of memory, so do not change their shape in place. Batches with cu_seqlens, cu_seqlens_padded or max_seqlen, and
         an incomplete last batch, are made anew. The fastest form, for device="cpu".
       names: "megatron"; or "hf", see `MegatronRun`. Labels of "hf" are for the host, and whole rows.
       rampup_batch_size: (start, increment, samples), as in Megatron.

@@ -12,6 +12,8 @@ from millrace._arguments import Path
 
 DataPath: TypeAlias = "Path | Sequence[Path | float]"
 Blend: TypeAlias = "tuple[Sequence[Path], Sequence[float] | None]"
+Packing: TypeAlias = Literal["none", "best_fit", "first_fit_decreasing", "first_fit_shuffle",
+                             "modified_first_fit_decreasing"]
 FIELDS = ("tokens", "labels", "loss_mask", "position_ids")
 
 
@@ -59,7 +61,8 @@ def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
         "part": check.string, "packing": check.string, "names": check.string, "fields": check.strings,
         "data_cache_path": check.path, "tokenizer_identifiers": _mapping, "schedule": _schedule,
         "reset_position_ids": check.boolean, "reset_attention_mask": check.boolean,
-        "eod_mask_loss": check.boolean, "drop_last_partial_validation_sequence": check.boolean}
+        "eod_mask_loss": check.boolean, "drop_last_partial_validation_sequence": check.boolean,
+        "leave_out_overlong": check.boolean}
     may_be_none = ("data_path", "blend", "train_samples", "valid_samples", "test_samples", "pad_id", "eod_id",
                    "data_cache_path", "tokenizer_identifiers", "schedule", "global_batch_size")
     checked = {}
@@ -118,7 +121,8 @@ class MegatronRun(Run):
       tokenizer_identifiers: the `unique_identifiers` of Megatron's tokenizer, which are part of the names of
         the caches. Needed to share caches with Megatron.
       fields: the arrays of a sample: "tokens", "labels", "loss_mask", "position_ids"; "cu_seqlens", the
-        document boundaries by the index, int32; "max_seqlen", the longest document, an int.
+        document boundaries by the index, int32; "cu_seqlens_padded", see `Loader`; "max_seqlen", the longest
+        document, an int.
       names: "megatron"; or "hf" for models of Hugging Face: `input_ids`, and `labels` that are the input ids
         themselves (such models shift them), and -100 where the loss does not count.
 
@@ -152,9 +156,13 @@ class InstantRun(Run):
       seq_length: tokens per sample.
       seed: 0 to 2^63 - 1.
       train_samples: number of samples. None: without end.
-      packing: "none": a sample is a window of seq_length tokens. "best_fit": a sample is a row of whole
-        documents; attention must not cross their boundaries, which are the field "cu_seqlens".
+      packing: "none": a sample is a window of seq_length tokens. Otherwise, a sample is a row of whole
+        documents; attention must not cross their boundaries, which are the field "cu_seqlens". "best_fit"
+        cuts longer documents. "first_fit_decreasing" and "first_fit_shuffle" pack as Megatron-Bridge does,
+        "modified_first_fit_decreasing" as Megatron-LM's pull request 5017 and NeMo RL.
       pad_documents_to: with packing: each document takes a multiple of this many tokens.
+      leave_out_overlong: with packing, except "best_fit": leave out documents that are longer than a row.
+        If False, they are an error.
       schedule: [(first_step, weights), ...]: from each step on, one weight per dataset; 0 leaves one out.
         Steps have `global_batch_size` samples.
       pad_id and the following: as in `MegatronRun`.
@@ -164,7 +172,7 @@ class InstantRun(Run):
 
     def __init__(self, *, data_path: "DataPath | None" = None, blend: "Blend | None" = None, seq_length: int,
                  seed: int = 1234, train_samples: "int | None" = None,
-                 packing: Literal["none", "best_fit"] = "none", pad_documents_to: int = 1,
+                 packing: Packing = "none", pad_documents_to: int = 1, leave_out_overlong: bool = False,
                  schedule: "Sequence[tuple[int, Sequence[float]]] | None" = None,
                  global_batch_size: "int | None" = None, pad_id: "int | None" = None,
                  eod_id: "int | None" = None, reset_position_ids: bool = False,

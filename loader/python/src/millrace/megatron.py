@@ -53,13 +53,19 @@ class GPTDataset(MegatronGPTDataset):  # type: ignore[misc, unused-ignore]
         return self._run._order.text(int(idx), self._pad_token_id)
 
 
-def _boundaries_by_row(joined: torch.Tensor, rows: int, seq_length: int) -> torch.Tensor:
-    """The boundaries of each row, [rows, seq_length + 1], where seq_length repeats, as Megatron's datasets have
-    them, from those of the concatenated rows."""
+def _boundaries_by_row(joined: torch.Tensor, rows: int, seq_length: int,
+                       of: "torch.Tensor | None" = None) -> torch.Tensor:
+    """The boundaries of each row, [rows, seq_length + 1], where the last one repeats, as Megatron's datasets have
+    them, from those of the concatenated rows.
+
+    Args:
+      of: the same boundaries without padding, whose entries to return instead.
+    """
     begins = torch.arange(rows + 1, device=joined.device, dtype=joined.dtype) * seq_length
     first = torch.searchsorted(joined, begins)
     entries = first[:-1, None] + torch.arange(seq_length + 1, device=joined.device)
-    return joined[torch.minimum(entries, first[1:, None])] - begins[:-1, None]
+    values = joined if of is None else of
+    return values[torch.minimum(entries, first[1:, None])] - values[first[:-1, None]]
 
 
 class BatchIterator:
@@ -94,15 +100,23 @@ class BatchIterator:
                 raise
             self._loader.load_state_dict(self._begin)
             batch = next(self._loader)
-        joined = batch.pop("cu_seqlens", None)
-        if joined is None:
+        given = batch.pop("cu_seqlens", None)
+        padded = batch.pop("cu_seqlens_padded", None)
+        if given is None and padded is None:
             return batch
+        joined = given if padded is None else padded
         seq_length = self._loader._run.seq_length
         of_rows = [value for value in batch.values() if isinstance(value, torch.Tensor)]
         rows = of_rows[0].shape[0] if of_rows else int(joined[-1]) // seq_length
-        batch["cu_seqlens"] = _boundaries_by_row(joined, rows, seq_length)
+        by_row = _boundaries_by_row(joined, rows, seq_length)
         if "max_seqlen" in batch:
-            batch["max_seqlen"] = batch["cu_seqlens"].diff(dim=1).amax(dim=1)
+            batch["max_seqlen"] = by_row.diff(dim=1).amax(dim=1)
+        if padded is not None:
+            batch["cu_seqlens_padded"] = by_row
+            if given is None:
+                return batch
+            by_row = _boundaries_by_row(joined, rows, seq_length, of=given)
+        batch["cu_seqlens"] = by_row
         return batch
 
     def __len__(self) -> int:

@@ -28,11 +28,19 @@
 namespace millrace::loader::cuda {
 namespace {
 
-constexpr wanted_fields every_field = {.segment_ids = true};
+// Every field that rows of this kind can have. `cu_seqlens_padded` is there in half of the packed
+// batches, because it changes `cu_seqlens`.
+wanted_fields fields_of(const test::random_batch& batch) {
+  const bool packed = batch.layout.packed();
+  return {.cu_seqlens = packed || !batch.layout.cut(),
+          .cu_seqlens_padded = packed && batch.boundaries % 2 == 0,
+          .segment_ids = true};
+}
 
 // The device work for a batch, and the memory that this work uses.
 struct made {
-  explicit made(const test::random_batch& batch, const wanted_fields& fields = every_field)
+  explicit made(const test::random_batch& batch) : made(batch, fields_of(batch)) {}
+  made(const test::random_batch& batch, const wanted_fields& fields)
       : outputs(batch.layout, fields), memory(outputs.bytes() + 256, std::byte{0xDB}) {
     void* first = memory.data();
     std::size_t room = memory.size();
@@ -86,9 +94,9 @@ TEST(BatchTile, MakesWhatDatasetMakesOnTheHost) {
         shape.width = random() % 2 == 0 ? token_width::u16 : token_width::i32;
         shape.extra_token = random() % 2 == 0;
         shape.masked = random() % 2 == 0;
-        wanted_fields fields = every_field;
-        fields.ids = random() % 2 == 0 ? id_width::i64 : id_width::i32;
         const auto batch = test::make_random_batch(random, shape, rules);
+        wanted_fields fields = fields_of(batch);
+        fields.ids = random() % 2 == 0 ? id_width::i64 : id_width::i32;
         const made done(batch, fields);
         make_batch(done.work);
         ASSERT_EQ(check(done, batch), "") << text_of(shape, rules);
@@ -129,6 +137,7 @@ wanted_fields subset(unsigned bits) {
   fields.loss_mask = (bits & 8) != 0;
   fields.cu_seqlens = (bits & 16) != 0;
   fields.segment_ids = (bits & 32) != 0;
+  fields.cu_seqlens_padded = (bits & 64) != 0;
   return fields;
 }
 
@@ -140,16 +149,17 @@ unsigned arrays_in(const batch_work& work) {
   bits |= work.loss_mask != nullptr ? 8 : 0;
   bits |= work.cu_seqlens != nullptr ? 16 : 0;
   bits |= work.segment_ids != nullptr ? 32 : 0;
+  bits |= work.cu_seqlens_padded != nullptr ? 64 : 0;
   return bits;
 }
 
 TEST(BatchTile, MakesAnyOfTheFieldsWithoutTheOthers) {
   std::mt19937_64 random(test::seed(11));
-  for (unsigned bits = 0; bits < 64; ++bits) {
+  for (unsigned bits = 0; bits < 128; ++bits) {
     for (const auto ids : {id_width::i32, id_width::i64}) {
       for (const batch_rules& rules : test::all_rules()) {
         test::random_shape shape{.rows = 2, .seq_len = 600, .longest = 90};
-        shape.packed = random() % 2 == 0;
+        shape.packed = bits >= 64 || random() % 2 == 0;
         shape.masked = random() % 2 == 0;
         const auto batch = test::make_random_batch(random, shape, rules);
         wanted_fields fields = subset(bits);
@@ -214,12 +224,6 @@ cut_case make_cut(std::mt19937_64& random, std::int64_t cp, std::int64_t seq_len
   return {
       test::cut_batch(test::make_random_batch(random, shape, rules), cp, rank),
       "rank " + std::to_string(rank) + " of " + std::to_string(cp) + ", " + text_of(shape, rules)};
-}
-
-wanted_fields fields_of(const test::random_batch& batch) {
-  wanted_fields fields = every_field;
-  fields.cu_seqlens = batch.layout.packed();
-  return fields;
 }
 
 // A context-parallel rank must get the same fields as whole rows have at the rank's places.
@@ -305,7 +309,7 @@ TEST(BatchTile, RepeatsTheLastBoundaryUpToAFixedSize) {
       test::random_shape shape{.rows = 3, .seq_len = 700, .longest = 40};
       shape.packed = packed;
       const auto batch = test::make_random_batch(random, shape, {});
-      wanted_fields fields = every_field;
+      wanted_fields fields = fields_of(batch);
       fields.cu_seqlens_size = batch.boundaries - 3 + 1 + more;
       const made done(batch, fields);
       ASSERT_EQ(done.work.cu_seqlens_size, fields.cu_seqlens_size);
@@ -433,6 +437,9 @@ TEST(OutputLayout, RefusesBoundariesOfRowsThatAreCutAndNotPacked) {
   EXPECT_THAT(test::config_refusal([&] { output_layout(cut, {}); }),
               testing::StartsWith("fields.cu_seqlens is true with a context_parallel of 2, but the "
                                   "rows are not packed"));
+  const slot_layout whole(1, 8, false, token_width::u16);
+  EXPECT_THAT(test::config_refusal([&] { output_layout(whole, {.cu_seqlens_padded = true}); }),
+              testing::StartsWith("fields.cu_seqlens_padded is true, but the rows are not packed"));
 }
 
 TEST(OutputLayout, RefusesASizeThatNoBoundariesHave) {

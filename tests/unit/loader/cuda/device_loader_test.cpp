@@ -68,6 +68,13 @@ test::random_batch batch_of_host(const batch& from) {
       const auto number = static_cast<std::int32_t>(d) - first;
       result.expected.segment_ids.push_back(i < end ? number : 0);
     }
+    if (!from.layout().packed()) continue;
+    std::vector<std::int32_t>& unpadded = result.expected.unpadded;
+    if (row == 0) unpadded.push_back(0);
+    const std::int32_t last = from.boundary_begin()[static_cast<std::size_t>(row) + 1];
+    for (auto d = static_cast<std::size_t>(first) + 1; d < static_cast<std::size_t>(last); ++d) {
+      unpadded.push_back(unpadded.back() + from.document_ends()[d] - from.boundaries()[d - 1]);
+    }
   }
   return result;
 }
@@ -116,6 +123,8 @@ TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
       on_device.no_device = no_device_rule::host;
       on_device.fields.segment_ids = random() % 2 == 0;
       on_device.fields.cu_seqlens = !on_device.fields.segment_ids || random() % 2 == 0;
+      on_device.fields.cu_seqlens_padded =
+          stored.request.kind == test::run_kind::packed && random() % 2 == 0;
       on_device.fields.ids = random() % 2 == 0 ? id_width::i32 : id_width::i64;
       const auto loader =
           device_loader_of(*stored.run, options, on_device, device ? &fake_cuda::api() : nullptr);

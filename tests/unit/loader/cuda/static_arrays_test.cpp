@@ -53,7 +53,8 @@ std::vector<test::random_batch> static_batches(std::size_t count, bool packed = 
 // The consumer's own arrays, on a device or on the host.
 class own_arrays {
  public:
-  explicit own_arrays(bool on_device, id_width ids = id_width::i64) : on_device_(on_device) {
+  explicit own_arrays(bool on_device, id_width ids = id_width::i64, bool padded = false)
+      : on_device_(on_device) {
     to.rows = static_rows;
     to.seq_len = static_seq_len;
     to.ids = ids;
@@ -65,6 +66,7 @@ class own_arrays {
     to.loss_mask = static_cast<float*>(allocate(4 * elements));
     to.segment_ids = static_cast<std::int32_t*>(allocate(4 * elements));
     to.cu_seqlens = static_cast<std::int32_t*>(allocate(4 * static_entries));
+    if (padded) to.cu_seqlens_padded = static_cast<std::int32_t*>(allocate(4 * static_entries));
     to.cu_seqlens_size = static_entries;
   }
 
@@ -87,10 +89,13 @@ class own_arrays {
   std::vector<std::unique_ptr<std::int64_t[]>> host_;
 };
 
-device_options options_for(id_width ids) {
+device_options options_for(id_width ids, bool padded = false) {
   device_options options;
   options.no_device = no_device_rule::host;
-  options.fields = {.segment_ids = true, .ids = ids, .cu_seqlens_size = static_entries};
+  options.fields = {.cu_seqlens_padded = padded,
+                    .segment_ids = true,
+                    .ids = ids,
+                    .cu_seqlens_size = static_entries};
   options.rules = static_rules;
   return options;
 }
@@ -103,10 +108,10 @@ void serve_all_late(test::work_kind late, id_width ids, bool packed) {
   test::pinned_source source(&fake_cuda::api(), static_batches(12, packed));
   const owned_stream stream = make_stream(fake_cuda::api());
   const cuda::stream on = stream.get().value;
-  const own_arrays arrays(true, ids);
+  const own_arrays arrays(true, ids, packed);
   test::checking_consumer consumer(cuda);
   {
-    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, options_for(ids),
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, options_for(ids, packed),
                      source.source());
     for (std::size_t i = 0; i < 12; ++i) {
       const test::random_batch& wanted = source.batches()[i];

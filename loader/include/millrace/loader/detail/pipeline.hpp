@@ -90,7 +90,7 @@ class MILLRACE_EXPORT pipeline {
   /// What plans the rows of a micro-batch, apart from the run: whether boundaries are needed, and
   /// the parts of each row that the rank reads.
   static bool needs_boundaries(const loader_options& options) {
-    return options.boundaries || options.fields.cu_seqlens || options.positions_at_boundaries;
+    return options.boundaries || options.fields.has_cu_seqlens() || options.positions_at_boundaries;
   }
   static context_plan context_plan_of(const dataset::run& run, const loader_options& options) {
     return {context_of(run, options), types_of(run.sources())};

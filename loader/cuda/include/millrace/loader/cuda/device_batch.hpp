@@ -86,12 +86,18 @@ class device_batch {
   /// the first is 0 and the last is `rows * seq_len`. If `wanted_fields::cu_seqlens_size` is set,
   /// the array has that size, and its unused entries repeat the last boundary. The pointer is null
   /// if the source has no boundaries or the batch has no rows.
+  ///
+  /// In packed rows, a document includes its padding. If `wanted_fields::cu_seqlens_padded` is set,
+  /// too, this array does not count padding: it has the lengths of the documents, added up. The two
+  /// are then the arrays of these names in Transformer Engine.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
+  /// Packed rows only: the boundaries of documents with their padding.
+  const std::int32_t* cu_seqlens_padded() const noexcept { return work().cu_seqlens_padded; }
   std::int64_t cu_seqlens_size() const noexcept { return work().cu_seqlens_size; }
   std::int64_t cu_seqlens_used() const noexcept {
-    return work().cu_seqlens == nullptr ? 0 : work().cu_seqlens_used();
+    return work().has_cu_seqlens() ? work().cu_seqlens_used() : 0;
   }
-  /// Number of tokens in the longest document of `cu_seqlens()`, or 0.
+  /// Number of tokens in the longest document, with its padding, or 0.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
   // The position of the batch in the run, as in `batch`. These values are in host memory.

@@ -207,8 +207,8 @@ inline loader_options device_loader::host_options(loader_options options) const 
     options.io.reader.threads =
         share_at_home<io_threads>(io_threads::usual, thread_setup{.cpus = options.near_cpus});
   }
-  options.boundaries =
-      device_.fields.cu_seqlens || device_.fields.segment_ids || device_.positions_at_boundaries;
+  options.boundaries = device_.fields.cu_seqlens || device_.fields.cu_seqlens_padded ||
+                       device_.fields.segment_ids || device_.positions_at_boundaries;
   options.mask_bits = device_.fields.loss_mask;
   options.positions_at_boundaries |= device_.positions_at_boundaries;
   // With context parallelism, position ids that restart at eods make the host read more of each

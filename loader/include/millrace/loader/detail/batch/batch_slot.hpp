@@ -35,6 +35,7 @@ struct batch_slot {
   std::span<std::int64_t> position_ids;  // [rows, seq_len]
   std::span<float> loss_mask;            // [rows, seq_len]
   std::vector<std::int32_t> cu_seqlens;
+  std::vector<std::int32_t> cu_seqlens_padded;
   std::int32_t max_seqlen = 0;
 
   /// Sets the number of rows.
@@ -67,6 +68,10 @@ struct batch_slot {
   }
   std::span<std::int32_t> document_ends() const noexcept {
     return array<std::int32_t>(layout.document_ends_offset(boundaries),
+                               layout.packed() ? boundaries : 0);
+  }
+  std::span<std::int32_t> unpadded_ends() const noexcept {
+    return array<std::int32_t>(layout.unpadded_ends_offset(boundaries),
                                layout.packed() ? boundaries : 0);
   }
   std::span<std::int32_t> slice_begin() const noexcept {

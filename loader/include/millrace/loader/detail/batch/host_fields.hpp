@@ -79,8 +79,8 @@ void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_opt
   }
 }
 
-/// Joins the boundaries of all rows into `cu_seqlens`, like `dataset::join_cu_seqlens`.
-MILLRACE_EXPORT void join_boundaries(batch_slot& slot);
+/// Joins the boundaries of all rows into the requested arrays, like `dataset::join_cu_seqlens`.
+MILLRACE_EXPORT void join_boundaries(const host_fields& wanted, batch_slot& slot);
 
 MILLRACE_EXPORT void fill_host_fields(const host_fields& wanted, host_field_rules rules,
                                       batch_slot& slot);

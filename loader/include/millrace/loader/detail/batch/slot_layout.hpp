@@ -27,9 +27,12 @@ enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 ///                                                  document begins in the row. [i] is for the
 ///                                                  document that ends at boundaries[i]; it is 0
 ///                                                  if boundaries[i] is 0
+///   unpadded_ends    i32 [boundary_begin[rows]]    packed rows only: [i] is the number of tokens
+///                                                  before boundaries[i] that are not padding, in
+///                                                  this row and all rows before it
 ///
 /// With context parallelism (CP ranks), `text` has only this rank's tokens, and seq_len is 1 / CP
-/// of the length of a whole row. `boundaries` and `document_ends` are those of whole rows. The slot
+/// of the length of a whole row. The arrays of boundaries are those of whole rows. The slot
 /// also has a table of slices: six more arrays. A slice is a contiguous range of the whole row
 /// whose tokens are also contiguous in this rank's row. If the row has boundaries, a slice lies
 /// within one document.
@@ -109,7 +112,8 @@ class slot_layout {
   /// True if the slot has the table of slices, that is, with context parallelism.
   bool cut() const noexcept { return context_parallel_ > 1; }
   token_width width() const noexcept { return width_; }
-  /// True if labels and positions restart with each document. The slot then has `document_ends`.
+  /// True if labels and positions restart with each document. The slot then has `document_ends` and
+  /// `unpadded_ends`.
   bool packed() const noexcept { return packed_; }
   /// True if the slot has `counted`.
   bool masked() const noexcept { return masked_; }
@@ -135,8 +139,12 @@ class slot_layout {
     return boundaries_offset() + 4 * count(boundaries);
   }
 
+  std::size_t unpadded_ends_offset(std::int64_t boundaries) const noexcept {
+    return boundaries_offset() + 4 * count(boundaries) * 2;
+  }
+
   std::size_t slice_begin_offset(std::int64_t boundaries) const noexcept {
-    return boundaries_offset() + 4 * count(boundaries) * (packed_ ? 2 : 1);
+    return boundaries_offset() + 4 * count(boundaries) * (packed_ ? 3 : 1);
   }
   static constexpr int slice_arrays = 5;
   /// Offset of an array of slices. `which` is 0 for slice_ends, 1 for slice_real_ends, 2 for

@@ -124,4 +124,12 @@ class context_slices {
       " tokens. Set fields.cu_seqlens to false, or use a packed_run with pad_documents_to");
 }
 
+/// Rejects a request for `cu_seqlens_padded` if rows are not packed.
+/// @throws config_error  always
+[[noreturn]] inline void refuse_padded_cu_seqlens() {
+  throw config_error(
+      "fields.cu_seqlens_padded is true, but the rows are not packed: their documents have no "
+      "padding. Use fields.cu_seqlens alone, or a packed_run");
+}
+
 }  // namespace millrace::loader

@@ -18,7 +18,7 @@ struct array_copy {
 
 /// All copies of a batch. Plain data, passed to the kernel by value.
 struct array_copies {
-  static constexpr int most = 6;
+  static constexpr int most = 7;
   array_copy arrays[most];
   int count = 0;
 

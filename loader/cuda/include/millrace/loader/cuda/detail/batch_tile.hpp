@@ -267,11 +267,10 @@ MILLRACE_HOST_DEVICE inline void put_boundaries(Block& block, const batch_work& 
   for (std::int64_t b = work.boundary_begin[at.row] + 1 + me; b < last; b += in_row) {
     element::put_boundary(work, at.row, b);
   }
-  if (at.row == 0 && me == 0) work.cu_seqlens[0] = 0;
-  const auto all = static_cast<std::int32_t>(work.rows * work.seq_len * work.context_parallel);
+  if (at.row == 0 && me == 0) element::put_entry(work, 0, 0, 0);
   for (std::int64_t e = work.boundary_count - work.rows + 1 + at.row * in_row + me;
        e < work.cu_seqlens_size; e += work.rows * in_row) {
-    work.cu_seqlens[e] = all;
+    element::put_unused_entry(work, e);
   }
 }
 
@@ -347,7 +346,7 @@ MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work,
     }
     position_ids[k] = i - element::start_of(work, of, last);
   }
-  if (work.cu_seqlens != nullptr) detail::put_boundaries(block, work, at);
+  if (work.has_cu_seqlens()) detail::put_boundaries(block, work, at);
 }
 
 }  // namespace millrace::loader::cuda

@@ -67,6 +67,7 @@ struct batch_work {
   const std::int32_t* boundary_begin = nullptr;
   const std::int32_t* boundaries = nullptr;
   const std::int32_t* document_ends = nullptr;  ///< null if rows are not packed
+  const std::int32_t* unpadded_ends = nullptr;  ///< null if rows are not packed
 
   const std::uint32_t* counted = nullptr;  ///< null without masks
   std::int64_t counted_words = 0;          ///< words of a row of `counted`
@@ -91,14 +92,19 @@ struct batch_work {
   float* loss_mask = nullptr;
   std::int32_t* segment_ids = nullptr;
   /// Boundaries as `dataset::join_cu_seqlens` makes them, or null. The unused entries, from index
-  /// `cu_seqlens_used()`, repeat the last used entry.
+  /// `cu_seqlens_used()`, repeat the last used entry. If `cu_seqlens_padded` is not null, that
+  /// array has the boundaries, and `cu_seqlens` does not count padding.
   std::int32_t* cu_seqlens = nullptr;
-  std::int64_t cu_seqlens_size = 0;  ///< entries of `cu_seqlens`, at least `cu_seqlens_used`
+  std::int32_t* cu_seqlens_padded = nullptr;
+  std::int64_t cu_seqlens_size = 0;  ///< entries of each, at least `cu_seqlens_used`
   /// Work memory of the kernels, for rows longer than `look_back_tokens`. May be null without such
   /// rows.
   std::int32_t* marks = nullptr;
 
   bool packed() const noexcept { return document_ends != nullptr; }
+  MILLRACE_HOST_DEVICE bool has_cu_seqlens() const noexcept {
+    return cu_seqlens != nullptr || cu_seqlens_padded != nullptr;
+  }
   MILLRACE_HOST_DEVICE bool cut() const noexcept { return slices.begin != nullptr; }
   /// Number of boundaries of all rows, concatenated. Two adjacent rows share one boundary.
   std::int64_t cu_seqlens_used() const noexcept {
@@ -172,13 +178,35 @@ MILLRACE_HOST_DEVICE inline std::int32_t start_of(const batch_work& work, const 
   return by_document && restart < of.begin ? of.begin : restart;
 }
 
-/// Writes boundary `b` of a row to `cu_seqlens`, as a position in the concatenated rows.
+/// Writes entry `e` of `cu_seqlens` and `cu_seqlens_padded`.
+///
+/// @param boundary  a boundary as a position in the concatenated rows
+/// @param unpadded  the tokens before it that are not padding; used only if both arrays are wanted
+MILLRACE_HOST_DEVICE inline void put_entry(const batch_work& work, std::int64_t e,
+                                           std::int32_t boundary, std::int32_t unpadded) {
+  if (work.cu_seqlens_padded != nullptr) {
+    work.cu_seqlens_padded[e] = boundary;
+    boundary = unpadded;
+  }
+  if (work.cu_seqlens != nullptr) work.cu_seqlens[e] = boundary;
+}
+
+/// Writes the entry of boundary `b` of a row.
 ///
 /// @param b  index in `boundaries`; must not be the row's first boundary
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
   const std::int64_t whole = work.seq_len * work.context_parallel;
-  work.cu_seqlens[b - row] = static_cast<std::int32_t>(row * whole) + work.boundaries[b];
+  const std::int32_t unpadded = work.unpadded_ends == nullptr ? 0 : work.unpadded_ends[b];
+  put_entry(work, b - row, static_cast<std::int32_t>(row * whole) + work.boundaries[b], unpadded);
+}
+
+/// Writes an unused entry, which repeats the last one.
+MILLRACE_HOST_DEVICE inline void put_unused_entry(const batch_work& work, std::int64_t e) {
+  const std::int64_t tokens = work.rows * work.seq_len * work.context_parallel;
+  const std::int32_t unpadded =
+      work.unpadded_ends == nullptr ? 0 : work.unpadded_ends[work.boundary_count - 1];
+  put_entry(work, e, static_cast<std::int32_t>(tokens), unpadded);
 }
 
 }  // namespace element

@@ -19,7 +19,8 @@ enum class batch_field : std::uint8_t {
   position_ids,
   loss_mask,
   cu_seqlens,
-  segment_ids
+  segment_ids,
+  cu_seqlens_padded
 };
 
 /// Deletes a tensor as every DLPack owner does: calls the tensor's `deleter`.
@@ -76,6 +77,8 @@ inline void describe(dlpack::tensor& tensor, const device_batch& batch, batch_fi
       return describe(tensor, batch.cu_seqlens());
     case batch_field::segment_ids:
       return describe(tensor, batch.segment_ids());
+    case batch_field::cu_seqlens_padded:
+      return describe(tensor, batch.cu_seqlens_padded());
   }
 }
 
@@ -85,10 +88,12 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
   dlpack::tensor& tensor = holder->managed.tensor;
   describe(tensor, batch, field);
   // A batch without rows has no boundaries, even if they were requested.
-  const bool of_boundaries = field == batch_field::cu_seqlens || field == batch_field::segment_ids;
+  const bool is_cu_seqlens =
+      field == batch_field::cu_seqlens || field == batch_field::cu_seqlens_padded;
+  const bool of_boundaries = is_cu_seqlens || field == batch_field::segment_ids;
   if (tensor.data == nullptr && !(of_boundaries && batch.rows() == 0)) {
-    constexpr std::array names = {"tokens",    "labels",     "position_ids",
-                                  "loss_mask", "cu_seqlens", "segment_ids"};
+    constexpr std::array names = {"tokens",     "labels",      "position_ids",     "loss_mask",
+                                  "cu_seqlens", "segment_ids", "cu_seqlens_padded"};
     throw config_error(std::string("a tensor of ") + names[static_cast<std::size_t>(field)] +
                        " was requested, but wanted_fields excludes it");
   }
@@ -96,7 +101,7 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
   holder->shape = {batch.rows(), batch.seq_len()};
   holder->strides = {batch.seq_len(), 1};
   tensor.ndim = 2;
-  if (field == batch_field::cu_seqlens) {
+  if (is_cu_seqlens) {
     holder->shape = {batch.cu_seqlens_size(), 0};
     holder->strides = {1, 0};
     tensor.ndim = 1;
@@ -112,9 +117,10 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
 }  // namespace detail
 
 /// Returns an array of a batch as a DLPack tensor. Most tensors are [rows, seq_len], of int64 or
-/// int32 (ids), int32 (segment_ids) or float32 (loss_mask). `cu_seqlens` is [cu_seqlens_size], of
-/// int32. The tensor keeps the batch's slot alive. Its deleter may be called on any thread and does
-/// not wait. The consumer's stream, which was passed to `next()`, may use the tensor at once.
+/// int32 (ids), int32 (segment_ids) or float32 (loss_mask). `cu_seqlens` and `cu_seqlens_padded`
+/// are [cu_seqlens_size], of int32. The tensor keeps the batch's slot alive. Its deleter may be
+/// called on any thread and does not wait. The consumer's stream, which was passed to `next()`, may
+/// use the tensor at once.
 ///
 /// Pass the result's `release()` to a capsule named "dltensor".
 /// @throws config_error  the batch was made without this array

@@ -111,14 +111,15 @@ inline void fill_segment_ids(const batch_work& work, std::int64_t row) {
 }
 
 inline void fill_boundaries(const batch_work& work) {
-  work.cu_seqlens[0] = 0;
+  element::put_entry(work, 0, 0, 0);
   for (std::int64_t row = 0; row < work.rows; ++row) {
     for (std::int64_t b = work.boundary_begin[row] + 1; b < work.boundary_begin[row + 1]; ++b) {
       element::put_boundary(work, row, b);
     }
   }
-  std::fill(work.cu_seqlens + work.cu_seqlens_used(), work.cu_seqlens + work.cu_seqlens_size,
-            static_cast<std::int32_t>(work.rows * work.seq_len * work.context_parallel));
+  for (std::int64_t e = work.cu_seqlens_used(); e < work.cu_seqlens_size; ++e) {
+    element::put_unused_entry(work, e);
+  }
 }
 
 }  // namespace detail
@@ -134,7 +135,7 @@ inline void fill_on_host(const batch_work& work) {
     }
     if (work.segment_ids != nullptr) detail::fill_segment_ids(work, row);
   }
-  if (work.cu_seqlens != nullptr && work.rows > 0) detail::fill_boundaries(work);
+  if (work.has_cu_seqlens() && work.rows > 0) detail::fill_boundaries(work);
 }
 
 /// Returns the largest number of tokens that one document has in one row. Attention kernels need it

@@ -20,10 +20,12 @@ struct wanted_fields {
   bool position_ids = true;
   bool loss_mask = true;
   bool cu_seqlens = true;
+  /// Packed rows only. The same array. If both are wanted, `cu_seqlens` does not count padding.
+  bool cu_seqlens_padded = false;
   bool segment_ids = false;
   id_width ids = id_width::i64;  ///< of tokens, labels and position ids
-  /// Number of entries of `cu_seqlens`, for consumers that need static shapes. Unused entries
-  /// repeat the last used entry. If 0, each batch has as many entries as it needs.
+  /// Number of entries of both arrays, for consumers that need static shapes. Unused entries repeat
+  /// the last used entry. If 0, each batch has as many entries as it needs.
   std::int64_t cu_seqlens_size = 0;
 };
 
@@ -35,8 +37,10 @@ class output_layout {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   /// @param largest  the layout of the largest batch that must fit
-  /// @throws config_error  `cu_seqlens_size` is out of range; or `cu_seqlens` is requested, but
-  ///                       context parallelism cuts the rows and the rows are not packed
+  /// @throws config_error  `cu_seqlens_size` is out of range; or the rows are not packed, and
+  /// either
+  ///                       `cu_seqlens_padded` is requested, or `cu_seqlens` is and context
+  ///                       parallelism cuts the rows
   output_layout(const slot_layout& largest, const wanted_fields& wanted)
       : ids_(wanted.ids), cu_seqlens_size_(wanted.cu_seqlens_size) {
     constexpr std::int64_t most = std::int64_t{1} << 31;  // rows * seq_len is less
@@ -47,6 +51,7 @@ class output_layout {
     if (largest.cut() && !largest.packed() && wanted.cu_seqlens) {
       refuse_cut_cu_seqlens(largest.context_parallel());
     }
+    if (!largest.packed() && wanted.cu_seqlens_padded) refuse_padded_cu_seqlens();
     const auto elements = static_cast<std::size_t>(largest.rows() * largest.seq_len());
     const std::size_t id_bytes = elements * static_cast<std::size_t>(ids_);
     const std::size_t entries =
@@ -62,6 +67,7 @@ class output_layout {
     loss_mask_ = place(wanted.loss_mask, elements * sizeof(float));
     segment_ids_ = place(wanted.segment_ids, elements * sizeof(std::int32_t));
     cu_seqlens_ = place(wanted.cu_seqlens, entries * sizeof(std::int32_t));
+    cu_seqlens_padded_ = place(wanted.cu_seqlens_padded, entries * sizeof(std::int32_t));
     marks_ = place(wanted.position_ids && long_rows, marks * sizeof(std::int32_t));
   }
 
@@ -85,6 +91,7 @@ class output_layout {
     work.boundaries = at<const std::int32_t>(from, layout.boundaries_offset());
     if (layout.packed()) {
       work.document_ends = at<const std::int32_t>(from, layout.document_ends_offset(boundaries));
+      work.unpadded_ends = at<const std::int32_t>(from, layout.unpadded_ends_offset(boundaries));
     }
     if (layout.cut()) {
       const auto array = [&](int which) {
@@ -113,7 +120,8 @@ class output_layout {
     if (boundaries == 0) return work;
     work.segment_ids = at<std::int32_t>(to, segment_ids_);
     work.cu_seqlens = at<std::int32_t>(to, cu_seqlens_);
-    if (work.cu_seqlens == nullptr) return work;
+    work.cu_seqlens_padded = at<std::int32_t>(to, cu_seqlens_padded_);
+    if (!work.has_cu_seqlens()) return work;
     work.cu_seqlens_size = cu_seqlens_size_ == 0 ? work.cu_seqlens_used() : cu_seqlens_size_;
     return work;
   }
@@ -141,6 +149,7 @@ class output_layout {
   std::size_t loss_mask_ = none;
   std::size_t segment_ids_ = none;
   std::size_t cu_seqlens_ = none;
+  std::size_t cu_seqlens_padded_ = none;
   std::size_t marks_ = none;
 };
 

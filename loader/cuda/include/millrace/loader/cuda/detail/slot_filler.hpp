@@ -303,7 +303,8 @@ inline void slot_filler::refuse_unfit(const staged_batch& staged) const {
   }
   const std::int64_t entries = staged.boundaries - layout.rows() + 1;
   const std::int64_t size = options_.fields.cu_seqlens_size;
-  if (options_.fields.cu_seqlens && size != 0 && entries > size) {
+  const bool has_cu_seqlens = options_.fields.cu_seqlens || options_.fields.cu_seqlens_padded;
+  if (has_cu_seqlens && size != 0 && entries > size) {
     throw config_error("a batch has " + std::to_string(entries) +
                        " entries of cu_seqlens, expected at most cu_seqlens_size = " +
                        std::to_string(size) + ": raise cu_seqlens_size");

@@ -32,7 +32,8 @@ struct static_arrays {
   std::int32_t* segment_ids = nullptr;
 
   std::int32_t* cu_seqlens = nullptr;
-  /// number of entries; equal to `wanted_fields::cu_seqlens_size`
+  std::int32_t* cu_seqlens_padded = nullptr;
+  /// number of entries of each; equal to `wanted_fields::cu_seqlens_size`
   std::int64_t cu_seqlens_size = 0;
 
   friend bool operator==(const static_arrays&, const static_arrays&) = default;
@@ -66,7 +67,8 @@ inline std::array<named_array, array_copies::most> named(const static_arrays& to
            {"position_ids", to.position_ids, fields.position_ids, id},
            {"loss_mask", to.loss_mask, fields.loss_mask, 4},
            {"segment_ids", to.segment_ids, fields.segment_ids, 4},
-           {"cu_seqlens", to.cu_seqlens, fields.cu_seqlens, 4}}};
+           {"cu_seqlens", to.cu_seqlens, fields.cu_seqlens, 4},
+           {"cu_seqlens_padded", to.cu_seqlens_padded, fields.cu_seqlens_padded, 4}}};
 }
 
 inline std::string text_of(id_width ids) {
@@ -90,7 +92,7 @@ inline void refuse_misfit(const static_arrays& to, const slot_layout& largest,
     throw config_error("next_into: the static arrays are for " + text_of(to.ids) +
                        " ids, expected " + text_of(fields.ids) + " as in wanted_fields::ids");
   }
-  if (to.cu_seqlens != nullptr &&
+  if ((to.cu_seqlens != nullptr || to.cu_seqlens_padded != nullptr) &&
       (to.cu_seqlens_size != fields.cu_seqlens_size || to.cu_seqlens_size == 0)) {
     throw config_error(
         "next_into: the static cu_seqlens has " + std::to_string(to.cu_seqlens_size) +
@@ -138,6 +140,7 @@ inline array_copies copies_of(const batch_work& from, const static_arrays& to) {
   if (from.boundary_count == 0) return copies;
   copies.add(to.segment_ids, from.segment_ids, 4 * elements);
   copies.add(to.cu_seqlens, from.cu_seqlens, 4 * from.cu_seqlens_size);
+  copies.add(to.cu_seqlens_padded, from.cu_seqlens_padded, 4 * from.cu_seqlens_size);
   return copies;
 }
 
