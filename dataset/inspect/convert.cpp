@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <glob.h>
+#include <zstd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <istream>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,6 +23,7 @@
 #include <boost/iostreams/filtering_stream.hpp>
 
 #include <millrace/dataset/convert.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/formats/sum.hpp>
@@ -41,6 +46,8 @@ namespace {
 constexpr const char* convert_help =
     R"(usage: inspect_dataset convert FROM... --output-prefix OUT [--to FORMAT]
            [--from FORMAT] [--eod-id N | --boundaries FILE] [--lossy] [--json]
+       inspect_dataset convert PREFIX --to bridge --seq-length L
+           --output-prefix OUT [--packing ALGORITHM]
 
 Converts datasets from and to the token files of other programs. No token is
 changed, added or left out. Exit codes: 0 done, 1 failed, 2 wrong flags.
@@ -51,7 +58,7 @@ changed, added or left out. Exit codes: 0 done, 1 failed, 2 wrong flags.
   --to FORMAT      megatron (default): OUT.bin, OUT.idx; nanoset: OUT.ds and its
                    .index and .metadata; olmo: OUT.npy, OUT.csv.gz; llm.c or
                    nanogpt: OUT.bin. A mask stays in OUT.mask, OUT.ds.loss or
-                   labels_mask_OUT.npy
+                   labels_mask_OUT.npy. bridge: see below
   --from FORMAT    needed for olmo and nanogpt, whose files begin with tokens
   --dtype T        uint16 or uint32, if the input does not tell
   --output-dtype T   type of the output (default: that of the input)
@@ -64,17 +71,31 @@ changed, added or left out. Exit codes: 0 done, 1 failed, 2 wrong flags.
   --overwrite      replace files that exist
   --json           print one JSON object: from, to, files, dtype, documents
                    (null if unknown), empty_documents, sequences, tokens, lost,
-                   sum_root
+                   sum_root; for bridge also rows, left_out, padding_share
+
+bridge writes packed rows for Megatron-Bridge: OUT.idx.parquet, with the mask,
+and OUT.packing.json, its packing metadata. Only from one dataset.
+  --seq-length L   positions of a row (packed_sequence_size); a document of n
+                   tokens takes n - 1
+  --packing ALGORITHM   first_fit_shuffle (default), first_fit_decreasing,
+                   modified_first_fit_decreasing or one_per_row
+  --seed N         of the first two (default: 0)
+  --pad-documents-to N   pad each document (pad_seq_to_mult; default: 1)
+  --pad-id N       id of this padding (default: the eod in PREFIX.meta)
+  --compression zstd|none   (default: zstd)
 
   inspect_dataset convert data/web --to nanoset --output-prefix web --lossy
   inspect_dataset convert 'web_*.bin' --bod-id 50256 --output-prefix web
+  inspect_dataset convert chat --to bridge --seq-length 4096 --lossy \
+      --output-prefix packed
 )";
 
 /// @throws usage_error  `text` is not the name of a format
 dataset::token_format format_of(const std::string& flag, const std::string& text) {
   if (const auto format = dataset::token_format_of(text)) return *format;
-  throw misuse(fmt::format("{} {}: expected megatron, nanoset, olmo, llm.c or nanogpt", flag, text),
-               convert_help);
+  throw misuse(
+      fmt::format("{} {}: expected megatron, nanoset, olmo, llm.c, nanogpt or bridge", flag, text),
+      convert_help);
 }
 
 /// @throws usage_error  `text` is not the name of a type of integers
@@ -139,6 +160,15 @@ std::vector<std::filesystem::path> files_of(const std::vector<std::string>& word
   return files;
 }
 
+void compress_page(std::span<const std::byte> page, std::vector<std::byte>& out) {
+  const std::size_t begin = out.size();
+  out.resize(begin + ZSTD_compressBound(page.size()));
+  const std::size_t size =
+      ZSTD_compress(out.data() + begin, out.size() - begin, page.data(), page.size(), 3);
+  if (ZSTD_isError(size) != 0) throw error(std::string("zstd: ") + ZSTD_getErrorName(size));
+  out.resize(begin + size);
+}
+
 /// The PREFIX.meta of a dataset that was made from arrays. Nobody knows its tokenizer.
 formats::dataset_meta meta_of_arrays(const dataset::conversion& done,
                                      std::optional<std::int64_t> eod) {
@@ -171,9 +201,9 @@ std::string type_name(const dataset::conversion& done) {
 }
 
 /// Sets what depends on the PREFIX.meta of a dataset that is converted, and how the new one is
-/// made.
-void describe_tokenizer(const std::vector<std::filesystem::path>& files,
-                        dataset::convert_options& options) {
+/// made. Returns the PREFIX.meta.
+std::optional<formats::dataset_meta> describe_tokenizer(
+    const std::vector<std::filesystem::path>& files, dataset::convert_options& options) {
   std::optional<formats::dataset_meta> old;
   const auto from = options.from ? options.from : dataset::recognize(files.front());
   const bool from_dataset = from == dataset::token_format::megatron;
@@ -199,9 +229,53 @@ void describe_tokenizer(const std::vector<std::filesystem::path>& files,
     if (!done.mask_root.empty()) meta.mask = {.trained = done.trained, .root = done.mask_root};
     return formats::to_json(meta);
   };
+  return old;
 }
 
-void print(const dataset::conversion& done, bool is_known, bool as_json) {
+constexpr const char* packing_words[] = {"packing", "compression"};
+constexpr const char* packing_numbers[] = {"seq-length", "seed", "pad-documents-to", "pad-id"};
+
+void refuse_packing_flags(const command_line& line) {
+  const auto refuse = [&](const char* flag) {
+    if (line.values.count(flag) == 0) return;
+    throw misuse(fmt::format("--{} requires --to bridge", flag), convert_help);
+  };
+  for (const char* flag : packing_words) refuse(flag);
+  for (const char* flag : packing_numbers) refuse(flag);
+}
+
+dataset::bridge_packing packing_of(const command_line& line,
+                                   const std::optional<formats::dataset_meta>& meta) {
+  dataset::bridge_packing packing;
+  packing.seq_len = count_of(line, "seq-length", 1, convert_help).value_or(0);
+  if (const auto text = line.find<std::string>("packing")) {
+    const auto algorithm = dataset::packing_algorithm_of(*text);
+    if (!algorithm) {
+      throw misuse(fmt::format("--packing '{}': expected first_fit_shuffle, first_fit_decreasing, "
+                               "modified_first_fit_decreasing or one_per_row",
+                               *text),
+                   convert_help);
+    }
+    packing.algorithm = *algorithm;
+  }
+  const std::int64_t seed = count_of(line, "seed", 0, convert_help).value_or(0);
+  if (seed > std::numeric_limits<std::uint32_t>::max()) {
+    throw misuse(fmt::format("--seed {}: expected 0 to 4294967295", seed), convert_help);
+  }
+  packing.seed = static_cast<std::uint32_t>(seed);
+  packing.pad_documents_to = count_of(line, "pad-documents-to", 1, convert_help).value_or(1);
+  packing.pad = count_of(line, "pad-id", 0, convert_help);
+  if (!packing.pad && meta) packing.pad = meta->tokenizer.eod;
+  const std::string compression = line.find<std::string>("compression").value_or("zstd");
+  if (compression != "zstd" && compression != "none") {
+    throw misuse(fmt::format("--compression '{}': expected zstd or none", compression),
+                 convert_help);
+  }
+  if (compression == "zstd") packing.zstd = compress_page;
+  return packing;
+}
+
+void print(const dataset::conversion& done, bool is_known, std::int64_t seq_len, bool as_json) {
   const bool is_dataset = done.to == dataset::token_format::megatron;
   if (as_json) {
     formats::json_writer json;
@@ -218,6 +292,10 @@ void print(const dataset::conversion& done, bool is_known, bool as_json) {
     for (const std::string& each : done.lost) json.value(each);
     json.close(']').key("sum_root");
     is_dataset ? json.value(done.sum_root) : json.null();
+    if (done.to == dataset::token_format::bridge) {
+      json.key("rows").value(done.rows).key("left_out").value(done.left_out);
+      json.key("padding_share").value(done.padding_share(seq_len));
+    }
     command::answer(json.close('}').text() + '\n');
     return;
   }
@@ -227,6 +305,12 @@ void print(const dataset::conversion& done, bool is_known, bool as_json) {
                          grouped(static_cast<std::int64_t>(done.files.size()) - 1, "file"));
   } else {
     for (std::size_t i = 1; i < done.files.size(); ++i) names += ", " + done.files[i].string();
+  }
+  if (done.to == dataset::token_format::bridge) {
+    command::answer(fmt::format("{}: {} in {}, {:.2f} % padding, from megatron\n", names,
+                                grouped(done.documents, "document"), grouped(done.rows, "row"),
+                                100 * done.padding_share(seq_len)));
+    return;
   }
   command::answer(fmt::format("{}: {}{} of {}, from {}\n", names,
                               is_known ? grouped(done.documents, "document") + ", " : std::string(),
@@ -241,9 +325,11 @@ int convert(const arguments& args) {
   for (const char* flag : {"output-prefix", "to", "from", "dtype", "output-dtype", "boundaries"}) {
     own.add_options()(flag, po::value<std::string>());
   }
+  for (const char* flag : packing_words) own.add_options()(flag, po::value<std::string>());
   for (const char* flag : {"eod-id", "bod-id", "shard-tokens"}) {
     own.add_options()(flag, po::value<std::int64_t>());
   }
+  for (const char* flag : packing_numbers) own.add_options()(flag, po::value<std::int64_t>());
   for (const char* flag : {"lossy", "overwrite"}) own.add_options()(flag, po::bool_switch());
   const auto line = parse_run_options(args, own, convert_help);
   if (!line) return command::exit_done;
@@ -278,7 +364,12 @@ int convert(const arguments& args) {
     stream->append(text, is_last, out);
   };
   const auto files = files_of(*words);
-  describe_tokenizer(files, options);
+  const auto meta = describe_tokenizer(files, options);
+  if (options.to == dataset::token_format::bridge) {
+    options.packing = packing_of(*line, meta);
+  } else {
+    refuse_packing_flags(*line);
+  }
 
   std::optional<progress_line> progress;
   options.progress = [&](std::int64_t tokens, std::int64_t all_tokens) {
@@ -290,7 +381,7 @@ int convert(const arguments& args) {
   for (const std::string& each : done.lost) {
     command::tell(fmt::format("{}: lost: {}\n", program_name, command::one_line(each)));
   }
-  print(done, done.documents != 0 || done.tokens == 0, line->json);
+  print(done, done.documents != 0 || done.tokens == 0, options.packing.seq_len, line->json);
   return command::exit_done;
 }
 

@@ -103,11 +103,11 @@ Order megatron:
 
 Order instant:
   --packing none|best_fit|first_fit_decreasing|first_fit_shuffle|
-            modified_first_fit_decreasing
+            modified_first_fit_decreasing|one_per_row
                             rows of whole documents (default: none)
-  --pad-documents-to N      with packing: pad documents to N tokens (default: 1)
-  --leave-out-overlong      with packing, but best_fit, which cuts them: serve no
-                            documents that are longer than a row
+  --pad-documents-to N      with packing: pad each document to a multiple of N
+  --leave-out-overlong      with packing: serve no documents that are longer
+                            than a row (best_fit cuts them)
 )";
 
 namespace {
@@ -262,8 +262,9 @@ std::optional<dataset::packed_options> packing_of(const command_line& line,
   const std::string said = line.find<std::string>("packing").value_or("none");
   const auto algorithm = dataset::packing_algorithm_of(said);
   if (!algorithm && said != "none") {
-    throw misuse(fmt::format("--packing '{}': expected none, {}", said,
-                             fmt::join(dataset::packing_algorithm_names, " or ")),
+    const auto& names = dataset::packing_algorithm_names;
+    throw misuse(fmt::format("--packing '{}': expected none, {} or {}", said,
+                             fmt::join(names.begin(), names.end() - 1, ", "), names.back()),
                  help);
   }
   const auto multiple = count_of(line, "pad-documents-to", 1, help);

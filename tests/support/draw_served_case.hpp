@@ -171,7 +171,7 @@ inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order
     }
     if (order == case_order::packed) {
       c.pad_documents_to = random.from_to(1, 4);
-      c.packing = static_cast<dataset::packing_algorithm>(random.from_to(0, 3));
+      c.packing = static_cast<dataset::packing_algorithm>(random.from_to(0, 4));
       c.seq_len += c.pad_documents_to - 1 - (c.seq_len - 1) % c.pad_documents_to;
     }
     detail::draw_blend(random, c);

@@ -25,6 +25,7 @@
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "packed_rows_target.hpp"
 #include "token_source.hpp"
 #include "token_target.hpp"
 
@@ -327,6 +328,7 @@ MILLRACE_INLINE std::vector<std::string> list_losses(const token_source& source,
   if (!source.tokenizer.empty() && to != token_format::nanoset) {
     lost.push_back("the name of the tokenizer, " + source.tokenizer);
   }
+  if (to == token_format::bridge) return lost;  // the rest is known after packing
   if (source.empty_documents != 0 && to != token_format::nanoset) {
     lost.push_back(count_text(source.empty_documents, "empty document"));
   }
@@ -353,6 +355,12 @@ MILLRACE_INLINE void refuse_losses(const std::vector<std::string>& lost,
 
 MILLRACE_INLINE void check_options(std::span<const std::filesystem::path> inputs,
                                    const convert_options& options) {
+  if (options.to == token_format::bridge &&
+      (options.output_type || options.eod || options.bod || !options.boundaries.empty())) {
+    throw config_error(
+        "packed rows have ids of int32 and the documents of the dataset: --output-dtype, --eod-id, "
+        "--bod-id and --boundaries do not apply");
+  }
   if (inputs.empty()) throw config_error("expected a file or dataset to convert, found none");
   if (options.eod && options.bod) {
     throw config_error("--eod-id and --bod-id cannot be combined: documents are marked by one id");
@@ -403,6 +411,10 @@ MILLRACE_INLINE conversion convert(std::span<const std::filesystem::path> inputs
   done.tokens = source.tokens;
   done.tokenizer = source.tokenizer;
   done.lost = detail::list_losses(source, options);
+  if (options.to == token_format::bridge) {
+    detail::convert_to_rows(source, output_prefix, options, done);
+    return done;
+  }
   detail::refuse_losses(done.lost, options);
   if (!from_dataset && to_dataset) {
     for (const auto& file : source.files) {

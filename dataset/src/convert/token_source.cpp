@@ -33,14 +33,14 @@
 namespace millrace::dataset {
 
 MILLRACE_INLINE std::string_view name(token_format format) noexcept {
-  constexpr std::array<std::string_view, 5> names = {"megatron", "nanoset", "olmo", "llm.c",
-                                                     "nanogpt"};
+  constexpr std::array<std::string_view, 6> names = {"megatron", "nanoset", "olmo",
+                                                     "llm.c",    "nanogpt", "bridge"};
   return names[static_cast<std::size_t>(format)];
 }
 
 MILLRACE_INLINE std::optional<token_format> token_format_of(std::string_view text) noexcept {
   for (const auto format : {token_format::megatron, token_format::nanoset, token_format::olmo,
-                            token_format::llm_c, token_format::nanogpt}) {
+                            token_format::llm_c, token_format::nanogpt, token_format::bridge}) {
     if (name(format) == text) return format;
   }
   return std::nullopt;
@@ -461,7 +461,15 @@ MILLRACE_INLINE token_source open_source(std::span<const std::filesystem::path> 
     format = found;
   }
   source.format = *format;
+  if (options.to == token_format::bridge &&
+      (source.format != token_format::megatron || inputs.size() != 1)) {
+    throw config_error(
+        "packed rows are made from one dataset, PREFIX.bin and PREFIX.idx; convert the inputs to "
+        "one first, --to megatron");
+  }
   switch (source.format) {
+    case token_format::bridge:
+      throw config_error("packed rows of Megatron-Bridge can be written, but not read");
     case token_format::megatron:
       open_dataset(inputs, options, source);
       break;

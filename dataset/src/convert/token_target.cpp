@@ -54,7 +54,6 @@ MILLRACE_INLINE std::string shard_ending(std::int64_t shard) {
   return text.data();
 }
 
-/// Refuses to write over an input, or over a file that exists.
 MILLRACE_INLINE void check_new_file(const std::filesystem::path& path, const token_source& source,
                                     bool overwrite) {
   if (!io::is_there(path, io::links::are_not_followed)) return;

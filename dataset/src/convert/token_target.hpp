@@ -24,6 +24,10 @@ namespace millrace::dataset::detail {
 /// @throws config_error  the format cannot hold `options.output_type`
 formats::dtype output_type(const token_source& source, const convert_options& options);
 
+/// Refuses to write over an input, or over a file that exists.
+/// @throws config_error  `path` is an input; or it exists, and `overwrite` is false
+void check_new_file(const std::filesystem::path& path, const token_source& source, bool overwrite);
+
 /// What `convert` writes.
 class token_target {
  public:

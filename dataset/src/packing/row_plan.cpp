@@ -210,6 +210,17 @@ MILLRACE_INLINE packed_documents pack_first_fit(const row_plan_options& options,
   return packed;
 }
 
+MILLRACE_INLINE packed_documents pack_one_per_row(const documents_by_length& by_length) {
+  packed_documents packed{by_length.sorted(), {}};
+  // Documents without tokens come first.
+  packed.documents.erase(packed.documents.begin(),
+                         packed.documents.begin() + by_length.count(std::size_t{0}));
+  std::ranges::sort(packed.documents);
+  packed.begins.resize(packed.documents.size() + 1);
+  std::iota(packed.begins.begin(), packed.begins.end(), 0U);
+  return packed;
+}
+
 /// Modified first-fit decreasing. The steps are those in the documentation of `row_plan`.
 class modified_first_fit {
  public:
@@ -392,7 +403,8 @@ MILLRACE_INLINE row_plan::row_plan(const row_plan_options& options, std::int64_t
   first_overlong_ = by_length.first_overlong;
   first_overlong_length_ = by_length.first_overlong_length;
   detail::packed_documents packed =
-      options.algorithm == packing_algorithm::modified_first_fit_decreasing
+      options.algorithm == packing_algorithm::one_per_row ? detail::pack_one_per_row(by_length)
+      : options.algorithm == packing_algorithm::modified_first_fit_decreasing
           ? detail::modified_first_fit(by_length).pack()
           : detail::pack_first_fit(options, by_length);
   documents_ = std::move(packed.documents);

@@ -56,9 +56,9 @@ inline std::vector<packed_part>& scratch_parts() {
 
 /// numpy takes seeds of 32 bits.
 MILLRACE_INLINE std::uint32_t numpy_seed(packing_algorithm algorithm, std::uint64_t seed) {
-  const bool unused = algorithm == packing_algorithm::best_fit ||
-                      algorithm == packing_algorithm::modified_first_fit_decreasing;
-  if (unused) return 0;
+  const bool is_used = algorithm == packing_algorithm::first_fit_decreasing ||
+                       algorithm == packing_algorithm::first_fit_shuffle;
+  if (!is_used) return 0;
   if (seed > 0xFFFFFFFFU) {
     throw config_error("the seed is " + std::to_string(seed) +
                        ", expected at most 4294967295 for " + std::string(name(algorithm)) +
@@ -77,7 +77,7 @@ MILLRACE_INLINE void refuse_overlong(const row_plan& plan, const std::string& so
       std::to_string(plan.first_overlong()) + ", which takes " +
       std::to_string(plan.first_overlong_length()) + ". " + std::string(name(algorithm)) +
       " cannot cut documents: use a larger seq_len or best_fit, or leave these documents out "
-      "(leave_out_overlong)");
+      "(leave_out_overlong, --leave-out-overlong)");
 }
 
 }  // namespace detail

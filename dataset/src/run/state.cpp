@@ -160,7 +160,7 @@ MILLRACE_INLINE void check(const run_state& state) {
   detail::check_word("order", state.order, {"instant", "megatron", "stored"});
   detail::check_word("packing", state.packing,
                      {"none", "best_fit", "first_fit_decreasing", "first_fit_shuffle",
-                      "modified_first_fit_decreasing"});
+                      "modified_first_fit_decreasing", "one_per_row"});
   detail::check_word("split_part", state.split_part, {"train", "valid", "test"});
   detail::check_word("blend_rounding", state.blend_rounding, {"twice", "fused"});
   detail::check_word("sampler", state.sampler, {"single", "cyclic", "full_validation", "hybrid"});

@@ -495,7 +495,8 @@ run_handle instant_run_of(const instant_arguments& given) {
   if (!packed && given.packing != "none") {
     std::string expected = "'none'";
     for (const std::string_view each : dataset::packing_algorithm_names) {
-      expected += " or '" + std::string(each) + '\'';
+      const bool is_last = each == dataset::packing_algorithm_names.back();
+      expected += (is_last ? " or '" : ", '") + std::string(each) + '\'';
     }
     throw config_error("packing is '" + given.packing + "', expected " + expected);
   }

@@ -17,4 +17,12 @@ fails() { inspect_dataset audit preprocess_lines --seq-length 40 "$@" || echo "e
 fails --order megatron --packing best_fit
 fails --order instant --packing worst_fit
 fails --order instant --pad-documents-to 4
+# Documents packed at once: longer ones are refused, or left out and listed.
+planned=(preprocess_lines --order instant --seq-length 40 --ranks 2 --train-samples 8)
+fails --order instant --packing first_fit_shuffle
+fails --order instant --packing best_fit --leave-out-overlong
+inspect_dataset audit "${planned[@]}" --packing first_fit_shuffle --leave-out-overlong
+inspect_dataset where "${planned[@]}" --packing modified_first_fit_decreasing --leave-out-overlong --document 12
+inspect_dataset show "${planned[@]}" --packing one_per_row --leave-out-overlong --pad-documents-to 8 --step 0 --rank 1 \
+    --json
 ls

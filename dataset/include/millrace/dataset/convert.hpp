@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/formats/dtype.hpp>
 
@@ -33,9 +35,10 @@ enum class token_format : std::uint8_t {
   olmo,      ///< OLMo and dolma: NAME.npy, in spite of its name without a header, and NAME.csv.gz
   llm_c,     ///< llm.c: a header and tokens; documents are not marked
   nanogpt,   ///< nanoGPT: only tokens; documents are not marked
+  bridge,    ///< Megatron-Bridge: NAME.idx.parquet, packed rows; can only be written
 };
 
-/// "megatron", "nanoset", "olmo", "llm.c" or "nanogpt".
+/// "megatron", "nanoset", "olmo", "llm.c", "nanogpt" or "bridge".
 MILLRACE_EXPORT std::string_view name(token_format format) noexcept;
 /// The format with this name; nullopt if there is none.
 MILLRACE_EXPORT std::optional<token_format> token_format_of(std::string_view name) noexcept;
@@ -65,6 +68,28 @@ struct conversion {
   std::string sum_root;                      ///< root of PREFIX.sum; empty in other formats
   std::string mask_root;                     ///< root of PREFIX.mask; empty if there is none
   std::int64_t trained = 0;                  ///< with a PREFIX.mask: tokens to be predicted
+  std::int64_t rows = 0;                     ///< packed rows
+  std::int64_t left_out = 0;                 ///< documents that are in no packed row
+  std::int64_t padding = 0;                  ///< positions of packed rows that predict no token
+
+  /// The share of padding in packed rows.
+  double padding_share(std::int64_t seq_len) const noexcept {
+    return rows == 0 ? 0.0 : static_cast<double>(padding) / static_cast<double>(rows * seq_len);
+  }
+};
+
+/// How `token_format::bridge` packs documents. A document of n tokens takes n - 1 positions,
+/// because its last token is only a label.
+struct bridge_packing {
+  std::int64_t seq_len = 0;  ///< positions of a row, Bridge's `packed_sequence_size`; required
+  packing_algorithm algorithm = packing_algorithm::first_fit_shuffle;  ///< any but `best_fit`
+  std::uint32_t seed = 0;  ///< of numpy.random, for the first-fit algorithms
+  /// Positions of a document are padded to a multiple of this, Bridge's `pad_seq_to_mult`.
+  std::int64_t pad_documents_to = 1;
+  /// The id of padding, required to pad documents. Bridge expects the eos of its tokenizer.
+  std::optional<std::int64_t> pad = {};
+  /// Appends a Zstandard frame with the page to `out`. Empty: pages are not compressed.
+  std::function<void(std::span<const std::byte> page, std::vector<std::byte>& out)> zstd = {};
 };
 
 struct convert_options {
@@ -84,6 +109,7 @@ struct convert_options {
   bool lossy = false;             ///< convert in spite of losses
   bool overwrite = false;         ///< replace files that exist
   std::string tokenizer = {};     ///< name for the `.ds.metadata`; empty: that of the source
+  bridge_packing packing = {};    ///< only for `token_format::bridge`
   /// Opens a text file, decompressed. Empty: compressed files are refused.
   std::function<std::unique_ptr<std::istream>(const std::filesystem::path& path)> open_text = {};
   /// Appends the next part of a gzip stream to `out`; required for OLMo's `.csv.gz`.
@@ -104,9 +130,10 @@ MILLRACE_EXPORT std::optional<token_format> recognize(const std::filesystem::pat
 /// final names after all of them are complete. Needs constant memory.
 ///
 /// The new files are OUTPUT_PREFIX.bin, .idx and .sum (and .meta, .src); .ds, .ds.index and
-/// .ds.metadata; .npy and .csv.gz; or .bin. With `shard_tokens`, they are OUTPUT_PREFIX_000000.bin
-/// and so on. A dataset that is made from a dataset keeps its sequences, modes and PREFIX.src.
-/// PREFIX.mask, NAME.ds.loss and OLMo's mask of labels become each other.
+/// .ds.metadata; .npy and .csv.gz; .idx.parquet and .packing.json (Bridge's packing metadata), from
+/// one dataset; or .bin. With `shard_tokens`, they are OUTPUT_PREFIX_000000.bin and so on. A
+/// dataset that is made from a dataset keeps its sequences, modes and PREFIX.src. PREFIX.mask,
+/// NAME.ds.loss and OLMo's mask of labels become each other.
 ///
 /// @throws config_error  the format is unknown, an option is missing or wrong, a file exists, or
 ///                       something would be lost and `lossy` is false; nothing was written

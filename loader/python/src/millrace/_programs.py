@@ -640,10 +640,11 @@ def convert(inputs: "Path | Sequence[Path]", output_prefix: Path, *, to: str = "
     Args:
       inputs: the prefix of a dataset; or files in one format, which are joined in this order.
       output_prefix: path of the new files, without their endings.
-      to: "megatron", "nanoset", "olmo", "llm.c" or "nanogpt".
+      to: "megatron", "nanoset", "olmo", "llm.c", "nanogpt" or "bridge", packed rows for Megatron-Bridge.
       format: the format of the inputs, required for "olmo" and "nanogpt".
       flags: flags of `inspect_dataset convert` with underscores: `dtype="uint16"`, `eod_id=50256`,
-        `boundaries="ends.txt"`, `shard_tokens=100000000`, `lossy=True`, `overwrite=True`.
+        `boundaries="ends.txt"`, `shard_tokens=100000000`, `lossy=True`, `overwrite=True`; for "bridge"
+        `seq_length=4096`, `packing="first_fit_shuffle"`, `seed=0`, `pad_documents_to=8`.
 
     Raises:
       ConfigError: a flag is wrong or missing, a file exists, or something would be lost; nothing was written.

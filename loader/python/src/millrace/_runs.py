@@ -13,7 +13,7 @@ from millrace._arguments import Path
 DataPath: TypeAlias = "Path | Sequence[Path | float]"
 Blend: TypeAlias = "tuple[Sequence[Path], Sequence[float] | None]"
 Packing: TypeAlias = Literal["none", "best_fit", "first_fit_decreasing", "first_fit_shuffle",
-                             "modified_first_fit_decreasing"]
+                             "modified_first_fit_decreasing", "one_per_row"]
 FIELDS = ("tokens", "labels", "loss_mask", "position_ids")
 
 
@@ -159,7 +159,8 @@ class InstantRun(Run):
       packing: "none": a sample is a window of seq_length tokens. Otherwise, a sample is a row of whole
         documents; attention must not cross their boundaries, which are the field "cu_seqlens". "best_fit"
         cuts longer documents. "first_fit_decreasing" and "first_fit_shuffle" pack as Megatron-Bridge does,
-        "modified_first_fit_decreasing" as Megatron-LM's pull request 5017 and NeMo RL.
+        "modified_first_fit_decreasing" as Megatron-LM's pull request 5017 and NeMo RL. "one_per_row" gives each
+        document a row of its own.
       pad_documents_to: with packing: each document takes a multiple of this many tokens.
       leave_out_overlong: with packing, except "best_fit": leave out documents that are longer than a row.
         If False, they are an error.

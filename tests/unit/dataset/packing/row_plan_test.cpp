@@ -182,14 +182,21 @@ class naive_modified {
 
 rows_of_documents naive_rows(const row_plan_options& options,
                              const std::vector<std::int64_t>& lengths) {
+  if (options.algorithm == packing_algorithm::one_per_row) {
+    rows_of_documents rows;
+    for (std::uint32_t d = 0; d < lengths.size(); ++d) {
+      if (lengths[d] != 0 && lengths[d] <= options.seq_len) rows.push_back({d});
+    }
+    return rows;
+  }
   return options.algorithm == packing_algorithm::modified_first_fit_decreasing
              ? naive_modified(options.seq_len, lengths).pack()
              : naive_first_fit(options, lengths);
 }
 
-constexpr packing_algorithm planned[] = {packing_algorithm::first_fit_decreasing,
-                                         packing_algorithm::first_fit_shuffle,
-                                         packing_algorithm::modified_first_fit_decreasing};
+constexpr packing_algorithm planned[] = {
+    packing_algorithm::first_fit_decreasing, packing_algorithm::first_fit_shuffle,
+    packing_algorithm::modified_first_fit_decreasing, packing_algorithm::one_per_row};
 
 TEST(RowPlan, HasTheRowsOfANaiveModel) {
   std::mt19937_64 random(test::seed(21));

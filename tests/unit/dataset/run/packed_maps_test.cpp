@@ -240,7 +240,7 @@ TEST_F(PackedMaps, LeaveDocumentsOutOnlyIfTheyMay) {
       testing::HasSubstr("has 2 documents that are longer than a row of 16 tokens; the first "
                          "is document 1, which takes 17. first_fit_decreasing cannot cut "
                          "documents: use a larger seq_len or best_fit, or leave these "
-                         "documents out (leave_out_overlong)"));
+                         "documents out (leave_out_overlong, --leave-out-overlong)"));
   EXPECT_EQ(refusal(packing_algorithm::first_fit_decreasing, 5, true), "1 rows");
   EXPECT_EQ(refusal(packing_algorithm::first_fit_decreasing, 5, false, 128), "1 rows");
   EXPECT_EQ(refusal(packing_algorithm::best_fit, 5, false), "8 rows");

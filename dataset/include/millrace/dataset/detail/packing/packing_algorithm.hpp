@@ -20,10 +20,13 @@ enum class packing_algorithm : std::uint8_t {
   first_fit_shuffle,
   /// Johnson and Garey's algorithm, in the variant of Megatron-LM's pull request 5017 and NeMo RL.
   modified_first_fit_decreasing,
+  /// Each document is a row, as in Megatron-LM's SFTDataset with one conversation per line.
+  one_per_row,
 };
 
-inline constexpr std::array<std::string_view, 4> packing_algorithm_names = {
-    "best_fit", "first_fit_decreasing", "first_fit_shuffle", "modified_first_fit_decreasing"};
+inline constexpr std::array<std::string_view, 5> packing_algorithm_names = {
+    "best_fit", "first_fit_decreasing", "first_fit_shuffle", "modified_first_fit_decreasing",
+    "one_per_row"};
 
 inline constexpr std::string_view name(packing_algorithm algorithm) noexcept {
   return packing_algorithm_names[static_cast<std::size_t>(algorithm)];

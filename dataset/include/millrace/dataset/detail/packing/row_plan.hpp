@@ -15,7 +15,7 @@ namespace millrace::dataset {
 struct row_plan_options {
   packing_algorithm algorithm = packing_algorithm::first_fit_decreasing;  ///< any but `best_fit`
   std::int64_t seq_len = 0;                                               ///< tokens per row
-  std::uint32_t seed = 0;  ///< of numpy.random; `modified_first_fit_decreasing` ignores it
+  std::uint32_t seed = 0;  ///< of numpy.random; only for the first-fit algorithms
 };
 
 /// All documents of a dataset, packed into rows at once. The rows, their order, and the order of
@@ -35,6 +35,7 @@ struct row_plan_options {
 ///   begin a new row if they do not fit. Rows of step 5 are sorted by their tokens, the emptiest
 ///   first. Of documents with the same length, the first is taken; in step 3, the last is taken as
 ///   the longest.
+/// - `one_per_row` makes a row of each document, in stored order.
 ///
 /// Documents longer than a row, and documents without tokens, are in no row. Immutable;
 /// thread-safe.

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packs random datasets with `inspect_dataset convert --to bridge`, and compares the rows with those that the
+packing functions of Megatron-Bridge make from the same documents and masks.
+
+    bridge_rows_against_reference.py --program build/bin/inspect_dataset --bridge FOLDER [--seed N] [--cases N]
+                                     [--first N]
+
+  --bridge  where megatron-bridge is: the folder that has `megatron`
+
+Documents come from arrays of OLMo, with and without masks. `modified_first_fit_decreasing`, which Bridge does not
+have, is compared with a model in this file. Exits 1 at the first difference and prints the arguments that repeat it;
+exits 77 if numpy, pyarrow or megatron-bridge is not there.
+"""
+
+import argparse
+import collections
+import importlib.util
+import json
+import logging
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import types
+
+EOS = 7
+
+
+def load_packing(folder):
+    """Bridge's module with the algorithms, loaded from its file. Modules that it does not need here are replaced."""
+    path = pathlib.Path(folder) / "megatron/bridge/data/packing/algorithms.py"
+    if not path.exists():
+        print(f"skipped: needs megatron-bridge (scripts/setup --tokenizers), there is no {path}")
+        sys.exit(77)
+    for name, content in {"tqdm": {"tqdm": lambda items, **_: items}, "megatron": {"__path__": []},
+                          "megatron.bridge": {"__path__": []}, "megatron.bridge.utils": {"__path__": []},
+                          "megatron.bridge.utils.safe_pickle": {"safe_load_npy": None}}.items():
+        sys.modules[name] = types.ModuleType(name)
+        vars(sys.modules[name]).update(content)
+    spec = importlib.util.spec_from_file_location("bridge_algorithms", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def modified_first_fit_decreasing(lengths, room):
+    """The rows, as lists of indices into `lengths`. Works on plain lists, as the algorithm is described."""
+    size = lambda row: sum(lengths[i] for i in row)
+    shortest_first = lambda some: sorted(some, key=lambda i: lengths[i])
+    longest_first = lambda some: sorted(some, key=lambda i: -lengths[i])
+    fitting = [i for i, length in enumerate(lengths) if 0 < length <= room]
+    large = longest_first(i for i in fitting if 2 * lengths[i] > room)
+    medium = longest_first(i for i in fitting if 2 * lengths[i] <= room < 3 * lengths[i])
+    small = shortest_first(i for i in fitting if 3 * lengths[i] <= room < 6 * lengths[i])
+    tiny = shortest_first(i for i in fitting if 6 * lengths[i] <= room)
+    rows = [[i] for i in large]
+    for row in rows:
+        found = [i for i in medium if lengths[i] <= room - size(row)]
+        if found:
+            medium.remove(found[0])
+            row.append(found[0])
+    for row in reversed(rows):
+        if len(row) > 1 or len(small) < 2 or lengths[small[0]] + lengths[small[1]] > room - size(row):
+            continue
+        row.append(small.pop(0))
+        second = [i for i in small if lengths[i] <= room - size(row)][-1]
+        small.remove(second)
+        row.append(second)
+    rest = longest_first(medium + small + tiny)
+    for row in rows:
+        while found := [i for i in rest if lengths[i] <= room - size(row)]:
+            rest.remove(found[0])
+            row.append(found[0])
+    last = []
+    for i in rest:
+        row = last.pop(0) if last and lengths[i] <= room - size(last[0]) else []
+        row.append(i)
+        at = next((k for k, other in enumerate(last) if size(other) > size(row)), len(last))
+        last.insert(at, row)
+    return rows + last
+
+
+class Case:
+    def __init__(self, seed, number):
+        rng = random.Random(seed << 40 | number)
+        self.number = number
+        self.unit = rng.choice((1, 1, 2, 8, 12))
+        self.seq_len = self.unit * rng.randint(1, rng.choice((5, 60, 400)))
+        self.algorithm = rng.choice(("first_fit_shuffle", "first_fit_decreasing", "modified_first_fit_decreasing"))
+        self.seed = rng.choice((0, 1, 1234, 2**32 - 1))
+        self.compression = rng.choice(("zstd", "none"))
+        top = rng.choice((300, 60_000, 2_000_000))
+        # Most lengths fit; some documents are too long, or have one token, which predicts nothing.
+        longest = rng.choice((self.seq_len + 1, self.seq_len // 3 + 2, self.seq_len + 3, 9))
+        self.documents = [[rng.randrange(top) for _ in range(rng.randint(1, longest))]
+                          for _ in range(rng.choice((1, 2, 30, 150)))]
+        self.wide = top > 65_536
+        has_mask = rng.random() < 0.7
+        self.masks = [[rng.randrange(2) for _ in ids] for ids in self.documents] if has_mask else None
+
+    def rows(self, bridge, numpy):
+        """The rows that are expected, and the packing metadata of Bridge or None."""
+        masks = self.masks or [[1] * len(ids) for ids in self.documents]
+        items = []
+        for ids, mask in zip(self.documents, masks):
+            share = -(-(len(ids) - 1) // self.unit) * self.unit
+            padding = share + 1 - len(ids)
+            items.append({"input_ids": ids + [EOS] * padding, "loss_mask": mask + [0] * padding})
+        kept = [item for item in items if 0 < len(item["input_ids"]) - 1 <= self.seq_len]
+        if not kept:
+            return [], None
+        if self.algorithm == "modified_first_fit_decreasing":
+            rows = modified_first_fit_decreasing([len(item["input_ids"]) - 1 for item in items], self.seq_len)
+            made = []
+            for row in rows:
+                starts, ids, mask = [], [], []
+                for i in row:
+                    starts.append(len(ids))
+                    ids += items[i]["input_ids"]
+                    mask += items[i]["loss_mask"][1:] + [0]
+                made.append({"input_ids": ids, "loss_mask": mask, "seq_start_id": starts})
+            return made, None
+        # Bridge draws documents without a label, too. They are not in our rows, so they are taken out of its rows.
+        sequences, histogram = bridge.create_hist(items, self.seq_len)
+        numpy.random.seed(self.seed)
+        assignments, metadata = bridge.create_packing_strategy(histogram, self.seq_len, self.algorithm)
+        made = bridge.fill_packing_strategy(assignments, sequences, self.seq_len, EOS)
+        if histogram[0]:
+            metadata = None
+            made = [self.without_unlabelled(row) for row in made]
+        return [{key: [int(value) for value in values] for key, values in row.items()} for row in made], metadata
+
+    @staticmethod
+    def without_unlabelled(row):
+        ends = row["seq_start_id"][1:] + [len(row["input_ids"])]
+        starts, ids, mask = [], [], []
+        for begin, end in zip(row["seq_start_id"], ends):
+            if end - begin > 1:
+                starts.append(len(ids))
+                ids += row["input_ids"][begin:end]
+                mask += row["loss_mask"][begin:end]
+        return {"input_ids": ids, "loss_mask": mask, "seq_start_id": starts}
+
+
+def write_arrays(case, folder, numpy):
+    numpy.concatenate([numpy.array(ids, dtype=numpy.uint32 if case.wide else numpy.uint16)
+                       for ids in case.documents]).tofile(folder / "token_ids_part_0.npy")
+    ends = numpy.cumsum([len(ids) for ids in case.documents])
+    (folder / "ends.csv").write_text("".join(f"{end}\n" for end in ends))
+    if case.masks:
+        numpy.concatenate([numpy.array(mask, dtype=numpy.bool_) for mask in case.masks]).tofile(
+            folder / "labels_mask_part_0.npy")
+
+
+def fault_of(case, program, folder, bridge, numpy, parquet):
+    write_arrays(case, folder, numpy)
+
+    def run(*words):
+        return subprocess.run([program, "convert", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              encoding="utf-8")
+
+    made = run(str(folder / "token_ids_part_0.npy"), "--from", "olmo", "--boundaries", str(folder / "ends.csv"),
+               "--dtype", "uint32" if case.wide else "uint16", "--output-prefix", str(folder / "data"))
+    if made.returncode != 0:
+        return f"arrays do not become a dataset: {made.stderr}"
+    words = [str(folder / "data"), "--to", "bridge", "--output-prefix", str(folder / "rows"), "--seq-length",
+             str(case.seq_len), "--packing", case.algorithm, "--seed", str(case.seed), "--pad-documents-to",
+             str(case.unit), "--pad-id", str(EOS), "--compression", case.compression, "--json"]
+    refused = run(*words)
+    if refused.returncode != 1 or "would be lost: what is in " not in refused.stderr:
+        return f"without --lossy: {refused.stderr}"
+    wanted, metadata = case.rows(bridge, numpy)
+    found = run(*words, "--lossy")
+    if not wanted:
+        return None if "has no document that fits in a row" in found.stderr else f"no rows: {found.stderr}"
+    if found.returncode != 0:
+        return found.stderr
+    said = json.loads(found.stdout)
+    table = parquet.read_table(folder / "rows.idx.parquet").to_pylist()
+    for i, (ours, theirs) in enumerate(zip(table, wanted)):
+        if ours != theirs:
+            return f"row {i} is {ours}, expected {theirs}"
+    if len(table) != len(wanted):
+        return f"{len(table)} rows, expected {len(wanted)}"
+    documents = sum(len(row["seq_start_id"]) for row in wanted)
+    if (said["rows"], said["documents"]) != (len(wanted), documents):
+        return f"says {said['rows']} rows of {said['documents']} documents"
+    if said["left_out"] != len(case.documents) - documents or (said["left_out"] > 0) != any(
+            "positions of a row" in lost or "fewer than two tokens" in lost for lost in said["lost"]):
+        return f"says that {said['left_out']} documents were left out, and lost {said['lost']}"
+    figures = json.loads((folder / "rows.packing.json").read_text())
+    if metadata is not None and figures != [metadata]:
+        return f"packing metadata {figures}, expected {[metadata]}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--program", required=True, help="path of inspect_dataset")
+    parser.add_argument("--bridge", required=True, help="the folder that has megatron/bridge")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    options = parser.parse_args()
+    try:
+        import numpy
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        print(f"skipped: needs numpy and pyarrow (scripts/setup --tokenizers): {error}")
+        return 77
+    bridge = load_packing(options.bridge)
+    logging.disable(logging.WARNING)  # Bridge warns of documents that it leaves out
+    print(f"seed {options.seed}, cases {options.first} to {options.first + options.cases - 1}", flush=True)
+    counts = collections.Counter()
+    for number in range(options.first, options.first + options.cases):
+        case = Case(options.seed, number)
+        with tempfile.TemporaryDirectory() as folder:
+            fault = fault_of(case, options.program, pathlib.Path(folder), bridge, numpy, parquet)
+        if fault:
+            print(f"case {case.number}: {case.algorithm}, seq_len {case.seq_len}, unit {case.unit}: {fault}")
+            print(f"repeat it with: --seed {options.seed} --first {number} --cases 1")
+            return 1
+        counts[case.algorithm] += 1
+        counts["documents"] += len(case.documents)
+    print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    print("no difference")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
