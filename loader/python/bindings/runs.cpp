@@ -42,6 +42,7 @@
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/row_masks.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
 #include <millrace/loader/detail/memory/available_memory.hpp>
@@ -196,7 +197,9 @@ class python_run : public run_handle {
   python_run(run_handle made, const field_names& fields)
       : run_handle(std::move(made)),
         fields_(fields),
-        reader_(std::make_unique<sample_reader>(*order)) {}
+        reader_(std::make_unique<sample_reader>(*order)) {
+    if (fields.cu_seqlens_padded && !order->packed()) loader::refuse_padded_cu_seqlens();
+  }
 
   std::int64_t length() const {
     if (samples) return *samples;

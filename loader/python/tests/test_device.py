@@ -84,6 +84,17 @@ def test_arrays_are_those_of_the_host(run, read, dtype, rank, world_size):
     assert count == len(host) > 5
 
 
+def test_packed_rows_have_both_cu_seqlens(prefix, read):
+    run = millrace.InstantRun(data_path=[prefix], seq_length=64, train_samples=20, packing="best_fit", pad_documents_to=8)
+    options = dict(micro_batch_size=4, fields=("tokens", "cu_seqlens", "cu_seqlens_padded", "max_seqlen"))
+    host = list(millrace.Loader(run, **options))
+    for batch, expected in zip(millrace.Loader(run, device="cuda:0", output="dlpack", **options), host, strict=True):
+        assert batch["max_seqlen"] == expected["max_seqlen"]
+        for field in ("tokens", "cu_seqlens", "cu_seqlens_padded"):
+            np.testing.assert_array_equal(read(batch[field]), expected[field])
+        assert expected["cu_seqlens"][-1] < expected["cu_seqlens_padded"][-1]
+
+
 def test_kept_arrays_stay(run, read):
     loader = millrace.Loader(run, micro_batch_size=2, device="cuda", output="dlpack", max_held=5)
     expected = [batch["labels"] for batch in millrace.Loader(run, micro_batch_size=2)]

@@ -188,6 +188,23 @@ def test_provider_gives_the_boundaries_of_each_row(sources):
     assert t > 5 and several > 10
 
 
+def test_provider_gives_boundaries_without_padding(sources):
+    run = millrace.InstantRun(data_path=[sources[0]], seq_length=256, train_samples=24, packing="best_fit",
+                              pad_documents_to=8, fields=("cu_seqlens", "cu_seqlens_padded"))
+    for fields in (("tokens", "cu_seqlens", "cu_seqlens_padded", "max_seqlen"), ("cu_seqlens_padded", "max_seqlen")):
+        train = megatron.external_provider(lambda sizes: (run, None, None), micro_batch_size=3, data_parallel_rank=0,
+                                           data_parallel_size=1, fields=fields)([24, 0, 0])[0]
+        for t, batch in enumerate(train):
+            for row in range(3):
+                sample = run[3 * t + row]
+                for name in set(fields) & {"cu_seqlens", "cu_seqlens_padded"}:
+                    expected = np.full(257, sample[name][-1], np.int32)
+                    expected[:len(sample[name])] = sample[name]
+                    np.testing.assert_array_equal(batch[name][row].numpy(), expected)
+                assert batch["max_seqlen"][row] == np.diff(sample["cu_seqlens_padded"]).max()
+        assert t == 7
+
+
 def test_provider_of_several_validation_sets(sources):
     def make_runs(sizes):
         valid = [millrace.MegatronRun(data_path=[source], seq_length=16, split="80,20", part="valid", valid_samples=None)

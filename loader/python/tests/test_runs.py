@@ -131,6 +131,48 @@ def test_packed_rows_are_whole_documents(prefix, documents):
                 np.testing.assert_array_equal(sample["labels"][begin:begin + real - 1], document[1:real])
 
 
+@pytest.mark.parametrize("packing", ["best_fit", "first_fit_decreasing", "first_fit_shuffle",
+                                     "modified_first_fit_decreasing", "one_per_row"])
+def test_cu_seqlens_without_padding(prefix, packing):
+    run = millrace.InstantRun(data_path=[prefix], seq_length=128, seed=1, train_samples=20, packing=packing,
+                              pad_documents_to=8, leave_out_overlong=packing != "best_fit",
+                              fields=("tokens", "cu_seqlens", "cu_seqlens_padded", "max_seqlen"))
+    loader = millrace.Loader(run, micro_batch_size=2, fields=("tokens", "cu_seqlens", "cu_seqlens_padded", "max_seqlen"))
+    padding = 0
+    for k, batch in enumerate(loader):
+        joined, real = batch["cu_seqlens_padded"], batch["cu_seqlens"]
+        assert len(joined) == len(real) and joined[-1] == 256 and (joined % 8 == 0).all()
+        assert batch["max_seqlen"] == np.diff(joined).max()
+        tokens = batch["tokens"].reshape(-1)
+        for begin, end, length in zip(joined, joined[1:], np.diff(real)):
+            assert 0 < length <= end - begin and tokens[begin:begin + length - 1].all()  # a document ends with 0
+            assert not tokens[begin + length:end].any()
+            padding += end - begin - length
+        samples = [run[2 * k], run[2 * k + 1]]
+        np.testing.assert_array_equal(joined, np.concatenate([samples[0]["cu_seqlens_padded"],
+                                                              samples[1]["cu_seqlens_padded"][1:] + 128]))
+        lengths = np.concatenate([np.diff(sample["cu_seqlens"]) for sample in samples])
+        np.testing.assert_array_equal(real, np.concatenate([[0], np.cumsum(lengths)]))
+    assert padding > 0
+
+
+def test_packing_leaves_out_what_it_may(prefix, documents):
+    longest = max(map(len, documents))
+    whole = dict(data_path=[prefix], seq_length=longest, train_samples=1)
+    millrace.InstantRun(packing="first_fit_shuffle", **whole)
+    with pytest.raises(millrace.ConfigError, match="longer than a row of .*leave_out_overlong"):
+        millrace.InstantRun(packing="first_fit_shuffle", **dict(whole, seq_length=longest - 1))
+    millrace.InstantRun(packing="first_fit_shuffle", leave_out_overlong=True, **dict(whole, seq_length=longest - 1))
+    with pytest.raises(millrace.ConfigError, match="leave_out_overlong requires packing"):
+        millrace.InstantRun(packing="best_fit", leave_out_overlong=True, **whole)
+    with pytest.raises(millrace.ConfigError, match="packing is 'worst', expected 'none', 'best_fit', .* or 'one_per_row'"):
+        millrace.InstantRun(packing="worst", **whole)
+    with pytest.raises(millrace.ConfigError, match="cu_seqlens_padded is true, but the rows are not packed"):
+        millrace.Loader(millrace.InstantRun(**whole), micro_batch_size=1, fields=("cu_seqlens_padded",))
+    with pytest.raises(millrace.ConfigError, match="cu_seqlens_padded"):
+        millrace.InstantRun(fields=("cu_seqlens_padded",), **whole)[0]
+
+
 def test_blends(tmp_path):
     sources = [write_dataset(tmp_path / f"d{i}", random_documents(i, dtype=dtype), dtype)
                for i, dtype in enumerate(["uint16", "int32"])]
