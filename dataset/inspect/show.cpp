@@ -46,6 +46,7 @@ with labels, loss mask and positions. Prints text if the tokenizer is known.
   --sample N                one sample, counted over all ranks of the run
   --eod-mask-loss, --reset-position-ids   as in Megatron
   --eod-id N, --pad-id N    ids for these (default: eod of PREFIX.meta; none)
+  --mask-alignment label|input|ignored   of the loss mask, see PREFIX.mask
   (run flags: inspect_dataset --help run; --state FILE: see where)
   --from T, --count M       show M tokens (default: 256) from T on (default: 0)
   --all                     show all tokens
@@ -303,7 +304,7 @@ excerpt find(const dataset::indexed_dataset& data, const std::optional<std::int6
 /// Refuses the flags of samples with `--doc` or `--sequence`, where they would have no effect.
 void expect_no_run_flags(const command_line& line) {
   for (const char* flag : {"order", "seq-length", "step", "iteration", "rank", "slot", "sample",
-                           "eod-id", "pad-id", "state", "data-path"}) {
+                           "eod-id", "pad-id", "mask-alignment", "state", "data-path"}) {
     if (line.values.count(flag) == 0) continue;
     throw misuse(fmt::format("--{} is about samples of a run; leave out --doc or --sequence", flag),
                  show_help);

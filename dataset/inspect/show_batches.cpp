@@ -100,12 +100,22 @@ class shown_sources {
   std::map<std::int64_t, facts> found_;
 };
 
+loader::mask_alignment mask_alignment_of(const command_line& line) {
+  const std::string said = line.find<std::string>("mask-alignment").value_or("label");
+  if (said == "label") return loader::mask_alignment::label;
+  if (said == "input") return loader::mask_alignment::input;
+  if (said == "ignored") return loader::mask_alignment::ignored;
+  throw misuse(fmt::format("--mask-alignment '{}': expected label, input or ignored", said),
+               show_help);
+}
+
 loader::loader_options loader_options_of(const command_line& line, const run_configuration& run,
                                          const shown_sources& sources) {
   loader::loader_options options = loader_options_for(run);
   options.edits = run.edits;
   options.fields = {true, true, true, true, true};
   options.boundaries = true;
+  options.masks = mask_alignment_of(line);
   dataset::field_options& rules = options.field_rules;
   rules.reset_position_ids = line.values["reset-position-ids"].as<bool>();
   rules.eod_mask_loss = line.values["eod-mask-loss"].as<bool>();
@@ -415,6 +425,7 @@ void add_batch_flags(po::options_description& own) {
   auto add = own.add_options();
   for (const char* flag : {"sample", "eod-id", "pad-id"}) add(flag, po::value<std::int64_t>());
   for (const char* flag : {"eod-mask-loss", "reset-position-ids"}) add(flag, po::bool_switch());
+  add("mask-alignment", po::value<std::string>());
 }
 
 int show_batches(const command_line& line) {

@@ -30,3 +30,10 @@ merge_datasets --input parts --output-prefix new || echo "exit $?"
 cp parts/a.mask fewer.mask
 inspect_dataset show fewer --doc 0 || echo "exit $?"
 test ! -e new.bin
+
+# What the mask means for the loss.
+shown=(parts/a --order stored --seq-length 7 --step 0 --json)
+for alignment in label input ignored; do
+  inspect_dataset show "${shown[@]}" --mask-alignment $alignment 2> /dev/null | grep -o '"loss_mask": [^]]*]'
+done
+inspect_dataset show "${shown[@]}" --mask-alignment output || echo "exit $?"
