@@ -112,7 +112,8 @@ MILLRACE_INLINE fill_worker pipeline::make_worker(const dataset::run& run,
                           options.prefetch_samples > 0};
   context_cut cut;
   if (options.context_parallel > 1) cut = {context_of(run, options), layout_of(run, options, 1)};
-  auto masks = options.mask_bits ? row_masks::open(sources, options.masks) : std::nullopt;
+  const bool verify = options.verify.mode != verify_mode::off;
+  auto masks = options.mask_bits ? row_masks::open(sources, options.masks, verify) : std::nullopt;
   auto reader = options.reader ? options.reader(files) : make_reader(files, io);
   return {fill, std::move(files), std::move(types), std::move(reader), verifier,
           log,  std::move(masks), std::move(cut)};

@@ -42,11 +42,11 @@
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/row_masks.hpp>
-#include <millrace/loader/detail/ranks/context_slices.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
 #include <millrace/loader/detail/io/make_reader.hpp>
 #include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/pipeline.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
 
 #include "arrays.hpp"
 #include "bindings.hpp"

@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/sum.hpp>
 
 namespace millrace::loader::detail {
 
@@ -20,7 +24,7 @@ MILLRACE_INLINE bool row_masks::any(std::span<const dataset::run_source> sources
 }
 
 MILLRACE_INLINE std::optional<row_masks> row_masks::open(
-    std::span<const dataset::run_source> sources, mask_alignment alignment) {
+    std::span<const dataset::run_source> sources, mask_alignment alignment, bool verify) {
   if (alignment == mask_alignment::ignored) return std::nullopt;
   row_masks all;
   all.alignment_ = alignment;
@@ -33,14 +37,32 @@ MILLRACE_INLINE std::optional<row_masks> row_masks::open(
     all.masks_.emplace_back();
     if (!mask) continue;
     dataset::lost_page_watch watch(mask->bytes());
-    all.masks_.back().emplace(source_mask{*std::move(mask), std::move(watch)});
+    std::vector<bool> is_good(verify ? mask->block_count() : 0);
+    all.masks_.back().emplace(source_mask{*std::move(mask), std::move(watch), std::move(is_good)});
   }
   if (!found) return std::nullopt;
   return all;
 }
 
-MILLRACE_INLINE void row_masks::fill(std::span<const dataset::sample_text> rows,
-                                     batch_slot& slot) const {
+/// Checks the blocks with the bits [first, last), unless they were checked before.
+/// @pre first < last
+MILLRACE_INLINE void row_masks::source_mask::check(std::int64_t first, std::int64_t last) {
+  if (is_good.empty()) return;
+  constexpr auto bits = std::int64_t{8} * formats::sum_block_bytes;
+  for (std::int64_t block = first / bits; block <= (last - 1) / bits; ++block) {
+    const auto b = static_cast<std::size_t>(block);
+    if (is_good[b]) continue;
+    try {
+      mask.verify_block(b);
+    } catch (const format_error&) {
+      watch.check_there(mask.path());  // a lost page is read as zeros
+      throw;
+    }
+    is_good[b] = true;
+  }
+}
+
+MILLRACE_INLINE void row_masks::fill(std::span<const dataset::sample_text> rows, batch_slot& slot) {
   const std::int64_t seq_len = slot.layout.seq_len();
   const auto words = static_cast<std::size_t>(slot.layout.counted_words());
   const std::span counted = slot.counted();
@@ -54,7 +76,7 @@ MILLRACE_INLINE void row_masks::fill(std::span<const dataset::sample_text> rows,
 }
 
 MILLRACE_INLINE void row_masks::fill_row(const dataset::sample_text& row, std::int64_t seq_len,
-                                         std::span<std::uint32_t> counted) const {
+                                         std::span<std::uint32_t> counted) {
   const auto source = static_cast<std::size_t>(row.source);
   if (!masks_[source]) {
     for (std::int64_t i = 0; i < seq_len; ++i) {
@@ -70,6 +92,7 @@ MILLRACE_INLINE void row_masks::fill_row(const dataset::sample_text& row, std::i
     if (at < 0) ++at, ++first;
     last = std::min(last, first + seq_len - at);
     if (first >= last) continue;
+    masks_[source]->check(first, last);
     formats::copy_bits(masks_[source]->mask.bits(), static_cast<std::uint64_t>(first),
                        static_cast<std::uint64_t>(last - first), counted,
                        static_cast<std::uint64_t>(at));

@@ -19,6 +19,7 @@
 
 #include <millrace/dataset/detail/sample/cu_seqlens.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/mask.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 #include "support/config_refusal.hpp"
@@ -207,6 +208,29 @@ TEST_F(MaskedRun, IsReadByThePlaceOfABatchToo) {
         }
       },
       of);
+}
+
+TEST_F(MaskedRun, EndsIfABitOfTheMaskHasChanged) {
+  const auto path = test::suffixed(prefixes_[0], ".mask");
+  const auto good = test::read_bytes(path);
+  std::mt19937_64 random(test::seed(31));
+  const std::uint64_t tokens = formats::parse_mask(good).bits.size();
+  for (int round = 0; round < 40; ++round) {
+    auto bad = good;
+    const std::uint64_t bit = random() % tokens;
+    bad[formats::mask_header_bytes + bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
+    test::write_bytes(path, bad);
+    options_.verify.bad_blocks = round % 2 == 0 ? bad_block_policy::fail : bad_block_policy::report;
+    try {
+      (void)masks(options_);
+      ADD_FAILURE() << "bit " << bit;
+    } catch (const format_error& e) {
+      EXPECT_THAT(e.what(), HasSubstr(".mask"));
+      EXPECT_THAT(e.what(), HasSubstr("differ from those that were written"));
+    }
+  }
+  options_.verify.mode = verify_mode::off;
+  EXPECT_FALSE(masks(options_).empty());
 }
 
 TEST_F(MaskedRun, IsRefusedIfTheMaskIsOfAnotherDataset) {

@@ -60,6 +60,17 @@ class token_mask {
   std::int64_t trained_count() const noexcept { return static_cast<std::int64_t>(view_.trained); }
   std::string root() const { return formats::root_hex(view_); }
 
+  /// Number of blocks, each of which has a checksum. Bit t is in block t / 8 / sum_block_bytes.
+  std::size_t block_count() const noexcept { return view_.blocks.size(); }
+  /// Checks the bits of a block.
+  /// @throws format_error  a bit has changed since the file was written
+  void verify_block(std::size_t block) const {
+    try {
+      formats::verify_mask_block(view_, block);
+    } catch (const format_error& e) {
+      throw e.in(path_);
+    }
+  }
   /// Checks all bits.
   /// @throws format_error  a bit has changed since the file was written
   void verify() const {

@@ -271,24 +271,32 @@ inline mask_view parse_mask(std::span<const std::byte> file) {
   return mask;
 }
 
+/// Checks the bits of a block, of which bit t is in block t / 8 / sum_block_bytes.
+///
+/// @pre block < mask.blocks.size()
+/// @throws format_error  the block does not have its checksum; without a path, with the byte in the
+///                       file.
+inline void verify_mask_block(const mask_view& mask, std::size_t block) {
+  const auto bytes = mask.bits.bytes();
+  const std::size_t begin = block * sum_block_bytes;
+  const auto part =
+      bytes.subspan(begin, std::min<std::size_t>(sum_block_bytes, bytes.size() - begin));
+  const std::uint32_t found = crc32c(part);
+  if (found == mask.blocks[block]) return;
+  throw format_error(mask_header_bytes + begin,
+                     "the " + std::to_string(part.size()) + " bytes up to byte " +
+                         std::to_string(mask_header_bytes + begin + part.size()) +
+                         " differ from those that were written: their checksum is " + hex(found) +
+                         ", expected " + hex(mask.blocks[block]));
+}
+
 /// Checks all bits of a `.mask`, in one pass.
 ///
 /// @throws format_error  a block does not have its checksum, an unused bit is 1, or the number of
 ///                       trained tokens is wrong; without a path, with the byte in the file.
 inline void verify_mask(const mask_view& mask) {
   const auto bytes = mask.bits.bytes();
-  for (std::size_t block = 0; block < mask.blocks.size(); ++block) {
-    const std::size_t begin = block * sum_block_bytes;
-    const auto part =
-        bytes.subspan(begin, std::min<std::size_t>(sum_block_bytes, bytes.size() - begin));
-    const std::uint32_t found = crc32c(part);
-    if (found == mask.blocks[block]) continue;
-    throw format_error(mask_header_bytes + begin,
-                       "the " + std::to_string(part.size()) + " bytes up to byte " +
-                           std::to_string(mask_header_bytes + begin + part.size()) +
-                           " differ from those that were written: their checksum is " + hex(found) +
-                           ", expected " + hex(mask.blocks[block]));
-  }
+  for (std::size_t block = 0; block < mask.blocks.size(); ++block) verify_mask_block(mask, block);
   const std::uint64_t tokens = mask.token_count();
   if (tokens % 8 != 0 && std::to_integer<unsigned>(bytes.back()) >> (tokens % 8) != 0) {
     throw format_error(

@@ -18,7 +18,7 @@
 
 namespace millrace::loader::detail {
 
-/// The masks of a run's datasets, and what they say about rows.
+/// The masks of a run's datasets, and what they say about rows. Not thread-safe.
 ///
 /// A row needs its boundaries, because the label of a document's last token is not part of the
 /// document.
@@ -26,10 +26,12 @@ class MILLRACE_EXPORT row_masks {
  public:
   /// Opens the masks of all datasets.
   ///
+  /// @param verify  whether to compare each block of a mask with its checksum before it is used for
+  ///                the first time
   /// @return nullopt if no dataset has one, or if they are to be ignored
   /// @throws io_error, format_error  as token_mask::find
   static std::optional<row_masks> open(std::span<const dataset::run_source> sources,
-                                       mask_alignment alignment);
+                                       mask_alignment alignment, bool verify = true);
   /// Whether any dataset has a mask. Only looks for the files.
   static bool any(std::span<const dataset::run_source> sources);
 
@@ -37,18 +39,22 @@ class MILLRACE_EXPORT row_masks {
   ///
   /// @param rows  with boundaries
   /// @param slot  masked, and filled but for `counted`
-  /// @throws io_error  a page of a mask was lost
-  void fill(std::span<const dataset::sample_text> rows, batch_slot& slot) const;
+  /// @throws io_error      a page of a mask was lost
+  /// @throws format_error  a bit of a mask has changed since it was written
+  void fill(std::span<const dataset::sample_text> rows, batch_slot& slot);
 
  private:
   struct source_mask {
     dataset::token_mask mask;
     dataset::lost_page_watch watch;
+    std::vector<bool> is_good;  // by block; empty if blocks are not checked
+
+    void check(std::int64_t first, std::int64_t last);
   };
 
   row_masks() = default;
   void fill_row(const dataset::sample_text& row, std::int64_t seq_len,
-                std::span<std::uint32_t> counted) const;
+                std::span<std::uint32_t> counted);
 
   mask_alignment alignment_ = mask_alignment::label;
   std::vector<std::optional<source_mask>> masks_;  // by source
