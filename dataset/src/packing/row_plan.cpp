@@ -119,15 +119,19 @@ class documents_by_length {
   std::vector<std::uint32_t> sorted() const {
     std::vector<std::uint32_t> all(total());
     std::vector<std::uint32_t> at(ends_.begin(), ends_.end() - 1);
+    std::uint32_t found = 0;
+    bool have_changed = false;
     for_each([&](std::int64_t document, std::int64_t length) {
       const auto l = static_cast<std::size_t>(length);
       if (l > longest()) return;
-      if (at[l] == ends_[l + 1]) {
-        throw config_error("the length of document " + std::to_string(document) +
-                           " changed while documents were packed");
-      }
+      have_changed = have_changed || at[l] == ends_[l + 1];
+      if (have_changed) return;
       all[at[l]++] = static_cast<std::uint32_t>(document);
+      ++found;
     });
+    if (have_changed || found != total()) {
+      throw config_error("the lengths of documents changed while they were packed");
+    }
     return all;
   }
 

@@ -291,11 +291,14 @@ TEST(RowPlan, RefusesWhatItCannotPack) {
 // A dataset that is replaced while it is packed must not lead to writes outside the arrays.
 TEST(RowPlan, NoticesLengthsThatChange) {
   for (const packing_algorithm algorithm : planned) {
-    int calls = 0;
-    const auto lengths = [&](std::int64_t, std::int64_t, std::vector<std::int64_t>& out) {
-      out = ++calls == 1 ? std::vector<std::int64_t>{3, 4, 4} : std::vector<std::int64_t>{3, 3, 4};
-    };
-    EXPECT_THROW(row_plan({algorithm, 8, 0}, 3, lengths), config_error);
+    for (const std::vector<std::int64_t>& later :
+         {std::vector<std::int64_t>{3, 3, 4}, {3, 4, 9}, {0, 4, 4}}) {
+      int calls = 0;
+      const auto lengths = [&](std::int64_t, std::int64_t, std::vector<std::int64_t>& out) {
+        out = ++calls == 1 ? std::vector<std::int64_t>{3, 4, 4} : later;
+      };
+      EXPECT_THROW(row_plan({algorithm, 8, 0}, 3, lengths), config_error);
+    }
   }
 }
 
