@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants bugs in copies of the dataset library, for the scripts that check that a test finds them. Run as a program, it
-checks its own matcher, and that each bug of those scripts can be planted. It compiles nothing and needs no reference
-program, so a pattern that lost its code shows at once.
+"""Plants bugs in copies of libraries, for the scripts that check that a test finds them. Run as a program, it checks its
+own matcher, and that each bug of those scripts can be planted. It compiles nothing and needs no reference program, so a
+pattern that lost its code shows at once.
 
-usage: planted_bugs.py FOLDER      FOLDER: the dataset library
+usage: planted_bugs.py FOLDER      FOLDER: the root of the source tree
+
+A script plants its BUGS in the libraries that it lists in LIBRARIES, or in the dataset library.
 
 A bug is (name, pattern, replacement). A pattern is C++ and is compared token by token: line breaks, spaces, comments and
 the file that the code is in do not matter. `$name` stands for one or more tokens with balanced brackets and without a
 semicolon, such as a local name or an expression; the same `$name` must be the same tokens each time. The replacement
-may use it. A pattern must match exactly once in the whole library; where code is repeated, add the tokens before it.
+may use it. A pattern must match exactly once in the libraries; where code is repeated, add the tokens before it.
 """
 import ast
 import pathlib
@@ -72,10 +74,12 @@ class Library:
         self.tokens = {path: tokens_of(text) for path, text in texts.items()}
 
     @staticmethod
-    def read(folder):
-        below = pathlib.Path(folder)
-        files = sorted([*below.glob("include/**/*.hpp"), *below.glob("src/**/*.[hc]pp")])
-        return Library({str(path.relative_to(below)): path.read_text() for path in files})
+    def read(root, names=None):
+        """The libraries with these names below `root`; paths begin with them. Without names: that in `root` itself."""
+        root = pathlib.Path(root)
+        files = [path for name in names or ["."] for pattern in ("include/**/*.hpp", "src/**/*.[hc]pp")
+                 for path in sorted((root / name).glob(pattern))]
+        return Library({str(path.relative_to(root)): path.read_text() for path in files})
 
     def matches(self, pattern):
         for path, tokens in self.tokens.items():
@@ -108,11 +112,12 @@ class Library:
         return path, text[:tokens[begin][1]] + altered + text[tokens[end - 1][2]:]
 
 
-def bugs_of(script):
-    """The bugs in a script, without running it."""
+def constant(script, name, default):
+    """A constant of a script, without running it."""
     for statement in ast.parse(script.read_text()).body:
-        if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == ["BUGS"]:
-            yield from ast.literal_eval(statement.value)
+        if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == [name]:
+            return ast.literal_eval(statement.value)
+    return default
 
 
 def check_matcher():
@@ -136,12 +141,16 @@ def check_matcher():
 
 def main():
     check_matcher()
-    library = Library.read(sys.argv[1])
+    libraries = {}
     here = pathlib.Path(__file__).resolve().parent
     seen, problems = 0, []
     for script in sorted(here.glob("*/*.py")):
-        for bug in bugs_of(script):
+        names = constant(script, "LIBRARIES", ("dataset",))
+        for bug in constant(script, "BUGS", ()):
             seen += 1
+            if names not in libraries:
+                libraries[names] = Library.read(sys.argv[1], names)
+            library = libraries[names]
             try:
                 path, text = library.plant(bug)
                 if [token for token, _, _ in tokens_of(text)] == [token for token, _, _ in library.tokens[path]]:
@@ -149,7 +158,7 @@ def main():
             except UnplantedBug as problem:
                 problems.append(f"{script.name}: {problem}")
     print(*problems, f"{seen} bugs, {len(problems)} that cannot be planted", sep="\n")
-    sys.exit(1 if problems or seen < 70 else 0)
+    sys.exit(1 if problems or seen < 90 else 0)
 
 
 if __name__ == "__main__":

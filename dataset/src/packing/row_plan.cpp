@@ -290,18 +290,15 @@ class modified_first_fit {
   }
 
   void add_medium() {
-    has_medium_.assign(large_rows_, false);
     for (std::size_t row = 0; row < large_rows_; ++row) {
       const std::size_t length = longest(third_ + 1, std::min<std::size_t>(rooms_[row], half_));
-      if (length == none) continue;
-      put_first_of(row, length);
-      has_medium_[row] = true;
+      if (length != none) put_first_of(row, length);
     }
   }
 
   void add_small_pairs() {
+    // A row with a medium document has too little room for a small one.
     for (std::size_t row = large_rows_; row-- > 0;) {
-      if (has_medium_[row]) continue;
       const std::size_t shortest = lengths_.at_least(sixth_ + 1);
       if (shortest == none || shortest > third_) return;
       const bool twice = backs_[shortest] - fronts_[shortest] > 1;
@@ -388,7 +385,6 @@ class modified_first_fit {
   std::vector<std::uint32_t> items_;   // documents, in the order in which they were packed
   std::vector<std::uint32_t> row_of_;  // the row of each
   std::vector<std::uint32_t> rooms_;   // [rows]
-  std::vector<bool> has_medium_;       // [rows of large documents]
   std::size_t large_rows_ = 0;
 };
 

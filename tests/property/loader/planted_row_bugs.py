@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants bugs in the packing of rows, in loss masks, and in cu_seqlens. Plants one bug at a time, and checks that the tests in TESTS
+find each.
+
+usage: planted_row_bugs.py FOLDER --header FILE [--jobs N] [--only TEXT]
+
+  FOLDER    the root of the source tree
+  --header  the header-only loader of a build tree: loader/header_only/include/millrace/header_only/loader.hpp
+
+Compiles the tests with the header-only loader, whose sources are copied to a folder where the bug is planted, with $CXX or c++. A bug
+counts as found if a test fails, crashes or takes longer than five minutes. Exits with 1 if a bug is not found, or if a test fails
+without a bug.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import planted_bugs  # noqa: E402
+
+LIBRARIES = ("dataset", "loader")
+TESTS = ("tests/unit/dataset/packing/row_plan_test.cpp", "tests/unit/dataset/packing/packed_rows_test.cpp",
+         "tests/property/loader/loss_masks_test.cpp", "tests/property/loader/context_parallel_test.cpp")
+
+# planted_bugs.py describes the format of these entries.
+BUGS = (
+    # packing
+    ("first fit looks in the wrong half",
+     "if (tree_[at] < length) ++at;", "if (tree_[at] <= length) ++at;"),
+    ("a row that is exactly full is not taken",
+     "if (count_ != 0 && tree_[1] >= length) {", "if (count_ != 0 && tree_[1] > length) {"),
+    ("lengths are not shuffled",
+     "if (options.algorithm == packing_algorithm::first_fit_shuffle) {", "if (false) {"),
+    ("lengths ascend",
+     "} else {\n    std::ranges::reverse(items);\n  }", "}"),
+    ("documents of a length are not drawn",
+     "random.shuffle(std::span(left).subspan(by_length.begin(length), by_length.count(length)));", ""),
+    ("small documents count as medium ones",
+     "longest(third_ + 1, std::min<std::size_t>(rooms_[row], half_));",
+     "longest(sixth_ + 1, std::min<std::size_t>(rooms_[row], half_));"),
+    ("of small documents, the first of a length is taken",
+     "put_last_of(row, longest(sixth_ + 1,", "put_first_of(row, longest(sixth_ + 1,"),
+    ("pairs are added from the front",
+     "for (std::size_t row = large_rows_; row-- > 0;) {", "for (std::size_t row = 0; row < large_rows_; ++row) {"),
+    ("the rest goes into the fullest row",
+     "std::size_t fill = fills.at_least(0); std::uint32_t row = 0;",
+     "std::size_t fill = fills.at_most(seq_len_ - length); std::uint32_t row = 0;"),
+    ("rows with equal tokens are a stack",
+     "next[row] = no_next;\n      if (fills.has(fill)) {\n        next[last[fill]] = row;\n      } else {\n        first[fill] = row;",
+     "next[row] = fills.has(fill) ? first[fill] : no_next;\n      {\n        first[fill] = row;"),
+    ("the last rows stay in the order in which they began",
+     "number[row] = numbered++;", "number[row] = row;"),
+    ("the padding of documents takes no room",
+     "for (std::int64_t& each : out) each = (each + multiple - 1) / multiple * multiple;", ""),
+    ("documents are counted from the first one of the dataset",
+     "document_lengths(columns, of.first_document + first, of.first_document + last, out);",
+     "document_lengths(columns, first, last, out);"),
+    # masks
+    ("labels have the masks of inputs",
+     "if (alignment_ == mask_alignment::label) --at;", "if (alignment_ == mask_alignment::input) --at;"),
+    ("the first label of a row has the bit of the first token",
+     "if (at < 0) ++at, ++first;", "if (at < 0) ++at;"),
+    ("a loss counts at the ends of documents",
+     "if (0 < boundary && boundary < seq_len) drop(boundary - 1);", ""),
+    ("a loss counts where the extra token begins a document",
+     "if (row.extra_begins) drop(seq_len - 1);", ""),
+    ("a dataset without a mask has no loss",
+     "counted[static_cast<std::size_t>(i) / 32] |= 1U << (i % 32);", ""),
+    ("masks are applied the other way round",
+     "(counted[i / 32] >> (i % 32) & 1U) != 0 ? loss_mask[i] : 0.0F;",
+     "(counted[i / 32] >> (i % 32) & 1U) == 0 ? loss_mask[i] : 0.0F;"),
+    ("a context-parallel rank has the masks of the row's start",
+     "formats::copy_bits(from, static_cast<std::uint64_t>(slices_[s].first), count, to, at);",
+     "formats::copy_bits(from, at, count, to, at);"),
+    # paddings
+    ("padding between documents is left out",
+     "start += share_of(parts[i], pad_documents_to());", "start += parts[i].tokens;"),
+    ("cu_seqlens without padding counts padding",
+     "std::max(0, rows[r].document_ends[i] - rows[r].boundaries[i - 1]);",
+     "std::max(0, rows[r].boundaries[i] - rows[r].boundaries[i - 1]);"),
+    ("both cu_seqlens are the same",
+     "slot.cu_seqlens.push_back(slot.unpadded_ends()[static_cast<std::size_t>(i)]);", "slot.cu_seqlens.push_back(at);"),
+    ("context-parallel ranks have no sums of tokens",
+     "std::ranges::copy(whole.unpadded_ends(), slot.unpadded_ends().begin());",
+     "std::ranges::fill(slot.unpadded_ends(), 0);"),
+    ("max_seqlen is that of the last document",
+     "slot.max_seqlen = std::max(slot.max_seqlen, at - padded.back());", "slot.max_seqlen = at - padded.back();"),
+)
+
+
+class build:
+    """Compiles the tests in a copy of the libraries."""
+
+    def __init__(self, root, header, folder):
+        self.root, self.header, self.folder = root, header, folder
+        self.library = planted_bugs.Library.read(root, LIBRARIES)
+        self.flags = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-pthread", "-w"]
+        self.paths = folder / "paths.o"
+        subprocess.run([*self.flags, f"-I{root / 'tests'}", f'-DMILLRACE_SOURCE_FOLDER="{root}"',
+                        f'-DMILLRACE_BUILD_FOLDER="{folder}"', "-c", root / "tests/support/paths.cpp", "-o", self.paths],
+                       check=True)
+
+    def passes(self, name, bug=None):
+        own = self.folder / name
+        for library in LIBRARIES:
+            shutil.copytree(self.root / library, own / library, ignore=shutil.ignore_patterns("inspect", "python"))
+        if bug:
+            file, text = self.library.plant(bug)
+            (own / file).write_text(text)
+        include = own / "millrace/header_only"
+        include.mkdir(parents=True)
+        # The tests need no io_uring, so nothing needs its library.
+        lines = [line for line in self.header.read_text().splitlines() if "/uring_" not in line or "src" not in line
+                 or "uring_options" in line or "uring_probe" in line]
+        (include / "loader.hpp").write_text("\n".join(lines).replace(f'"{self.root}/', f'"{own}/') + "\n")
+        (own / "tests.cpp").write_text("#include <millrace/header_only/loader.hpp>\n" +
+                                       "".join(f'#include "{self.root / test}"\n' for test in TESTS))
+        includes = [own, own / "dataset/include", own / "loader/include", self.root / "formats/include", self.root / "tests"]
+        try:
+            subprocess.run([*self.flags, *(f"-I{each}" for each in includes), own / "tests.cpp", self.paths, "-lgmock_main",
+                            "-lgmock", "-lgtest", "-ldl", "-o", own / "tests.out"], check=True)
+            return subprocess.run([own / "tests.out"], capture_output=True, timeout=300).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            shutil.rmtree(own)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("folder", type=lambda folder: pathlib.Path(folder).resolve())
+    parser.add_argument("--header", type=pathlib.Path, required=True)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        made = build(arguments.folder, arguments.header, pathlib.Path(folder))
+        if not made.passes("whole"):
+            raise SystemExit("a test fails without a bug")
+        bugs = [(str(number), bug) for number, bug in enumerate(BUGS) if arguments.only in bug[0]]
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            found = list(pool.map(lambda each: not made.passes(*each), bugs))
+    for (_, bug), is_found in zip(bugs, found):
+        print(f"{'found' if is_found else 'NOT FOUND'}: {bug[0]}")
+    print(f"{sum(found)} of {len(found)} bugs found")
+    sys.exit(0 if all(found) else 1)
+
+
+if __name__ == "__main__":
+    main()
