@@ -72,6 +72,25 @@ Exit codes: 0 same, 1 different, 2 wrong flags, 4 could not finish.
       --seq-length 4096 --global-batch-size 768 --ranks 64 -- --ranks 48
 )";
 
+std::string first_text(const dataset::first_difference& at) {
+  switch (at.kind) {
+    case dataset::difference_kind::token:
+      return fmt::format("document {}, token {} (sequence {}, token {})", at.document,
+                         at.document_token, at.sequence, at.token);
+    case dataset::difference_kind::sequence_length:
+      return fmt::format("document {}, the length of sequence {}, after {}", at.document,
+                         at.sequence, grouped(at.token, "equal token"));
+    case dataset::difference_kind::sequence_count:
+      return fmt::format("document {}, the number of its sequences", at.document);
+    case dataset::difference_kind::mode:
+      return fmt::format("document {}, the mode of sequence {}", at.document, at.sequence);
+    case dataset::difference_kind::document_count:
+      break;
+  }
+  const bool a_ends = at.a < at.b;
+  return fmt::format("{} ends here: it is the start of {}", a_ends ? 'A' : 'B', a_ends ? 'B' : 'A');
+}
+
 namespace {
 
 constexpr std::int64_t usual_listed = 10;
@@ -177,26 +196,6 @@ std::string side_text(char which, const side& of, const surroundings& near,
                    command::escaped_text(after));
   }
   return text;
-}
-
-/// What is different at the first difference.
-std::string first_text(const dataset::first_difference& at) {
-  switch (at.kind) {
-    case dataset::difference_kind::token:
-      return fmt::format("document {}, token {} (sequence {}, token {})", at.document,
-                         at.document_token, at.sequence, at.token);
-    case dataset::difference_kind::sequence_length:
-      return fmt::format("document {}, the length of sequence {}, after {}", at.document,
-                         at.sequence, grouped(at.token, "equal token"));
-    case dataset::difference_kind::sequence_count:
-      return fmt::format("document {}, the number of its sequences", at.document);
-    case dataset::difference_kind::mode:
-      return fmt::format("document {}, the mode of sequence {}", at.document, at.sequence);
-    case dataset::difference_kind::document_count:
-      break;
-  }
-  const bool a_ends = at.a < at.b;
-  return fmt::format("{} ends here: it is the start of {}", a_ends ? 'A' : 'B', a_ends ? 'B' : 'A');
 }
 
 std::string numbers_text(const std::vector<std::int64_t>& numbers, std::int64_t all) {

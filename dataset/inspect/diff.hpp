@@ -28,6 +28,9 @@ int diff_states(const std::string& path_a, const std::string& path_b, bool as_js
 /// Adds all flags of `diff`.
 void add_diff_flags(boost::program_options::options_description& own);
 
+/// Where and what the first difference of two datasets is: "document 3, token 5 (sequence 3, ...)".
+std::string first_text(const dataset::first_difference& at);
+
 /// "3 to 5, 8 and 12 more ranges"; the ranges are the first of `all`.
 std::string ranges_text(const std::vector<dataset::position_range>& ranges, std::int64_t all);
 

@@ -18,6 +18,7 @@
 #include <millrace/dataset/detail/run/source_documents.hpp>
 #include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/dataset/detail/verify.hpp>
+#include <millrace/dataset/diff.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/statistics.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
@@ -30,6 +31,7 @@
 #include "dataset_figures.hpp"
 #include "dataset_list.hpp"
 #include "dataset_tokenizer.hpp"
+#include "diff.hpp"
 #include "inspect.hpp"
 #include "meta.hpp"
 #include "progress_line.hpp"
@@ -305,6 +307,50 @@ checksum_state write_side(formats::json_writer& json, const std::string& prefix,
   return sums;
 }
 
+// --- two datasets -------------------------------------------------------------------------------
+
+/// What `diff` finds out about the two datasets of a page. Null if it cannot compare them.
+void write_difference(formats::json_writer& json, const report_question& asked) {
+  json.key("difference");
+  if (asked.prefixes.size() != 2) return (void)json.null();
+  const dataset::open_options checked{.check = dataset::check_level::full};
+  const dataset::indexed_dataset a(asked.prefixes[0], checked);
+  const dataset::indexed_dataset b(asked.prefixes[1], checked);
+  const auto is_float = [](const dataset::indexed_dataset& data) {
+    return data.type() == formats::dtype::float32 || data.type() == formats::dtype::float64;
+  };
+  if (is_float(a) != is_float(b)) return (void)json.null();
+  progress_line progress("compared", "token", std::min(a.token_count(), b.token_count()));
+  const auto found = dataset::diff_datasets(
+      a, b,
+      {.workers = asked.workers, .progress = [&](std::int64_t tokens) { progress.show(tokens); }});
+  json.open('{').key("same").value(found.same());
+  json.key("both_have_modes").value(found.both_have_modes).key("first");
+  if (!found.first) {
+    json.null();
+  } else if (found.first->kind == dataset::difference_kind::document_count) {
+    const bool a_ends = found.first->a < found.first->b;
+    json.value(fmt::format("{} ends after {} and is the start of the other",
+                           asked.prefixes[a_ends ? 0 : 1],
+                           grouped(found.first->document, "document")));
+  } else {
+    json.value(first_text(*found.first));
+  }
+  json.key("in_place");
+  if (found.in_place) {
+    json.open('{').key("documents").value(found.in_place->documents);
+    json.key("tokens").value(found.in_place->tokens).close('}');
+  } else {
+    json.null();
+  }
+  json.key("common").value(found.common).key("only_in_a").value(found.only_in_a);
+  json.key("only_in_b").value(found.only_in_b).key("moved").value(found.moved);
+  json.key("command").value(fmt::format("{} diff {} {}{}", program_name,
+                                        shell_word(asked.prefixes[0]),
+                                        shell_word(asked.prefixes[1]), asked.tokenizer_words));
+  json.close('}');
+}
+
 // --- a run --------------------------------------------------------------------------------------
 
 /// The flags of the run. Of two datasets, the run serves a blend, unless --data-path names another.
@@ -420,7 +466,9 @@ int write_report(const command_line& line, const report_question& asked) {
     is_damaged = true;
     command::tell(fmt::format("{}: {}\n", program_name, command::one_line(sums.text)));
   }
-  const std::string page = page_of(json.close(']').close('}').text());
+  json.close(']');
+  write_difference(json, asked);
+  const std::string page = page_of(json.close('}').text());
   file.append(std::as_bytes(std::span(page)));
   file.commit();
   if (line.json) {

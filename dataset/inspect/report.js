@@ -206,6 +206,20 @@
       tile("Ids never seen", of(never))));
   }
 
+  function difference() {
+    const d = data.difference;
+    if (!d) return;
+    const [a, b] = sides.map((side) => side.prefix);
+    const intro = d.same ? "All documents are equal, in the same order."
+      : d.first ? "The first difference: " + d.first + "." : "Only one of them has modes; all else is equal.";
+    section("Comparison", intro,
+      table(null, [["Documents", ""], ["", "n"]], [["in both, wherever they are", number(d.common)],
+        [`only in ${a}`, number(d.only_in_a)], [`only in ${b}`, number(d.only_in_b)],
+        ["in both, but moved", number(d.moved)],
+        ...(d.in_place && !d.same ? [["other at the same place, where all lengths are equal", number(d.in_place.documents)]] : [])], "small"),
+      command(d.command));
+  }
+
   function files() {
     const rows = [
       ["Type of tokens", (s) => s.files.dtype], ["Sequences", (s) => number(s.figures.sequences)],
@@ -347,6 +361,7 @@
 
   head();
   tiles();
+  difference();
   files();
   lengths();
   frequencies();

@@ -229,6 +229,13 @@ def main():
             browser.open(pathlib.Path("two.html"))
             expect(browser.value("document.querySelectorAll('.fill1').length") > 3, "the second dataset has no bars")
             expect(browser.value("document.querySelector('#a-run')") is None, "a run that was not asked for")
+            found = json.loads(subprocess.run([inspect, "diff", a, b, "--json"], capture_output=True, text=True).stdout)
+            shown = browser.value("[...document.querySelectorAll('#comparison tbody tr')].map((each) => each.cells[1].innerText)")
+            expect([int(each.replace(",", "")) for each in shown][:4]
+                   == [found[key] for key in ("common", "only_in_a", "only_in_b", "moved")],
+                   f"the comparison has {shown}, but diff says {found}")
+            expect(f"document {found['first']['document']}" in browser.value("document.querySelector('#comparison').innerText"),
+                   "the first difference is not on the page")
         finally:
             browser.close()
     print("the page is right: numbers, charts, keys, 400 and 1400 pixels, light and dark, texts that look like HTML")
