@@ -116,8 +116,9 @@ class planner {
         if (each.from.bytes == 0) continue;
         requests += 1;
         bytes += static_cast<double>(each.from.bytes);
-        pages += static_cast<double>((each.from.offset + each.from.bytes - 1) / page -
-                                     each.from.offset / page + 1);
+        const std::uint64_t first_page = each.from.offset / page;
+        const std::uint64_t last_page = (each.from.offset + each.from.bytes - 1) / page;
+        pages += static_cast<double>(last_page - first_page + 1);
       }
     }
     plan_.sample_requests = requests / static_cast<double>(number);
