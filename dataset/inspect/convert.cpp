@@ -195,7 +195,8 @@ formats::dataset_meta meta_of_arrays(const dataset::conversion& done,
 }
 
 std::string type_name(const dataset::conversion& done) {
-  const bool is_array = done.to != dataset::token_format::megatron;
+  const bool is_array =
+      done.to != dataset::token_format::megatron && done.to != dataset::token_format::bridge;
   return std::string(is_array && done.type == formats::dtype::int32 ? "uint32"
                                                                     : formats::name(done.type));
 }

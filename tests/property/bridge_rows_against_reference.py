@@ -8,8 +8,8 @@ packing functions of Megatron-Bridge make from the same documents and masks.
 
   --bridge  where megatron-bridge is: the folder that has `megatron`
 
-Documents come from arrays of OLMo, with and without masks. `modified_first_fit_decreasing`, which Bridge does not
-have, is compared with a model in this file. Exits 1 at the first difference and prints the arguments that repeat it;
+Documents come from arrays of OLMo, with and without masks; then some are divided into several sequences.
+`modified_first_fit_decreasing`, which Bridge does not have, is compared with a model in this file. Exits 1 at the first difference and prints the arguments that repeat it;
 exits 77 if numpy, pyarrow or megatron-bridge is not there.
 """
 
@@ -20,6 +20,7 @@ import json
 import logging
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -98,7 +99,14 @@ class Case:
                           for _ in range(rng.choice((1, 2, 30, 150)))]
         self.wide = top > 65_536
         has_mask = rng.random() < 0.7
+        self.sequences = None if rng.random() < 0.5 else [self.cut(rng, len(ids)) for ids in self.documents]
         self.masks = [[rng.randrange(2) for _ in ids] for ids in self.documents] if has_mask else None
+
+    @staticmethod
+    def cut(rng, tokens):
+        """Lengths of sequences, of which some are 0."""
+        cuts = sorted(rng.randint(0, tokens) for _ in range(rng.choice((0, 1, 1, 4))))
+        return [end - begin for begin, end in zip([0, *cuts], [*cuts, tokens])]
 
     def rows(self, bridge, numpy):
         """The rows that are expected, and the packing metadata of Bridge or None."""
@@ -154,6 +162,28 @@ def write_arrays(case, folder, numpy):
             folder / "labels_mask_part_0.npy")
 
 
+def write_index(path, code, sequences, numpy):
+    """The .idx of documents that are lists of lengths of sequences."""
+    lengths = numpy.array([length for document in sequences for length in document], dtype=numpy.int32)
+    size = {8: 2, 4: 4, 5: 8}[code]
+    pointers = (numpy.cumsum(lengths, dtype=numpy.int64) - lengths) * size
+    ends = numpy.cumsum([0, *map(len, sequences)], dtype=numpy.int64)
+    path.write_bytes(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(lengths), len(ends)) + lengths.tobytes() +
+                     pointers.tobytes() + ends.tobytes())
+
+
+def refuses_large_ids(program, folder, numpy):
+    """Whether ids that are no int32 are refused, and leave no file."""
+    for bad in (-1, 2**31):
+        numpy.array([1, 2, 3, bad, 5, 6], dtype=numpy.int64).tofile(folder / "large.bin")
+        write_index(folder / "large.idx", 5, [[3], [3]], numpy)
+        made = subprocess.run([program, "convert", folder / "large", "--to", "bridge", "--seq-length", "8", "--output-prefix",
+                               folder / "no"], stderr=subprocess.PIPE, encoding="utf-8")
+        if made.returncode != 1 or f"token 0 of document 1 is {bad}, but packed rows hold ids from 0" not in made.stderr:
+            return False
+    return not list(folder.glob("no*"))
+
+
 def fault_of(case, program, folder, bridge, numpy, parquet):
     write_arrays(case, folder, numpy)
 
@@ -165,11 +195,16 @@ def fault_of(case, program, folder, bridge, numpy, parquet):
                "--dtype", "uint32" if case.wide else "uint16", "--output-prefix", str(folder / "data"))
     if made.returncode != 0:
         return f"arrays do not become a dataset: {made.stderr}"
+    if case.sequences:
+        write_index(folder / "data.idx", 4 if case.wide else 8, case.sequences, numpy)
+        (folder / "data.meta").unlink()  # it belongs to the other sequences
     words = [str(folder / "data"), "--to", "bridge", "--output-prefix", str(folder / "rows"), "--seq-length",
              str(case.seq_len), "--packing", case.algorithm, "--seed", str(case.seed), "--pad-documents-to",
              str(case.unit), "--pad-id", str(EOS), "--compression", case.compression, "--json"]
     refused = run(*words)
-    if refused.returncode != 1 or "would be lost: what is in " not in refused.stderr:
+    several = case.sequences and any(len(lengths) > 1 for lengths in case.sequences)
+    first = "the sequences inside " if several else "what is in "
+    if refused.returncode != 1 or f"would be lost: {first}" not in refused.stderr:
         return f"without --lossy: {refused.stderr}"
     wanted, metadata = case.rows(bridge, numpy)
     found = run(*words, "--lossy")
@@ -185,8 +220,12 @@ def fault_of(case, program, folder, bridge, numpy, parquet):
     if len(table) != len(wanted):
         return f"{len(table)} rows, expected {len(wanted)}"
     documents = sum(len(row["seq_start_id"]) for row in wanted)
-    if (said["rows"], said["documents"]) != (len(wanted), documents):
-        return f"says {said['rows']} rows of {said['documents']} documents"
+    if (said["rows"], said["documents"], said["dtype"]) != (len(wanted), documents, "int32"):
+        return f"says {said['rows']} rows of {said['documents']} documents of {said['dtype']}"
+    labels = sum(len(ids) - 1 for ids in case.documents if 1 < len(ids) and
+                 -(-(len(ids) - 1) // case.unit) * case.unit <= case.seq_len)
+    if said["tokens"] != labels + documents or abs(said["padding_share"] - 1 + labels / len(wanted) / case.seq_len) > 1e-9:
+        return f"says {said['tokens']} tokens and a padding share of {said['padding_share']}"
     if said["left_out"] != len(case.documents) - documents or (said["left_out"] > 0) != any(
             "positions of a row" in lost or "fewer than two tokens" in lost for lost in said["lost"]):
         return f"says that {said['left_out']} documents were left out, and lost {said['lost']}"
@@ -212,6 +251,10 @@ def main():
         return 77
     bridge = load_packing(options.bridge)
     logging.disable(logging.WARNING)  # Bridge warns of documents that it leaves out
+    with tempfile.TemporaryDirectory() as folder:
+        if not refuses_large_ids(options.program, pathlib.Path(folder), numpy):
+            print("ids that are no int32 are not refused")
+            return 1
     print(f"seed {options.seed}, cases {options.first} to {options.first + options.cases - 1}", flush=True)
     counts = collections.Counter()
     for number in range(options.first, options.first + options.cases):

@@ -25,7 +25,6 @@
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "packed_rows_target.hpp"
 #include "token_source.hpp"
 #include "token_target.hpp"
 
@@ -356,10 +355,11 @@ MILLRACE_INLINE void refuse_losses(const std::vector<std::string>& lost,
 MILLRACE_INLINE void check_options(std::span<const std::filesystem::path> inputs,
                                    const convert_options& options) {
   if (options.to == token_format::bridge &&
-      (options.output_type || options.eod || options.bod || !options.boundaries.empty())) {
+      (options.output_type || options.eod || options.bod || !options.boundaries.empty() ||
+       options.shard_tokens != 0)) {
     throw config_error(
-        "packed rows have ids of int32 and the documents of the dataset: --output-dtype, --eod-id, "
-        "--bod-id and --boundaries do not apply");
+        "packed rows have ids of int32 and the documents of the dataset, in one file: "
+        "--output-dtype, --eod-id, --bod-id, --boundaries and --shard-tokens do not apply");
   }
   if (inputs.empty()) throw config_error("expected a file or dataset to convert, found none");
   if (options.eod && options.bod) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packed_rows_target.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -26,6 +24,7 @@
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/detail/dataset_files.hpp>
 #include <millrace/io/detail/packed_parquet_writer.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "token_source.hpp"
 #include "token_target.hpp"
@@ -38,8 +37,7 @@ MILLRACE_INLINE void check_packing(const bridge_packing& packing) {
   }
   if (packing.algorithm == packing_algorithm::best_fit) {
     throw config_error(
-        "--packing best_fit cuts documents, which packed rows of Megatron-Bridge cannot be; "
-        "expected "
+        "--packing best_fit cuts documents, but those of packed rows are whole; expected "
         "first_fit_decreasing, first_fit_shuffle, modified_first_fit_decreasing or one_per_row");
   }
   if (packing.pad_documents_to < 1 || packing.seq_len % packing.pad_documents_to != 0) {
@@ -66,8 +64,8 @@ class row_documents {
         token_bytes_(formats::size_bytes(data_.type())),
         watch_(data_.stream().bytes()) {
     if (mask_ == nullptr) return;
-    mask_->verify();
     mask_watch_ = lost_page_watch(mask_->bytes());
+    mask_->verify();
   }
 
   /// Appends the ids of a document to `ids` and Bridge's mask to `loss_mask`: entry i says whether
@@ -155,38 +153,50 @@ MILLRACE_INLINE std::string plural(std::int64_t count, const std::string& one,
   return std::to_string(count) + ' ' + (count == 1 ? one : many);
 }
 
+/// The positions of a row that a document takes, with its padding. Its last token is only a label.
+MILLRACE_INLINE std::int64_t positions_of(std::int64_t tokens, std::int64_t unit) noexcept {
+  return (std::max<std::int64_t>(tokens - 1, 0) + unit - 1) / unit * unit;
+}
+
+MILLRACE_INLINE row_plan plan_rows(const indexed_dataset& data, const bridge_packing& packing) {
+  const index_columns columns(data);
+  const auto positions = [&](std::int64_t first, std::int64_t last,
+                             std::vector<std::int64_t>& out) {
+    document_lengths(columns, first, last, out);
+    for (std::int64_t& each : out) each = positions_of(each, packing.pad_documents_to);
+  };
+  return {{packing.algorithm, packing.seq_len, packing.seed}, data.document_count(), positions};
+}
+
+/// Lists the documents that are in no row.
+MILLRACE_INLINE void list_documents_left_out(const row_plan& plan, std::int64_t seq_len,
+                                             conversion& done) {
+  for (std::int64_t row = 0; row < plan.row_count(); ++row) {
+    done.documents += std::ssize(plan.documents_of(row));
+  }
+  done.left_out = plan.document_count() - done.documents;
+  if (plan.overlong() != 0) {
+    done.lost.push_back(plural(plan.overlong(), "document that takes", "documents that take") +
+                        " more than the " + std::to_string(seq_len) +
+                        " positions of a row; the first is document " +
+                        std::to_string(plan.first_overlong()) + ", which takes " +
+                        std::to_string(plan.first_overlong_length()));
+  }
+  const std::int64_t without_label = done.left_out - plan.overlong();
+  if (without_label != 0) {
+    done.lost.push_back(plural(without_label, "document", "documents") +
+                        " of fewer than two tokens, which predict nothing");
+  }
+}
+
 MILLRACE_INLINE void convert_to_rows(const token_source& source,
                                      const std::filesystem::path& prefix,
                                      const convert_options& options, conversion& done) {
   const bridge_packing& packing = options.packing;
   check_packing(packing);
   const indexed_dataset& data = *source.data;
-  const index_columns columns(data);
-  const std::int64_t unit = packing.pad_documents_to;
-  std::int64_t without_label = 0;  // documents of no token or one
-  std::int64_t seen = 0;
-  const auto positions = [&](std::int64_t first, std::int64_t last,
-                             std::vector<std::int64_t>& out) {
-    document_lengths(columns, first, last, out);
-    for (std::int64_t& each : out) {
-      if (seen < data.document_count()) without_label += each < 2 ? 1 : 0;
-      ++seen;  // `row_plan` reads the lengths more than once
-      each = (std::max<std::int64_t>(each - 1, 0) + unit - 1) / unit * unit;
-    }
-  };
-  const row_plan plan({packing.algorithm, packing.seq_len, packing.seed}, data.document_count(),
-                      positions);
-  if (plan.overlong() != 0) {
-    done.lost.push_back(plural(plan.overlong(), "document that takes", "documents that take") +
-                        " more than the " + std::to_string(packing.seq_len) +
-                        " positions of a row; the first is document " +
-                        std::to_string(plan.first_overlong()) + ", which takes " +
-                        std::to_string(plan.first_overlong_length()));
-  }
-  if (without_label != 0) {
-    done.lost.push_back(plural(without_label, "document", "documents") +
-                        " of fewer than two tokens, which predict nothing");
-  }
+  const row_plan plan = plan_rows(data, packing);
+  list_documents_left_out(plan, packing.seq_len, done);
   refuse_losses(done.lost, options);
   if (plan.row_count() == 0) {
     throw config_error(data.prefix().string() + " has no document that fits in a row");
@@ -195,6 +205,7 @@ MILLRACE_INLINE void convert_to_rows(const token_source& source,
   const io::dataset_paths paths(prefix);
   const auto rows_path = paths.with(".idx.parquet");
   const auto figures_path = paths.with(".packing.json");
+  check_folder(prefix);
   for (const auto& path : {rows_path, figures_path}) {
     check_new_file(path, source, options.overwrite);
   }
@@ -202,11 +213,14 @@ MILLRACE_INLINE void convert_to_rows(const token_source& source,
   io::atomic_file figures_file(figures_path);
   row_documents documents(source);
   packing_figures figures;
+  figures.documents = done.documents;
   std::vector<std::int32_t> ids;
   std::vector<std::uint8_t> loss_mask;
   std::vector<std::int32_t> starts;
-  std::int64_t predicting = 0;  // positions with a label
-  for (std::int64_t row = 0; row < plan.row_count(); ++row) {
+  done.rows = plan.row_count();
+  done.padding = done.rows * packing.seq_len;
+  done.tokens = 0;
+  for (std::int64_t row = 0; row < done.rows; ++row) {
     ids.clear();
     loss_mask.clear();
     starts.clear();
@@ -216,13 +230,14 @@ MILLRACE_INLINE void convert_to_rows(const token_source& source,
       starts.push_back(static_cast<std::int32_t>(begin));
       documents.append(document, ids, loss_mask);
       const auto tokens = static_cast<std::int64_t>(ids.size() - begin);
-      const std::int64_t share = (std::max<std::int64_t>(tokens - 1, 0) + unit - 1) / unit * unit;
-      ids.resize(begin + static_cast<std::size_t>(share) + 1,
+      const std::int64_t positions = positions_of(tokens, packing.pad_documents_to);
+      ids.resize(begin + static_cast<std::size_t>(positions) + 1,
                  static_cast<std::int32_t>(packing.pad.value_or(0)));
       loss_mask.resize(ids.size(), 0);
-      predicting += tokens - 1;
-      used += share;
-      figures.longest = std::max(figures.longest, share);
+      done.tokens += tokens;
+      done.padding -= tokens - 1;
+      used += positions;
+      figures.longest = std::max(figures.longest, positions);
     }
     if (used > packing.seq_len) {
       throw format_error(data.prefix().string() + ".idx", 0,
@@ -231,26 +246,21 @@ MILLRACE_INLINE void convert_to_rows(const token_source& source,
                              std::to_string(packing.seq_len) +
                              ": the dataset changed while it was being packed");
     }
-    const std::int64_t count = std::ssize(starts);
-    figures.documents += count;
     figures.positions += used;
-    figures.most_documents = std::max(figures.most_documents, count);
+    figures.most_documents = std::max(figures.most_documents, std::ssize(starts));
     figures.fewest_positions = std::min(figures.fewest_positions, used);
     writer.add_row(ids, loss_mask, starts);
-    if (options.progress) options.progress(predicting, source.tokens);
+    if (options.progress) options.progress(done.tokens, source.tokens);
   }
   writer.finish();
-  done.documents = figures.documents;
-  done.rows = plan.row_count();
-  done.left_out = data.document_count() - figures.documents;
-  done.padding = done.rows * packing.seq_len - predicting;
   const std::string json = figures.json(done.rows, packing.seq_len);
   figures_file.append(std::as_bytes(std::span(json)));
   for (io::atomic_file* file : {&figures_file, &writer.file()}) file->sync();
-  for (io::atomic_file* file : {&figures_file, &writer.file()}) {
-    file->commit();
-    done.files.insert(done.files.begin(), file->path());
-  }
+  // Old rows must not lie beside new metadata, even if the process is killed here.
+  if (io::remove_if_exists(rows_path)) io::sync_folder(io::parent_folder(prefix));
+  figures_file.commit();
+  writer.file().commit();
+  done.files = {rows_path, figures_path};
 }
 
 }  // namespace millrace::dataset::detail

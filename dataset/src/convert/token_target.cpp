@@ -34,6 +34,7 @@ inline constexpr std::int64_t most_shards =
 MILLRACE_INLINE formats::dtype output_type(const token_source& source,
                                            const convert_options& options) {
   if (options.to == token_format::megatron) return options.output_type.value_or(source.type);
+  if (options.to == token_format::bridge) return formats::dtype::int32;
   const auto asked = options.output_type.value_or(options.to == token_format::nanogpt ||
                                                           formats::size_bytes(source.type) <= 2
                                                       ? formats::dtype::uint16
@@ -66,6 +67,13 @@ MILLRACE_INLINE void check_new_file(const std::filesystem::path& path, const tok
   if (overwrite) return;
   throw config_error(path.string() +
                      " exists; pass --overwrite to replace it, or another --output-prefix");
+}
+
+MILLRACE_INLINE void check_folder(const std::filesystem::path& prefix) {
+  const auto folder = io::parent_folder(prefix);
+  if (io::is_folder(folder)) return;
+  throw config_error(prefix.string() + ": there is no folder " + folder.string() +
+                     "; create it first");
 }
 
 MILLRACE_INLINE token_target::token_target(const std::filesystem::path& prefix,
@@ -118,11 +126,8 @@ MILLRACE_INLINE token_target::token_target(const std::filesystem::path& prefix,
   if (format_ == token_format::olmo && !gzip_) {
     throw config_error("convert_options::gzip is required to write .csv.gz");
   }
+  check_folder(prefix);
   const auto folder = io::parent_folder(prefix);
-  if (!io::is_folder(folder)) {
-    throw config_error(prefix.string() + ": there is no folder " + folder.string() +
-                       "; create it first");
-  }
   const std::uint64_t bytes = token_bytes + 8 * static_cast<std::uint64_t>(source.documents);
   if (const auto free = io::free_bytes_of(folder); free && *free < bytes) {
     throw error(prefix.string() + ": not enough disk space: " + std::to_string(bytes) +

@@ -27,6 +27,20 @@ formats::dtype output_type(const token_source& source, const convert_options& op
 /// Refuses to write over an input, or over a file that exists.
 /// @throws config_error  `path` is an input; or it exists, and `overwrite` is false
 void check_new_file(const std::filesystem::path& path, const token_source& source, bool overwrite);
+/// @throws config_error  the folder of the new files does not exist
+void check_folder(const std::filesystem::path& prefix);
+/// @throws config_error  something would be lost, and `options.lossy` is false
+void refuse_losses(const std::vector<std::string>& lost, const convert_options& options);
+
+/// Packs the documents of a dataset, and writes the rows to PREFIX.idx.parquet and what Bridge
+/// wants to know about them to PREFIX.packing.json. Adds to `done`, also to its losses.
+///
+/// @throws config_error  an option is missing or wrong, a file exists, something would be lost
+/// @throws format_error  the dataset or its mask is damaged
+/// @throws io_error      a file cannot be read or written
+/// @pre source.data
+void convert_to_rows(const token_source& source, const std::filesystem::path& prefix,
+                     const convert_options& options, conversion& done);
 
 /// What `convert` writes.
 class token_target {

@@ -19,8 +19,10 @@ tell --seq-length 12 --pad-documents-to 4
 tell --seq-length 12 --seed 4294967296
 tell --seq-length 12 --compression gzip
 tell --seq-length 12 --eod-id 3
+tell --seq-length 12 --shard-tokens 5
 inspect_dataset convert web_text_document --to bridge --seq-length 2 --lossy --output-prefix other || echo "exit $?"
 inspect_dataset convert web_text_document web_text_document --to bridge --seq-length 12 --output-prefix y || echo "exit $?"
+inspect_dataset convert web_text_document --to bridge --seq-length 12 --lossy --output-prefix no/folder/y || echo "exit $?"
 inspect_dataset convert rows.idx.parquet --from bridge --output-prefix y || echo "exit $?"
 inspect_dataset convert web_text_document --to nanoset --seq-length 12 --output-prefix y || echo "exit $?"
 ls

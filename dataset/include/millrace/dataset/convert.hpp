@@ -56,8 +56,8 @@ struct conversion {
   token_format from = token_format::megatron;
   token_format to = token_format::megatron;
   formats::dtype type = formats::dtype::uint16;  ///< of the output; int32 is uint32 in arrays
-  std::int64_t tokens = 0;
-  std::int64_t documents = 0;  ///< 0 if the source does not say where documents end
+  std::int64_t tokens = 0;                       ///< in the output, without padding
+  std::int64_t documents = 0;  ///< in the output; 0 if the source does not say where documents end
   std::int64_t sequences = 0;  ///< of the dataset; 0 in other formats
   std::int64_t empty_documents = 0;
   bool ends_with_eod = false;     ///< `convert_options::eod` was given, and ends every document
@@ -127,7 +127,8 @@ struct convert_options {
 MILLRACE_EXPORT std::optional<token_format> recognize(const std::filesystem::path& path);
 
 /// Converts `inputs`, in this order, into one dataset or array at `output_prefix`. Files get their
-/// final names after all of them are complete. Needs constant memory.
+/// final names after all of them are complete. Needs constant memory; for `token_format::bridge`,
+/// that of a `row_plan`: 12 bytes per document and 24 per row.
 ///
 /// The new files are OUTPUT_PREFIX.bin, .idx and .sum (and .meta, .src); .ds, .ds.index and
 /// .ds.metadata; .npy and .csv.gz; .idx.parquet and .packing.json (Bridge's packing metadata), from
