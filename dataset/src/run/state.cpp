@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <millrace/dataset/detail/instant/schedule.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/json.hpp>
 
@@ -104,11 +104,11 @@ namespace millrace::dataset::detail {
 }
 
 MILLRACE_INLINE void check_word(const char* place, const std::string& found,
-                                std::initializer_list<std::string_view> words) {
+                                const std::vector<std::string_view>& words) {
   if (std::ranges::find(words, found) != words.end()) return;
   std::string expected;
   for (const std::string_view word : words) {
-    if (!expected.empty()) expected += word == *(words.end() - 1) ? " or " : ", ";
+    if (!expected.empty()) expected += word == words.back() ? " or " : ", ";
     expected += word;
   }
   refuse_option(place, '"' + found + '"', expected);
@@ -158,9 +158,9 @@ namespace millrace::dataset {
 
 MILLRACE_INLINE void check(const run_state& state) {
   detail::check_word("order", state.order, {"instant", "megatron", "stored"});
-  detail::check_word("packing", state.packing,
-                     {"none", "best_fit", "first_fit_decreasing", "first_fit_shuffle",
-                      "modified_first_fit_decreasing", "one_per_row"});
+  std::vector<std::string_view> packings = {"none"};
+  packings.insert(packings.end(), packing_algorithm_names.begin(), packing_algorithm_names.end());
+  detail::check_word("packing", state.packing, packings);
   detail::check_word("split_part", state.split_part, {"train", "valid", "test"});
   detail::check_word("blend_rounding", state.blend_rounding, {"twice", "fused"});
   detail::check_word("sampler", state.sampler, {"single", "cyclic", "full_validation", "hybrid"});
