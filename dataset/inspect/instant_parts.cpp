@@ -81,14 +81,4 @@ instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq
   return parts;
 }
 
-dataset::packed_run packed_of(instant_parts parts, bool reweighted,
-                              const dataset::packed_options& packing) {
-  dataset::packed_run run(parts.sources, parts.options, packing);
-  if (!reweighted) return run;
-  for (dataset::weighted_source& each : parts.options.segments[0].sources) {
-    each.weight = static_cast<double>(run.round_of(each.source, 0).last);
-  }
-  return {parts.sources, parts.options, packing};
-}
-
 }  // namespace millrace::inspect

@@ -8,7 +8,6 @@
 #include <millrace/dataset/detail/instant/instant_order.hpp>
 #include <millrace/dataset/detail/megatron/blend_list.hpp>
 #include <millrace/dataset/detail/run/batch_steps.hpp>
-#include <millrace/dataset/packed_run.hpp>
 
 #include "state_flag.hpp"
 
@@ -31,12 +30,5 @@ instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq
                                std::int64_t seed, const dataset::batch_steps& steps,
                                std::optional<std::int64_t> train_samples,
                                const std::optional<given_state>& given);
-
-/// Creates a packed run.
-///
-/// @param reweighted  if true, weights the sources by their number of rows
-/// @throws config_error, io_error, format_error  as `dataset::packed_run`
-dataset::packed_run packed_of(instant_parts parts, bool reweighted,
-                              const dataset::packed_options& packing);
 
 }  // namespace millrace::inspect

@@ -439,7 +439,7 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
 run_configuration run_configuration_of(const command_line& line, const std::string& help) {
   const order_kind kind = order_of(line, help);
   const bool megatron = kind == order_kind::megatron;
-  const auto packing = packing_of(line, help);
+  auto packing = packing_of(line, help);
   const dataset::split_part part = part_of(line, help);
   const dataset::sampler_type sampler = sampler_of(line, kind, part, help);
   check_order(line, kind, packing.has_value(), help);
@@ -512,13 +512,13 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
         "the run",
         help);
   }
-  auto parts =
+  const auto parts =
       instant_parts_of(blend, *seq_length, seed,
                        dataset::batch_steps(ranks.samples_of_step(), rampup), asked, given);
   if (packing) {
     const bool scheduled = given && !given->state.schedule.empty();
-    auto run = packed_of(std::move(parts),
-                         !scheduled && !blend.weighted() && blend.prefixes.size() > 1, *packing);
+    packing->weigh_by_rows = !scheduled && !blend.weighted();
+    dataset::packed_run run(parts.sources, parts.options, *packing);
     const std::int64_t samples = asked.value_or(run.round_of(0, 0).last);
     return configured(std::move(run), samples);
   }

@@ -123,9 +123,18 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
     limits.push_back(detail::limit_of(sources[s], names[s], info.rows));
     shared_->pool->put(number, opened);
   }
-  shared_->blend.emplace(options.segments, std::move(limits),
-                         detail::checked_steps(options.first_position_of, options.segments.size()),
-                         options.train_samples);
+  if (packing.weigh_by_rows) {
+    for (schedule_segment& segment : shared_->options.segments) {
+      for (weighted_source& each : segment.sources) {
+        const bool exists = 0 <= each.source && each.source < source_count();
+        if (exists) each.weight = static_cast<double>(info(each.source).rows);
+      }
+    }
+  }
+  const instant_options& used = shared_->options;
+  shared_->blend.emplace(used.segments, std::move(limits),
+                         detail::checked_steps(used.first_position_of, used.segments.size()),
+                         used.train_samples);
 }
 
 MILLRACE_INLINE packed_run::source_pointer packed_run::open_anew(

@@ -541,16 +541,9 @@ run_handle instant_run_of(const instant_arguments& given) {
     const dataset::packed_options packing{.pad_documents_to = given.pad_documents_to,
                                           .keep_tables = false,
                                           .algorithm = *packed,
-                                          .leave_out_overlong = given.leave_out_overlong};
-    auto run = std::make_shared<dataset::packed_run>(sources, options, packing);
-    if (!list.weighted() && !given.schedule &&
-        sources.size() > 1) {  // weights are rows, not windows
-      for (dataset::weighted_source& each : options.segments[0].sources) {
-        each.weight = static_cast<double>(run->round_of(each.source, 0).last);
-      }
-      run = std::make_shared<dataset::packed_run>(sources, options, packing);
-    }
-    made.order = std::move(run);
+                                          .leave_out_overlong = given.leave_out_overlong,
+                                          .weigh_by_rows = !list.weighted() && !given.schedule};
+    made.order = std::make_shared<const dataset::packed_run>(sources, options, packing);
   } else {
     made.order = std::make_shared<const dataset::instant_run>(sources, options);
   }

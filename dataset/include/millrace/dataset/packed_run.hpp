@@ -39,6 +39,9 @@ struct packed_options {
   packing_algorithm algorithm = packing_algorithm::best_fit;
   /// Whether documents that are longer than a row may be left out. `best_fit` cuts them instead.
   bool leave_out_overlong = false;
+  /// Whether the weight of a source is its number of rows, so that all sources complete their
+  /// epochs at the same time. The weights in the segments are then ignored.
+  bool weigh_by_rows = false;
 };
 
 /// The `instant` order of packed rows, over one dataset or a blend. Each row is one sample. In each
