@@ -20,7 +20,9 @@
 #include <fmt/format.h>
 
 #include <millrace/command/terminal.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/packed_run.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/loader/cluster_plan.hpp>
 #include <millrace/loader/detail/io/file_system.hpp>
@@ -44,7 +46,8 @@ const std::string plan_help =
            --nodes N --step-seconds X [OPTIONS]
 
 Computes what a run needs from a cluster: reads, page cache, pinned memory, open
-files, time to start, bytes to the GPUs, and when each dataset repeats.
+files, time to start, bytes to the GPUs, when each dataset repeats, and the
+share of padding in packed rows.
 
 )") +
     run_flags_help +
@@ -110,6 +113,7 @@ class delayed_stop {
 struct planned {
   loader::cluster_job job;
   loader::cluster_plan plan;
+  std::vector<dataset::packing_report> packing;  ///< of each source; empty without packing
   std::optional<loader::storage_probe> probe;
   std::string probe_folder;
   bool is_shared = false;  ///< all nodes use the same storage
@@ -228,6 +232,11 @@ planned plan_of(command_line& line) {
   all.job.options = loader_options_of(line, run);
   all.is_shared = is_shared(line, run.order->sources().front().bin);
   all.plan = loader::plan_cluster(all.job);
+  if (const auto* packed = dynamic_cast<const dataset::packed_run*>(run.order.get())) {
+    for (std::int64_t s = 0; s < packed->source_count(); ++s) {
+      all.packing.push_back(packed->packing_of(s));
+    }
+  }
   if (const auto folder = line.find<std::string>("probe")) {
     all.probe_folder = *folder;
     measure(line, all);
@@ -297,7 +306,8 @@ std::string speed_text(const planned& all) {
 std::string sources_text(const planned& all) {
   std::string text = "\ndata        share    epochs  repeats after\n";
   const auto out = std::back_inserter(text);
-  for (const loader::planned_source& each : all.plan.sources) {
+  for (std::size_t s = 0; s < all.plan.sources.size(); ++s) {
+    const loader::planned_source& each = all.plan.sources[s];
     const std::string when =
         !each.repeats_after_s ? "never"
         : each.epochs_are_mixed
@@ -305,6 +315,13 @@ std::string sources_text(const planned& all) {
             : time_text(*each.repeats_after_s);
     fmt::format_to(out, "         {:6.2f} %  {:8.3f}  {}\n  {}\n", 100 * each.share, each.epochs,
                    when, each.prefix.string());
+    if (all.packing.empty()) continue;
+    const dataset::packing_report& packed = all.packing[s];
+    fmt::format_to(out, "  {} in {}, {:.2f} % padding{}\n", grouped(packed.tokens, "token"),
+                   grouped(packed.rows, "row"), 100 * packed.padding_share(),
+                   packed.left_out == 0
+                       ? ""
+                       : fmt::format(", {} left out", grouped(packed.left_out, "document")));
   }
   return text;
 }
@@ -437,12 +454,19 @@ std::string as_json(const planned& all) {
   write_optional(json, "break_even_ms", known(1e3 * plan.break_even_s));
   write_optional(json, "utilisation", plan.utilisation);
   json.key("data").open('[');
-  for (const loader::planned_source& each : plan.sources) {
+  for (std::size_t s = 0; s < plan.sources.size(); ++s) {
+    const loader::planned_source& each = plan.sources[s];
     json.open('{').key("prefix").value(each.prefix.string()).key("samples").value(each.samples);
     json.key("bytes").value(static_cast<std::int64_t>(each.bin_bytes));
     json.key("share").value(each.share).key("epochs").value(each.epochs);
     write_optional(json, "repeats_after_seconds", each.repeats_after_s);
-    json.key("epochs_are_mixed").value(each.epochs_are_mixed).close('}');
+    json.key("epochs_are_mixed").value(each.epochs_are_mixed);
+    if (!all.packing.empty()) {
+      const dataset::packing_report& packed = all.packing[s];
+      json.key("rows").value(packed.rows).key("tokens").value(packed.tokens);
+      json.key("padding").value(packed.padding).key("left_out").value(packed.left_out);
+    }
+    json.close('}');
   }
   json.close(']').key("checkpoints");
   if (plan.checkpoints) {

@@ -187,6 +187,10 @@ MILLRACE_INLINE packed_run::source_pointer packed_run::open(std::int64_t s) cons
   return shared_->pool->get(s);
 }
 
+MILLRACE_INLINE packing_report packed_run::packing_of(std::int64_t s) const {
+  return open(s)->rows.report();
+}
+
 MILLRACE_INLINE packed_place packed_run::place_of(const source_sample& sample) const noexcept {
   const source_info& of = info(sample.source);
   const std::int64_t epoch = sample.k / of.rows;

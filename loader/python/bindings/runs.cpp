@@ -32,6 +32,7 @@
 #include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/detail/megatron/split.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/dataset/detail/run/batch_steps.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/instant_run.hpp>
@@ -642,7 +643,31 @@ void bind_runs(nb::module_& module) {
           "train_samples"_a.none(), "packing"_a, "pad_documents_to"_a, "leave_out_overlong"_a,
           "schedule"_a.none(), "global_batch_size"_a.none(), "pad_id"_a.none(), "eod_id"_a.none(),
           "reset_position_ids"_a, "reset_attention_mask"_a, "eod_mask_loss"_a, "fields"_a,
-          "names"_a, nb::sig("def __init__(self, **given: typing.Any) -> None"));
+          "names"_a, nb::sig("def __init__(self, **given: typing.Any) -> None"))
+      .def(
+          "packing_report",
+          [](const instant_class& self) {
+            const auto* run = dynamic_cast<const dataset::packed_run*>(self.order.get());
+            std::vector<dataset::packing_report> sources;
+            if (run != nullptr) {
+              const without_gil released;
+              for (std::int64_t s = 0; s < run->source_count(); ++s) {
+                sources.push_back(run->packing_of(s));
+              }
+            }
+            nb::list all;
+            for (const dataset::packing_report& each : sources) {
+              nb::dict one;
+              one["rows"] = each.rows;
+              one["documents"] = each.documents;
+              one["left_out"] = each.left_out;
+              one["tokens"] = each.tokens;
+              one["padding"] = each.padding;
+              all.append(one);
+            }
+            return all;
+          },
+          nb::sig("def packing_report(self) -> list[dict[str, int]]"));
 }
 
 }  // namespace millrace::python

@@ -156,6 +156,20 @@ def test_cu_seqlens_without_padding(prefix, packing):
     assert padding > 0
 
 
+@pytest.mark.parametrize("packing", ["best_fit", "first_fit_shuffle"])
+def test_packing_reports_its_padding(prefix, documents, packing):
+    longest = max(map(len, documents))
+    length = longest if packing == "best_fit" else longest - 1
+    run = millrace.InstantRun(data_path=[prefix], seq_length=length, packing=packing,
+                              leave_out_overlong=packing != "best_fit", fields=("tokens", "cu_seqlens"))
+    (report,) = run.packing_report()
+    kept = [len(d) for d in documents if len(d) <= length]
+    assert report["left_out"] == len(documents) - len(kept)
+    assert report["tokens"] == sum(kept)
+    assert report["rows"] * length == report["tokens"] + report["padding"]
+    assert millrace.InstantRun(data_path=[prefix], seq_length=16).packing_report() == []
+
+
 def test_packing_leaves_out_what_it_may(prefix, documents):
     longest = max(map(len, documents))
     whole = dict(data_path=[prefix], seq_length=longest, train_samples=1)

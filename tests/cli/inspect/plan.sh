@@ -8,6 +8,11 @@ inspect_dataset plan preprocess_lines "${run[@]}" --nodes 2 --tensor-model-paral
   sed -E 's/^(start +order) .*/\1 N/'
 inspect_dataset plan preprocess_lines "${run[@]}" --context-parallel-size 2 --json |
   sed -E 's/("order_seconds": )[0-9.e-]+/\1N/'
+# Rows are packed: the padding of each dataset.
+packed=(--data-path preprocess_lines --order instant --seq-length 40 --packing first_fit_decreasing
+  --leave-out-overlong --train-samples 20 --global-batch-size 8 --step-seconds 1)
+inspect_dataset plan "${packed[@]}" | sed -n '/^data/,/padding/p'
+inspect_dataset plan "${packed[@]}" --json | grep -o '"rows".*"left_out": [0-9]*'
 mkdir room
 inspect_dataset plan preprocess_lines "${run[@]}" --ranks 8 --probe room --probe-seconds 0.1 |
   sed -nE 's/^(probe) .* in room, reader .*/\1 of room/p; s/ (in|every|from) [0-9.]+ [mnu]?s/ \1 N/gp'

@@ -87,6 +87,10 @@ class MILLRACE_EXPORT packed_run : public run {
   /// @throws io_error, format_error  the source cannot be opened, or is not the one whose rows were
   ///                                 counted.
   source_pointer open(std::int64_t s) const;
+  /// How the documents of a source fill its rows. Unless the algorithm is `best_fit`, this reads
+  /// all lengths.
+  /// @throws io_error, format_error  as `open`, and the index cannot be read
+  packing_report packing_of(std::int64_t s) const;
 
   std::int64_t end() const override;
   std::int64_t seq_len() const override;

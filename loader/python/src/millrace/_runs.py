@@ -170,6 +170,7 @@ class InstantRun(Run):
 
     Raises: as `MegatronRun`.
     """
+    _order: _core.InstantRun
 
     def __init__(self, *, data_path: "DataPath | None" = None, blend: "Blend | None" = None, seq_length: int,
                  seed: int = 1234, train_samples: "int | None" = None,
@@ -181,3 +182,9 @@ class InstantRun(Run):
                  fields: Iterable[str] = FIELDS, names: Literal["megatron", "hf"] = "megatron") -> None:
         arguments = _checked({key: value for key, value in locals().items() if key not in ("self", "__class__")})
         super().__init__(_core.InstantRun(**arguments), arguments)
+
+    def packing_report(self) -> "list[dict[str, int]]":
+        """How documents fill the rows, a dict per dataset: `rows`; `documents`, of which `left_out` are longer than
+        a row; `tokens` in the rows, and `padding` in them. Empty without packing. Reads the lengths of all documents.
+        """
+        return self._order.packing_report()

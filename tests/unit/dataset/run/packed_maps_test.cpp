@@ -256,5 +256,55 @@ TEST_F(PackedMaps, LeaveDocumentsOutOnlyIfTheyMay) {
                 .find("\"packing\": \"first_fit_decreasing\""));
 }
 
+// The same blend as with the numbers of rows as weights. Weights that are given do not count.
+TEST_F(PackedMaps, WeighSourcesByTheirRows) {
+  instant_options options;
+  options.seq_len = row_tokens;
+  options.first_position_of = [](std::int64_t step) { return step * 12; };
+  options.train_samples = train_samples;
+  schedule_segment given{0, {}};
+  schedule_segment by_rows{0, {}};
+  std::vector<instant_source> sources;
+  const packed_run one_weight_each = run();
+  for (std::int64_t s = 0; s < packed_sets; ++s) {
+    sources.push_back({prefixes_[static_cast<std::size_t>(s)], "", {}, {}});
+    given.sources.push_back({s, s == 5 ? 100.0 : 1.0});
+    by_rows.sources.push_back({s, static_cast<double>(one_weight_each.round_of(s, 0).last)});
+  }
+  const packed_options packing{.pad_documents_to = 4, .keep_tables = false};
+  packed_options weighing = packing;
+  weighing.weigh_by_rows = true;
+  options.segments = {by_rows};
+  const packed_run expected(sources, options, packing);
+  options.segments = {given};
+  const packed_run weighed(sources, options, weighing);
+  EXPECT_EQ(all_of(weighed), all_of(expected));
+  EXPECT_NE(all_of(packed_run(sources, options, packing)), all_of(expected));
+  EXPECT_EQ(write_state(weighed.description()), write_state(expected.description()));
+
+  options.segments[0].sources[3].source = packed_sets;
+  EXPECT_THROW(packed_run(sources, options, weighing), config_error);
+}
+
+TEST_F(PackedMaps, ReportTheirPadding) {
+  for (const packing_algorithm algorithm :
+       {packing_algorithm::best_fit, packing_algorithm::first_fit_shuffle}) {
+    const packed_run made = planned(algorithm, 5, algorithm != packing_algorithm::best_fit);
+    const packing_report report = made.packing_of(0);
+    packing_report counted;
+    std::vector<piece> pieces;
+    for (std::int64_t k = 0; k < made.round_of(0, 0).last; ++k) {
+      counted.padding += made.pieces({0, k}, pieces);
+      counted.tokens += token_count(pieces);
+      ++counted.rows;
+    }
+    EXPECT_GT(counted.padding, 0);
+    EXPECT_EQ(report.rows, counted.rows);
+    EXPECT_EQ(report.tokens, counted.tokens);
+    EXPECT_EQ(report.padding, counted.padding);
+    EXPECT_EQ(report.left_out > 0, algorithm != packing_algorithm::best_fit);
+  }
+}
+
 }  // namespace
 }  // namespace millrace::dataset

@@ -13,27 +13,13 @@
 
 #include <millrace/dataset/detail/instant/index_columns.hpp>
 #include <millrace/dataset/detail/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/dataset/detail/packing/row_plan.hpp>
 #include <millrace/dataset/detail/packing/row_table.hpp>
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
-
-/// Statistics of packing.
-struct packing_report {
-  std::int64_t rows = 0;
-  std::int64_t documents = 0;
-  std::int64_t tokens = 0;    ///< tokens in the rows' documents
-  std::int64_t padding = 0;   ///< padding tokens in the rows
-  std::int64_t left_out = 0;  ///< documents that are in no row, because they are longer than a row
-
-  double padding_share() const noexcept {
-    return tokens + padding == 0
-               ? 0.0
-               : static_cast<double>(padding) / static_cast<double>(tokens + padding);
-  }
-};
 
 /// The documents of a dataset, packed into rows of seq_len tokens. Rows can be accessed in any
 /// order. They depend only on the document lengths and the options.

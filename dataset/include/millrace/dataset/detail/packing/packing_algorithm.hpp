@@ -41,4 +41,19 @@ inline constexpr std::optional<packing_algorithm> packing_algorithm_of(
   return std::nullopt;
 }
 
+/// How documents fill rows.
+struct packing_report {
+  std::int64_t rows = 0;
+  std::int64_t documents = 0;
+  std::int64_t tokens = 0;    ///< tokens in the rows' documents
+  std::int64_t padding = 0;   ///< padding tokens in the rows
+  std::int64_t left_out = 0;  ///< documents that are in no row, because they are longer than a row
+
+  double padding_share() const noexcept {
+    return tokens + padding == 0
+               ? 0.0
+               : static_cast<double>(padding) / static_cast<double>(tokens + padding);
+  }
+};
+
 }  // namespace millrace::dataset
