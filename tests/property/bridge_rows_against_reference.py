@@ -15,7 +15,6 @@ exits 77 if numpy, pyarrow or megatron-bridge is not there.
 
 import argparse
 import collections
-import importlib.util
 import json
 import logging
 import pathlib
@@ -24,26 +23,17 @@ import struct
 import subprocess
 import sys
 import tempfile
-import types
+
+import reference_files
 
 EOS = 7
 
 
 def load_packing(folder):
-    """Bridge's module with the algorithms, loaded from its file. Modules that it does not need here are replaced."""
-    path = pathlib.Path(folder) / "megatron/bridge/data/packing/algorithms.py"
-    if not path.exists():
-        print(f"skipped: needs megatron-bridge (scripts/setup --tokenizers), there is no {path}")
-        sys.exit(77)
-    for name, content in {"tqdm": {"tqdm": lambda items, **_: items}, "megatron": {"__path__": []},
-                          "megatron.bridge": {"__path__": []}, "megatron.bridge.utils": {"__path__": []},
-                          "megatron.bridge.utils.safe_pickle": {"safe_load_npy": None}}.items():
-        sys.modules[name] = types.ModuleType(name)
-        vars(sys.modules[name]).update(content)
-    spec = importlib.util.spec_from_file_location("bridge_algorithms", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """Bridge's module with the algorithms."""
+    return reference_files.load_module(
+        folder, "megatron.bridge.data.packing.algorithms", reference_files.BRIDGE,
+        {"tqdm": {"tqdm": lambda items, **_: items}, "megatron.bridge.utils.safe_pickle": {"safe_load_npy": None}})
 
 
 def modified_first_fit_decreasing(lengths, room):

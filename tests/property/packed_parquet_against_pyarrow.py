@@ -14,14 +14,14 @@ that repeat it; exits 77 if pyarrow or megatron-bridge is not there.
 
 import argparse
 import collections
-import importlib.util
 import pathlib
 import random
 import struct
 import subprocess
 import sys
 import tempfile
-import types
+
+import reference_files
 
 BATCH = 50
 COLUMNS = ("input_ids", "loss_mask", "seq_start_id")
@@ -37,30 +37,12 @@ class PackedDataset:
 
 
 def load_bridge(folder):
-    """Bridge's class, loaded from its file. Modules that it does not need here are replaced."""
-    packing = pathlib.Path(folder) / "megatron/bridge/data/packing"
-    if not (packing / "parquet.py").exists():
-        print(f"skipped: needs megatron-bridge (scripts/setup --tokenizers), there is no {packing / 'parquet.py'}")
-        sys.exit(77)
-
-    def module(name, **content):
-        sys.modules[name] = types.ModuleType(name)
-        vars(sys.modules[name]).update(content)
-
-    def load(name):
-        spec = importlib.util.spec_from_file_location(f"megatron.bridge.data.packing.{name}", packing / f"{name}.py")
-        loaded = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = loaded
-        spec.loader.exec_module(loaded)
-        return loaded
-
+    """Bridge's class that reads packed rows."""
     storage = type("MultiStorageClientFeature", (), {"is_enabled": staticmethod(lambda: False)})
-    for name in ("megatron", "megatron.core", "megatron.bridge", "megatron.bridge.data", "megatron.bridge.data.packing"):
-        module(name, __path__=[])
-    module("megatron.core.msc_utils", MultiStorageClientFeature=storage)
-    module("megatron.bridge.data.packing.gpt_sft", GPTSFTPackedDataset=PackedDataset)
-    load("paths")
-    return load("parquet").GPTSFTPackedParquetDataset
+    return reference_files.load_module(
+        folder, "megatron.bridge.data.packing.parquet", reference_files.BRIDGE,
+        {"megatron.core.msc_utils": {"MultiStorageClientFeature": storage},
+         "megatron.bridge.data.packing.gpt_sft": {"GPTSFTPackedDataset": PackedDataset}}).GPTSFTPackedParquetDataset
 
 
 def good_row(rng, most):

@@ -11,7 +11,6 @@ usage: sft_formats_against_megatron.py --program PREPROCESS_DATA --megatron FOLD
 Exits with 77 if transformers or megatron-core is not there.
 """
 import argparse
-import importlib.util
 import json
 import pathlib
 import random
@@ -20,6 +19,7 @@ import sys
 import tempfile
 
 import conversations_against_transformers as conversations
+import reference_files
 import tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -31,15 +31,9 @@ TEXTS = conversations.TEXTS + ["/think about it", "do /no_think that", "/no_/thi
 
 
 def megatron_tokenizers(folder):
-    """The module with SFTTokenizer, loaded from its file."""
-    path = pathlib.Path(folder) / "megatron/core/tokenizers/text/libraries/sft_tokenizer.py"
-    if not path.exists():
-        print(f"skipped: needs megatron-core 0.19, there is no {path}")
-        sys.exit(77)
-    spec = importlib.util.spec_from_file_location("sft_tokenizer", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """The module with SFTTokenizer."""
+    return reference_files.load_module(folder, "megatron.core.tokenizers.text.libraries.sft_tokenizer",
+                                       reference_files.MEGATRON)
 
 
 def small_tokenizer():

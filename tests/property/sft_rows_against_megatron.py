@@ -24,29 +24,21 @@ import tempfile
 import types
 
 import numpy
+import reference_files
 import sft_formats_against_megatron as formats
 from transformers import PreTrainedTokenizerFast
 
 
 def megatron_dataset(folder):
-    """Megatron's class, loaded from its file. Modules that it does not need here are replaced."""
-    path = pathlib.Path(folder) / "megatron/training/datasets/sft_dataset.py"
-    if not path.exists():
-        print(f"skipped: needs megatron-core 0.19, there is no {path}")
-        sys.exit(77)
+    """Megatron's class that serves conversations."""
     if importlib.util.find_spec("torch") is None:
         print("skipped: needs torch (scripts/setup --references)")
         sys.exit(77)
-    for name, content in {"megatron": {}, "megatron.core": {}, "megatron.core.datasets": {},
-                          "megatron.core.datasets.gpt_dataset": {"GPTDatasetConfig": None},
-                          "megatron.core.datasets.megatron_dataset": {"LowLevelDataset": None, "MegatronDataset": object},
-                          "megatron.core.datasets.utils": {"Split": None}}.items():
-        sys.modules[name] = types.ModuleType(name)
-        vars(sys.modules[name]).update(content, __path__=[])
-    spec = importlib.util.spec_from_file_location("sft_dataset", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.SFTDataset
+    return reference_files.load_module(
+        folder, "megatron.training.datasets.sft_dataset", reference_files.MEGATRON,
+        {"megatron.core.datasets.gpt_dataset": {"GPTDatasetConfig": None},
+         "megatron.core.datasets.megatron_dataset": {"LowLevelDataset": None, "MegatronDataset": object},
+         "megatron.core.datasets.utils": {"Split": None}}).SFTDataset
 
 
 def expected_rows(dataset_class, tokenizer, lines, seq_len, cp):
