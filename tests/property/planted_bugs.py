@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants bugs in copies of libraries, for the scripts that check that a test finds them. Run as a program, it checks its
-own matcher, and that each bug of those scripts can be planted. It compiles nothing and needs no reference program, so a
-pattern that lost its code shows at once.
+"""Plants bugs in copies of libraries and reports which of them are found, for the scripts that check that a test finds
+them. Run as a program, it checks its own matcher, and that each bug of those scripts can be planted. It compiles nothing
+and needs no reference program, so a pattern that lost its code shows at once.
 
 usage: planted_bugs.py FOLDER      FOLDER: the root of the source tree
 
@@ -13,10 +13,17 @@ the file that the code is in do not matter. `$name` stands for one or more token
 semicolon, such as a local name or an expression; the same `$name` must be the same tokens each time. The replacement
 may use it. A pattern must match exactly once in the libraries; where code is repeated, add the tokens before it.
 """
+import argparse
 import ast
+import concurrent.futures
+import os
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
+
+COMPILER = [os.environ.get("CXX", "c++"), "-std=c++20", "-pthread"]
 
 TOKEN = re.compile(r"""
     (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
@@ -110,6 +117,51 @@ class Library:
 
         altered = re.sub(r"\$\w+", captured_text, replacement)
         return path, text[:tokens[begin][1]] + altered + text[tokens[end - 1][2]:]
+
+
+def report(bugs, find, jobs=1):
+    """Prints for each bug whether `find(bug)` finds it. Returns the exit status: 1 if a bug is not found. A text that
+    `find` returns says how the bug was found. At most `jobs` calls run at a time."""
+    count = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for bug, found in zip(bugs, pool.map(find, bugs)):
+            how = f" ({found})" if isinstance(found, str) else ""
+            print(f"{'found' if found else 'NOT FOUND'}: {bug[0]}{how}", flush=True)
+            count += bool(found)
+    print(f"{count} of {len(bugs)} bugs found")
+    return 0 if count == len(bugs) else 1
+
+
+def script_parser(usage):
+    """A parser for the scripts that compile tests here."""
+    parser = argparse.ArgumentParser(usage=usage)
+    parser.add_argument("folder", type=lambda folder: pathlib.Path(folder).resolve())
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", default="")
+    return parser
+
+
+def passes_in_time(program, seconds):
+    """Whether a test passes, and within this time."""
+    try:
+        return subprocess.run([program], capture_output=True, timeout=seconds).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def check_tests(bugs, passes_with, arguments):
+    """Checks that tests pass without a bug, and reports which bugs they find. Returns the exit status.
+
+    `passes_with(bug, folder)` compiles and runs the tests with a bug, or without one if it is None, in an empty folder.
+    `arguments` are those of `script_parser`.
+    """
+    def is_found(bug):
+        with tempfile.TemporaryDirectory() as folder:
+            return not passes_with(bug, pathlib.Path(folder))
+
+    if is_found(None):
+        raise SystemExit("a test fails without a bug")
+    return report([bug for bug in bugs if arguments.only in bug[0]], is_found, arguments.jobs)
 
 
 def constant(script, name, default):

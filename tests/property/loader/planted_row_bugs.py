@@ -12,9 +12,6 @@ Compiles the tests with the header-only loader, whose sources are copied to a fo
 counts as found if a test fails, crashes or takes longer than five minutes. Exits with 1 if a bug is not found, or if a test fails
 without a bug.
 """
-import argparse
-import concurrent.futures
-import os
 import pathlib
 import shutil
 import subprocess
@@ -98,16 +95,15 @@ class build:
     """Compiles the tests in a copy of the libraries."""
 
     def __init__(self, root, header, folder):
-        self.root, self.header, self.folder = root, header, folder
+        self.root, self.header = root, header
         self.library = planted_bugs.Library.read(root, LIBRARIES)
-        self.flags = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-pthread", "-w"]
+        self.flags = [*planted_bugs.COMPILER, "-O0", "-w"]
         self.paths = folder / "paths.o"
         subprocess.run([*self.flags, f"-I{root / 'tests'}", f'-DMILLRACE_SOURCE_FOLDER="{root}"',
                         f'-DMILLRACE_BUILD_FOLDER="{folder}"', "-c", root / "tests/support/paths.cpp", "-o", self.paths],
                        check=True)
 
-    def passes(self, name, bug=None):
-        own = self.folder / name
+    def passes(self, bug, own):
         for library in LIBRARIES:
             shutil.copytree(self.root / library, own / library, ignore=shutil.ignore_patterns("inspect", "python"))
         if bug:
@@ -122,34 +118,18 @@ class build:
         (own / "tests.cpp").write_text("#include <millrace/header_only/loader.hpp>\n" +
                                        "".join(f'#include "{self.root / test}"\n' for test in TESTS))
         includes = [own, own / "dataset/include", own / "loader/include", self.root / "formats/include", self.root / "tests"]
-        try:
-            subprocess.run([*self.flags, *(f"-I{each}" for each in includes), own / "tests.cpp", self.paths, "-lgmock_main",
-                            "-lgmock", "-lgtest", "-ldl", "-o", own / "tests.out"], check=True)
-            return subprocess.run([own / "tests.out"], capture_output=True, timeout=300).returncode == 0
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            shutil.rmtree(own)
+        subprocess.run([*self.flags, *(f"-I{each}" for each in includes), own / "tests.cpp", self.paths, "-lgmock_main",
+                        "-lgmock", "-lgtest", "-ldl", "-o", own / "tests.out"], check=True)
+        return planted_bugs.passes_in_time(own / "tests.out", 300)
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("folder", type=lambda folder: pathlib.Path(folder).resolve())
+    parser = planted_bugs.script_parser(__doc__)
     parser.add_argument("--header", type=pathlib.Path, required=True)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = build(arguments.folder, arguments.header, pathlib.Path(folder))
-        if not made.passes("whole"):
-            raise SystemExit("a test fails without a bug")
-        bugs = [(str(number), bug) for number, bug in enumerate(BUGS) if arguments.only in bug[0]]
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            found = list(pool.map(lambda each: not made.passes(*each), bugs))
-    for (_, bug), is_found in zip(bugs, found):
-        print(f"{'found' if is_found else 'NOT FOUND'}: {bug[0]}")
-    print(f"{sum(found)} of {len(found)} bugs found")
-    sys.exit(0 if all(found) else 1)
+        sys.exit(planted_bugs.check_tests(BUGS, made.passes, arguments))
 
 
 if __name__ == "__main__":

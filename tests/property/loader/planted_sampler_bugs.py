@@ -8,9 +8,6 @@ usage: planted_sampler_bugs.py FOLDER [--jobs N] [--only TEXT]      FOLDER: the 
 This script compiles the test and the few sources that it needs, with $CXX or c++. A bug counts as found if the test fails, crashes or
 takes longer than two minutes. Exits with 1 if a bug is not found, or if the test fails without a bug.
 """
-import argparse
-import concurrent.futures
-import os
 import pathlib
 import shutil
 import subprocess
@@ -126,65 +123,44 @@ BUGS = (
 
 
 class build:
-    """Compiles the test and the sources that it needs, without a bug."""
+    """Compiles the test and the sources that it needs: first without a bug, then what a bug changes."""
 
     def __init__(self, root, folder):
-        self.root, self.folder = root, folder
+        self.root = root
         self.library = planted_bugs.Library.read(root / "dataset")
-        self.flags = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-pthread", "-DMILLRACE_INLINE="]
+        self.flags = [*planted_bugs.COMPILER, "-O0", "-DMILLRACE_INLINE="]
+        self.objects = {name: folder / (pathlib.Path(name).stem + ".o") for name in SOURCES + (TEST,)}
+        for name, to in self.objects.items():
+            self.compile(name, to, root / "dataset")
 
     def includes(self, dataset):
         return [f"-I{dataset / 'include'}", f"-I{self.root / 'formats/include'}", f"-I{self.root / 'tests'}"]
 
-    def compile(self, source, to, dataset):
+    def compile(self, name, to, dataset):
+        source = self.root / name if name == TEST else dataset / name
         subprocess.run([*self.flags, *self.includes(dataset), "-c", str(source), "-o", str(to)], check=True)
 
-    def originals(self):
-        dataset = self.root / "dataset"
-        self.objects = {name: self.folder / (pathlib.Path(name).stem + ".o") for name in SOURCES + (TEST,)}
-        for name, to in self.objects.items():
-            self.compile(self.root / name if name == TEST else dataset / name, to, dataset)
-
-    def link_and_run(self, objects, program):
-        subprocess.run([*self.flags, *map(str, objects), "-lgtest", "-lgtest_main", "-o", str(program)], check=True)
-        try:
-            done = subprocess.run([program], capture_output=True, text=True, timeout=120)
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
-
-    def finds(self, number, bug):
-        own = self.folder / str(number)
+    def planted(self, bug, own):
+        """The objects of the sources that the bug changes."""
         shutil.copytree(self.root / "dataset", own / "dataset", ignore=shutil.ignore_patterns("inspect"))
         file, text = self.library.plant(bug)
         (own / "dataset" / file).write_text(text)
-        objects = dict(self.objects)
-        for name in (file,) if file in SOURCES else SOURCES + (TEST,):
-            objects[name] = own / (pathlib.Path(name).stem + ".o")
-            self.compile(self.root / name if name == TEST else own / "dataset" / name, objects[name], own / "dataset")
-        found = not self.link_and_run(objects.values(), own / "test")
-        shutil.rmtree(own)
-        return found
+        objects = {name: own / (pathlib.Path(name).stem + ".o") for name in ((file,) if file in SOURCES else self.objects)}
+        for name, to in objects.items():
+            self.compile(name, to, own / "dataset")
+        return objects
+
+    def passes(self, bug, own):
+        objects = self.objects | (self.planted(bug, own) if bug else {})
+        subprocess.run([*self.flags, *map(str, objects.values()), "-lgtest", "-lgtest_main", "-o", str(own / "test")], check=True)
+        return planted_bugs.passes_in_time(own / "test", 120)
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("folder", type=lambda folder: pathlib.Path(folder).resolve())
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--only", default="")
-    arguments = parser.parse_args()
+    arguments = planted_bugs.script_parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = build(arguments.folder, pathlib.Path(folder))
-        made.originals()
-        if not made.link_and_run(made.objects.values(), made.folder / "test"):
-            raise SystemExit("the test fails without a bug")
-        bugs = [(number, bug) for number, bug in enumerate(BUGS) if arguments.only in bug[0]]
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            found = list(pool.map(lambda each: made.finds(*each), bugs))
-    for (_, bug), is_found in zip(bugs, found):
-        print(f"{'found' if is_found else 'NOT FOUND'}: {bug[0]}")
-    print(f"{sum(found)} of {len(found)} bugs found")
-    sys.exit(0 if all(found) else 1)
+        sys.exit(planted_bugs.check_tests(BUGS, made.passes, arguments))
 
 
 if __name__ == "__main__":
