@@ -281,6 +281,7 @@ arguments flags_of(const std::string& path, const dataset::run_state& state, std
     if (state.packing != "none" && state.packing != "best_fit") {
       all.emplace_back("--leave-out-overlong");  // if it was not given, there are no such documents
     }
+    if (state.last_token_as_label) all.emplace_back("--last-token-as-label");
   }
   if (state.global_batch > 0) add("global-batch-size", std::to_string(state.global_batch));
   if (state.rampup_batch.size() == 3) {

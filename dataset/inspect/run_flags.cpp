@@ -108,6 +108,8 @@ Order instant:
   --pad-documents-to N      with packing: pad each document to a multiple of N
   --leave-out-overlong      with packing: serve no documents that are longer
                             than a row (best_fit cuts them)
+  --last-token-as-label     with packing, except best_fit: documents of n tokens
+                            take n - 1 positions, as in Megatron-Bridge
 )";
 
 namespace {
@@ -198,7 +200,7 @@ void add_run_flags(po::options_description& own) {
   add("rampup-batch-size", po::value<std::vector<std::int64_t>>()->multitoken());
   for (const char* flag :
        {"no-data-sharding", "no-drop-last", "no-extra-token", "keep-partial-validation",
-        "leave-out-overlong", several_tokenizers_flag}) {
+        "leave-out-overlong", "last-token-as-label", several_tokenizers_flag}) {
     add(flag, po::bool_switch());
   }
 }
@@ -276,12 +278,19 @@ std::optional<dataset::packed_options> packing_of(const command_line& line,
         "documents: best_fit does",
         help);
   }
+  if (cuts && line.values["last-token-as-label"].as<bool>()) {
+    throw misuse(
+        "--last-token-as-label requires --packing with an algorithm that does not cut "
+        "documents: best_fit does",
+        help);
+  }
   if (!algorithm) return std::nullopt;
   return dataset::packed_options{
       .pad_documents_to = multiple.value_or(1),
       .keep_tables = false,
       .algorithm = *algorithm,
-      .leave_out_overlong = line.values["leave-out-overlong"].as<bool>()};
+      .leave_out_overlong = line.values["leave-out-overlong"].as<bool>(),
+      .last_token_as_label = line.values["last-token-as-label"].as<bool>()};
 }
 
 /// Rejects each given flag that does not apply to `order`.

@@ -88,6 +88,7 @@ class shown_sources {
     return common;
   }
   std::string prefix(std::int64_t source) const { return order_.prefix(source).native(); }
+  bool last_token_as_label() const { return order_.last_token_as_label(); }
 
  private:
   struct facts {
@@ -263,7 +264,7 @@ class row_printer {
 
   /// The shown tokens of a piece: offsets in the row.
   std::pair<std::int64_t, std::int64_t> shown_of(const dataset::document_piece& piece) const {
-    const std::int64_t end = std::min(piece.at + piece.tokens.tokens, window_.last);
+    const std::int64_t end = std::min(piece.at + piece.inputs, window_.last);
     const std::int64_t begin = std::max(piece.at, window_.first);
     return {begin, std::max(begin, end)};
   }
@@ -271,16 +272,22 @@ class row_printer {
   /// True for a piece that has tokens in the window, or begins there without any.
   bool is_shown(const dataset::document_piece& piece) const {
     const auto [begin, end] = shown_of(piece);
-    const bool is_label = piece.at >= seq_len_ && window_.last == seq_len_;
+    const bool is_label = is_only_label(piece) && window_.last == seq_len_;
     const bool is_empty = piece.tokens.tokens == 0;
     return begin < end || is_label ||
            (is_empty && window_.first <= piece.at && piece.at <= window_.last);
   }
 
+  static bool is_only_label(const dataset::document_piece& piece) {
+    return piece.inputs == 0 && piece.tokens.tokens > 0;
+  }
+
   std::string line_of(const dataset::document_piece& piece) const {
     std::string line = piece_line(places_, source_, piece);
     line.pop_back();  // the line end
-    return piece.at >= seq_len_ ? line + " (only the last label)" : line;
+    if (is_only_label(piece)) return line + " (only the last label)";
+    const bool has_label = piece.inputs < piece.tokens.tokens && sources_.last_token_as_label();
+    return has_label ? line + " (the last is only a label)" : line;
   }
 
   std::span<const std::int64_t> ids(std::int64_t begin, std::int64_t end) const {
@@ -301,7 +308,7 @@ class row_printer {
       if (options_.has_ids()) {
         out += begin > piece.at ? "ids: ..." : "ids:";
         for (const std::int64_t id : ids(begin, end)) out += fmt::format(" {}", id);
-        out += end < std::min(piece.at + piece.tokens.tokens, seq_len_) ? " ...\n" : "\n";
+        out += end < piece.at + piece.inputs ? " ...\n" : "\n";
       }
       if (options_.has_text() && with != nullptr) {
         out += fmt::format("text:\n{}\n", shown_text(*with, ids(begin, end)));
@@ -319,9 +326,8 @@ class row_printer {
     for (const dataset::document_piece& piece : row_.served.pieces) {
       const auto [begin, end] = shown_of(piece);
       if (begin >= end) continue;
-      const std::int64_t tokens = std::min(piece.tokens.tokens, seq_len_ - piece.at);
-      const auto whole =
-          all_tokens_.subspan(static_cast<std::size_t>(piece.at), static_cast<std::size_t>(tokens));
+      const auto whole = all_tokens_.subspan(static_cast<std::size_t>(piece.at),
+                                             static_cast<std::size_t>(piece.inputs));
       auto at = static_cast<std::size_t>(begin - window_.first);
       for (std::string& each : texts_of(*with, whole, begin - piece.at, end - piece.at)) {
         all[at++] = std::move(each);

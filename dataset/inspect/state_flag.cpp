@@ -44,6 +44,7 @@ dataset::run_state described(dataset::run_state run, const run_configuration& of
     same.seed = run.seed;
     if (state.seq_len != 0) same.seq_len = run.seq_len;
     same.packing = run.packing;
+    same.last_token_as_label = run.last_token_as_label;
     same.sampler = run.sampler;
     if (!state.rampup_batch.empty()) same.rampup_batch = run.rampup_batch;
     run = same;

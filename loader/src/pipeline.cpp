@@ -110,13 +110,19 @@ MILLRACE_INLINE fill_worker pipeline::make_worker(const dataset::run& run,
   const fill_options fill{options.fields,
                           {options.field_rules, options.positions_at_boundaries},
                           options.prefetch_samples > 0};
-  context_cut cut;
-  if (options.context_parallel > 1) cut = {context_of(run, options), layout_of(run, options, 1)};
   const bool verify = options.verify.mode != verify_mode::off;
-  auto masks = options.mask_bits ? row_masks::open(sources, options.masks, verify) : std::nullopt;
+  auto masks = options.mask_bits
+                   ? row_masks::open(sources, options.masks, verify, run.last_token_as_label())
+                   : std::nullopt;
   auto reader = options.reader ? options.reader(files) : make_reader(files, io);
-  return {fill, std::move(files), std::move(types), std::move(reader), verifier,
-          log,  std::move(masks), std::move(cut)};
+  return {fill,
+          std::move(files),
+          std::move(types),
+          std::move(reader),
+          verifier,
+          log,
+          std::move(masks),
+          context_cut_of(run, options)};
 }
 
 MILLRACE_INLINE batch_slot pipeline::make_slot(const slot_layout& layout,
@@ -127,15 +133,27 @@ MILLRACE_INLINE batch_slot pipeline::make_slot(const slot_layout& layout,
 }
 
 MILLRACE_INLINE slot_layout pipeline::layout_of(const dataset::run& run,
-                                                const loader_options& options,
-                                                std::int64_t context_parallel) {
+                                                const loader_options& options) {
+  const std::int64_t cp = options.context_parallel;
   return {options.batch_size,
-          run.seq_len() / context_parallel,
-          run.extra_token() && context_parallel == 1,
+          run.seq_len() / cp,
+          run.extra_token() && cp == 1,
           width_of(types_of(run.sources())),
           run.packed(),
-          context_parallel,
-          options.mask_bits};
+          cp,
+          options.mask_bits,
+          run.last_token_as_label()};
+}
+
+MILLRACE_INLINE context_cut pipeline::context_cut_of(const dataset::run& run,
+                                                     const loader_options& options) {
+  const context_rules rules = context_of(run, options);
+  if (!rules.cuts()) return {};
+  // Each document has at least one position, and at most one more token than positions.
+  const std::int64_t tokens = run.seq_len() * (rules.last_token_as_label ? 2 : 1);
+  return {rules,
+          slot_layout(options.batch_size, tokens, run.extra_token(),
+                      width_of(types_of(run.sources())), run.packed(), 1, options.mask_bits)};
 }
 
 MILLRACE_INLINE context_rules pipeline::context_of(const dataset::run& run,
@@ -145,6 +163,7 @@ MILLRACE_INLINE context_rules pipeline::context_of(const dataset::run& run,
   rules.cp_rank = options.cp_rank;
   rules.seq_len = run.seq_len();
   rules.packed = run.packed();
+  rules.last_token_as_label = run.last_token_as_label();
   rules.positions_at_boundaries = options.positions_at_boundaries;
   if (options.field_rules.reset_position_ids) rules.eod = options.field_rules.eod;
   rules.pad = options.field_rules.pad;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Packs random datasets with `inspect_dataset convert --to bridge`, and compares the rows with those that the
-packing functions of Megatron-Bridge make from the same documents and masks.
+packing functions of Megatron-Bridge make from the same documents and masks. Then compares what a run with
+`--last-token-as-label` serves with the batch that Bridge's dataset collates from these rows.
 
     bridge_rows_against_reference.py --program build/bin/inspect_dataset --bridge FOLDER [--seed N] [--cases N]
                                      [--first N]
@@ -9,8 +10,9 @@ packing functions of Megatron-Bridge make from the same documents and masks.
   --bridge  where megatron-bridge is: the folder that has `megatron`
 
 Documents come from arrays of OLMo, with and without masks; then some are divided into several sequences.
-`modified_first_fit_decreasing`, which Bridge does not have, is compared with a model in this file. Exits 1 at the first difference and prints the arguments that repeat it;
-exits 77 if numpy, pyarrow or megatron-bridge is not there.
+`modified_first_fit_decreasing`, which Bridge does not have, is compared with a model in this file. Padding has other
+tokens in Bridge, so tokens, labels and positions are compared where documents are. Exits 1 at the first difference
+and prints the arguments that repeat it; exits 77 if numpy, pyarrow, torch or megatron-bridge is not there.
 """
 
 import argparse
@@ -23,6 +25,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import types
 
 import reference_files
 
@@ -34,6 +37,30 @@ def load_packing(folder):
     return reference_files.load_module(
         folder, "megatron.bridge.data.packing.algorithms", reference_files.BRIDGE,
         {"tqdm": {"tqdm": lambda items, **_: items}, "megatron.bridge.utils.safe_pickle": {"safe_load_npy": None}})
+
+
+def load_dataset(folder):
+    """Bridge's dataset of packed rows. Its base class gives it only the padding of lists, which is here."""
+    class Base:
+        def _collate_item(self, items, max_length, pad_id):
+            return [list(item) + [pad_id] * (max_length - len(item)) for item in items]
+
+    module = reference_files.load_module(
+        folder, "megatron.bridge.data.packing.gpt_sft", reference_files.BRIDGE,
+        {"megatron.core.msc_utils": {"MultiStorageClientFeature": None},
+         "megatron.bridge.data.datasets.gpt_sft": {"GPTSFTDataset": Base},
+         "megatron.bridge.training.tokenizers.tokenizer": {"MegatronTokenizer": None}})
+    return module.GPTSFTPackedDataset
+
+
+def collated(dataset_class, rows, seq_len, unit):
+    """The batch that Bridge makes of rows."""
+    dataset = dataset_class.__new__(dataset_class)
+    dataset.__dict__.update(
+        tokenizer=types.SimpleNamespace(eos_id=EOS), return_cu_seqlen=True, pad_cu_seqlens=False, pad_to_max_length=True,
+        max_seq_length=seq_len, _pad_seq_to_mult=unit, answer_only_loss=True, pack_metadata=None)
+    return dataset.collate_fn([{"input_ids": row["input_ids"], "loss_mask": row["loss_mask"],
+                                "seq_boundaries": row["seq_start_id"] + [len(row["input_ids"])]} for row in rows])
 
 
 def modified_first_fit_decreasing(lengths, room):
@@ -87,6 +114,9 @@ class Case:
         longest = rng.choice((self.seq_len + 1, self.seq_len // 3 + 2, self.seq_len + 3, 9))
         self.documents = [[rng.randrange(top) for _ in range(rng.randint(1, longest))]
                           for _ in range(rng.choice((1, 2, 30, 150)))]
+        if self.unit > 1:  # so that Bridge's padding can be told from documents
+            for ids in self.documents:
+                ids[-1] += ids[-1] == EOS
         self.wide = top > 65_536
         has_mask = rng.random() < 0.7
         self.sequences = None if rng.random() < 0.5 else [self.cut(rng, len(ids)) for ids in self.documents]
@@ -174,7 +204,53 @@ def refuses_large_ids(program, folder, numpy):
     return not list(folder.glob("no*"))
 
 
-def fault_of(case, program, folder, bridge, numpy, parquet):
+def places(ends, lengths):
+    """The positions of documents that begin at `ends` and have these lengths. The rest is padding."""
+    return [i for begin, length in zip(ends, lengths) for i in range(begin, begin + length)]
+
+
+def fault_of_served(case, program, folder, dataset_class, rows):
+    """Compares an epoch of a run with Bridge's batch of the same rows. The run shuffles rows, so both are sorted."""
+    def row_of(row, loss, ends, lengths):
+        at = lambda key: [row[key][i] for i in places(ends, lengths)]
+        longest = max(end - begin for begin, end in zip(ends, ends[1:]))
+        return at("tokens"), at("labels"), at("position_ids"), loss, ends, lengths, longest
+
+    batch = collated(dataset_class, rows, case.seq_len, case.unit)
+    ends_of = batch["cu_seqlens_q_padded" if case.unit > 1 else "cu_seqlens_q"]
+    wanted = []
+    for r, row in enumerate(rows):
+        one = {key: batch[key][r].tolist() for key in ("tokens", "labels", "position_ids")}
+        lengths = []
+        for begin, end in zip(row["seq_start_id"], row["seq_start_id"][1:] + [len(row["input_ids"])]):
+            ids = row["input_ids"][begin:end]
+            while case.unit > 1 and ids[-1] == EOS:  # padding: no document of this case ends with it
+                ids.pop()
+            lengths.append(len(ids) - 1)
+        wanted.append(row_of(one, batch["loss_mask"][r].tolist(), sorted(set(ends_of[r].tolist())), lengths))
+        if wanted[-1][-1] != batch["max_seqlen_q"][r].item():
+            return f"max_seqlen of Bridge is {batch['max_seqlen_q'][r].item()}, expected {wanted[-1][-1]}"
+    shown = subprocess.run(
+        [program, "show", folder / "data", "--order", "instant", "--packing", case.algorithm, "--last-token-as-label",
+         "--leave-out-overlong", "--seq-length", str(case.seq_len), "--pad-documents-to", str(case.unit), "--seed",
+         str(case.seed), "--eod-id", str(EOS), "--eod-mask-loss", "--micro-batch-size", str(len(rows)), "--step", "0",
+         "--json", "--all"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    if shown.returncode != 0:
+        return f"show: {shown.stderr}"
+    found = []
+    for row in json.loads(shown.stdout)["batches"][0]["rows"]:
+        tokens = collections.Counter()
+        for part in row["documents"]:
+            tokens[part["document"]] += part["tokens"]
+        lengths = [count - 1 for count in tokens.values()]
+        found.append(row_of(row, [int(loss) for loss in row["loss_mask"]], row["boundaries"], lengths))
+    for ours, theirs in zip(sorted(found), sorted(wanted)):
+        if ours != theirs:
+            return f"a row is served as {ours}, expected {theirs}"
+    return None if len(found) == len(wanted) else f"{len(found)} rows are served, expected {len(wanted)}"
+
+
+def fault_of(case, program, folder, bridge, dataset_class, numpy, parquet):
     write_arrays(case, folder, numpy)
 
     def run(*words):
@@ -222,7 +298,7 @@ def fault_of(case, program, folder, bridge, numpy, parquet):
     figures = json.loads((folder / "rows.packing.json").read_text())
     if metadata is not None and figures != [metadata]:
         return f"packing metadata {figures}, expected {[metadata]}"
-    return None
+    return fault_of_served(case, program, folder, dataset_class, wanted)
 
 
 def main():
@@ -236,10 +312,12 @@ def main():
     try:
         import numpy
         import pyarrow.parquet as parquet
+        import torch  # noqa: F401  Bridge's dataset needs it
     except ImportError as error:
-        print(f"skipped: needs numpy and pyarrow (scripts/setup --tokenizers): {error}")
+        print(f"skipped: needs numpy, pyarrow and torch (scripts/setup --references): {error}")
         return 77
     bridge = load_packing(options.bridge)
+    dataset_class = load_dataset(options.bridge)
     logging.disable(logging.WARNING)  # Bridge warns of documents that it leaves out
     with tempfile.TemporaryDirectory() as folder:
         if not refuses_large_ids(options.program, pathlib.Path(folder), numpy):
@@ -250,7 +328,7 @@ def main():
     for number in range(options.first, options.first + options.cases):
         case = Case(options.seed, number)
         with tempfile.TemporaryDirectory() as folder:
-            fault = fault_of(case, options.program, pathlib.Path(folder), bridge, numpy, parquet)
+            fault = fault_of(case, options.program, pathlib.Path(folder), bridge, dataset_class, numpy, parquet)
         if fault:
             print(f"case {case.number}: {case.algorithm}, seq_len {case.seq_len}, unit {case.unit}: {fault}")
             print(f"repeat it with: --seed {options.seed} --first {number} --cases 1")

@@ -22,6 +22,7 @@ struct run_request {
   std::int64_t samples = 96;
   std::int64_t global_batch = 8;
   std::int64_t pad_documents_to = 1;
+  bool last_token_as_label = false;  ///< packed runs only
 };
 
 inline const char* name_of(run_kind kind) {
@@ -54,7 +55,12 @@ inline any_run run_of(const run_request& request, std::vector<std::filesystem::p
     options.segments[0].sources.push_back({number - 1, static_cast<double>(number)});
   }
   if (request.kind == run_kind::instant) return dataset::instant_run(sources, options);
-  return dataset::packed_run(sources, options, {.pad_documents_to = request.pad_documents_to});
+  dataset::packed_options packing{.pad_documents_to = request.pad_documents_to};
+  if (request.last_token_as_label) {
+    packing.algorithm = dataset::packing_algorithm::first_fit_shuffle;
+    packing.leave_out_overlong = packing.last_token_as_label = true;
+  }
+  return dataset::packed_run(sources, options, packing);
 }
 
 }  // namespace millrace::test

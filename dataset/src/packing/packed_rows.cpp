@@ -37,8 +37,10 @@ MILLRACE_INLINE packed_rows::plan_pointer make_plan(const index_columns& columns
   const std::int64_t multiple = of.pad_documents_to;
   const auto shares = [&](std::int64_t first, std::int64_t last, std::vector<std::int64_t>& out) {
     document_lengths(columns, of.first_document + first, of.first_document + last, out);
-    if (multiple == 1) return;
-    for (std::int64_t& each : out) each = (each + multiple - 1) / multiple * multiple;
+    if (multiple == 1 && !options.last_token_as_label) return;
+    for (std::int64_t& each : out) {
+      each = each == 0 ? 0 : share_of({0, 0, each}, multiple, options.last_token_as_label);
+    }
   };
   return std::make_shared<const row_plan>(
       row_plan_options{options.algorithm, options.seq_len, options.seed},
@@ -62,6 +64,7 @@ MILLRACE_INLINE packed_rows::packed_rows(const index_columns& columns, packing_o
 MILLRACE_INLINE packing_report packed_rows::report() const {
   const formats::rows_header& h = table_.header;
   packing_report all{row_count(), h.last_document - h.first_document, h.tokens, 0, 0};
+  std::int64_t only_labels = 0;
   if (plan_) {
     constexpr std::int64_t at_once = 1 << 14;
     std::vector<std::int64_t> lengths;
@@ -69,12 +72,14 @@ MILLRACE_INLINE packing_report packed_rows::report() const {
       document_lengths(*columns_, first, std::min(h.last_document, first + at_once), lengths);
       for (std::size_t i = 0; i < lengths.size(); ++i) {
         const std::int64_t document = first - h.first_document + static_cast<std::int64_t>(i);
-        if (plan_->row_of(document) != row_plan::no_row) all.tokens += lengths[i];
+        if (plan_->row_of(document) == row_plan::no_row) continue;
+        all.tokens += lengths[i];
+        only_labels += options_.last_token_as_label ? 1 : 0;
       }
     }
     all.left_out = plan_->overlong();
   }
-  all.padding = all.rows * h.seq_len - all.tokens;
+  all.padding = all.rows * h.seq_len - (all.tokens - only_labels);
   return all;
 }
 
@@ -94,8 +99,9 @@ MILLRACE_INLINE void packed_rows::planned_row(std::int64_t r,
     const std::int64_t document = table_.header.first_document + each;
     document_lengths(*columns_, document, document + 1, length);
     parts.push_back({document, 0, length[0]});
-    used += share_of(parts.back(), table_.header.pad_documents_to);
-    if (length[0] > 0 && used <= table_.header.seq_len) continue;
+    used += share_of(parts.back(), table_.header.pad_documents_to, options_.last_token_as_label);
+    if (length[0] > (options_.last_token_as_label ? 1 : 0) && used <= table_.header.seq_len)
+      continue;
     throw format_error(columns_->idx_path(), columns_->document_offset(document),
                        "document " + std::to_string(document) + " has " +
                            std::to_string(length[0]) +

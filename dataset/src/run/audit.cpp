@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -284,7 +285,9 @@ class auditor {
     const std::int64_t padding = order_.pieces(sample, pieces_);
     const auto documents = sources_.get(sample.source);
     kept_ -= to.size();
-    std::int64_t inputs = order_.seq_len();
+    // A row has as many inputs, unless each document also has a label that is no input.
+    std::int64_t inputs =
+        order_.last_token_as_label() ? std::numeric_limits<std::int64_t>::max() : order_.seq_len();
     for (const piece& p : pieces_) {
       const std::int64_t taken = std::min(p.tokens, inputs);
       inputs -= taken;

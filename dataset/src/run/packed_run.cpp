@@ -80,6 +80,13 @@ MILLRACE_INLINE void refuse_overlong(const row_plan& plan, const std::string& so
       "(leave_out_overlong, --leave-out-overlong)");
 }
 
+MILLRACE_INLINE void check_packing(const packed_options& packing) {
+  if (!packing.last_token_as_label || packing.algorithm != packing_algorithm::best_fit) return;
+  throw config_error(
+      "last_token_as_label requires packing with an algorithm that does not cut documents; "
+      "best_fit does");
+}
+
 }  // namespace detail
 
 MILLRACE_INLINE packed_run::open_source::open_source(const std::filesystem::path& prefix,
@@ -93,6 +100,7 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
                                        const instant_options& options,
                                        const packed_options& packing)
     : shared_(std::make_shared<contents>()) {
+  detail::check_packing(packing);
   shared_->sources = sources;
   shared_->options = options;
   shared_->packing = packing;
@@ -146,7 +154,8 @@ MILLRACE_INLINE packed_run::source_pointer packed_run::open_anew(
                       .pad_documents_to = of.packing.pad_documents_to,
                       .threads = of.packing.threads,
                       .algorithm = algorithm,
-                      .seed = detail::numpy_seed(algorithm, of.options.seed)},
+                      .seed = detail::numpy_seed(algorithm, of.options.seed),
+                      .last_token_as_label = of.packing.last_token_as_label},
       of.packing.keep_tables, std::move(plan));
 }
 
@@ -173,6 +182,10 @@ MILLRACE_INLINE const schedule& packed_run::blend() const noexcept {
 
 MILLRACE_INLINE std::int64_t packed_run::pad_documents_to() const noexcept {
   return shared_->packing.pad_documents_to;
+}
+
+MILLRACE_INLINE bool packed_run::last_token_as_label() const {
+  return shared_->packing.last_token_as_label;
 }
 
 MILLRACE_INLINE packing_algorithm packed_run::algorithm() const noexcept {
@@ -233,7 +246,7 @@ MILLRACE_INLINE std::int64_t packed_run::pieces(const source_sample& sample,
   opened->rows.row(place_of(sample).row, parts);
   out.clear();
   for (const packed_part& part : parts) append_pieces(opened->columns(), part, out);
-  return seq_len() - token_count(out);
+  return seq_len() - token_count(out) + (last_token_as_label() ? std::ssize(parts) : 0);
 }
 
 MILLRACE_INLINE void packed_run::starts_of(const source_sample& sample,
@@ -247,7 +260,7 @@ MILLRACE_INLINE void packed_run::starts_of(const source_sample& sample,
   for (const packed_part& part : parts) {
     std::int64_t done = 0;
     for (; done < part.tokens; done += pieces[out.size() - 1].tokens) out.push_back(share + done);
-    share += share_of(part, pad_documents_to());
+    share += share_of(part, pad_documents_to(), last_token_as_label());
   }
 }
 
@@ -260,17 +273,25 @@ MILLRACE_INLINE void packed_run::text_of(std::int64_t position, bool, sample_tex
   detail::clear(out, position, sample.source);
   out.boundaries.push_back(0);
   out.document_ends.push_back(0);
+  const auto end_document = [&](std::int64_t end, std::int64_t boundary) {
+    out.boundaries.push_back(static_cast<std::int32_t>(boundary));
+    out.document_ends.push_back(static_cast<std::int32_t>(end));
+  };
+  const bool labels = last_token_as_label();
   std::int64_t start = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::vector<piece>& pieces = detail::scratch_pieces();
     append_pieces(columns, parts[i], pieces);
-    const std::int64_t end = detail::append_text(columns, pieces, sample.source, start, out);
-    start += share_of(parts[i], pad_documents_to());
-    // Padding at the end of the row belongs to the last document.
-    const std::int64_t boundary = i + 1 < parts.size() ? start : seq_len();
-    out.boundaries.push_back(static_cast<std::int32_t>(boundary));
-    out.document_ends.push_back(static_cast<std::int32_t>(end));
+    const std::int64_t before = labels ? static_cast<std::int64_t>(i) : 0;
+    const std::int64_t end =
+        detail::append_text(columns, pieces, sample.source, start + before, out) - before;
+    start += share_of(parts[i], pad_documents_to(), labels);
+    // Padding at the end of the row belongs to the last document, unless documents have labels
+    // at all of their positions.
+    const std::int64_t boundary = i + 1 < parts.size() || labels ? start : seq_len();
+    end_document(labels ? end - 1 : end, boundary);
   }
+  if (start < seq_len() && labels) end_document(start, seq_len());
 }
 
 MILLRACE_INLINE std::int64_t packed_run::taken(std::int64_t source, std::int64_t positions) const {
@@ -287,18 +308,22 @@ MILLRACE_INLINE std::vector<left_out> packed_run::left_out_of(std::int64_t sourc
                                                               const sample_round&) const {
   std::vector<left_out> all;
   const source_info& of = info(source);
-  if (!of.plan || of.plan->overlong() == 0) return all;
+  if (!of.plan || (of.plan->overlong() == 0 && !last_token_as_label())) return all;
   const source_pointer opened = open(source);
   std::vector<std::int64_t> length;
-  for (std::int64_t d = of.plan->first_overlong(); d < of.plan->document_count(); ++d) {
+  const std::int64_t begin = last_token_as_label() ? 0 : of.plan->first_overlong();
+  for (std::int64_t d = begin; d < of.plan->document_count(); ++d) {
     if (of.plan->row_of(d) != row_plan::no_row) continue;
     document_lengths(opened->columns(), d, d + 1, length);
     if (length[0] == 0) continue;
+    const bool is_label = length[0] == 1 && last_token_as_label();
+    const char* const why =
+        is_label ? "in documents of one token" : "in documents longer than a row";
     const std::int64_t first = opened->search.first_token_of(opened->columns().document(d).first);
-    if (!all.empty() && all.back().last == first) {
+    if (!all.empty() && all.back().last == first && all.back().why == why) {
       all.back().last += length[0];
     } else {
-      all.push_back({first, first + length[0], 1, "in documents longer than a row"});
+      all.push_back({first, first + length[0], 1, why});
     }
   }
   return all;
@@ -355,6 +380,7 @@ MILLRACE_INLINE run_state packed_run::description() const {
   state.extra_token = false;
   state.packing = name(algorithm());
   state.pad_documents_to = pad_documents_to();
+  state.last_token_as_label = last_token_as_label();
   return state;
 }
 

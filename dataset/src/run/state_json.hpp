@@ -53,6 +53,7 @@ void fields(Io& io, State& s) {
   io("extra_token", s.extra_token);
   io("packing", s.packing);
   io("pad_documents_to", s.pad_documents_to);
+  io("last_token_as_label", s.last_token_as_label);
   io("split", s.split);
   io("split_part", s.split_part);
   io("samples", s.samples);

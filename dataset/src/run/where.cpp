@@ -64,7 +64,17 @@ MILLRACE_INLINE served_sample run_places::at(const slot_place& slot) const {
   order.starts_of(result.sample, pieces, starts);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].tokens == 0) continue;
-    result.pieces.push_back({opened->document_of(pieces[i].sequence), pieces[i], starts[i]});
+    const std::int64_t inputs =
+        std::clamp<std::int64_t>(order.seq_len() - starts[i], 0, pieces[i].tokens);
+    result.pieces.push_back(
+        {opened->document_of(pieces[i].sequence), pieces[i], starts[i], inputs});
+  }
+  if (!order.last_token_as_label()) return result;
+  for (std::size_t i = 0; i < result.pieces.size(); ++i) {
+    document_piece& each = result.pieces[i];
+    const bool is_last =
+        i + 1 == result.pieces.size() || result.pieces[i + 1].document != each.document;
+    each.inputs = each.tokens.tokens - (is_last ? 1 : 0);
   }
   return result;
 }
@@ -121,9 +131,11 @@ MILLRACE_INLINE std::vector<appearance> run_places::of(std::int64_t source,
     appearance found{place.slot, place.sample, place.position, source,
                      shared_->lengths.first(place.pass, source) + sample.k};
     order.starts_of(sample, pieces, starts);
+    std::int64_t in_sample = 0;  // tokens of the whole document
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const piece& p = pieces[i];
       if (p.sequence < sequences.first || sequences.last <= p.sequence || p.tokens == 0) continue;
+      in_sample += p.tokens;
       std::int64_t skip = 0;  // tokens of the piece before the part
       std::int64_t tokens = p.tokens;
       if (!is_whole) {
@@ -136,7 +148,8 @@ MILLRACE_INLINE std::vector<appearance> run_places::of(std::int64_t source,
       found.tokens += tokens;
     }
     if (!is_whole && found.tokens == 0) continue;
-    found.label_only = found.at >= order.seq_len();
+    found.label_only = order.last_token_as_label() ? !is_whole && part.first == in_sample - 1
+                                                   : found.at >= order.seq_len();
     all.push_back(found);
   }
   return all;

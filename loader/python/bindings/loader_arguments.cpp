@@ -153,11 +153,8 @@ loader_arguments arguments_of(const run_handle& run, const nb::kwargs& given) {
   options.allow_several_tokenizers = take<bool>(given, "allow_several_tokenizers");
   options.context_parallel = take<std::int64_t>(given, "context_parallel");
   options.cp_rank = take<std::int64_t>(given, "cp_rank");
-  if (options.context_parallel > 1 && result.fields.hugging_face && result.fields.labels) {
-    throw config_error(
-        "names='hf' with labels is for whole rows, and context_parallel cuts them: the label of "
-        "the first token of a chunk needs the token before the chunk. Use names='megatron', whose "
-        "labels are shifted already");
+  if (result.fields.hugging_face && result.fields.labels) {
+    refuse_cut_labels(*run.order, options.context_parallel);
   }
   options.rampup =
       rampup_of(take<std::optional<std::vector<std::int64_t>>>(given, "rampup_batch_size"));

@@ -11,6 +11,7 @@
 
 #include <millrace/dataset/detail/sample/field_options.hpp>
 #include <millrace/dataset/run.hpp>
+#include <millrace/error.hpp>
 #include <millrace/loader/detail/batch/wanted_fields.hpp>
 
 namespace millrace::python {
@@ -60,6 +61,22 @@ void put_hugging_face_labels(const Id* tokens, const float* loss_mask, std::int6
     for (std::int64_t i = 1; i < seq_len; ++i) {
       labels[row + i] = loss_mask[row + i - 1] == 0 ? Id{-100} : tokens[row + i];
     }
+  }
+}
+
+/// @throws config_error  Hugging Face's labels cannot be made of what this rank has of its rows
+inline void refuse_cut_labels(const dataset::run& run, std::int64_t context_parallel) {
+  if (context_parallel > 1) {
+    throw config_error(
+        "names='hf' with labels is for whole rows, and context_parallel cuts them: the label of "
+        "the first token of a chunk needs the token before the chunk. Use names='megatron', whose "
+        "labels are shifted already");
+  }
+  if (run.last_token_as_label()) {
+    throw config_error(
+        "names='hf' with labels takes labels from the tokens, but with last_token_as_label, the "
+        "last label of a document is not among them. Use names='megatron', whose labels are "
+        "shifted already");
   }
 }
 

@@ -41,6 +41,7 @@
 #include <millrace/dataset/run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/context_cut.hpp>
 #include <millrace/loader/detail/batch/host_fields.hpp>
 #include <millrace/loader/detail/batch/row_masks.hpp>
 #include <millrace/loader/detail/batch/text_gather.hpp>
@@ -48,6 +49,7 @@
 #include <millrace/loader/detail/memory/available_memory.hpp>
 #include <millrace/loader/detail/pipeline.hpp>
 #include <millrace/loader/detail/ranks/context_slices.hpp>
+#include <millrace/loader/options.hpp>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -139,7 +141,7 @@ class sample_reader {
     if (state_ && process_ == ::getpid()) return;
     process_ = ::getpid();
     (void)state_.release();  // NOLINT(bugprone-unused-return-value): it cannot be destroyed here
-    state_ = std::make_unique<state>(files_, types_, order_->sources());
+    state_ = std::make_unique<state>(files_, types_, *order_);
   }
 
   /// @param wanted  the arrays to make
@@ -149,19 +151,29 @@ class sample_reader {
                                                    const dataset::field_options& rules) {
     namespace detail = loader::detail;
     const bool masked = state_->masks && wanted.loss_mask;
-    const loader::slot_layout layout(1, order_->seq_len(), order_->extra_token(),
-                                     detail::width_of(types_), order_->packed(), 1, masked);
+    loader::loader_options options;
+    options.batch_size = 1;
+    options.mask_bits = masked;
+    options.field_rules = rules;
+    const loader::slot_layout layout = detail::pipeline::layout_of(*order_, options);
     auto slot = std::make_shared<detail::batch_slot>(layout, memory_of(layout.capacity_bytes()));
     if (const std::size_t bytes = detail::host_bytes(wanted, layout); bytes > 0) {
       detail::place_host_fields(wanted, memory_of(bytes), *slot);
     }
     std::vector<dataset::sample_text> rows(1);
     order_->text_of(position, wanted.has_cu_seqlens() || order_->packed() || masked, rows[0]);
+    detail::context_cut cut = detail::pipeline::context_cut_of(*order_, options);
+    auto whole = slot;
+    if (cut.cuts()) {
+      whole = std::make_shared<detail::batch_slot>(cut.whole(),
+                                                   memory_of(cut.whole().capacity_bytes()));
+    }
     {
       const std::scoped_lock lock(state_->mutex);
-      state_->gather.fill(rows, *state_->reader, *slot);
-      if (masked) state_->masks->fill(rows, *slot);
+      state_->gather.fill(rows, *state_->reader, *whole);
+      if (masked) state_->masks->fill(rows, *whole);
     }
+    if (cut.cuts()) cut.fill(rows, *whole, *slot);
     slot->sources = {rows[0].source};
     detail::fill_host_fields(wanted, {.options = rules}, *slot);
     return slot;
@@ -179,10 +191,11 @@ class sample_reader {
   std::vector<formats::dtype> types_;
   struct state {
     state(const std::vector<loader::data_file>& files, const std::vector<formats::dtype>& types,
-          const std::vector<dataset::run_source>& sources)
+          const dataset::run& order)
         : reader(loader::make_reader(files, {})),
           gather(files, types),
-          masks(loader::detail::row_masks::open(sources, loader::mask_alignment::label)) {}
+          masks(loader::detail::row_masks::open(order.sources(), loader::mask_alignment::label,
+                                                true, order.last_token_as_label())) {}
     std::mutex mutex;
     std::unique_ptr<loader::range_reader> reader;
     loader::detail::text_gather gather;
@@ -200,6 +213,7 @@ class python_run : public run_handle {
         fields_(fields),
         reader_(std::make_unique<sample_reader>(*order)) {
     if (fields.cu_seqlens_padded && !order->packed()) loader::refuse_padded_cu_seqlens();
+    if (fields.hugging_face && fields.labels) refuse_cut_labels(*order, 1);
   }
 
   std::int64_t length() const {
@@ -452,6 +466,7 @@ struct instant_arguments {
   std::string packing;
   std::int64_t pad_documents_to = 1;
   bool leave_out_overlong = false;
+  bool last_token_as_label = false;
   std::optional<std::vector<std::pair<std::int64_t, std::vector<double>>>> schedule;
   std::optional<std::int64_t> global_batch_size;
 };
@@ -512,6 +527,11 @@ run_handle instant_run_of(const instant_arguments& given) {
         "leave_out_overlong requires packing with an algorithm that does not cut "
         "documents; 'best_fit' does");
   }
+  if (given.last_token_as_label && (!packed || *packed == dataset::packing_algorithm::best_fit)) {
+    throw config_error(
+        "last_token_as_label requires packing with an algorithm that does not cut "
+        "documents; 'best_fit' does");
+  }
   if (given.schedule && given.schedule->size() > 1 && !given.global_batch_size) {
     throw config_error(
         "global_batch_size is required with a schedule: its segments begin at steps");
@@ -543,6 +563,7 @@ run_handle instant_run_of(const instant_arguments& given) {
                                           .keep_tables = false,
                                           .algorithm = *packed,
                                           .leave_out_overlong = given.leave_out_overlong,
+                                          .last_token_as_label = given.last_token_as_label,
                                           .weigh_by_rows = !list.weighted() && !given.schedule};
     made.order = std::make_shared<const dataset::packed_run>(sources, options, packing);
   } else {
@@ -626,6 +647,7 @@ void bind_runs(nb::module_& module) {
           [](instant_class& self, nb::object data_path, nb::object blend, std::int64_t seq_length,
              std::int64_t seed, std::optional<std::int64_t> train_samples,
              const std::string& packing, std::int64_t pad_documents_to, bool leave_out_overlong,
+             bool last_token_as_label,
              std::optional<std::vector<std::pair<std::int64_t, std::vector<double>>>> schedule,
              std::optional<std::int64_t> global_batch_size, std::optional<std::int64_t> pad_id,
              std::optional<std::int64_t> eod_id, bool reset_position_ids, bool reset_attention_mask,
@@ -633,17 +655,19 @@ void bind_runs(nb::module_& module) {
             const field_names wanted = field_names_of(fields, names);
             const dataset::field_options rules =
                 rules_of(pad_id, eod_id, reset_position_ids, reset_attention_mask, eod_mask_loss);
-            run_handle made = instant_run_of(
-                {std::move(data_path), std::move(blend), seq_length, seed, train_samples, packing,
-                 pad_documents_to, leave_out_overlong, std::move(schedule), global_batch_size});
+            run_handle made =
+                instant_run_of({std::move(data_path), std::move(blend), seq_length, seed,
+                                train_samples, packing, pad_documents_to, leave_out_overlong,
+                                last_token_as_label, std::move(schedule), global_batch_size});
             made.rules = rules;
             new (&self) instant_class(std::move(made), wanted);
           },
           nb::kw_only(), "data_path"_a.none(), "blend"_a.none(), "seq_length"_a, "seed"_a,
           "train_samples"_a.none(), "packing"_a, "pad_documents_to"_a, "leave_out_overlong"_a,
-          "schedule"_a.none(), "global_batch_size"_a.none(), "pad_id"_a.none(), "eod_id"_a.none(),
-          "reset_position_ids"_a, "reset_attention_mask"_a, "eod_mask_loss"_a, "fields"_a,
-          "names"_a, nb::sig("def __init__(self, **given: typing.Any) -> None"))
+          "last_token_as_label"_a, "schedule"_a.none(), "global_batch_size"_a.none(),
+          "pad_id"_a.none(), "eod_id"_a.none(), "reset_position_ids"_a, "reset_attention_mask"_a,
+          "eod_mask_loss"_a, "fields"_a, "names"_a,
+          nb::sig("def __init__(self, **given: typing.Any) -> None"))
       .def(
           "packing_report",
           [](const instant_class& self) {

@@ -156,6 +156,39 @@ def test_cu_seqlens_without_padding(prefix, packing):
     assert padding > 0
 
 
+@pytest.mark.parametrize("pad", [1, 4])
+def test_last_tokens_are_labels(prefix, documents, pad):
+    run = millrace.InstantRun(data_path=[prefix], seq_length=128, seed=3, train_samples=20, packing="first_fit_shuffle",
+                              pad_documents_to=pad, leave_out_overlong=True, last_token_as_label=True,
+                              fields=("tokens", "labels", "loss_mask", "position_ids", "cu_seqlens", "cu_seqlens_padded"))
+    known = {tuple(d) for d in documents}
+    batches = iter(millrace.Loader(run, micro_batch_size=1, fields=("tokens", "labels", "loss_mask")))
+    for k in range(20):
+        sample = run[k]
+        padded, exact = sample["cu_seqlens_padded"], np.diff(sample["cu_seqlens"])
+        assert padded[-1] == 128
+        for begin, length in zip(padded, exact):
+            if length == 0:  # padding
+                assert not sample["loss_mask"][begin:].any()
+                continue
+            place = slice(begin, begin + length)
+            assert (*sample["tokens"][place], sample["labels"][begin + length - 1]) in known
+            np.testing.assert_array_equal(sample["labels"][place][:-1], sample["tokens"][place][1:])
+            np.testing.assert_array_equal(sample["position_ids"][place], np.arange(length))
+        assert sample["loss_mask"].sum() == exact.sum()
+        batch = next(batches)
+        for name in ("tokens", "labels", "loss_mask"):
+            np.testing.assert_array_equal(batch[name][0], sample[name])
+
+
+def test_last_tokens_are_labels_where_documents_are_whole(prefix):
+    with pytest.raises(millrace.ConfigError, match="last_token_as_label requires packing"):
+        millrace.InstantRun(data_path=[prefix], seq_length=128, packing="best_fit", last_token_as_label=True)
+    with pytest.raises(millrace.ConfigError, match="last label of a document is not among them"):
+        millrace.InstantRun(data_path=[prefix], seq_length=128, packing="one_per_row", leave_out_overlong=True,
+                            last_token_as_label=True, names="hf")
+
+
 @pytest.mark.parametrize("packing", ["best_fit", "first_fit_shuffle"])
 def test_packing_reports_its_padding(prefix, documents, packing):
     longest = max(map(len, documents))

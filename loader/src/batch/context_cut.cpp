@@ -16,7 +16,8 @@
 
 namespace millrace::loader::detail {
 
-/// Appends the slices of a row. These are the row's chunks, divided at boundaries.
+/// Appends the slices of a row. These are the row's chunks, divided at boundaries or, if the last
+/// tokens of documents are only labels, where padding begins.
 MILLRACE_INLINE void context_cut::find_slices(const dataset::sample_text& row) {
   for_each_chunk(rules_, row, [&](row_chunk chunk) {
     if (chunk.length == 0) return;
@@ -30,6 +31,7 @@ MILLRACE_INLINE void context_cut::find_slices(const dataset::sample_text& row) {
     }
     slices_.push_back(chunk);
   });
+  if (rules_.last_token_as_label) return divide_at_padding();
   if (rules_.packed || row.boundaries.empty()) return;
   for (std::size_t i = first_slice_.back(); i < slices_.size(); ++i) {
     row_chunk& each = slices_[i];
@@ -41,6 +43,20 @@ MILLRACE_INLINE void context_cut::find_slices(const dataset::sample_text& row) {
     rest.first = *next;
     rest.length -= each.length;
     slices_.insert(slices_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
+  }
+}
+
+/// Divides the slices of the last row that contain both tokens and padding. The last token's label
+/// is then that of a slice.
+MILLRACE_INLINE void context_cut::divide_at_padding() {
+  for (std::size_t i = first_slice_.back(); i < slices_.size(); ++i) {
+    row_chunk& each = slices_[i];
+    if (each.real <= each.first || each.real >= each.first + each.length) continue;
+    row_chunk padding = each;
+    each.length = each.real - each.first;
+    padding.first = each.real;
+    padding.length -= each.length;
+    slices_.insert(slices_.begin() + static_cast<std::ptrdiff_t>(i) + 1, padding);
   }
 }
 
@@ -87,12 +103,19 @@ void context_cut::put_row(const batch_slot& whole, std::int64_t r, const dataset
   std::int64_t real = 0;
   for (std::size_t s = first_slice_[number]; s < first_slice_[number + 1]; ++s) {
     const row_chunk& each = slices_[s];
-    std::memcpy(slot.row(r) + static_cast<std::size_t>(at) * sizeof(Token),
-                text.data() + each.first, static_cast<std::size_t>(each.length) * sizeof(Token));
+    const std::span to(reinterpret_cast<Token*>(slot.row(r)) + at,
+                       static_cast<std::size_t>(each.length));
+    if (is_padding(each)) {
+      std::ranges::fill(to, Token{0});
+    } else {
+      std::memcpy(to.data(), text.data() + each.first, to.size_bytes());
+    }
     // Counts the slice's tokens that are not padding. The token after the slice also counts,
     // because it is the last label, unless that token is padding.
-    const std::int64_t last = std::min(each.real, whole.layout.text_len());
-    const std::int64_t known = std::clamp<std::int64_t>(last - each.first, 0, each.length + 1);
+    const std::int64_t last =
+        std::min(each.real + (rules_.last_token_as_label ? 1 : 0), whole.layout.text_len());
+    const std::int64_t known =
+        is_padding(each) ? 0 : std::clamp<std::int64_t>(last - each.first, 0, each.length + 1);
     ++entry;
     table.ends[entry] = static_cast<std::int32_t>(at + each.length);
     table.real_ends[entry] = static_cast<std::int32_t>(at + known);
@@ -122,7 +145,9 @@ MILLRACE_INLINE void context_cut::put_counted(const batch_slot& whole, batch_slo
     std::uint64_t at = 0;
     for (std::size_t s = first_slice_[r]; s < first_slice_[r + 1]; ++s) {
       const auto count = static_cast<std::uint64_t>(slices_[s].length);
-      formats::copy_bits(from, static_cast<std::uint64_t>(slices_[s].first), count, to, at);
+      if (!is_padding(slices_[s])) {
+        formats::copy_bits(from, static_cast<std::uint64_t>(slices_[s].first), count, to, at);
+      }
       at += count;
     }
   }
@@ -134,10 +159,11 @@ template <class Token>
 std::int64_t context_cut::start_of_positions(std::span<const Token> text,
                                              const dataset::sample_text& row,
                                              const row_chunk& slice) const {
-  if (rules_.positions_at_boundaries) {
+  if (rules_.positions_at_boundaries && !rules_.packed) {
     return *(std::ranges::upper_bound(row.boundaries, slice.first) - 1);
   }
-  if (rules_.eod == dataset::no_token) return slice.begin;
+  const bool after_eods = rules_.eod != dataset::no_token && !rules_.positions_at_boundaries;
+  if (!after_eods) return slice.begin;
   for (std::int64_t i = slice.first; i > slice.begin; --i) {
     const std::int64_t before = i - 1;
     const std::int64_t token =

@@ -24,10 +24,12 @@ MILLRACE_INLINE bool row_masks::any(std::span<const dataset::run_source> sources
 }
 
 MILLRACE_INLINE std::optional<row_masks> row_masks::open(
-    std::span<const dataset::run_source> sources, mask_alignment alignment, bool verify) {
+    std::span<const dataset::run_source> sources, mask_alignment alignment, bool verify,
+    bool last_token_as_label) {
   if (alignment == mask_alignment::ignored) return std::nullopt;
   row_masks all;
   all.alignment_ = alignment;
+  all.last_token_as_label_ = last_token_as_label;
   bool found = false;
   for (const dataset::run_source& each : sources) {
     const std::size_t size = formats::size_bytes(each.type);
@@ -68,7 +70,9 @@ MILLRACE_INLINE void row_masks::fill(std::span<const dataset::sample_text> rows,
   const std::span counted = slot.counted();
   std::ranges::fill(counted, 0U);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    fill_row(rows[r], seq_len, counted.subspan(r * words, words));
+    const std::span row = counted.subspan(r * words, words);
+    fill_row(rows[r], seq_len, row);
+    if (!last_token_as_label_) drop_last_labels(rows[r], seq_len, row);
   }
   for (const auto& each : masks_) {
     if (each) each->watch.check_there(each->mask.path());
@@ -97,6 +101,13 @@ MILLRACE_INLINE void row_masks::fill_row(const dataset::sample_text& row, std::i
                        static_cast<std::uint64_t>(last - first), counted,
                        static_cast<std::uint64_t>(at));
   }
+}
+
+/// Sets the bits of the tokens whose labels are not in their document to 0.
+MILLRACE_INLINE void row_masks::drop_last_labels(const dataset::sample_text& row,
+                                                 std::int64_t seq_len,
+                                                 std::span<std::uint32_t> counted) const {
+  if (!masks_[static_cast<std::size_t>(row.source)]) return;
   const auto drop = [&](std::int64_t at) {
     counted[static_cast<std::size_t>(at) / 32] &= ~(1U << (at % 32));
   };

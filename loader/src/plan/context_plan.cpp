@@ -19,7 +19,7 @@ MILLRACE_INLINE void context_plan::check_documents(const dataset::sample_text& r
   const auto& begins = row.boundaries;
   const bool whole = begins.size() > 1 && begins.size() == row.document_ends.size() &&
                      begins.front() == 0 && begins.back() == rules_.seq_len &&
-                     std::ranges::is_sorted(begins);
+                     std::ranges::is_sorted(begins) && std::ssize(begins) <= rules_.seq_len + 1;
   if (whole) return;
   throw config_error("sample " + std::to_string(row.position) + " has " +
                      std::to_string(begins.size()) + " boundaries and " +
@@ -34,9 +34,11 @@ MILLRACE_INLINE void context_plan::reduce(dataset::sample_text& row) {
   const bool from_start = rules_.eod != dataset::no_token && !rules_.positions_at_boundaries;
   ranges_.clear();
   for_each_chunk(rules_, row, [&](const row_chunk& chunk) {
+    if (chunk.length == 0) return;
     const std::int64_t first = from_start ? chunk.begin : chunk.first;
-    const std::int64_t end = std::min(chunk.first + chunk.length + 1, chunk.real);
-    if (first >= end) return;
+    const std::int64_t known = chunk.real + (rules_.last_token_as_label ? 1 : 0);
+    const std::int64_t end = std::min(chunk.first + chunk.length + 1, known);
+    if (first >= end || chunk.begin == chunk.real) return;
     row_slice* const last = ranges_.empty() ? nullptr : &ranges_.back();
     if (last != nullptr && first <= last->first + last->length) {
       last->length = end - last->first;

@@ -25,4 +25,11 @@ inspect_dataset audit "${planned[@]}" --packing first_fit_shuffle --leave-out-ov
 inspect_dataset where "${planned[@]}" --packing modified_first_fit_decreasing --leave-out-overlong --document 12
 inspect_dataset show "${planned[@]}" --packing one_per_row --leave-out-overlong --pad-documents-to 8 --step 0 --rank 1 \
     --json
+# The last token of a document is only a label.
+labels=("${planned[@]}" --packing first_fit_decreasing --leave-out-overlong --last-token-as-label --pad-documents-to 4)
+inspect_dataset show "${labels[@]}" --step 0 --rank 0
+inspect_dataset show "${labels[@]}" --step 0 --rank 0 --json
+inspect_dataset audit "${labels[@]}"
+inspect_dataset where "${labels[@]}" --document 13
+fails --order instant --packing best_fit --last-token-as-label
 ls

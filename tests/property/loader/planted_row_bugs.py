@@ -23,7 +23,8 @@ import planted_bugs  # noqa: E402
 
 LIBRARIES = ("dataset", "loader")
 TESTS = ("tests/unit/dataset/packing/row_plan_test.cpp", "tests/unit/dataset/packing/packed_rows_test.cpp",
-         "tests/property/loader/loss_masks_test.cpp", "tests/property/loader/context_parallel_test.cpp")
+         "tests/property/loader/loss_masks_test.cpp", "tests/property/loader/context_parallel_test.cpp",
+         "tests/property/loader/last_labels_test.cpp")
 
 # planted_bugs.py describes the format of these entries.
 BUGS = (
@@ -54,7 +55,8 @@ BUGS = (
     ("the last rows stay in the order in which they began",
      "number[row] = numbered++;", "number[row] = row;"),
     ("the padding of documents takes no room",
-     "for (std::int64_t& each : out) each = (each + multiple - 1) / multiple * multiple;", ""),
+     "each = each == 0 ? 0 : share_of({0, 0, each}, multiple, options.last_token_as_label);",
+     "each = std::max<std::int64_t>(each - (options.last_token_as_label ? 1 : 0), 0);"),
     ("documents are counted from the first one of the dataset",
      "document_lengths(columns, of.first_document + first, of.first_document + last, out);",
      "document_lengths(columns, first, last, out);"),
@@ -77,7 +79,7 @@ BUGS = (
      "formats::copy_bits(from, at, count, to, at);"),
     # paddings
     ("padding between documents is left out",
-     "start += share_of(parts[i], pad_documents_to());", "start += parts[i].tokens;"),
+     "start += share_of(parts[i], pad_documents_to(), labels);", "start += parts[i].tokens - (labels ? 1 : 0);"),
     ("cu_seqlens without padding counts padding",
      "std::max(0, rows[r].document_ends[i] - rows[r].boundaries[i - 1]);",
      "std::max(0, rows[r].boundaries[i] - rows[r].boundaries[i - 1]);"),
@@ -88,6 +90,27 @@ BUGS = (
      "std::ranges::fill(slot.unpadded_ends(), 0);"),
     ("max_seqlen is that of the last document",
      "slot.max_seqlen = std::max(slot.max_seqlen, at - padded.back());", "slot.max_seqlen = at - padded.back();"),
+    # last tokens that are only labels
+    ("a document takes a position for its last token",
+     "const std::int64_t positions = part.tokens - (last_token_as_label ? 1 : 0);",
+     "const std::int64_t positions = part.tokens;"),
+    ("the last position of a document has no label",
+     "std::min(each.real + (rules_.last_token_as_label ? 1 : 0), whole.layout.text_len());",
+     "std::min(each.real, whole.layout.text_len());"),
+    ("a context-parallel rank does not read a document's last label",
+     "const std::int64_t known = chunk.real + (rules_.last_token_as_label ? 1 : 0);",
+     "const std::int64_t known = chunk.real;"),
+    ("the last label is an input if padding follows",
+     "if (rules_.last_token_as_label) return divide_at_padding();", "if (rules_.last_token_as_label) return;"),
+    ("the labels of earlier documents take no room in the text",
+     "const std::int64_t labels = rules.last_token_as_label ? document - 1 : 0;", "const std::int64_t labels = 0;"),
+    ("the last label of a document has no loss",
+     "if (!last_token_as_label_) drop_last_labels(rows[r], seq_len, row);", "drop_last_labels(rows[r], seq_len, row);"),
+    ("the padding of a row belongs to the last document",
+     "if (start < seq_len() && labels) end_document(start, seq_len());",
+     "if (start < seq_len() && labels) out.boundaries.back() = static_cast<std::int32_t>(seq_len());"),
+    ("positions are searched among offsets of another text",
+     "if (rules_.positions_at_boundaries && !rules_.packed) {", "if (rules_.positions_at_boundaries) {"),
 )
 
 

@@ -39,6 +39,11 @@ struct packed_options {
   packing_algorithm algorithm = packing_algorithm::best_fit;
   /// Whether documents that are longer than a row may be left out. `best_fit` cuts them instead.
   bool leave_out_overlong = false;
+  /// Whether the last token of each document is only a label. A document of n tokens then takes
+  /// n - 1 positions, each of which has a label, as in Megatron-Bridge. Documents of one token are
+  /// in no row, and the padding at the end of a row is a range of its own. `best_fit` has no such
+  /// rows.
+  bool last_token_as_label = false;
   /// Whether the weight of a source is its number of rows, so that all sources complete their
   /// epochs at the same time. The weights in the segments are then ignored.
   bool weigh_by_rows = false;
@@ -96,6 +101,7 @@ class MILLRACE_EXPORT packed_run : public run {
   std::int64_t seq_len() const override;
   bool extra_token() const override { return false; }
   bool packed() const override { return true; }
+  bool last_token_as_label() const override;
   std::int64_t source_count() const override;
   const std::filesystem::path& prefix(std::int64_t source) const override;
   std::vector<run_source> sources() const override;

@@ -97,6 +97,9 @@ class MILLRACE_EXPORT run {
   /// True if rows are packed. Labels then do not cross from one document into the next, and
   /// position ids start again at 0 in each document.
   virtual bool packed() const { return false; }
+  /// True if the last token of each document of a packed row is only a label (`packed_options`).
+  /// `pieces` and `text_of` include it.
+  virtual bool last_token_as_label() const { return false; }
 
   virtual std::int64_t source_count() const = 0;
   /// The path of a source without `.bin` and `.idx`.

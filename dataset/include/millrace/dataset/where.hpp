@@ -34,7 +34,8 @@ namespace millrace::dataset {
 struct document_piece {
   std::int64_t document = 0;
   piece tokens;
-  std::int64_t at = 0;  ///< offset in the sample, in tokens
+  std::int64_t at = 0;      ///< offset in the sample, in tokens
+  std::int64_t inputs = 0;  ///< tokens that are inputs; one after them is only a label
 
   friend bool operator==(const document_piece&, const document_piece&) = default;
 };
@@ -46,7 +47,7 @@ struct served_sample {
   std::int64_t position = 0;  ///< in the run without edits; for `cyclic`, in its pass
   source_sample sample;
   std::int64_t k = 0;  ///< index in the source; with the `cyclic` sampler, counted over all passes
-  std::vector<document_piece> pieces;  ///< in order; the last token may be only a label
+  std::vector<document_piece> pieces;  ///< in order
   std::int64_t padding = 0;            ///< padding tokens after pieces or documents
 };
 

@@ -62,7 +62,7 @@ def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
         "data_cache_path": check.path, "tokenizer_identifiers": _mapping, "schedule": _schedule,
         "reset_position_ids": check.boolean, "reset_attention_mask": check.boolean,
         "eod_mask_loss": check.boolean, "drop_last_partial_validation_sequence": check.boolean,
-        "leave_out_overlong": check.boolean}
+        "leave_out_overlong": check.boolean, "last_token_as_label": check.boolean}
     may_be_none = ("data_path", "blend", "train_samples", "valid_samples", "test_samples", "pad_id", "eod_id",
                    "data_cache_path", "tokenizer_identifiers", "schedule", "global_batch_size")
     checked = {}
@@ -164,6 +164,8 @@ class InstantRun(Run):
       pad_documents_to: with packing: each document takes a multiple of this many tokens.
       leave_out_overlong: with packing, except "best_fit": leave out documents that are longer than a row.
         If False, they are an error.
+      last_token_as_label: with packing, except "best_fit": a document of n tokens takes n - 1 positions, each of
+        which has a label, as in Megatron-Bridge. The padding at the end of a row is a range of its own.
       schedule: [(first_step, weights), ...]: from each step on, one weight per dataset; 0 leaves one out.
         Steps have `global_batch_size` samples.
       pad_id and the following: as in `MegatronRun`.
@@ -175,6 +177,7 @@ class InstantRun(Run):
     def __init__(self, *, data_path: "DataPath | None" = None, blend: "Blend | None" = None, seq_length: int,
                  seed: int = 1234, train_samples: "int | None" = None,
                  packing: Packing = "none", pad_documents_to: int = 1, leave_out_overlong: bool = False,
+                 last_token_as_label: bool = False,
                  schedule: "Sequence[tuple[int, Sequence[float]]] | None" = None,
                  global_batch_size: "int | None" = None, pad_id: "int | None" = None,
                  eod_id: "int | None" = None, reset_position_ids: bool = False,

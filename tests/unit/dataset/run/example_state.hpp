@@ -17,6 +17,7 @@ inline dataset::run_state example_state() {
   s.seq_len = 4096;
   s.packing = "best_fit";
   s.pad_documents_to = 16;
+  s.last_token_as_label = true;
   s.split = "969, 30, 1";
   s.split_part = "valid";
   s.samples = {1000, -1, 0};

@@ -45,6 +45,7 @@ TEST(StateCompare, NamesEveryOptionThatChanges) {
   expect_named("extra_token", [](run_state& s) { s.extra_token = true; });
   expect_named("packing", [](run_state& s) { s.packing = "none"; });
   expect_named("pad_documents_to", [](run_state& s) { s.pad_documents_to = 8; });
+  expect_named("last_token_as_label", [](run_state& s) { s.last_token_as_label = false; });
   expect_named("split", [](run_state& s) { s.split = "1"; });
   expect_named("split_part", [](run_state& s) { s.split_part = "train"; });
   expect_named("surplus", [](run_state& s) { s.surplus = 0.2; });

@@ -81,12 +81,13 @@ test::random_batch batch_of_host(const batch& from) {
 
 /// Three datasets in a temporary folder, and a run that uses them.
 struct stored_run {
-  stored_run(test::run_kind kind, bool blend) {
+  stored_run(test::run_kind kind, bool blend, bool last_token_as_label = false) {
     request.kind = kind;
     request.blend = blend;
     request.seq_len = 24;
     request.samples = 60;
     request.pad_documents_to = 2;
+    request.last_token_as_label = last_token_as_label;
     run.emplace(test::run_of(request, prefixes));
   }
   test::temp_folder folder{test::quick_folder()};
@@ -100,7 +101,7 @@ struct stored_run {
 TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
   std::mt19937_64 random(test::seed(77));
   for (int round = 0; round < 24; ++round) {
-    const stored_run stored(static_cast<test::run_kind>(round % 3), round % 2 == 0);
+    const stored_run stored(static_cast<test::run_kind>(round % 3), round % 2 == 0, round % 9 == 5);
     SCOPED_TRACE(testing::Message() << "round " << round << ": " << name_of(stored.request.kind));
     if (round % 5 < 2) test::write_odd_mask(stored.prefixes[0]);
     loader_options options;
@@ -188,7 +189,7 @@ test::random_batch part_of(const test::random_batch& whole, const batch& from,
 TEST(DeviceLoader, ServesContextParallelRanksTheirPart) {
   std::mt19937_64 random(test::seed(78));
   for (int round = 0; round < 36; ++round) {
-    stored_run stored(static_cast<test::run_kind>(round % 3), round % 2 == 0);
+    stored_run stored(static_cast<test::run_kind>(round % 3), round % 2 == 0, round % 9 == 5);
     const bool packed = stored.request.kind == test::run_kind::packed;
     loader_options options;
     options.batch_size = 3;

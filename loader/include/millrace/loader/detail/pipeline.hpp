@@ -83,9 +83,7 @@ class MILLRACE_EXPORT pipeline {
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
   /// The layout of every slot.
-  static slot_layout layout_of(const dataset::run& run, const loader_options& options) {
-    return layout_of(run, options, options.context_parallel);
-  }
+  static slot_layout layout_of(const dataset::run& run, const loader_options& options);
 
   /// What plans the rows of a micro-batch, apart from the run: whether boundaries are needed, and
   /// the parts of each row that the rank reads.
@@ -95,6 +93,8 @@ class MILLRACE_EXPORT pipeline {
   static context_plan context_plan_of(const dataset::run& run, const loader_options& options) {
     return {context_of(run, options), types_of(run.sources())};
   }
+  /// What cuts the parts that the rank serves out of whole rows.
+  static context_cut context_cut_of(const dataset::run& run, const loader_options& options);
   /// Makes a worker with its own reader. It reports to `log`.
   /// @param verifier  as for `fill_worker`
   /// @throws config_error  the reader rejects its options
@@ -125,8 +125,6 @@ class MILLRACE_EXPORT pipeline {
   const std::shared_ptr<telemetry>& meter() const noexcept { return meter_; }
 
  private:
-  static slot_layout layout_of(const dataset::run& run, const loader_options& options,
-                               std::int64_t context_parallel);
   static context_rules context_of(const dataset::run& run, const loader_options& options);
   /// Number of batches to plan ahead, at most `batches`, the number of batches in the run. A larger
   /// number would waste memory: each planned batch takes memory for everything except its tokens.

@@ -30,9 +30,12 @@
 ///   cu_seqlens   0       4                       16       the last part includes the end padding
 namespace millrace::dataset {
 
-/// Tokens that a part occupies in a row, including its padding.
-inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents_to) noexcept {
-  return (part.tokens + pad_documents_to - 1) / pad_documents_to * pad_documents_to;
+/// Positions that a part occupies in a row, including its padding.
+/// @param last_token_as_label  see `packed_options`
+inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents_to,
+                             bool last_token_as_label = false) noexcept {
+  const std::int64_t positions = part.tokens - (last_token_as_label ? 1 : 0);
+  return (positions + pad_documents_to - 1) / pad_documents_to * pad_documents_to;
 }
 
 /// Appends the pieces of a part: one piece for each sequence that the part overlaps.

@@ -20,7 +20,8 @@ struct packing_options {
   std::int64_t last_document = -1;    ///< end, exclusive; -1: all documents
   int threads = 0;                    ///< threads that build the table; 0: one per processor
   packing_algorithm algorithm = packing_algorithm::best_fit;  ///< only `best_fit` has a table
-  std::uint32_t seed = 0;  ///< see `row_plan_options`; `best_fit` ignores it
+  std::uint32_t seed = 0;            ///< see `row_plan_options`; `best_fit` ignores it
+  bool last_token_as_label = false;  ///< see `packed_options`; not with `best_fit`
 };
 
 /// The number of rows of each block of documents. With this table, any row can be found without

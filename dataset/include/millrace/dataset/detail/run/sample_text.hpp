@@ -19,7 +19,9 @@ struct file_range {
 /// Tokens of a row that are contiguous in a `.bin`.
 struct row_part {
   file_range from;
-  std::int64_t at = 0;  ///< offset in the row, in tokens
+  /// Offset in the row, in tokens. If the last tokens of documents are only labels
+  /// (`run::last_token_as_label`), this includes one token for each earlier document of the row.
+  std::int64_t at = 0;
 
   friend bool operator==(const row_part&, const row_part&) = default;
 };

@@ -14,8 +14,9 @@
 
 namespace millrace::loader::detail {
 
-/// Copies a context-parallel rank's part of whole rows into a slot, and fills the slot's table of
-/// slices (`slot_layout`). For each slice, the table has the label of the last token, which is the
+/// Copies a rank's part of whole rows into a slot, and fills the slot's table of slices
+/// (`slot_layout`). The part is that of a context-parallel rank, or all tokens but those that are
+/// only labels, or both. For each slice, the table has the label of the last token, which is the
 /// token after the slice, and the position id of the first token. So the fields of a slice do not
 /// depend on the rest of the row.
 ///
@@ -38,7 +39,9 @@ class MILLRACE_EXPORT context_cut {
   void fill(std::span<const dataset::sample_text> rows, const batch_slot& whole, batch_slot& slot);
 
  private:
+  static bool is_padding(const row_chunk& slice) noexcept { return slice.first >= slice.real; }
   void find_slices(const dataset::sample_text& row);
+  void divide_at_padding();
   template <class Token>
   void put_row(const batch_slot& whole, std::int64_t r, const dataset::sample_text& row,
                batch_slot& slot) const;

@@ -28,10 +28,12 @@ class MILLRACE_EXPORT row_masks {
   ///
   /// @param verify  whether to compare each block of a mask with its checksum before it is used for
   ///                the first time
+  /// @param last_token_as_label  see `dataset::packed_options`
   /// @return nullopt if no dataset has one, or if they are to be ignored
   /// @throws io_error, format_error  as token_mask::find
   static std::optional<row_masks> open(std::span<const dataset::run_source> sources,
-                                       mask_alignment alignment, bool verify = true);
+                                       mask_alignment alignment, bool verify = true,
+                                       bool last_token_as_label = false);
   /// Whether any dataset has a mask. Only looks for the files.
   static bool any(std::span<const dataset::run_source> sources);
 
@@ -55,7 +57,10 @@ class MILLRACE_EXPORT row_masks {
   row_masks() = default;
   void fill_row(const dataset::sample_text& row, std::int64_t seq_len,
                 std::span<std::uint32_t> counted);
+  void drop_last_labels(const dataset::sample_text& row, std::int64_t seq_len,
+                        std::span<std::uint32_t> counted) const;
 
+  bool last_token_as_label_ = false;
   mask_alignment alignment_ = mask_alignment::label;
   std::vector<std::optional<source_mask>> masks_;  // by source
   std::vector<std::size_t> token_bytes_;           // by source

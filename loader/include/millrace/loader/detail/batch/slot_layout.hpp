@@ -35,7 +35,8 @@ enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 /// of the length of a whole row. The arrays of boundaries are those of whole rows. The slot
 /// also has a table of slices: six more arrays. A slice is a contiguous range of the whole row
 /// whose tokens are also contiguous in this rank's row. If the row has boundaries, a slice lies
-/// within one document.
+/// within one document. Packed rows whose documents' last tokens are only labels
+/// (`dataset::packed_options`) have this table, too, because those tokens are not in `text`.
 ///
 ///   slice_begin      i32 [rows + 1]                like boundary_begin, for the arrays below
 ///   slice_ends       i32 [slice_begin[rows]]       per row: 0, then the ends of its slices; the
@@ -74,14 +75,16 @@ class slot_layout {
   /// @param extra_token  true if rows have one more token, the last label; false with context
   ///                     parallelism
   slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width,
-              bool packed = false, std::int64_t context_parallel = 1, bool masked = false)
+              bool packed = false, std::int64_t context_parallel = 1, bool masked = false,
+              bool last_token_as_label = false)
       : rows_(rows),
         seq_len_(seq_len),
         text_len_(seq_len + (extra_token ? 1 : 0)),
         context_parallel_(context_parallel),
         width_(width),
         packed_(packed),
-        masked_(masked) {
+        masked_(masked),
+        cut_(context_parallel > 1 || last_token_as_label) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     const bool has_whole =
         context_parallel >= 1 && seq_len >= 1 && seq_len < most / context_parallel;
@@ -109,8 +112,8 @@ class slot_layout {
   std::int64_t context_parallel() const noexcept { return context_parallel_; }
   /// Tokens per whole row: the sum over the row's context-parallel ranks.
   std::int64_t whole_seq_len() const noexcept { return seq_len_ * context_parallel_; }
-  /// True if the slot has the table of slices, that is, with context parallelism.
-  bool cut() const noexcept { return context_parallel_ > 1; }
+  /// True if the slot has the table of slices.
+  bool cut() const noexcept { return cut_; }
   token_width width() const noexcept { return width_; }
   /// True if labels and positions restart with each document. The slot then has `document_ends` and
   /// `unpadded_ends`.
@@ -164,7 +167,7 @@ class slot_layout {
   /// Size of the part in use, in bytes. Only this part is copied to a device.
   ///
   /// @param boundaries  number of entries in use
-  /// @param slices      number of entries of slice_ends in use; 0 without context parallelism
+  /// @param slices      number of entries of slice_ends in use; 0 if there are none
   std::size_t used_bytes(std::int64_t boundaries, std::int64_t slices = 0) const noexcept {
     return counted_offset(boundaries, slices) + 4 * count(rows_ * counted_words());
   }
@@ -188,6 +191,7 @@ class slot_layout {
   token_width width_;
   bool packed_;
   bool masked_;
+  bool cut_;
 };
 
 }  // namespace millrace::loader

@@ -16,24 +16,27 @@
 
 namespace millrace::loader::detail {
 
-/// Which part of each row a context-parallel rank serves, and where its position ids restart.
+/// Which part of each row a rank serves, and where its position ids restart.
 struct context_rules {
   std::int64_t context_parallel = 1;  ///< 1: whole rows
   std::int64_t cp_rank = 0;
   std::int64_t seq_len = 0;  ///< number of tokens in a whole row
   bool packed = false;
+  bool last_token_as_label = false;      ///< see `dataset::packed_options`
   bool positions_at_boundaries = false;  ///< position ids restart at document boundaries
   /// The token after which position ids restart, if `positions_at_boundaries` is false. `no_token`
   /// if position ids do not depend on tokens.
   std::int64_t eod = dataset::no_token;
   std::int64_t pad = -1;  ///< the value of padding, which may be `eod`
 
-  bool cuts() const noexcept { return context_parallel > 1; }
+  /// True if a rank serves less than the tokens of a row: some are other ranks', or only labels.
+  bool cuts() const noexcept { return context_parallel > 1 || last_token_as_label; }
 };
 
 /// A chunk: tokens [first, first + length) of a whole row. The text that was cut into chunks is the
 /// row or, if the row is packed, one of its documents. This text begins at `begin`, and its padding
-/// begins at `real`; both are positions in the row.
+/// begins at `real`. All three are offsets in the text of the whole row (`dataset::row_part`). If
+/// the last tokens of documents are only labels, that token is at `real`.
 struct row_chunk {
   std::int64_t first;
   std::int64_t length;
@@ -54,7 +57,7 @@ void for_each_chunk(const context_rules& rules, const dataset::sample_text& row,
                     const Visit& visit) {
   const std::int64_t cp = rules.context_parallel;
   const auto cut = [&](row_chunk text, std::int64_t end) {
-    if ((end - text.begin) % (2 * cp) != 0) {
+    if (cp > 1 && (end - text.begin) % (2 * cp) != 0) {
       throw config_error("sample " + std::to_string(row.position) + " has a document of " +
                          std::to_string(end - text.begin) +
                          " tokens with its padding, expected a multiple of " +
@@ -70,8 +73,10 @@ void for_each_chunk(const context_rules& rules, const dataset::sample_text& row,
   };
   if (!rules.packed) return cut({0, 0, 0, row.real, 1}, rules.seq_len);
   for (std::size_t i = 1; i < row.boundaries.size(); ++i) {
-    cut({0, 0, row.boundaries[i - 1], row.document_ends[i], static_cast<std::int64_t>(i)},
-        row.boundaries[i]);
+    const auto document = static_cast<std::int64_t>(i);
+    const std::int64_t labels = rules.last_token_as_label ? document - 1 : 0;  // before this one
+    cut({0, 0, row.boundaries[i - 1] + labels, row.document_ends[i] + labels, document},
+        row.boundaries[i] + labels);
   }
 }
 
