@@ -41,9 +41,9 @@ are missing or repeated for no known reason.
 )" + state_flag_help +
     R"(  --json                    print one JSON object: first_step, last_step, sound
                             and ledgers, each with prefix, round, tokens,
-                            times, samples, served, not_in_steps, left_out,
-                            missing, replayed, repeated, label_only, padding,
-                            faults (the first 16)
+                            times, samples, served, trained (with a mask),
+                            not_in_steps, left_out, missing, replayed, repeated,
+                            label_only, padding, faults (the first 16)
 
   inspect_dataset audit data/web_text_document --order instant --ranks 8 \
       --seq-length 4096
@@ -69,6 +69,7 @@ std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
       "{}, {}: {}{}\n", prefix, ledger.round.name, grouped(ledger.tokens, "token"),
       ledger.round.times == 1 ? std::string() : fmt::format(", {} times", ledger.round.times));
   add_row(text, ledger.served, "served the expected number of times");
+  if (ledger.trained) add_row(text, *ledger.trained, "of these are trained, by the dataset's mask");
   add_row(text, ledger.not_in_steps, "only in samples before or after these steps");
   for (const auto& [why, tokens] : ledger.left_out) add_row(text, tokens, "left out: " + why);
   add_row(text, ledger.holes, "missing for no known reason");
@@ -99,6 +100,7 @@ void write_json(formats::json_writer& json, const audit_ledger& ledger, const st
   json.open('{').key("prefix").value(prefix).key("round").value(ledger.round.name);
   json.key("tokens").value(ledger.tokens).key("times").value(ledger.round.times);
   json.key("samples").value(ledger.samples).key("served").value(ledger.served);
+  if (ledger.trained) json.key("trained").value(*ledger.trained);
   json.key("not_in_steps").value(ledger.not_in_steps);
   write_json(json, "left_out", ledger.left_out);
   json.key("missing").value(ledger.holes);

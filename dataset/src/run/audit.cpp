@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,7 +17,9 @@
 #include <millrace/dataset/detail/instant/document_search.hpp>
 #include <millrace/dataset/detail/instant/index_columns.hpp>
 #include <millrace/dataset/detail/instant/source_pool.hpp>
+#include <millrace/dataset/detail/lost_pages.hpp>
 #include <millrace/dataset/detail/run/coverage.hpp>
+#include <millrace/dataset/detail/token_mask.hpp>
 #include <millrace/dataset/run.hpp>
 #include <millrace/dataset/sampler.hpp>
 #include <millrace/error.hpp>
@@ -322,6 +325,7 @@ class auditor {
       }
       ledger.tokens = tokens;
       ledger.samples = counted.samples;
+      if (find_mask(source)) ledger.trained = 0;
       ledger.label_only = counted.label_only;
       ledger.padding = counted.padding;
       for (const explained& each : left_out) ledger.left_out.emplace_back(each.why, 0);
@@ -349,20 +353,44 @@ class auditor {
     for (explained& each : counted.again) take(each.tokens);
     std::ranges::sort(changes, {}, &change::at);
 
+    const source_mask* const mask = find_mask(source);
     std::vector<std::int64_t> now(taken);
     const std::int64_t end = std::min(high_, tokens);
     std::int64_t at = low_;
     for (std::size_t i = 0; at < end;) {
       for (; i < changes.size() && changes[i].at <= at; ++i) now[changes[i].of] += changes[i].by;
       const std::int64_t next = i < changes.size() ? std::min(changes[i].at, end) : end;
-      settle_run(*documents, ledger, now, at, next);
+      settle_run(*documents, mask, ledger, now, at, next);
       at = next;
     }
+    if (mask != nullptr) mask->watch.check_there(mask->mask.path());
+  }
+
+  struct source_mask {
+    token_mask mask;
+    lost_page_watch watch;
+  };
+
+  /// The mask of a source, which is checked when it is opened. Null if it has none.
+  const source_mask* find_mask(std::int64_t source) {
+    const auto [found, is_new] = masks_.try_emplace(source);
+    std::optional<source_mask>& mask = found->second;
+    if (is_new) {
+      const std::int64_t tokens = sources_.get(source)->columns().token_count();
+      auto opened = token_mask::find(order_.prefix(source), static_cast<std::uint64_t>(tokens));
+      if (opened) {
+        lost_page_watch watch(opened->bytes());
+        mask.emplace(source_mask{*std::move(opened), std::move(watch)});
+        mask->mask.verify();
+        mask->watch.check_there(mask->mask.path());
+      }
+    }
+    return mask ? &*mask : nullptr;
   }
 
   /// Accounts for tokens [first, last), which all have the same counts. `now` has these counts in
   /// this order: served, elsewhere, one per reason in left_out, one per reason in replayed.
-  void settle_run(const document_search& documents, audit_ledger& ledger,
+  void settle_run(const document_search& documents, const source_mask* mask, audit_ledger& ledger,
                   const std::vector<std::int64_t>& now, std::int64_t first, std::int64_t last) {
     const std::int64_t tokens = last - first;
     const auto take = [&](std::int64_t& from, std::int64_t at_most) {
@@ -379,6 +407,11 @@ class auditor {
     const std::int64_t served = take(unexplained, due);
     std::int64_t missing = due - served;
     ledger.served += tokens * served;
+    if (mask != nullptr && served != 0) {
+      const std::uint64_t trained = mask->mask.bits().count(static_cast<std::uint64_t>(first),
+                                                            static_cast<std::uint64_t>(last));
+      *ledger.trained += static_cast<std::int64_t>(trained) * served;
+    }
     for (auto& [why, replayed] : ledger.replayed) {
       const std::int64_t again = take(unexplained, now[i]);
       replayed += tokens * again;
@@ -408,6 +441,7 @@ class auditor {
   std::set<std::string> whys_;
   std::map<round_key, audit_ledger> ledgers_;
   std::vector<piece> pieces_;
+  std::map<std::int64_t, std::optional<source_mask>> masks_;  // by source
 };
 
 }  // namespace detail

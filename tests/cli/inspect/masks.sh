@@ -36,4 +36,6 @@ shown=(parts/a --order stored --seq-length 7 --step 0 --json)
 for alignment in label input ignored; do
   inspect_dataset show "${shown[@]}" --mask-alignment $alignment 2> /dev/null | grep -o '"loss_mask": [^]]*]'
 done
+inspect_dataset audit parts/a --order stored --seq-length 3
+inspect_dataset audit parts/a --order stored --seq-length 3 --json | grep -o '"served": .*"trained": [0-9]*'
 inspect_dataset show "${shown[@]}" --mask-alignment output || echo "exit $?"

@@ -241,6 +241,7 @@ TEST(LastTokenAsLabel, ServesEachTokenOnce) {
     c.seq_len = c.packing.pad_documents_to * 40;
     const test::temp_folder folder{test::quick_folder()};
     const auto prefixes = test::store_three(folder, random());
+    test::write_odd_mask(prefixes[0]);
     const dataset::packed_run run = labelled_run(c, prefixes);
     const std::int64_t rows = run.round_of(0, 0).last;
     const auto ledgers =

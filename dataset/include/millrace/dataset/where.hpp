@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -153,6 +154,7 @@ struct audit_ledger {
 
   std::int64_t samples = 0;                ///< served samples
   std::int64_t served = 0;                 ///< tokens served as often as expected
+  std::optional<std::int64_t> trained;     ///< of `served`, by PREFIX.mask; nullopt without one
   std::int64_t not_in_steps = 0;           ///< tokens only in samples before or after these steps
   std::vector<explained_tokens> left_out;  ///< dropped by the order, then by edits or the sampler
   std::int64_t holes = 0;                  ///< tokens missing for no known reason
@@ -179,6 +181,8 @@ struct audit_options {
 /// edits or the sampler drop its sample; or the order leaves the token out. A missing token without
 /// an explanation is a hole. A token that is served too often is explained by a replayed sample;
 /// otherwise, it counts as repeated.
+///
+/// The masks of datasets are checked against their checksums.
 ///
 /// If the counts of all sources exceed `most_changes`, the streams are divided into parts, and all
 /// steps are processed once for each part. This bounds the memory but takes more time.

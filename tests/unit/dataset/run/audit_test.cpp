@@ -13,6 +13,8 @@
 #include <millrace/dataset/detail/run/coverage.hpp>
 
 #include "support/config_refusal.hpp"
+#include "support/paths.hpp"
+#include "unit/dataset/odd_mask.hpp"
 #include "unit/dataset/run/audited_run.hpp"
 
 namespace millrace::dataset {
@@ -49,6 +51,29 @@ TEST_F(Audit, CountsWhatInstantServes) {
     expect_sound(ledgers);
     expect_sound(expect_counts(order, 3, 30));
   }
+}
+
+TEST_F(Audit, CountsTrainedTokens) {
+  const auto web = stored("web", 25);
+  const auto code = stored("code", 12);
+  test::write_odd_mask(web);
+  const auto order = test::instant_run_of({web, code}, 9, 4, 72);
+  std::int64_t trained = 0;
+  for (const audit_ledger& each : expect_counts(order, 2, 16)) {
+    EXPECT_EQ(each.trained.has_value(), each.source == 0);
+    trained += each.trained.value_or(0);
+  }
+  EXPECT_GT(trained, 50);
+  for (const audit_ledger& each :
+       expect_counts(test::megatron_run_of({web, code}, 9, "9,1,0", 72), 0, 18)) {
+    EXPECT_EQ(each.trained.has_value(), each.source == 0);
+  }
+
+  const auto mask = test::suffixed(web, ".mask");
+  auto bytes = test::read_bytes(mask);
+  bytes[40] ^= std::byte{1};
+  test::write_bytes(mask, bytes);
+  EXPECT_THROW((void)audit_run(order, audited_ranks(order), 0, 18), format_error);
 }
 
 TEST_F(Audit, CountsWhatBlendsServe) {

@@ -92,11 +92,15 @@ inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& 
     }
     std::int64_t served = 0;
     std::int64_t repeated = 0;
-    for (const std::int64_t n : found->second) {
+    std::int64_t odd = 0;
+    for (std::size_t t = 0; t < found->second.size(); ++t) {
+      const std::int64_t n = found->second[t];
       served += std::min(n, each.round.times);
       repeated += std::max<std::int64_t>(0, n - each.round.times);
+      if (t % 2 != 0) odd += std::min(n, each.round.times);
     }
     EXPECT_EQ(each.served, served);
+    EXPECT_EQ(each.trained.value_or(odd), odd) << "a mask trains the odd tokens";
     EXPECT_EQ(each.repeated, repeated);
     EXPECT_EQ(each.tokens, static_cast<std::int64_t>(found->second.size()));
     EXPECT_EQ(each.served + each.not_in_steps + left_out_in(each) + each.holes,
@@ -110,6 +114,7 @@ inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& 
   EXPECT_EQ(in_parts.size(), ledgers.size());
   for (std::size_t i = 0; i < std::min(in_parts.size(), ledgers.size()); ++i) {
     EXPECT_EQ(in_parts[i].served, ledgers[i].served);
+    EXPECT_EQ(in_parts[i].trained, ledgers[i].trained);
     EXPECT_EQ(in_parts[i].not_in_steps, ledgers[i].not_in_steps);
     EXPECT_EQ(in_parts[i].left_out, ledgers[i].left_out);
     EXPECT_EQ(in_parts[i].holes, ledgers[i].holes);
