@@ -42,8 +42,8 @@ are missing or repeated for no known reason.
     R"(  --json                    print one JSON object: first_step, last_step, sound
                             and ledgers, each with prefix, round, tokens,
                             times, samples, served, trained (with a mask),
-                            not_in_steps, left_out, missing, replayed, repeated,
-                            label_only, padding, faults (the first 16)
+                            not_in_steps, left_out, missing, replayed,
+                            repeated, label_only, padding, faults (16)
 
   inspect_dataset audit data/web_text_document --order instant --ranks 8 \
       --seq-length 4096

@@ -108,8 +108,8 @@ Order instant:
   --pad-documents-to N      with packing: pad each document to a multiple of N
   --leave-out-overlong      with packing: serve no documents that are longer
                             than a row (best_fit cuts them)
-  --last-token-as-label     with packing, except best_fit: documents of n tokens
-                            take n - 1 positions, as in Megatron-Bridge
+  --last-token-as-label     with packing, except best_fit: n tokens take n - 1
+                            positions, as in Megatron-Bridge
 )";
 
 namespace {
