@@ -143,7 +143,9 @@ inline npy_view parse_npy(std::span<const std::byte> file) {
 
   const auto expected = npy_data_bytes(header.type, header.shape);
   if (!expected) {
-    throw format_error(header.shape_offset, "the shape takes more than 2^63 - 1 bytes");
+    throw format_error(header.shape_offset,
+                       "expected at most 2^63 - 1 bytes, found more for the shape " +
+                           npy_shape_text(header.shape) + " of dtype " + npy_descr(header.type));
   }
   if (reader.remaining() != *expected) {
     throw format_error(reader.offset() + std::min<std::uint64_t>(*expected, reader.remaining()),
@@ -156,12 +158,8 @@ inline npy_view parse_npy(std::span<const std::byte> file) {
 inline std::vector<std::byte> encode_npy_header(npy_type type,
                                                 std::span<const std::uint64_t> shape) {
   assert(shape.size() <= npy_max_rank && npy_data_bytes(type, shape));
-  std::string text = "{'descr': '" + npy_descr(type) + "', 'fortran_order': False, 'shape': (";
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    text += std::to_string(shape[i]);
-    if (i + 1 < shape.size()) text += ", ";
-  }
-  text += shape.size() == 1 ? ",), }" : "), }";
+  std::string text = "{'descr': '" + npy_descr(type) +
+                     "', 'fortran_order': False, 'shape': " + npy_shape_text(shape) + ", }";
   // numpy leaves room for a first size of up to 21 digits, so that an array can grow in place.
   if (!shape.empty()) text.append(21 - std::to_string(shape[0]).size(), ' ');
   // Then append 1 to 64 spaces, so that the elements start at a multiple of 64. numpy never appends

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
 namespace millrace::formats {
 
@@ -44,6 +46,15 @@ inline std::string npy_descr(npy_type type) {
   return {type.size_bytes == 1 ? '|' : '<', type.kind, static_cast<char>('0' + type.size_bytes)};
 }
 
+/// The shape as Python writes it: "()", "(3,)", "(3, 2)".
+inline std::string npy_shape_text(std::span<const std::uint64_t> shape) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  }
+  return text += shape.size() == 1 ? ",)" : ")";
+}
+
 /// The contents of a header text.
 struct npy_header {
   npy_type type;
@@ -71,6 +82,11 @@ class npy_header_parser {
   [[noreturn]] void fail(std::size_t at, const std::string& problem) const {
     throw format_error(npy_prefix_bytes + at, problem);
   }
+  /// Fails because the text has something else here than what is expected.
+  [[noreturn]] void expected(const std::string& what) const {
+    fail(at_, "expected " + what + ", found " +
+                  (at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : "the end of the header"));
+  }
   void skip_space() {
     while (at_ < text_.size() && std::string_view(" \t\r\n\f").find(text_[at_]) != text_.npos)
       ++at_;
@@ -82,7 +98,7 @@ class npy_header_parser {
     return true;
   }
   void expect(char c, const char* where) {
-    if (!accept(c)) fail(at_, std::string("expected '") + c + "' " + where);
+    if (!accept(c)) expected(std::string("'") + c + "' " + where);
   }
   std::string_view quoted();
   bool boolean();
@@ -104,10 +120,15 @@ inline npy_header npy_header_parser::parse() && {
   while (!accept('}')) {
     skip_space();
     const std::size_t key_at = at_;
-    const auto key = std::ranges::find(keys, quoted());
-    if (key == keys.end()) fail(key_at, "expected the key descr, fortran_order or shape");
+    const std::string_view name = quoted();
+    const auto key = std::ranges::find(keys, name);
+    if (key == keys.end()) {
+      fail(key_at, "expected the key descr, fortran_order or shape, found " + in_quotes(name));
+    }
     const auto which = static_cast<std::size_t>(key - keys.begin());
-    if (seen[which]) fail(key_at, "the header has the key " + std::string(*key) + " twice");
+    if (seen[which]) {
+      fail(key_at, "expected each key once, found " + std::string(*key) + " a second time");
+    }
     seen[which] = true;
     expect(':', "after a key");
     skip_space();
@@ -123,9 +144,10 @@ inline npy_header npy_header_parser::parse() && {
     }
   }
   skip_space();
-  if (at_ != text_.size()) fail(at_, "expected nothing but space after the header's '}'");
+  if (at_ != text_.size()) expected("nothing but space after the header's '}'");
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (!seen[i]) fail(0, "the header has no key " + std::string(keys[i]));
+    if (seen[i]) continue;
+    fail(0, "expected the keys descr, fortran_order and shape, found no " + std::string(keys[i]));
   }
   if (fortran_order && header_.shape.size() > 1) {
     fail(fortran_order_at, "the array is column-major (fortran_order), expected row-major");
@@ -137,7 +159,9 @@ inline std::string_view npy_header_parser::quoted() {
   const char quote = accept('"') ? '"' : '\'';
   if (quote == '\'') expect('\'', "where a string starts");
   const std::size_t end = text_.find(quote, at_);
-  if (end == text_.npos) fail(at_, "the header ends inside a string");
+  if (end == text_.npos) {
+    fail(at_, "expected a string that ends, found the end of the header inside it");
+  }
   const auto inside = text_.substr(at_, end - at_);
   at_ = end + 1;
   return inside;
@@ -151,23 +175,26 @@ inline bool npy_header_parser::boolean() {
       return value;
     }
   }
-  fail(at_, "expected True or False");
+  expected("True or False");
 }
 
 inline std::uint64_t npy_header_parser::number() {
   skip_space();
   const std::size_t begin = at_;
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::uint64_t value = 0;
+  bool fits = true;
   for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
     const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
-    if (value >
-        (static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - digit) / 10) {
-      fail(begin, "a size in the shape is more than 2^63 - 1");
-    }
-    value = value * 10 + digit;
+    fits = fits && value <= (most - digit) / 10;
+    if (fits) value = value * 10 + digit;
   }
-  if (at_ == begin) fail(begin, "expected a size of 0 or more");
-  if (at_ - begin > 1 && text_[begin] == '0') fail(begin, "a size in the shape has a leading 0");
+  if (at_ == begin) expected("a size of 0 or more");
+  const std::string_view digits = text_.substr(begin, at_ - begin);
+  if (digits.size() > 1 && digits[0] == '0') {
+    fail(begin, "expected a size without a leading 0, found " + in_quotes(digits));
+  }
+  if (!fits) fail(begin, "expected a size of at most 2^63 - 1, found " + in_quotes(digits));
   return value;
 }
 
@@ -185,10 +212,8 @@ inline void npy_header_parser::parse_descr() {
   constexpr std::array<std::string_view, 11> known = {"b1", "i1", "i2", "i4", "i8", "u1",
                                                       "u2", "u4", "u8", "f4", "f8"};
   if (std::ranges::find(known, code) == known.end()) {
-    std::string shown(descr.substr(0, 20));
-    std::ranges::replace_if(
-        shown, [](char c) { return c < ' ' || c > '~'; }, '?');
-    fail(begin, "expected numbers (b1, i1 to i8, u1 to u8, f4, f8), found dtype '" + shown + "'");
+    fail(begin,
+         "expected numbers (b1, i1 to i8, u1 to u8, f4, f8), found dtype " + in_quotes(descr, 20));
   }
   header_.type = {code[0], static_cast<std::uint8_t>(code[1] - '0')};
   if (order == '>' && header_.type.size_bytes > 1) {
@@ -201,10 +226,12 @@ inline void npy_header_parser::parse_shape() {
   expect('(', "where the shape starts");
   auto& shape = header_.shape;
   while (!accept(')')) {
-    if (shape.size() == npy_max_rank) fail(at_, "the shape has more than 64 sizes");
+    if (shape.size() == npy_max_rank) {
+      fail(at_, "expected at most 64 sizes in the shape, found a 65th");
+    }
     shape.push_back(number());
     if (accept(',')) continue;
-    if (shape.size() == 1) fail(at_, "expected ',': a shape of one size is written (3,)");
+    if (shape.size() == 1) expected("',' after the only size of a shape, as in (3,)");
     expect(')', "or ',' after a size");
     break;
   }
