@@ -63,10 +63,13 @@ TEST(ParseRows, RefusesOtherHeaders) {
   expect_refused(parse_rows, with<std::int64_t>(24, 0), 24, "pad_documents_to is 0");
   expect_refused(parse_rows, with<std::int64_t>(24, 3), 24, "pad_documents_to is 3");
   expect_refused(parse_rows, with<std::int64_t>(32, -1), 32, "the first document is -1");
-  expect_refused(parse_rows, with<std::int64_t>(40, -1), 40, "the last document is -1");
+  expect_refused(parse_rows, with<std::int64_t>(40, -1), 40,
+                 "the end of the documents is -1, expected 0 or more");
   expect_refused(parse_rows, with<std::int64_t>(48, -1), 48, "the number of tokens is -1");
   expect_refused(parse_rows, with<std::uint32_t>(76, 2), 76, "the root flag is 2");
   expect_refused(parse_rows, with<std::int64_t>(112, -1), 112, "rows up to a block is -1");
+  expect_refused(parse_rows, test::with<std::int64_t>(golden_rows(), 112, 3), 120,
+                 "expected d36727c0, the checksum of the bytes before it, found 9a5b5ae7");
 }
 
 TEST(ParseRows, RefusesCountsThatWouldWrap) {

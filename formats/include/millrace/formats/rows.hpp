@@ -16,6 +16,7 @@
 #include <millrace/formats/detail/byte_reader.hpp>
 #include <millrace/formats/detail/byte_writer.hpp>
 #include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/formats/detail/hex.hpp>
 #include <millrace/formats/detail/unaligned_span.hpp>
 
 /// `P.rows-L`: how many rows of L tokens the documents of a dataset are packed into. Specification:
@@ -117,13 +118,15 @@ inline void check_rows_header(const rows_header& header) {
   }
   if (header.seq_len < 1) refuse(16, "seq_len", header.seq_len, "1 or more");
   if (header.pad_documents_to < 1 || header.seq_len % header.pad_documents_to != 0) {
-    refuse(24, "pad_documents_to", header.pad_documents_to, "a divisor of seq_len");
+    refuse(24, "pad_documents_to", header.pad_documents_to,
+           "a divisor of the " + std::to_string(header.seq_len) + " tokens of a row");
   }
   if (header.first_document < 0) {
     refuse(32, "the first document", header.first_document, "0 or more");
   }
   if (header.last_document < header.first_document) {
-    refuse(40, "the last document", header.last_document, "no less than the first document");
+    refuse(40, "the end of the documents", header.last_document,
+           std::to_string(header.first_document) + " or more");
   }
   if (header.tokens < 0) refuse(48, "the number of tokens", header.tokens, "0 or more");
   if (header.has_root > 1) refuse(76, "the root flag", header.has_root, "0 or 1");
@@ -156,8 +159,11 @@ inline rows_view parse_rows(std::span<const std::byte> file) {
   const std::uint32_t crc = crc32c(file.first(reader.offset()));
   std::uint32_t found = 0;
   reader("the checksum", found);
-  if (found != crc)
-    throw format_error(expected - 4, "the checksum does not match the bytes before it");
+  if (found != crc) {
+    throw format_error(
+        expected - 4,
+        "expected " + hex(crc) + ", the checksum of the bytes before it, found " + hex(found));
+  }
   std::int64_t before = 0;
   for (std::size_t b = 0; b < rows.ends.size(); ++b) {
     if (rows.ends[b] < before) {
