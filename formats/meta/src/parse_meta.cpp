@@ -121,7 +121,8 @@ input_extent parse_extent(const json_value& value) {
   input.text_bytes = static_cast<std::uint64_t>(count_of(bytes, "\"text_bytes\""));
   if (input.text_bytes >
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - input.begin) {
-    fail_at(bytes, "an input ends beyond 2^63 - 1");
+    fail_at(bytes, fmt::format("an input ends at byte {}, expected at most 2^63 - 1",
+                               input.begin + input.text_bytes));
   }
   input.crc32c = parse_crc(in.at("crc32c"), "\"crc32c\"");
   input.lines = count_of(in.at("lines"), "\"lines\"");

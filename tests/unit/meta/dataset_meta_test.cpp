@@ -242,7 +242,7 @@ TEST(ParseMeta, RefusesEntriesThatContradictEachOther) {
   refused("\"begin\": 86", "\"begin\": 0", "\"begin\"", "expected this entry only if it is above 0",
           "twice_1_of_3");
   refused("\"begin\": 86", "\"begin\": 9223372036854775807", "\"text_bytes\"",
-          "an input ends beyond 2^63 - 1", "twice_1_of_3");
+          ", expected at most 2^63 - 1", "twice_1_of_3");
   refused("\"text_bytes\": 99", "\"begin\": 5, \"text_bytes\": 99",
           "{\"path\": \"preprocess_lines.jsonl\", \"begin\": 5", "but it is not the first",
           "twice_1_of_3");
