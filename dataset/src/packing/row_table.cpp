@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <millrace/dataset/detail/instant/index_columns.hpp>
@@ -20,6 +21,7 @@
 #include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/formats/detail/hex.hpp>
 #include <millrace/formats/rows.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/atomic_file.hpp>
@@ -87,34 +89,51 @@ MILLRACE_INLINE std::uint32_t lengths_crc(const index_columns& columns) {
   return crc;
 }
 
-/// Returns true if the stored table with the header `found` belongs to the dataset. `asked` has
-/// those header fields that are known without reading the dataset.
-MILLRACE_INLINE bool fits(const formats::rows_header& found, const formats::rows_header& asked,
-                          const index_columns& columns) {
-  formats::rows_header rest = found;
-  rest.tokens = asked.tokens;
-  rest.idx_crc = asked.idx_crc;
-  rest.has_root = asked.has_root;
-  rest.root = asked.root;
-  if (rest != asked) return false;
+MILLRACE_INLINE void expect_fit(const formats::rows_header& found,
+                                const formats::rows_header& asked, const index_columns& columns) {
+  const auto expect = [&](std::uint64_t offset, const char* what,
+                          std::int64_t formats::rows_header::*field) {
+    if (found.*field == asked.*field) return;
+    throw format_error(offset, std::string(what) + " is " + std::to_string(found.*field) +
+                                   ", expected " + std::to_string(asked.*field));
+  };
+  expect(16, "seq_len", &formats::rows_header::seq_len);
+  expect(24, "pad_documents_to", &formats::rows_header::pad_documents_to);
+  expect(32, "the first document", &formats::rows_header::first_document);
+  expect(40, "the end of the documents", &formats::rows_header::last_document);
+  expect(56, "the size of the .idx", &formats::rows_header::idx_bytes);
+  expect(64, "the size of the .bin", &formats::rows_header::bin_bytes);
   if (found.has_root != 0) {
-    if (const auto root = root_of(columns)) return *root == found.root;
+    if (const auto root = root_of(columns)) {
+      if (*root == found.root) return;
+      throw format_error(80, "the root is " + formats::hex(found.root) + ", expected " +
+                                 formats::hex(*root) + ", as in the .sum");
+    }
   }
-  return found.idx_crc == lengths_crc(columns);
+  const std::uint32_t crc = lengths_crc(columns);
+  if (found.idx_crc == crc) return;
+  throw format_error(72, "the checksum of the lengths and the document index is " +
+                             formats::hex(found.idx_crc) + ", expected " + formats::hex(crc) +
+                             ", as in the .idx");
 }
 
+/// @param why  set to the reason why there is a table that cannot be used
 MILLRACE_INLINE std::optional<row_table> read_row_table(const index_columns& columns,
                                                         const formats::rows_header& asked,
-                                                        const std::filesystem::path& path) {
+                                                        const std::filesystem::path& path,
+                                                        std::string& why) {
   try {
     const auto file = map_sidecar(path);
     if (!file) return std::nullopt;
     const formats::rows_view rows = formats::parse_rows(file->bytes());
-    if (!fits(rows.header, asked, columns)) return std::nullopt;
-    return row_table{rows.header, rows.ends.to_vector(), true, {}};
-  } catch (const error&) {
-    return std::nullopt;
+    expect_fit(rows.header, asked, columns);
+    return row_table{rows.header, rows.ends.to_vector(), true, {}, {}};
+  } catch (const format_error& e) {
+    why = e.path().empty() ? e.in(path).what() : e.what();
+  } catch (const error& e) {
+    why = e.what();
   }
+  return std::nullopt;
 }
 
 /// Calls `work(i)` for i from 0 to count - 1, in several threads. Each thread calls `make_worker`
@@ -193,8 +212,10 @@ MILLRACE_INLINE row_table open_row_table(const index_columns& columns,
                                          const std::filesystem::path& path) {
   if (path.empty()) return make_row_table(columns, options);
   const auto asked = row_table_header(columns, options);
-  if (auto found = detail::read_row_table(columns, asked, path)) return *std::move(found);
+  std::string why;
+  if (auto found = detail::read_row_table(columns, asked, path, why)) return *std::move(found);
   row_table table = make_row_table(columns, options);
+  table.not_used = std::move(why);
   table.header.idx_crc = detail::lengths_crc(columns);
   if (const auto root = detail::root_of(columns)) {
     table.header.has_root = 1;

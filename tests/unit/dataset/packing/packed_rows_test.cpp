@@ -341,13 +341,19 @@ TEST_F(PackedRows, KeepTheirTableBesideTheIndex) {
 TEST_F(PackedRows, NeverTrustATableThatDoesNotFit) {
   const packing_options options{.seq_len = 128};
   const auto table = folder_ / "table";
+  std::string why;
   const auto was_cached = [&](const packing_options& asked) {
     const index_columns data(prefix_);
-    return packed_rows(data, asked, table).table().was_cached;
+    const packed_rows rows(data, asked, table);
+    why = rows.table().not_used;
+    EXPECT_EQ(rows.table().was_cached && !why.empty(), false);
+    return rows.table().was_cached;
   };
   EXPECT_FALSE(was_cached(options));
+  EXPECT_EQ(why, "") << "there was no table";
   EXPECT_TRUE(was_cached(options));
   EXPECT_FALSE(was_cached({.seq_len = 64}));
+  EXPECT_EQ(why, table.string() + ": seq_len is 128, expected 64 (at byte 16)");
   EXPECT_FALSE(was_cached({.seq_len = 64, .pad_documents_to = 2}));
   EXPECT_FALSE(was_cached({.seq_len = 64, .pad_documents_to = 2, .last_document = 10}));
   EXPECT_FALSE(was_cached(options));

@@ -30,6 +30,7 @@ struct row_table {
   formats::rows_header header;
   std::vector<std::int64_t> ends;  ///< [blocks]: cumulative rows, up to each block's end
   bool was_cached = false;         ///< read from a file, not built
+  std::string not_used;            ///< why a stored table was not used; empty if there was none
   std::string not_written;         ///< why the table could not be stored; empty if it was stored
 
   std::int64_t row_count() const noexcept { return ends.empty() ? 0 : ends.back(); }
@@ -55,9 +56,9 @@ MILLRACE_EXPORT std::filesystem::path row_table_path(const index_columns& column
                                                      const packing_options& options);
 
 /// Reads the table from `path` if it belongs to this dataset and these options. Otherwise builds
-/// the table and writes it there. Ignores a file that is damaged or has other options. Also ignores
-/// a file whose dataset has another `.sum` or, if there is no `.sum`, other lengths. A failure to
-/// write the file is not an error.
+/// the table and writes it there. Does not use a file that is damaged or has other options, or
+/// whose dataset has another `.sum` or, if there is no `.sum`, other lengths. `not_used` then says
+/// why, with the file and the byte. A failure to write the file is not an error.
 ///
 /// With a `.sum`, reading takes O(blocks). Without it, the lengths and the document index are read.
 ///
@@ -71,10 +72,12 @@ MILLRACE_EXPORT row_table open_row_table(const index_columns& columns,
 
 namespace detail {
 
-/// Returns true if the stored table with the header `found` belongs to the dataset. `asked` has
-/// those header fields that are known without reading the dataset.
-MILLRACE_EXPORT bool fits(const formats::rows_header& found, const formats::rows_header& asked,
-                          const index_columns& columns);
+/// Checks that the stored table with the header `found` belongs to the dataset. `asked` has those
+/// header fields that are known without reading the dataset.
+///
+/// @throws format_error  the table belongs to another dataset or other options
+MILLRACE_EXPORT void expect_fit(const formats::rows_header& found,
+                                const formats::rows_header& asked, const index_columns& columns);
 
 }  // namespace detail
 
