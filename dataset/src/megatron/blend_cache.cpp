@@ -63,6 +63,20 @@ MILLRACE_INLINE void blend_index::verify() const {
   }
 }
 
+namespace detail {
+
+template <class T>
+formats::unaligned_span<T> elements_of(const formats::npy_view& npy,
+                                       const std::filesystem::path& path) {
+  try {
+    return npy.elements<T>();
+  } catch (const format_error& e) {
+    throw e.in(path);
+  }
+}
+
+}  // namespace detail
+
 MILLRACE_INLINE std::optional<blend_index> blend_cache::load(std::string* why,
                                                              check_level check) const {
   const auto nothing = [&](std::string reason) {
@@ -72,23 +86,20 @@ MILLRACE_INLINE std::optional<blend_index> blend_cache::load(std::string* why,
   auto files = std::make_shared<blend_index::files>();
   blend_index index;
   try {
-    const io::file_mapping description(description_path());
-    const auto bytes = description.bytes();
-    if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
-      return nothing(description_path().string() +
-                     ": the description in it does not match the hash in its name");
-    }
+    detail::expect_description(description_path(), text_);
     files->dataset = detail::map_npy(dataset_path());
     files->sample = detail::map_npy(sample_path());
     const std::vector<std::uint64_t> shape = {static_cast<std::uint64_t>(recipe_.size())};
-    if (files->dataset.npy.shape != shape) {
-      return nothing(dataset_path().string() + ": it does not have the length of the blend");
-    }
-    if (files->sample.npy.shape != shape) {
-      return nothing(sample_path().string() + ": it does not have the length of the blend");
-    }
-    index.datasets_ = files->dataset.npy.elements<std::int16_t>();
-    index.samples_ = files->sample.npy.elements<std::int64_t>();
+    const auto expect_shape = [&](const formats::npy_view& npy, const std::filesystem::path& path) {
+      if (npy.shape == shape) return;
+      throw format_error(path, formats::npy_prefix_bytes,
+                         "has shape " + formats::npy_shape_text(npy.shape) + ", expected " +
+                             formats::npy_shape_text(shape) + ", the samples of the blend");
+    };
+    expect_shape(files->dataset.npy, dataset_path());
+    expect_shape(files->sample.npy, sample_path());
+    index.datasets_ = detail::elements_of<std::int16_t>(files->dataset.npy, dataset_path());
+    index.samples_ = detail::elements_of<std::int64_t>(files->sample.npy, sample_path());
   } catch (const format_error& e) {
     return nothing(e.what());
   } catch (const io_error& e) {

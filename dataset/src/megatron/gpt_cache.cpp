@@ -48,6 +48,18 @@ MILLRACE_INLINE python_json gpt_description::identifiers() const {
 
 namespace detail {
 
+MILLRACE_INLINE void expect_description(const std::filesystem::path& path,
+                                        const std::string& expected) {
+  const auto file = io::file_mapping::or_copy(path);
+  const auto bytes = file.bytes();
+  const std::string_view found(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (found == expected) return;
+  const auto end = std::ranges::mismatch(found, expected).in1;
+  throw format_error(path, static_cast<std::uint64_t>(end - found.begin()),
+                     "the description has the MD5 " + formats::md5_hex(found) + ", expected " +
+                         formats::md5_hex(expected) + ", which is in its name");
+}
+
 MILLRACE_INLINE mapped_npy map_npy(const std::filesystem::path& path) {
   mapped_npy mapped{io::file_mapping::or_copy(path), {}, {}};
   mapped.watch = lost_page_watch(mapped.file.bytes());
@@ -62,11 +74,12 @@ MILLRACE_INLINE mapped_npy map_npy(const std::filesystem::path& path) {
 
 }  // namespace detail
 
-MILLRACE_INLINE void gpt_cache::throw_unfit(const std::filesystem::path& path,
-                                            const std::string& what) {
-  throw config_error(path.string() + ": " + what +
-                     ": the cache was made for other data at the same path or with other options, "
-                     "or it is damaged. Remove its files, or pass another --data-cache-path");
+MILLRACE_INLINE void gpt_cache::throw_unfit(const format_error& e) {
+  throw format_error(e.path(), e.offset(),
+                     e.problem() +
+                         ": the cache was made for other data at the same path or with other "
+                         "options, or it is damaged. Remove its files, or pass another "
+                         "--data-cache-path");
 }
 
 MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
@@ -81,12 +94,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
   };
   auto all = std::make_shared<files>();
   try {
-    const auto description = io::file_mapping::or_copy(description_path());
-    const auto bytes = description.bytes();
-    if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
-      return nothing(description_path().string() +
-                     ": the description in it does not match the hash in its name");
-    }
+    detail::expect_description(description_path(), text_);
     all->document = detail::map_npy(document_path());
     all->sample = detail::map_npy(sample_path());
     all->shuffle = detail::map_npy(shuffle_path());
@@ -99,16 +107,16 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
 
   const auto size = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const auto column = [](const detail::mapped_npy& mapped, formats::npy_type narrow,
-                         index_numbers::type narrow_type, const std::vector<std::uint64_t>& shape,
+                         index_numbers::type narrow_type, bool may_be_wide,
+                         const std::vector<std::uint64_t>& shape,
                          const std::filesystem::path& path) {
-    const bool wide = mapped.npy.type == formats::npy_type_of<std::int64_t>();
+    const bool wide = may_be_wide && mapped.npy.type == formats::npy_type_of<std::int64_t>();
     if ((mapped.npy.type != narrow && !wide) || mapped.npy.shape != shape) {
-      std::string found;
-      for (const std::uint64_t n : mapped.npy.shape) found.append(" ").append(std::to_string(n));
-      std::string expected;
-      for (const std::uint64_t n : shape) expected.append(" ").append(std::to_string(n));
-      throw_unfit(path, "has dtype " + formats::npy_descr(mapped.npy.type) + " and shape" + found +
-                            ", expected " + formats::npy_descr(narrow) + " and" + expected);
+      throw_unfit({path, formats::npy_prefix_bytes,
+                   "has dtype " + formats::npy_descr(mapped.npy.type) + " and shape " +
+                       formats::npy_shape_text(mapped.npy.shape) + ", expected " +
+                       formats::npy_descr(narrow) + (may_be_wide ? " or <i8 and " : " and ") +
+                       formats::npy_shape_text(shape)});
     }
     return index_numbers(wide ? index_numbers::type::int64 : narrow_type, mapped.npy.data);
   };
@@ -117,13 +125,13 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
   };
   gpt_index_view view;
   const auto int32 = formats::npy_type_of<std::int32_t>();
-  view.document = column(all->document, int32, index_numbers::type::int32,
+  view.document = column(all->document, int32, index_numbers::type::int32, false,
                          {size(plan.document_entries())}, document_path());
   // Some releases of Megatron write int64 where other releases write int32; both are valid.
-  view.sample = column(all->sample, int32, index_numbers::type::int32, {size(plan.samples) + 1, 2},
-                       sample_path());
+  view.sample = column(all->sample, int32, index_numbers::type::int32, true,
+                       {size(plan.samples) + 1, 2}, sample_path());
   view.shuffle = column(all->shuffle, formats::npy_type_of<std::uint32_t>(),
-                        index_numbers::type::uint32, {size(plan.samples)}, shuffle_path());
+                        index_numbers::type::uint32, true, {size(plan.samples)}, shuffle_path());
   view.document_path = document_path();
   view.sample_path = sample_path();
   view.shuffle_path = shuffle_path();
@@ -157,7 +165,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
     }
   } catch (const format_error& e) {
     order.index().check_there();
-    throw_unfit(e.path(), e.problem());
+    throw_unfit(e);
   }
   return order;
 }

@@ -43,7 +43,7 @@ class GptCache : public testing::Test {
   std::string unfit(const gpt_plan& other) const {
     try {
       (void)cache().load(other, lengths());
-    } catch (const config_error& e) {
+    } catch (const format_error& e) {
       return e.what();
     }
     return "accepted";
@@ -97,7 +97,10 @@ TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
   cache().build(plan(), lengths(), "data");
   gpt_request other = request_;
   other.sequence_length = 5;
-  EXPECT_THAT(unfit(plan(other)), AllOf(HasSubstr("shape"), HasSubstr("--data-cache-path")));
+  EXPECT_THAT(unfit(plan(other)),
+              AllOf(HasSubstr("sample_index.npy: has dtype <i4 and shape (54, 2), expected <i4 or "
+                              "<i8 and (44, 2): the cache was made for other data"),
+                    HasSubstr("--data-cache-path (at byte 10)")));
   other = request_;
   other.add_extra_token = false;
   EXPECT_THAT(unfit(plan(other)), HasSubstr("with other options"));
@@ -119,13 +122,37 @@ TEST_F(GptCache, FindsDamageOnAFullCheck) {
   try {
     (void)cache().load(plan(), lengths(), nullptr, check_level::full);
     ADD_FAILURE() << "accepted";
-  } catch (const config_error& e) {
-    EXPECT_THAT(e.what(),
-                AllOf(HasSubstr("shuffle_index.npy"), HasSubstr("as an entry before it is"),
-                      HasSubstr("or it is damaged")));
+  } catch (const format_error& e) {
+    EXPECT_EQ(e.path(), cache().shuffle_path());
+    EXPECT_EQ(e.offset(), whole.size() - 8);
+    EXPECT_THAT(e.problem(),
+                AllOf(HasSubstr("as an entry before it is"), HasSubstr("or it is damaged")));
   }
   test::write_bytes(cache().shuffle_path(), whole);
   EXPECT_TRUE(cache().load(plan(), lengths(), nullptr, check_level::full));
+}
+
+// A description with another text is named with both hashes and its first other byte.
+TEST_F(GptCache, NamesTheByteOfAnotherDescription) {
+  cache().build(plan(), lengths(), "data");
+  const std::string text = description_.text();
+  std::string other = text;
+  other[text.find("1234")] = '2';
+  test::write_text(cache().description_path(), other);
+  std::string why;
+  EXPECT_FALSE(cache().load(plan(), lengths(), &why));
+  EXPECT_THAT(why, HasSubstr("description.txt: the description has the MD5 " +
+                             formats::md5_hex(other) + ", expected " + formats::md5_hex(text)));
+  EXPECT_THAT(why, HasSubstr("(at byte " + std::to_string(text.find("1234")) + ")"));
+}
+
+// Megatron never writes a document index of int64.
+TEST_F(GptCache, RefusesADocumentIndexOfInt64) {
+  cache().build(plan(), lengths(), "data");
+  const std::vector<std::int64_t> entries(static_cast<std::size_t>(plan().document_entries()));
+  const std::vector<std::uint64_t> shape = {entries.size()};
+  test::write_bytes(cache().document_path(), formats::encode_npy(std::span(entries), shape));
+  EXPECT_THAT(unfit(plan()), HasSubstr("has dtype <i8"));
 }
 
 TEST_F(GptCache, ReadsInt64WhereOthersWriteInt32) {

@@ -79,7 +79,7 @@ class MILLRACE_EXPORT gpt_cache {
   /// shrink while they are mapped.
   ///
   /// @param why  if given, is set to the reason when nullopt is returned
-  /// @throws config_error  a number is wrong; or the files are complete, but were built with other
+  /// @throws format_error  a number is wrong; or the files are complete, but were built with other
   ///                       options or from other data under the same path (Megatron's file names do
   ///                       not show this difference).
   /// @throws io_error      a file exists but cannot be read.
@@ -111,7 +111,7 @@ class MILLRACE_EXPORT gpt_cache {
   std::array<std::filesystem::path, 4> files_as_built() const {
     return {description_path(), document_path(), sample_path(), shuffle_path()};
   }
-  [[noreturn]] static void throw_unfit(const std::filesystem::path& path, const std::string& what);
+  [[noreturn]] static void throw_unfit(const format_error& e);
 
   std::filesystem::path folder_;
   std::string text_;
@@ -127,6 +127,10 @@ struct mapped_npy {
   formats::npy_view npy;
   lost_page_watch watch;  // watches the file's mapping, so it is destroyed first
 };
+
+/// @throws format_error  the file has another text.
+MILLRACE_EXPORT void expect_description(const std::filesystem::path& path,
+                                        const std::string& expected);
 
 MILLRACE_EXPORT mapped_npy map_npy(const std::filesystem::path& path);
 

@@ -42,11 +42,11 @@ struct prepared_gpt_cache {
 /// @param prefix       the path as typed, because the file names contain its hash
 /// @param num_samples  nullopt means one epoch
 /// @return nullopt if the split gives the part no weight; Megatron then makes no dataset for it
-/// @throws config_error  as `plan_gpt_index` and `gpt_cache::load`; the existing cache and the
-///                       options disagree on whether samples have an extra token; or one epoch is
-///                       requested and the sequence length exceeds the tokens of the dataset or of
-///                       its train part.
-/// @throws io_error, format_error  the dataset cannot be read or the cache cannot be written.
+/// @throws config_error  as `plan_gpt_index`; the existing cache and the options disagree on
+///                       whether samples have an extra token; or one epoch is requested and the
+///                       sequence length exceeds the tokens of the dataset or of its train part.
+/// @throws format_error  as `gpt_cache::load`, or the dataset is damaged.
+/// @throws io_error      the dataset cannot be read or the cache cannot be written.
 MILLRACE_EXPORT std::optional<prepared_gpt_cache> prepare_gpt_cache(
     const gpt_cache_options& options, const std::string& prefix, split_part part,
     std::optional<std::int64_t> num_samples);
