@@ -82,8 +82,6 @@ given_state read_state(const std::filesystem::path& path) {
         path, dataset::parse_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()})};
   } catch (const format_error& e) {
     throw e.in(path);
-  } catch (const config_error& e) {
-    throw config_error(path.string() + ": " + e.what());
   }
 }
 

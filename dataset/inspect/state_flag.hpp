@@ -22,7 +22,7 @@ struct given_state {
 };
 
 /// Reads a state.
-/// @throws io_error, format_error, config_error  the file cannot be read, or is not a state
+/// @throws io_error, format_error  the file cannot be read, or is not a state
 given_state read_state(const std::filesystem::path& path);
 
 /// The lines of `--help` about `--state`.
@@ -31,7 +31,7 @@ extern const char* const state_flag_help;
 void add_state_flag(boost::program_options::options_description& own);
 
 /// @return nullopt if `--state` was not given, or if the verb does not have this flag
-/// @throws io_error, format_error, config_error  as `read_state`
+/// @throws io_error, format_error  as `read_state`
 std::optional<given_state> given_state_of(const command_line& line);
 
 /// Checks that the state matches the run that the flags describe, and returns the state's edits.

@@ -28,13 +28,13 @@ MILLRACE_INLINE void check(const edit& e, std::size_t number) {
     refuse("only documents can be blocked, and only samples or steps skipped or replayed");
   }
   if (e.kind == edit_kind::block && e.source.empty()) {
-    refuse("expected a source: the prefix of the dataset of these documents");
+    refuse("source is empty, expected the prefix of the dataset of these documents");
   }
   if (e.kind == edit_kind::replay && (e.at < e.last || e.at > most)) {
     refuse("at is " + std::to_string(e.at) + ", expected " + std::to_string(e.last) +
            " or later, after these were served, and up to " + up_to_most);
   }
-  if (e.why.empty()) refuse("expected a reason");
+  if (e.why.empty()) refuse("why is empty, expected a reason");
 }
 
 }  // namespace millrace::dataset

@@ -2,6 +2,7 @@
 #include <millrace/dataset/state.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,28 @@ MILLRACE_INLINE formats::json_value edit_to_json(const edit& e) {
   return object;
 }
 
+MILLRACE_INLINE std::size_t offset_of(const formats::json_value& state, std::string_view place) {
+  const formats::json_value* at = &state;
+  while (!place.empty()) {
+    const formats::json_value* next = nullptr;
+    if (place.front() == '[') {
+      std::size_t index = 0;
+      std::from_chars(place.data() + 1, place.data() + place.size(), index);
+      const auto* list = at->as<formats::json_array>();
+      if (list != nullptr && index < list->size()) next = &(*list)[index];
+      place.remove_prefix(place.find(']') + 1);
+    } else {
+      const std::string_view name = place.substr(0, place.find_first_of(".["));
+      next = at->find(name);
+      place.remove_prefix(name.size());
+    }
+    if (next == nullptr) break;
+    at = next;
+    if (place.starts_with('.')) place.remove_prefix(1);
+  }
+  return at->offset();
+}
+
 MILLRACE_INLINE void state_reader::read(const formats::json_value& from, edit& to,
                                         const std::string& place) {
   state_reader io(from, place);
@@ -41,7 +64,11 @@ MILLRACE_INLINE void state_reader::read(const formats::json_value& from, edit& t
       to.unit = unit;
       io(name_of(to).c_str(), range);
       if (io.used_ == before) continue;
-      if (range.size() != 2) refuse(place, from, name_of(to) + " with two numbers");
+      if (range.size() != 2) {
+        throw format_error(from.find(name_of(to))->offset(),
+                           "\"" + place + '.' + name_of(to) + "\" of the state is a list of " +
+                               std::to_string(range.size()) + ", expected two numbers");
+      }
       to.first = range[0];
       to.last = range[1];
       if (kind == edit_kind::replay) io(unit == edit_unit::steps ? "at_step" : "at_sample", to.at);
@@ -76,11 +103,13 @@ MILLRACE_INLINE run_state parse_state(std::string_view text) {
   const formats::json_value whole = formats::parse_json(text);
   const formats::json_value* version = whole.find("millrace_state");
   if (version == nullptr) {
-    throw config_error("this is not a run state: it has no \"millrace_state\"");
+    throw format_error(whole.offset(),
+                       "this is not a run state: it has no \"millrace_state\", expected 1");
   }
   if (*version != formats::json_value(std::int64_t{1})) {
-    throw config_error("the state is of version " + formats::write_json(*version) +
-                       ", expected 1: a newer release saved it");
+    throw format_error(version->offset(), "the state is of version " +
+                                              formats::write_json(*version) +
+                                              ", expected 1: a newer release saved it");
   }
   run_state state;
   detail::state_reader io(whole, "");
@@ -90,7 +119,11 @@ MILLRACE_INLINE run_state parse_state(std::string_view text) {
   io.finish([&](const std::string& name) {
     return name == "millrace_state" || detail::state_reader::names_of(state, name);
   });
-  check(state);
+  try {
+    check(state);
+  } catch (const detail::option_error& e) {
+    throw format_error(detail::offset_of(whole, e.place()), e.what());
+  }
   return state;
 }
 
@@ -100,7 +133,7 @@ namespace millrace::dataset::detail {
 
 [[noreturn]] MILLRACE_INLINE void refuse_option(const std::string& place, const std::string& found,
                                                 const std::string& expected) {
-  throw config_error(place + " of the state is " + found + ", expected " + expected);
+  throw option_error(place, place + " of the state is " + found + ", expected " + expected);
 }
 
 MILLRACE_INLINE void check_word(const char* place, const std::string& found,
@@ -140,14 +173,16 @@ MILLRACE_INLINE void check_segment(const std::string& place, const state_segment
     refuse_option(place + "first_step", std::to_string(segment.first_step), "0 to 2^40");
   }
   if (segment.sources.size() != segment.weights.size()) {
-    throw config_error(place + "sources of the state has " +
-                       std::to_string(segment.sources.size()) + " entries, but weights has " +
-                       std::to_string(segment.weights.size()) + ", expected one for each");
+    throw option_error(place + "sources",
+                       place + "sources of the state has " +
+                           std::to_string(segment.sources.size()) + " entries, but weights has " +
+                           std::to_string(segment.weights.size()) + ", expected one for each");
   }
   for (const std::int64_t source : segment.sources) {
     if (0 <= source && source < static_cast<std::int64_t>(sources)) continue;
-    throw config_error(place + "sources of the state names " + std::to_string(source) +
-                       ", but data has " + std::to_string(sources) + ", counted from 0");
+    throw option_error(place + "sources", place + "sources of the state names " +
+                                              std::to_string(source) + ", but data has " +
+                                              std::to_string(sources) + ", counted from 0");
   }
   for (const double weight : segment.weights) check_weight(place + "weights", weight, false);
 }
@@ -192,7 +227,13 @@ MILLRACE_INLINE void check(const run_state& state) {
     detail::check_segment("schedule[" + std::to_string(i) + "].", state.schedule[i],
                           state.data.size());
   }
-  for (std::size_t i = 0; i < state.edits.size(); ++i) check(state.edits[i], i);
+  for (std::size_t i = 0; i < state.edits.size(); ++i) {
+    try {
+      check(state.edits[i], i);
+    } catch (const config_error& e) {
+      throw detail::option_error("edits[" + std::to_string(i) + "]", e.what());
+    }
+  }
 }
 
 }  // namespace millrace::dataset

@@ -75,6 +75,23 @@ void fields(Io& io, State& s) {
 
 formats::json_value edit_to_json(const edit& e);
 
+/// `check` refuses an option.
+class option_error : public config_error {
+ public:
+  /// @param place  the option in the JSON, e.g. "data[1].tokens"
+  option_error(std::string place, const std::string& what)
+      : config_error(what), place_(std::move(place)) {}
+
+  const std::string& place() const noexcept { return place_; }
+
+ private:
+  std::string place_;
+};
+
+/// The byte of the option at `place` in a parsed state. If the state lacks the option, the byte of
+/// what should have it.
+std::size_t offset_of(const formats::json_value& state, std::string_view place);
+
 /// Builds a JSON object from fields.
 class state_writer {
  public:
@@ -148,9 +165,10 @@ class state_reader {
     if (used_ == object_->size()) return;
     for (const formats::json_member& member : *object_) {
       if (!known(member.name)) {
-        throw config_error(
+        throw format_error(
+            member.value.offset(),
             "the state has \"" + place_of(member.name) +
-            "\", which is an unknown option: a newer version saved it, or it is misspelled");
+                "\", which is an unknown option: a newer version saved it, or it is misspelled");
       }
     }
   }
@@ -164,9 +182,9 @@ class state_reader {
 
   [[noreturn]] static void refuse(const std::string& place, const formats::json_value& found,
                                   const std::string& expected) {
-    throw config_error(
-        (place.empty() ? std::string("the state") : "\"" + place + "\" of the state") + " is " +
-        text_of(found) + ", expected " + expected);
+    throw format_error(found.offset(), (place.empty() ? std::string("the state")
+                                                      : "\"" + place + "\" of the state") +
+                                           " is " + text_of(found) + ", expected " + expected);
   }
 
  private:

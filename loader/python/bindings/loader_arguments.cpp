@@ -71,7 +71,11 @@ std::vector<dataset::edit> edits_of(const nb::object& edits) {
   state["edits"] = edits;
   state["consumed_samples"] = 0;
   const auto json = nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(state));
-  return dataset::parse_state(json).edits;
+  try {
+    return dataset::parse_state(json).edits;
+  } catch (const format_error& e) {  // its byte is of a text that the caller does not have
+    throw config_error(e.problem());
+  }
 }
 
 /// An argument by its name.

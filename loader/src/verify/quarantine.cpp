@@ -106,8 +106,6 @@ MILLRACE_INLINE std::vector<dataset::edit> read_quarantine(const std::filesystem
     return dataset::parse_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).edits;
   } catch (const format_error& e) {
     throw e.in(path);
-  } catch (const config_error& e) {
-    throw config_error(path.string() + ": " + e.what());
   }
 }
 

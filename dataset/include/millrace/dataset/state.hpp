@@ -158,9 +158,9 @@ MILLRACE_EXPORT void check(const run_state& state);
 
 /// Parses a state that `write_state` or a person wrote. Missing options get their defaults.
 ///
-/// @throws format_error  the text is not JSON.
-/// @throws config_error  the text is not a state, or has another version; or an option is unknown,
-///                       has the wrong type, or is refused by `check`.
+/// @throws format_error  the text is not JSON or not a state, or has another version; or an option
+///                       is unknown, has the wrong type, or is refused by `check`. The offset is
+///                       the byte of the option's name, or of the element in a list.
 MILLRACE_EXPORT run_state parse_state(std::string_view text);
 
 class edited_stream;

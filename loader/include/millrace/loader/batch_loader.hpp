@@ -131,7 +131,7 @@ class MILLRACE_EXPORT batch_loader {
   /// @param terms  allowed differences. Callers leave `saved_stream` and `new_stream` unset,
   /// because
   ///               this function sets them where it needs them.
-  /// @throws format_error, config_error  as `dataset::parse_state`
+  /// @throws format_error  as `dataset::parse_state`
   /// @throws config_error  the state belongs to another run; the message gives the first difference
   ///                       (`dataset::require_same`)
   void load_state(std::string_view json, dataset::resume_terms terms = {});

@@ -160,6 +160,7 @@ class Loader:
 
         Raises:
           ConfigError: the state is of another run; the message has the first difference.
+          FormatError: the dict is not a state; the message names the option.
         """
         self._check_process()
         if not isinstance(state, dict):

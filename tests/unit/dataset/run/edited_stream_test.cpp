@@ -144,7 +144,7 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({documents}),
               HasSubstr("skip_documents [0, 1]: only documents can be blocked"));
   documents.kind = edit_kind::block;
-  EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
+  EXPECT_THAT(fault({documents}), HasSubstr("source is empty, expected the prefix"));
 }
 
 // An edit can name any step whose position fits into 64 bits. If the caller's function from steps

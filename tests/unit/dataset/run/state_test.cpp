@@ -18,6 +18,11 @@ namespace {
 
 using test::example_state;
 using test::fault;
+
+/// The message with which `parse_state` refuses the text.
+std::string refusal_of(const std::string& text) {
+  return fault<format_error>([&] { (void)parse_state(text); });
+}
 using testing::HasSubstr;
 
 TEST(State, IsWhatWasWritten) {
@@ -54,15 +59,12 @@ TEST(State, HoldsEverySeed) {
     s.seed = seed;
     EXPECT_EQ(parse_state(write_state(s)).seed, seed);
   }
-  EXPECT_EQ(
-      fault([] { (void)parse_state("{\"millrace_state\": 1, \"seed\": -5}"); }),
-      "\"seed\" of the state is a whole number, -5, expected a whole number of 0 to 2^64 - 1");
-  EXPECT_THAT(
-      fault([] {
-        (void)parse_state("{\"millrace_state\": 1, \"consumed_samples\": 9223372036854775808}");
-      }),
-      HasSubstr("\"consumed_samples\" of the state is a whole number, 9223372036854775808, "
-                "expected a whole number below 2^63"));
+  EXPECT_EQ(refusal_of("{\"millrace_state\": 1, \"seed\": -5}"),
+            "\"seed\" of the state is a whole number, -5, expected a whole number of 0 to 2^64 - 1 "
+            "(at byte 22)");
+  EXPECT_THAT(refusal_of("{\"millrace_state\": 1, \"consumed_samples\": 9223372036854775808}"),
+              HasSubstr("\"consumed_samples\" of the state is a whole number, 9223372036854775808, "
+                        "expected a whole number below 2^63"));
 }
 
 TEST(State, MayBeWrittenByHand) {
@@ -80,9 +82,8 @@ TEST(State, MayBeWrittenByHand) {
 }
 
 TEST(State, RefusesWhatIsNone) {
-  const auto of = [](const std::string& text) { return fault([&] { (void)parse_state(text); }); };
-  EXPECT_THAT(fault<format_error>([] { (void)parse_state("{\"millrace_state\": 1"); }),
-              HasSubstr("not JSON"));
+  const auto of = refusal_of;
+  EXPECT_THAT(of("{\"millrace_state\": 1"), HasSubstr("not JSON"));
   EXPECT_THAT(of("{}"), HasSubstr("not a run state: it has no \"millrace_state\""));
   EXPECT_THAT(of("[1]"), HasSubstr("not a run state"));
   EXPECT_THAT(of("{\"millrace_state\": 2}"), HasSubstr("of version 2, expected 1"));
@@ -100,14 +101,47 @@ TEST(State, RefusesWhatIsNone) {
               HasSubstr("the state has \"data[0].size\""));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"edits\": [{\"why\": \"x\"}]}"),
               HasSubstr("\"edits[0]\" of the state is an object, expected skip_"));
-  EXPECT_THAT(of("{\"millrace_state\": 1, \"edits\": [{\"skip_samples\": [1]}]}"),
-              HasSubstr("expected skip_samples with two numbers"));
+  EXPECT_THAT(
+      of("{\"millrace_state\": 1, \"edits\": [{\"skip_samples\": [1]}]}"),
+      HasSubstr("\"edits[0].skip_samples\" of the state is a list of 1, expected two numbers"));
   EXPECT_THAT(of(R"({"millrace_state": 1, "edits": [{"skip_samples": [1, 2], "at_step": 1}]})"),
               HasSubstr("the state has \"edits[0].at_step\""));
   EXPECT_THAT(of(R"({"millrace_state": 1, "edits": [{"skip_samples": [1, 2]}]})"),
-              HasSubstr("edit 0, skip_samples [1, 2]: expected a reason"));
+              HasSubstr("edit 0, skip_samples [1, 2]: why is empty, expected a reason"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"consumed_samples\": -1}"),
               HasSubstr("consumed_samples of the state is -1, expected 0 to 2^62"));
+}
+
+// The byte is that of the option's name, of an element in a list, or of what lacks the option.
+TEST(State, NamesTheByteOfAFault) {
+  const std::string text = R"({"millrace_state": 1, "data": [{"prefix": "a"}, {"tokens": -1}],
+    "schedule": [{"weights": [1.0]}], "samples": [1, "2"], "edits": [{"skip_samples": [1, 2]}]})";
+  const auto byte_of = [](const std::string& state) -> std::int64_t {
+    try {
+      (void)parse_state(state);
+      return -1;
+    } catch (const format_error& e) {
+      return static_cast<std::int64_t>(e.offset());
+    }
+  };
+  const auto at = [&](const char* part) { return static_cast<std::int64_t>(text.find(part)); };
+  // Repairs the first fault, and then each next one.
+  std::string state = text;
+  const auto repair = [&](const char* fault, const char* by) {
+    state.replace(state.find(fault), std::string(fault).size(), by);
+  };
+  EXPECT_EQ(byte_of(state), at("\"2\""));
+  repair("\"2\"", "002");
+  EXPECT_EQ(byte_of(state), at("\"2\"") + 1) << "a leading zero is not JSON";
+  repair("002", "  2");
+  EXPECT_EQ(byte_of(state), at("\"tokens\""));
+  repair("-1", " 1");
+  EXPECT_EQ(byte_of(state), at("{\"weights\"")) << "there is no \"sources\"";
+  repair("[1.0]", "[]   ");
+  EXPECT_EQ(byte_of(state), at("{\"skip_samples\""));
+  repair("[1, 2]", "[1, 2], \"why\": \"spike\"");
+  EXPECT_EQ(byte_of(state), -1);
+  EXPECT_EQ(byte_of(" {}"), 1);
 }
 
 // Sets each option to a value out of range. The error names the option.
@@ -115,17 +149,18 @@ TEST(State, RefusesWhatNoRunHas) {
   const auto refused = [](const std::function<void(run_state&)>& change) {
     run_state s = example_state();
     change(s);
-    return fault([&] { (void)parse_state(write_state(s)); });
+    return refusal_of(write_state(s));
   };
   EXPECT_EQ(refused([](run_state& s) { s.order = "megatorn"; }),
-            "order of the state is \"megatorn\", expected instant, megatron or stored");
+            "order of the state is \"megatorn\", expected instant, megatron or stored "
+            "(at byte 22)");
   EXPECT_THAT(refused([](run_state& s) { s.packing = "first_fit"; }), HasSubstr("packing of the"));
   EXPECT_THAT(refused([](run_state& s) { s.split_part = "dev"; }), HasSubstr("split_part of the"));
   EXPECT_THAT(refused([](run_state& s) { s.sampler = ""; }), HasSubstr("sampler of the state"));
   EXPECT_THAT(refused([](run_state& s) { s.blend_rounding = "fma"; }),
               HasSubstr("blend_rounding of the state is \"fma\", expected twice or fused"));
-  EXPECT_EQ(refused([](run_state& s) { s.seq_len = -1; }),
-            "seq_len of the state is -1, expected 0 to 2^62");
+  EXPECT_THAT(refused([](run_state& s) { s.seq_len = -1; }),
+              HasSubstr("seq_len of the state is -1, expected 0 to 2^62"));
   EXPECT_THAT(refused([](run_state& s) { s.global_batch = -5; }), HasSubstr("global_batch of"));
   EXPECT_THAT(refused([](run_state& s) { s.micro_batch = -5; }), HasSubstr("micro_batch of"));
   EXPECT_THAT(refused([](run_state& s) { s.ranks = -5; }), HasSubstr("ranks of"));
@@ -142,9 +177,9 @@ TEST(State, RefusesWhatNoRunHas) {
               HasSubstr("data[1].tokens of the state is -1"));
   EXPECT_THAT(refused([](run_state& s) { s.data[0].weight = -1; }),
               HasSubstr("data[0].weight of the state is -1"));
-  EXPECT_EQ(refused([](run_state& s) { s.schedule[1].weights.pop_back(); }),
-            "schedule[1].sources of the state has 2 entries, but weights has 1, expected one for "
-            "each");
+  EXPECT_THAT(refused([](run_state& s) { s.schedule[1].weights.pop_back(); }),
+              HasSubstr("schedule[1].sources of the state has 2 entries, but weights has 1, "
+                        "expected one for each"));
   EXPECT_THAT(refused([](run_state& s) { s.schedule[1].sources[0] = 2; }),
               HasSubstr("schedule[1].sources of the state names 2, but data has 2"));
   EXPECT_THAT(refused([](run_state& s) { s.schedule[1].weights[0] = 0; }),

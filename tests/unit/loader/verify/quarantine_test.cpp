@@ -105,8 +105,9 @@ TEST(Quarantine, RefusesWhatIsNone) {
   try {
     (void)read_quarantine(folder / "other");
     FAIL() << "read";
-  } catch (const config_error& e) {
-    EXPECT_THAT(e.what(), HasSubstr((folder / "other").string() + ": this is not a run state"));
+  } catch (const format_error& e) {
+    EXPECT_EQ(e.path(), folder / "other");
+    EXPECT_THAT(e.problem(), HasSubstr("this is not a run state"));
   }
   EXPECT_THROW((void)read_quarantine(folder / "none"), io_error);
 }

@@ -39,7 +39,7 @@ MILLRACE_EXPORT void write_quarantine(const std::filesystem::path& path,
                                       std::span<const dataset::edit> edits);
 
 /// Reads the edits that `write_quarantine` wrote. Append them to the state's own edits.
-/// @throws io_error, format_error, config_error  the file cannot be read or is invalid
+/// @throws io_error, format_error  the file cannot be read or is invalid
 MILLRACE_EXPORT std::vector<dataset::edit> read_quarantine(const std::filesystem::path& path);
 
 }  // namespace millrace::loader
