@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
 
@@ -256,44 +257,6 @@ void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
   }
 }
 
-void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file,
-                      const stop_flag& stop) {
-  const auto append = [&](std::string_view lines) { file.append(std::as_bytes(std::span(lines))); };
-  const auto path = part.of(sidecar::bad);
-  if (!is_file(path)) return;
-  const io::unique_fd fd = io::open_read_only(path);
-  std::string text;
-  bool shifting = true;  // only the records of the part's first input can have a `from_byte`
-  for (std::uint64_t offset = 0;;) {
-    stop.check();
-    const std::size_t kept = text.size();
-    text.resize(kept + bad_chunk_bytes);
-    const std::size_t n =
-        io::pread_some(fd, std::as_writable_bytes(std::span(text).subspan(kept)), offset, path);
-    text.resize(kept + n);
-    offset += n;
-    std::size_t done = 0;
-    while (shifting) {
-      // The first `kept` bytes come from the previous chunk and have no line end. Do not search
-      // them again, because a line can be long.
-      const std::size_t end = text.find('\n', std::max(done, kept));
-      if (end == text.npos) break;
-      const std::string_view line = std::string_view(text).substr(done, end + 1 - done);
-      const auto moved = shifted_bad_line(line, change.shift.lines_before, change.begin);
-      shifting = moved.has_value();
-      if (!shifting) break;
-      append(*moved);
-      done = end + 1;
-    }
-    if (!shifting || n < bad_chunk_bytes) {
-      append(std::string_view(text).substr(done));
-      done = text.size();
-    }
-    text.erase(0, done);
-    if (n < bad_chunk_bytes) return;
-  }
-}
-
 namespace {
 
 constexpr std::string_view file_key = "{\"file\": \"";
@@ -320,20 +283,115 @@ std::optional<T> take(std::string_view& text, std::string_view key) {
   return value;
 }
 
-}  // namespace
+/// The first entries of a line of P.bad.
+struct bad_line {
+  std::string_view file;  ///< the entry `file`, with the brace before it
+  std::int64_t line = 0;
+  std::optional<std::uint64_t> from_byte;
+  std::string_view rest;  ///< all that follows
+};
 
-std::optional<std::string> shifted_bad_line(std::string_view line, std::int64_t lines_before,
-                                            std::uint64_t whole_begin) {
+std::optional<bad_line> parse_bad_line(std::string_view line) {
   if (!line.starts_with(file_key)) return std::nullopt;
   const std::size_t behind = end_of_string(line, file_key.size());
   if (behind > line.size()) return std::nullopt;
-  std::string_view rest = line.substr(behind);
-  const auto number = take<std::int64_t>(rest, line_key);
-  if (!number || !take<std::uint64_t>(rest, from_key)) return std::nullopt;
-  std::string moved(line.substr(0, behind));
-  moved += fmt::format("{}{}", line_key, *number + lines_before);
+  bad_line parsed;
+  parsed.file = line.substr(0, behind);
+  parsed.rest = line.substr(behind);
+  const auto number = take<std::int64_t>(parsed.rest, line_key);
+  if (!number) return std::nullopt;
+  parsed.line = *number;
+  parsed.from_byte = take<std::uint64_t>(parsed.rest, from_key);
+  return parsed;
+}
+
+std::int64_t bad_records_of(const formats::dataset_meta& meta) {
+  std::int64_t all = 0;
+  for (const auto& [kind, count] : meta.counts.bad_records) all += count;
+  return all;
+}
+
+// Throws if a line of P.bad, which is at byte `at`, is not as formats/spec/bad.md says.
+void expect_bad_line(std::string_view line, const formats::dataset_meta& meta, std::uint64_t at) {
+  const auto parsed = parse_bad_line(line);
+  if (!parsed || parsed->line < 1 || !line.ends_with("}\n")) {
+    throw format_error(at, "expected {\"file\": TEXT, \"line\": 1 or more, ...}, found " +
+                               formats::in_quotes(line.substr(0, line.size() - 1)));
+  }
+  if (!parsed->from_byte) return;
+  const std::uint64_t begin = meta.inputs.empty() ? 0 : meta.inputs.front().begin;
+  if (*parsed->from_byte == begin) return;
+  const std::size_t place = line.size() - parsed->rest.size();  // after the number
+  throw format_error(at + line.rfind(from_key, place) + 2,
+                     fmt::format("\"from_byte\" is {}, expected {}, where the first input of the "
+                                 ".meta begins",
+                                 *parsed->from_byte, begin));
+}
+
+}  // namespace
+
+void append_bad_lines(const dataset_paths& part, const formats::dataset_meta& meta,
+                      const part_change& change, io::atomic_file& file, const stop_flag& stop) {
+  const auto append = [&](std::string_view lines) { file.append(std::as_bytes(std::span(lines))); };
+  const auto path = part.of(sidecar::bad);
+  if (!is_file(path)) return;
+  const io::unique_fd fd = io::open_read_only(path);
+  const std::int64_t expected = bad_records_of(meta);
+  std::int64_t lines = 0;
+  std::string text;         // what was read and not yet appended
+  std::uint64_t begin = 0;  // where `text` begins in the file
+  const auto fail = [&](std::uint64_t at, const std::string& problem) {
+    throw format_error(path, at, problem);
+  };
+  for (bool at_end = false; !at_end;) {
+    stop.check();
+    const std::size_t kept = text.size();
+    text.resize(kept + bad_chunk_bytes);
+    const std::size_t n = io::pread_some(fd, std::as_writable_bytes(std::span(text).subspan(kept)),
+                                         begin + kept, path);
+    text.resize(kept + n);
+    at_end = n < bad_chunk_bytes;
+    std::size_t done = 0;
+    // The first `kept` bytes come from the previous chunk and have no line end. Do not search them
+    // again, because a line can be long.
+    for (std::size_t end = text.find('\n', kept); end != text.npos; end = text.find('\n', done)) {
+      const std::string_view line = std::string_view(text).substr(done, end + 1 - done);
+      if (lines == expected) {
+        fail(begin + done,
+             fmt::format("expected the {} bad records of the .meta, found another", expected));
+      }
+      try {
+        expect_bad_line(line, meta, begin + done);
+      } catch (const format_error& e) {
+        throw e.in(path);
+      }
+      const auto moved = shifted_bad_line(line, change.shift.lines_before, change.begin);
+      append(moved ? *moved : line);
+      ++lines;
+      done = end + 1;
+    }
+    text.erase(0, done);
+    begin += done;
+  }
+  if (!text.empty()) {
+    fail(begin + text.size(),
+         fmt::format("expected a line end, found the end of the file, {} bytes "
+                     "after the last line end",
+                     text.size()));
+  }
+  if (lines != expected) {
+    fail(begin, fmt::format("expected the {} bad records of the .meta, found {}", expected, lines));
+  }
+}
+
+std::optional<std::string> shifted_bad_line(std::string_view line, std::int64_t lines_before,
+                                            std::uint64_t whole_begin) {
+  const auto parsed = parse_bad_line(line);
+  if (!parsed || !parsed->from_byte) return std::nullopt;
+  std::string moved(parsed->file);
+  moved += fmt::format("{}{}", line_key, parsed->line + lines_before);
   if (whole_begin != 0) moved += fmt::format("{}{}", from_key, whole_begin);
-  moved += rest;
+  moved += parsed->rest;
   return moved;
 }
 

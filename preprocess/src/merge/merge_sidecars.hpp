@@ -97,10 +97,12 @@ void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
 
 /// Appends the bad records of a part to `file`, if the part has any.
 ///
-/// @throws io_error  P.bad cannot be read.
-/// @throws stopped   `stop` is set.
-void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file,
-                      const stop_flag& stop);
+/// @param meta  P.meta of the part
+/// @throws io_error      P.bad cannot be read.
+/// @throws format_error  P.bad is damaged, or belongs to another dataset.
+/// @throws stopped       `stop` is set.
+void append_bad_lines(const dataset_paths& part, const formats::dataset_meta& meta,
+                      const part_change& change, io::atomic_file& file, const stop_flag& stop);
 
 /// Converts a line of one task's P.bad to a line of the merged P.bad. In P.bad, `line` is the line
 /// number of a bad record, and `from_byte` is the offset in the input from which lines are counted.

@@ -81,7 +81,7 @@ void merged_dataset::append_sidecars(std::span<const std::filesystem::path> part
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const dataset_paths part(parts[i]);
     if (src_) append_places(part, plan_.parts[i], plan_.changes[i].shift, *src_, names, stop);
-    if (bad_) append_bad_lines(part, plan_.changes[i], *bad_, stop);
+    if (bad_) append_bad_lines(part, plan_.parts[i], plan_.changes[i], *bad_, stop);
     if (mask_) {
       stop.check();
       const io::unique_fd bin = io::open_read_only(part.bin);

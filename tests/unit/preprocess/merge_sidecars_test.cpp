@@ -142,6 +142,35 @@ TEST_F(MergeSidecars, MustBeOfTheirDataset) {
   }
 }
 
+// The merged P.bad would join the last line of a truncated part and the first line of the next.
+TEST_F(MergeSidecars, BadRecordsMustBeWholeLines) {
+  preprocess_parts();
+  const fs::path path = part(1, ".bad");
+  const std::string whole = test::read_text(path);
+  const std::size_t second = whole.find('\n') + 1;
+  const auto expect_refused = [&](const std::string& text, std::size_t offset,
+                                  const std::string& what) {
+    test::write_text(path, text);
+    EXPECT_THAT(failure<format_error>(),
+                AllOf(HasSubstr(path.string() + ": "), HasSubstr(what),
+                      HasSubstr("(at byte " + std::to_string(offset) + ")")));
+  };
+  expect_refused(whole.substr(0, whole.size() - 1), whole.size() - 1, "expected a line end");
+  expect_refused(whole.substr(0, second), second,
+                 "expected the 4 bad records of the .meta, found 1");
+  expect_refused(whole + whole.substr(0, second), whole.size(), "found another");
+  expect_refused(whole.substr(0, second) + "\n" + whole.substr(second), second, "found ''");
+  std::string other = whole;
+  other[second + 2] = 'F';
+  expect_refused(other, second, "expected {\"file\": TEXT, \"line\": 1 or more, ...}");
+  const std::size_t number = whole.find(", \"byte\"", second);
+  other = whole;
+  other.insert(number, ", \"from_byte\": 7");
+  expect_refused(other, number + 2, "\"from_byte\" is 7, expected 0");
+  test::write_text(path, whole);
+  (void)merge(options());
+}
+
 TEST_F(MergeSidecars, AnUnfinishedRunIsNamed) {
   preprocess_parts();
   test::write_text(folder_ / "in/3.journal", "");
