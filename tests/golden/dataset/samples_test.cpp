@@ -85,7 +85,7 @@ TEST(GoldenSamples, AreMegatronsUnderEveryOption) {
 
 /// Writes the corpus of the golden datasets. It has 24 documents of one sequence, each with an eod
 /// at its end.
-constexpr std::int64_t eod = 999;
+constexpr std::int64_t corpus_eod = 999;
 void write_corpus(const std::filesystem::path& prefix) {
   test::documents_of<std::uint16_t> documents;
   for (int i = 0; i < 24; ++i) {
@@ -94,7 +94,7 @@ void write_corpus(const std::filesystem::path& prefix) {
     for (int k = 0; k + 1 < length; ++k) {
       tokens.push_back(static_cast<std::uint16_t>((37 * i + k) % 999));
     }
-    tokens.push_back(eod);
+    tokens.push_back(corpus_eod);
     documents.push_back({tokens});
   }
   test::write_dataset<std::uint16_t>(prefix, documents);
@@ -137,7 +137,7 @@ TEST(GoldenSamples, AreThoseOfMegatronsDatasets) {
                                 .reset_position_ids = true,
                                 .reset_attention_mask = true,
                                 .eod_mask_loss = true,
-                                .eod = eod};
+                                .eod = corpus_eod};
     for (const char* name : {"train", "valid", "test"}) {
       dom::element split;
       if (config["splits"][name].get(split) != simdjson::SUCCESS) continue;
@@ -154,7 +154,7 @@ TEST(GoldenSamples, AreThoseOfMegatronsDatasets) {
         ++samples;
         if (which[0] != 's') continue;
         const dom::element rows = split["sample0_attention_mask_rows"];
-        expect_mask(test::attention_mask::by_eod<std::int64_t>(found.tokens, eod), rows);
+        expect_mask(test::attention_mask::by_eod<std::int64_t>(found.tokens, corpus_eod), rows);
         // In this corpus, each document ends with an eod and has no other eod. So the document
         // boundaries of the index give the same mask.
         std::vector<std::int32_t> cu_seqlens(static_cast<std::size_t>(seq_len) + 1);

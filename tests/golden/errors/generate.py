@@ -7,7 +7,10 @@
 
 The name of a file is PAGE_RULE_WHAT, with the number of the rule under "What a reader must check". Everything is made
 from Megatron's files and from `sidecar_formats.py`, which follows only the specification. Offsets and values in the
-findings come from the pages, not from a run of this project's code. Rule 15 of mmidx cannot be broken by a small file.
+findings come from the pages, not from a run of this project's code.
+
+Not here: rule 15 of mmidx, which no small file can break; a file that is missing (rule 1 of megatron_cache);
+packed_parquet, whose files no program of this project reads; instant_order, which is no file.
 """
 import gzip
 import hashlib
@@ -18,13 +21,27 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "sidecars"))
-from sidecar_formats import encode_meta, encode_src, encode_sum  # noqa: E402
+from cache_cases import cache_cases, npy_cases  # noqa: E402
+from sidecar_formats import crc32c, encode_mask, encode_meta, encode_rows, encode_src, encode_sum  # noqa: E402
 
 MEGATRON, SIDECARS, CONVERT = (HERE.parent / name for name in ("megatron", "sidecars", "convert"))
 IDX, BIN = ((MEGATRON / f"idx_uint16_3docs{end}").read_bytes() for end in (".idx", ".bin"))
 SUM = encode_sum(BIN, IDX)
 SRC = (SIDECARS / "preprocess_lines.src").read_bytes()
 META = json.loads((SIDECARS / "preprocess_lines.meta").read_bytes())
+MASK = encode_mask([False, True, True])  # for the 3 tokens of Megatron's idx_int32
+ROWS = encode_rows(BIN, IDX, 4, 1, 0, 3, SUM)
+BAD = b"".join(
+    b'{"file": "preprocess_lines.jsonl", "line": %d, "byte": %d, "bytes": 7, "fault": "invalid_json", "fault_byte": 0, '
+    b'"reason": "expected a value", "raw": "no JSON"}\n' % (line, byte) for line, byte in ((2, 14), (9, 200)))
+STATE = {"millrace_state": 1, "order": "instant", "seed": 1234, "seq_len": 2, "consumed_samples": 1, "global_batch": 1,
+         "samples": [6, 0, 0], "surplus": 0.005,
+         "data": [{"prefix": "data", "weight": 1.0, "tokens": 8, "sequences": 3, "documents": 3, "bin_bytes": 16,
+                   "idx_bytes": 102, "root": "", "name": "data"}],
+         "schedule": [{"first_step": 0, "sources": [0], "weights": [1.0]}],
+         "edits": [{"skip_samples": [2, 3], "since": 1, "why": "spike"},
+                   {"replay_steps": [0, 1], "at_step": 4, "why": "again"},
+                   {"block_documents": [1, 2], "source": "data", "why": "leaked"}]}
 
 
 def put(data, kind, at, value):
@@ -143,9 +160,16 @@ def meta_cases():
                     "2 to 1 of 3")
     yield meta_case(3, "all_tasks", meta_of(tasks={"first": 0, "last": 2, "of": 3}), "tasks", "expected null",
                     "all tasks")
+    share = {"begin_input": 0, "begin_byte": 5, "end_input": 0, "end_byte": 4, "names_crc32c": "00000000"}
+    yield meta_case(3, "share", meta_of(tasks={"first": 0, "last": 0, "of": 2, "share": share}), "share",
+                    "begins at byte 5", "ends at byte 4")
+    far = meta_of(tasks={"first": 1, "last": 1, "of": 3}, inputs__0__begin=1, inputs__0__text_bytes=(1 << 63) - 1)
+    yield meta_case(4, "end", far, "text_bytes", "at most 2^63 - 1", f"byte {1 << 63}")
     begins = meta_of(inputs__0__begin=5)
     yield 4, "begin", ".meta", begins, begins.index(b'{"path"'), "", "begins in the middle"
     yield meta_case(5, "bin_bytes", meta_of(bin_bytes=563), "bin_bytes", "282 tokens of 2 bytes", "563")
+    mask = b', "mask": {"version": 1, "trained": 283, "root": "%s"}}\n' % (b"0" * 64)
+    yield meta_case(6, "trained", text[:-2] + mask, "trained", "282 tokens", "283")
     yield 6, "root", ".meta", meta_of(sum=None), 0, 'both "sum" and "sum_root"', ""
     yield 6, "other_root", ".meta", meta_of(sum_root="0" * 64), 0, META["sum_root"], "0" * 64
     yield 6, "tokens", ".meta", meta_of(counts__tokens=281, bin_bytes=562), 0, "282", "281"
@@ -196,10 +220,187 @@ def token_array_cases():
     yield 6, "large", ".bin", put(wide, "<I", 1028, 1 << 31), 1028, f"{(1 << 31) - 1}", f"{1 << 31}"
 
 
+def sealed_mask(data):
+    """A `.mask` of 1 byte of bits whose root is right."""
+    return data[:37] + hashlib.sha256(data[:32] + data[33:37]).digest() + data[69:]
+
+
+def mask_cases():
+    """The bits of tokens 0, 1 and 2 are 0, 1 and 1, at 32; their CRC is at 33, the root at 37; 69 bytes in all."""
+    two, one = (f"{crc32c(bytes([bits])):08x}" for bits in (6, 2))
+    yield 1, "magic", ".mask", MASK[:5] + b"X" + MASK[6:], 5, "MILLMSK\\0", ""
+    yield 1, "empty", ".mask", b"", 0, "8 bytes", "only 0"
+    yield 2, "cut", ".mask", MASK[:30], 24, "8 bytes", "only 6"
+    yield 3, "version", ".mask", sealed_mask(put(MASK, "<I", 8, 2)), 8, "version 1", "found 2"
+    yield 4, "block", ".mask", sealed_mask(put(MASK, "<I", 12, 4096)), 12, "1048576", "found 4096"
+    yield 5, "tokens", ".mask", sealed_mask(put(MASK, "<Q", 16, (1 << 62) + 1)), 16, f"at most {1 << 62}", \
+        f"is {(1 << 62) + 1}"
+    yield 5, "trained", ".mask", sealed_mask(put(MASK, "<Q", 24, 4)), 24, "at most 3", "is 4"
+    yield 6, "long", ".mask", MASK + b"\0", 69, "expected 69", "70 bytes"
+    yield 6, "short", ".mask", MASK[:-1], 68, "expected 69", "68 bytes"
+    yield 6, "bits", ".mask", sealed_mask(put(MASK, "<Q", 16, 9)), 69, "expected 70", "69 bytes"
+    yield 7, "root", ".mask", MASK[:37] + bytes(31) + b"\1", 37, MASK[37:].hex(), f"{1:064x}"
+    yield 8, "other", ".mask", encode_mask([False, True, True, True]), 16, "has 3", "for 4 tokens"
+    yield 9, "bit", ".mask", MASK[:32] + b"\2" + MASK[33:], 32, f"expected {two}", f"checksum is {one}"
+    unused = struct.pack("<BI", 14, crc32c(b"\x0e"))
+    yield 10, "unused", ".mask", sealed_mask(MASK[:32] + unused + MASK[37:]), 32, "expected 0", "is 1"
+    yield 11, "trained", ".mask", sealed_mask(put(MASK, "<Q", 24, 1)), 24, "2 bits are 1", "trained tokens is 1"
+
+
+def sealed_rows(data):
+    """A table whose checksum is right."""
+    return data[:-4] + struct.pack("<I", crc32c(data[:-4]))
+
+
+def rows_cases():
+    """The number of rows is at 112, the checksum at 120; 124 bytes in all. No program reads tables of rows, but the
+    library does (`open_row_table`). It makes a table again that breaks one of the rules 1 to 7."""
+    def other(rule, what, kind, at, value, expected, found):
+        return rule, what, ".rows-4", sealed_rows(put(ROWS, kind, at, value)), at, expected, found
+
+    yield 1, "magic", ".rows-4", ROWS[:7] + b"X" + ROWS[8:], 7, "MILLROWS", ""
+    yield 2, "cut", ".rows-4", ROWS[:60], 56, "8 bytes", "only 4"
+    yield other(2, "version", "<I", 8, 2, "expected 1", "is 2")
+    yield other(2, "block", "<I", 12, 4095, "expected 4096", "is 4095")
+    yield other(2, "seq_len", "<q", 16, 0, "1 or more", "is 0")
+    yield other(2, "multiple", "<q", 24, 3, "a divisor of the 4 tokens", "is 3")
+    yield other(2, "multiple_0", "<q", 24, 0, "a divisor of the 4 tokens", "is 0")
+    yield other(2, "first", "<q", 32, -1, "0 or more", "is -1")
+    yield 2, "last", ".rows-4", sealed_rows(put(put(ROWS, "<q", 32, 2), "<q", 40, 1)), 40, "2 or more", "is 1"
+    yield other(2, "tokens", "<q", 48, -1, "0 or more", "is -1")
+    yield other(2, "has_root", "<I", 76, 2, "0 or 1", "is 2")
+    yield 3, "long", ".rows-4", ROWS + b"\0", 124, "expected 124", "125 bytes"
+    yield 3, "short", ".rows-4", ROWS[:-1], 123, "expected 124", "123 bytes"
+    blocks = sealed_rows(put(ROWS, "<q", 40, 4097))
+    yield 3, "blocks", ".rows-4", blocks, 124, "expected 132", "124 bytes"
+    wrong = put(ROWS, "<q", 112, 3)
+    yield 4, "checksum", ".rows-4", wrong, 120, f"expected {crc32c(wrong[:-4]):08x}", f"found {ROWS[:-5:-1].hex()}"
+    yield other(5, "negative", "<q", 112, -1, "at least the 0", "is -1")
+    falls = blocks[:112] + struct.pack("<qqI", 2, 1, 0)
+    yield 5, "falls", ".rows-4", sealed_rows(falls), 120, "at least the 2", "is 1"
+    yield other(6, "seq_len", "<q", 16, 8, "expected 4", "is 8")
+    yield other(6, "multiple", "<q", 24, 2, "expected 1", "is 2")
+    yield other(6, "first", "<q", 32, 1, "expected 0", "is 1")
+    yield other(6, "last", "<q", 40, 2, "expected 3", "is 2")
+    yield other(6, "idx_size", "<q", 56, 103, "expected 102", "is 103")
+    yield other(6, "bin_size", "<q", 64, 18, "expected 16", "is 18")
+    yield other(7, "root", "<I", 80, 0, f"expected {SUM[-32:].hex()}", f"is {bytes(4).hex() + SUM[-28:].hex()}")
+    no_root = put(ROWS[:80] + bytes(32) + ROWS[112:], "<I", 76, 0)
+    yield 7, "lengths", ".rows-4", sealed_rows(put(no_root, "<I", 72, 7)), 72, f"expected {ROWS[75:71:-1].hex()}", \
+        "is 00000007"
+    # The documents make 2 rows. The document index begins at byte 70 of the .idx.
+    yield 8, "rows", ".rows-4", sealed_rows(wrong), (".idx", 70), "expected the 3", "make 2 rows"
+
+
+def bad_cases():
+    """The `.meta` has 2 bad records; the line of the second begins at SECOND."""
+    second = BAD.index(b"\n") + 1
+    yield 1, "key", ".bad", BAD[:second] + b'{"name' + BAD[second + 6:], second, '{"file": TEXT, "line"', '{"name'
+    yield 1, "line", ".bad", BAD.replace(b'"line": 9', b'"line": 0'), second, '"line": 1 or more', '{"file": "prep'
+    yield 1, "blank", ".bad", BAD[:second] + b"\n" + BAD[second:], second, '{"file": TEXT', "found ''"
+    yield 1, "brace", ".bad", BAD[:-2] + b"\n", second, "...}", '{"file": "prep'
+    yield 1, "cut", ".bad", BAD[:-1], len(BAD) - 1, "a line end", "the end of the file"
+    yield 2, "few", ".bad", BAD[:second], second, "expected the 2", "found 1"
+    yield 2, "many", ".bad", BAD + BAD[:second], len(BAD), "expected the 2", "found another"
+    number = BAD.index(b', "byte"', second)
+    yield 3, "from_byte", ".bad", BAD[:number] + b', "from_byte": 7' + BAD[number:], number + 2, "expected 0", "is 7"
+
+
+def state_of(**changes):
+    """The state with other values at paths such as `data__0__tokens`; None removes an entry."""
+    state = json.loads(json.dumps(STATE))
+    for path, value in changes.items():
+        *folders, name = path.split("__")
+        place = state
+        for each in folders:
+            place = place[int(each)] if isinstance(place, list) else place[each]
+        if value is None:
+            del place[name]
+        elif isinstance(place, list):
+            place[int(name)] = value
+        else:
+            place[name] = value
+    return json.dumps(state).encode()
+
+
+def state_case(rule, what, data, at, expected, found, last=False):
+    """A fault at the first or last place of a text."""
+    return rule, what, ".state", data, (data.rindex if last else data.index)(at.encode()), expected, found
+
+
+def state_cases():
+    """The fault is at the name of the option; of an element of a list, at the element."""
+    text = json.dumps(STATE).encode()
+    yield 1, "cut", ".state", text[:-1], len(text) - 1, "a closing brace", "the end of the text"
+    yield state_case(1, "twice", text.replace(b'"seed"', b'"order": "stored", "seed"'), '"order"', "each name once", "",
+                     last=True)
+    yield 1, "empty", ".state", b"", 0, "a value", "the end of the text"
+    yield 2, "list", ".state", b"[1]\n", 0, "expected 1", 'no "millrace_state"'
+    yield 2, "no_version", ".state", state_of(millrace_state=None), 0, "expected 1", 'no "millrace_state"'
+    yield state_case(2, "version", state_of(millrace_state=2), '"millrace_state"', "expected 1", "version 2")
+    yield state_case(3, "text", state_of(seed="5"), '"seed"', "a whole number", "a string")
+    yield state_case(3, "fraction", state_of(seq_len=2.5), '"seq_len"', "a whole number below 2^63", "2.5")
+    yield state_case(3, "large", state_of(consumed_samples=1 << 63), '"consumed_samples"', "a whole number below 2^63",
+                     f"{1 << 63}")
+    yield state_case(3, "seed", state_of(seed=-5), '"seed"', "0 to 2^64 - 1", "-5")
+    yield state_case(3, "null", state_of(surplus=None).replace(b'"data"', b'"surplus": null, "data"', 1), '"surplus"',
+                     "a number", "null")
+    yield state_case(3, "flag", state_of(extra_token=1), '"extra_token"', "true or false", "a whole number, 1")
+    yield state_case(3, "word", state_of(order=1), '"order"', "a string", "a whole number, 1")
+    yield state_case(3, "no_list", state_of(edits={}), '"edits"', "a list", "an object")
+    yield state_case(3, "element", state_of(samples=[6, "0", 0]), '"0"', "a whole number", "a string")
+    yield state_case(3, "object", state_of(data=[7]), "7", "an object", "a whole number, 7")
+    yield state_case(4, "option", state_of(sead=5), '"sead"', "", '"sead"')
+    yield state_case(4, "source", state_of(data__0__size=5), '"size"', "", '"data[0].size"')
+    yield state_case(4, "edit", state_of(edits__0__at_step=5), '"at_step"', "", '"edits[0].at_step"')
+    yield state_case(4, "two_edits", state_of(edits__0__skip_steps=[0, 1]), '"skip_steps"', "", '"edits[0].skip_steps"')
+    for name, word, expected in (("order", "megatorn", "instant, megatron or stored"),
+                                 ("packing", "best", "none, best_fit"), ("split_part", "dev", "train, valid or test"),
+                                 ("blend_rounding", "up", "twice or fused"),
+                                 ("sampler", "none", "single, cyclic, full_validation or hybrid")):
+        yield state_case(5, name, state_of(**{name: word}), f'"{name}"', expected, f'is "{word}"')
+    for name, least in (("seq_len", 0), ("global_batch", 0), ("micro_batch", 0), ("ranks", 0), ("sampled", 0),
+                        ("consumed_samples", 0), ("pad_documents_to", 1)):
+        yield state_case(6, name, state_of(**{name: least - 1}), f'"{name}"', f"expected {least} to 2^62",
+                         f"is {least - 1}")
+    yield state_case(6, "most", state_of(consumed_samples=(1 << 62) + 1), '"consumed_samples"', "0 to 2^62",
+                     f"{(1 << 62) + 1}")
+    yield state_case(6, "surplus", state_of(surplus=-0.5), '"surplus"', "0 or more", "-0.5")
+    yield state_case(7, "samples", state_of(samples=[6, 0, 0, 0]), '"samples"', "train, valid and test", "a list of 4")
+    yield state_case(7, "sample", state_of(samples=[6, -2, 0]), '"samples"', "-1 to 2^62", "is -2")
+    yield state_case(7, "rampup", state_of(rampup_batch=[1, 1]), '"rampup_batch"', "start, increment and samples",
+                     "a list of 2")
+    yield state_case(7, "rampup_number", state_of(rampup_batch=[1, -1, 4]), '"rampup_batch"', "0 to 2^62", "is -1")
+    for name in ("tokens", "sequences", "documents", "bin_bytes", "idx_bytes"):
+        yield state_case(8, name, state_of(**{f"data__0__{name}": -1}), f'"{name}"', "0 to 2^62",
+                         f"data[0].{name} of the state is -1")
+    yield state_case(8, "weight", state_of(data__0__weight=-0.5), '"weight"', "0 or more", "-0.5")
+    yield state_case(9, "first_step", state_of(schedule__0__first_step=-1), '"first_step"', "0 to 2^40", "is -1")
+    yield state_case(9, "late", state_of(schedule__0__first_step=(1 << 40) + 1), '"first_step"', "0 to 2^40",
+                     f"{(1 << 40) + 1}")
+    yield state_case(9, "weights", state_of(schedule__0__weights=[1.0, 1.0]), '"sources"', "one for each",
+                     "weights has 2")
+    yield state_case(9, "sources", state_of(schedule__0__sources=[1]), '"sources"', "data has 1", "names 1")
+    yield state_case(9, "weight", state_of(schedule__0__weights=[0]), '"weights"', "above zero", "is 0")
+    yield state_case(10, "range", state_of(edits__0__skip_samples=[2]), '"skip_samples"', "two numbers", "a list of 1")
+    yield state_case(10, "none", state_of(edits__0__skip_samples=None), '{"since"', "skip_, replay_ or block_", "")
+    yield state_case(10, "order", state_of(edits__0__skip_samples=[3, 2]), '{"skip_samples"', "0 to 2^62", "[3, 2]")
+    yield state_case(10, "steps", state_of(edits__1__replay_steps=[0, (1 << 40) + 1]), '{"replay_steps"', "0 to 2^40",
+                     f"[0, {(1 << 40) + 1}]")
+    yield state_case(10, "since", state_of(edits__0__since=-1), '{"skip_samples"', "0 to 2^62", "since is -1")
+    yield state_case(10, "documents", text.replace(b"skip_samples", b"skip_documents"), '{"skip_documents"',
+                     "only documents can be blocked", "skip_documents")
+    yield state_case(10, "at", state_of(edits__1__at_step=0), '{"replay_steps"', "1 or later", "at is 0")
+    yield state_case(10, "source", state_of(edits__2__source=""), '{"block_documents"', "the prefix", "source is empty")
+    yield state_case(10, "why", state_of(edits__0__why=None), '{"skip_samples"', "a reason", "why is empty")
+
+
 def files():
     lines = ["file\tfaulty\toffset\texpected\tfound\n"]
     for page, cases in (("mmidx", index_cases), ("sum", sum_cases), ("src", src_cases), ("meta", meta_cases),
-                        ("token_arrays", token_array_cases)):
+                        ("token_arrays", token_array_cases), ("mask", mask_cases), ("rows", rows_cases),
+                        ("bad", bad_cases), ("npy", npy_cases), ("megatron_cache", cache_cases),
+                        ("state", state_cases)):
         for rule, what, ending, data, at, expected, found in cases():
             faulty, offset = at if isinstance(at, tuple) else (ending, at)
             name = f"{page}_{rule}_{what}{ending}"
