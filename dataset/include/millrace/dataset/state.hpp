@@ -114,9 +114,9 @@ struct run_state {
   std::uint64_t seed = 1234;      ///< the order `instant` uses all 64 bits, `megatron` uses 32
   std::int64_t seq_len = 0;
   bool extra_token = true;
-  std::string packing = "none";  ///< or a name of `packing_algorithm_names`
+  bool last_token_as_label = false;  ///< packed rows only, see `packed_options`
+  std::string packing = "none";      ///< or a name of `packing_algorithm_names`
   std::int64_t pad_documents_to = 1;
-  bool last_token_as_label = false;        ///< see `packed_options`
   std::string split = {};                  ///< as given, e.g. "969, 30, 1"; empty: no split
   std::string split_part = "train";        ///< or "valid" or "test"
   std::vector<std::int64_t> samples = {};  ///< requested for train, valid and test; -1: one epoch.
