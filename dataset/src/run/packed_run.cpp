@@ -131,7 +131,8 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
     limits.push_back(detail::limit_of(sources[s], names[s], info.rows));
     shared_->pool->put(number, opened);
   }
-  if (packing.weigh_by_rows) {
+  // With one source, weights have no effect, but states are compared with earlier ones.
+  if (packing.weigh_by_rows && sources.size() > 1) {
     for (schedule_segment& segment : shared_->options.segments) {
       for (weighted_source& each : segment.sources) {
         const bool exists = 0 <= each.source && each.source < source_count();

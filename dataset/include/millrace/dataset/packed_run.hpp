@@ -45,7 +45,8 @@ struct packed_options {
   /// rows.
   bool last_token_as_label = false;
   /// Whether the weight of a source is its number of rows, so that all sources complete their
-  /// epochs at the same time. The weights in the segments are then ignored.
+  /// epochs at the same time. The weights in the segments are then ignored. One source keeps its
+  /// weight, which has no effect.
   bool weigh_by_rows = false;
 };
 

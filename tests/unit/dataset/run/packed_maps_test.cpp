@@ -282,6 +282,11 @@ TEST_F(PackedMaps, WeighSourcesByTheirRows) {
   EXPECT_NE(all_of(packed_run(sources, options, packing)), all_of(expected));
   EXPECT_EQ(write_state(weighed.description()), write_state(expected.description()));
 
+  instant_options single = options;
+  single.segments = {{0, {{0, 7.0}}}};
+  const packed_run one({sources[0]}, single, weighing);
+  EXPECT_EQ(one.description().data[0].weight, 7.0);
+
   options.segments[0].sources[3].source = packed_sets;
   EXPECT_THROW(packed_run(sources, options, weighing), config_error);
 }
