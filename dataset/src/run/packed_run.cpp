@@ -135,7 +135,7 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
   if (packing.weigh_by_rows && sources.size() > 1) {
     for (schedule_segment& segment : shared_->options.segments) {
       for (weighted_source& each : segment.sources) {
-        const bool exists = 0 <= each.source && each.source < source_count();
+        const bool exists = 0 <= each.source && each.source < std::ssize(shared_->infos);
         if (exists) each.weight = static_cast<double>(info(each.source).rows);
       }
     }
