@@ -15,9 +15,11 @@
 #include <millrace/dataset/convert.hpp>
 #include <millrace/dataset/detail/instant/index_columns.hpp>
 #include <millrace/dataset/detail/lost_pages.hpp>
-#include <millrace/dataset/detail/packing/document_lengths.hpp>
+#include <millrace/dataset/detail/packing/packed_rows.hpp>
+#include <millrace/dataset/detail/packing/packed_sample.hpp>
 #include <millrace/dataset/detail/packing/packing_algorithm.hpp>
 #include <millrace/dataset/detail/packing/row_plan.hpp>
+#include <millrace/dataset/detail/packing/row_table.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/mask.hpp>
@@ -153,19 +155,13 @@ MILLRACE_INLINE std::string plural(std::int64_t count, const std::string& one,
   return std::to_string(count) + ' ' + (count == 1 ? one : many);
 }
 
-/// The positions of a row that a document takes, with its padding. Its last token is only a label.
-MILLRACE_INLINE std::int64_t positions_of(std::int64_t tokens, std::int64_t unit) noexcept {
-  return (std::max<std::int64_t>(tokens - 1, 0) + unit - 1) / unit * unit;
-}
-
-MILLRACE_INLINE row_plan plan_rows(const indexed_dataset& data, const bridge_packing& packing) {
-  const index_columns columns(data);
-  const auto positions = [&](std::int64_t first, std::int64_t last,
-                             std::vector<std::int64_t>& out) {
-    document_lengths(columns, first, last, out);
-    for (std::int64_t& each : out) each = positions_of(each, packing.pad_documents_to);
-  };
-  return {{packing.algorithm, packing.seq_len, packing.seed}, data.document_count(), positions};
+/// Rows of which each position has a label, as Bridge packs them.
+MILLRACE_INLINE packing_options options_of(const bridge_packing& packing) {
+  return {.seq_len = packing.seq_len,
+          .pad_documents_to = packing.pad_documents_to,
+          .algorithm = packing.algorithm,
+          .seed = packing.seed,
+          .last_token_as_label = true};
 }
 
 /// Lists the documents that are in no row.
@@ -195,7 +191,9 @@ MILLRACE_INLINE void convert_to_rows(const token_source& source,
   const bridge_packing& packing = options.packing;
   check_packing(packing);
   const indexed_dataset& data = *source.data;
-  const row_plan plan = plan_rows(data, packing);
+  const index_columns columns(data);
+  const packed_rows packed(columns, options_of(packing));
+  const row_plan& plan = *packed.plan();
   list_documents_left_out(plan, packing.seq_len, done);
   refuse_losses(done.lost, options);
   if (plan.row_count() == 0) {
@@ -230,7 +228,8 @@ MILLRACE_INLINE void convert_to_rows(const token_source& source,
       starts.push_back(static_cast<std::int32_t>(begin));
       documents.append(document, ids, loss_mask);
       const auto tokens = static_cast<std::int64_t>(ids.size() - begin);
-      const std::int64_t positions = positions_of(tokens, packing.pad_documents_to);
+      const std::int64_t positions =
+          share_of({document, 0, tokens}, packing.pad_documents_to, true);
       ids.resize(begin + static_cast<std::size_t>(positions) + 1,
                  static_cast<std::int32_t>(packing.pad.value_or(0)));
       loss_mask.resize(ids.size(), 0);
