@@ -128,8 +128,9 @@ dataset::blend_list blend_of(const nb::object& data_path, const nb::object& blen
 /// Reads single samples, as a loader would make them. Thread-safe.
 class sample_reader {
  public:
-  explicit sample_reader(const dataset::run& order)
+  sample_reader(const dataset::run& order, const dataset::field_options& rules)
       : order_(&order),
+        rules_(rules),
         files_(loader::detail::files_of(order.sources())),
         types_(loader::detail::types_of(order.sources())) {}
 
@@ -141,41 +142,33 @@ class sample_reader {
     if (state_ && process_ == ::getpid()) return;
     process_ = ::getpid();
     (void)state_.release();  // NOLINT(bugprone-unused-return-value): it cannot be destroyed here
-    state_ = std::make_unique<state>(files_, types_, *order_);
+    state_ = std::make_unique<state>(files_, types_, *order_, rules_);
   }
 
   /// @param wanted  the arrays to make
   /// @pre begin_in_this_process() was called
   std::shared_ptr<loader::detail::batch_slot> read(std::int64_t position,
-                                                   const loader::host_fields& wanted,
-                                                   const dataset::field_options& rules) {
+                                                   const loader::host_fields& wanted) {
     namespace detail = loader::detail;
     const bool masked = state_->masks && wanted.loss_mask;
-    loader::loader_options options;
-    options.batch_size = 1;
-    options.mask_bits = masked;
-    options.field_rules = rules;
-    const loader::slot_layout layout = detail::pipeline::layout_of(*order_, options);
+    const loader::slot_layout layout(1, order_->seq_len(), order_->extra_token(),
+                                     detail::width_of(types_), order_->packed(), 1, masked,
+                                     order_->last_token_as_label());
     auto slot = std::make_shared<detail::batch_slot>(layout, memory_of(layout.capacity_bytes()));
     if (const std::size_t bytes = detail::host_bytes(wanted, layout); bytes > 0) {
       detail::place_host_fields(wanted, memory_of(bytes), *slot);
     }
     std::vector<dataset::sample_text> rows(1);
     order_->text_of(position, wanted.has_cu_seqlens() || order_->packed() || masked, rows[0]);
-    detail::context_cut cut = detail::pipeline::context_cut_of(*order_, options);
-    auto whole = slot;
-    if (cut.cuts()) {
-      whole = std::make_shared<detail::batch_slot>(cut.whole(),
-                                                   memory_of(cut.whole().capacity_bytes()));
-    }
     {
       const std::scoped_lock lock(state_->mutex);
-      state_->gather.fill(rows, *state_->reader, *whole);
-      if (masked) state_->masks->fill(rows, *whole);
+      detail::batch_slot& whole = state_->whole ? *state_->whole : *slot;
+      state_->gather.fill(rows, *state_->reader, whole);
+      if (masked) state_->masks->fill(rows, whole);
+      if (state_->whole) state_->cut.fill(rows, whole, *slot);
     }
-    if (cut.cuts()) cut.fill(rows, *whole, *slot);
     slot->sources = {rows[0].source};
-    detail::fill_host_fields(wanted, {.options = rules}, *slot);
+    detail::fill_host_fields(wanted, {.options = rules_}, *slot);
     return slot;
   }
 
@@ -187,19 +180,29 @@ class sample_reader {
   }
 
   const dataset::run* order_;
+  dataset::field_options rules_;
   std::vector<loader::data_file> files_;
   std::vector<formats::dtype> types_;
   struct state {
     state(const std::vector<loader::data_file>& files, const std::vector<formats::dtype>& types,
-          const dataset::run& order)
+          const dataset::run& order, const dataset::field_options& rules)
         : reader(loader::make_reader(files, {})),
           gather(files, types),
           masks(loader::detail::row_masks::open(order.sources(), loader::mask_alignment::label,
-                                                true, order.last_token_as_label())) {}
+                                                true, order.last_token_as_label())) {
+      loader::loader_options options;
+      options.batch_size = 1;
+      options.mask_bits = masks.has_value();
+      options.field_rules = rules;
+      cut = loader::detail::pipeline::context_cut_of(order, options);
+      if (cut.cuts()) whole.emplace(cut.whole(), memory_of(cut.whole().capacity_bytes()));
+    }
     std::mutex mutex;
     std::unique_ptr<loader::range_reader> reader;
     loader::detail::text_gather gather;
     std::optional<loader::detail::row_masks> masks;
+    loader::detail::context_cut cut;
+    std::optional<loader::detail::batch_slot> whole;  // of rows that are cut
   };
   std::unique_ptr<state> state_;
   ::pid_t process_ = 0;
@@ -211,7 +214,7 @@ class python_run : public run_handle {
   python_run(run_handle made, const field_names& fields)
       : run_handle(std::move(made)),
         fields_(fields),
-        reader_(std::make_unique<sample_reader>(*order)) {
+        reader_(std::make_unique<sample_reader>(*order, rules)) {
     if (fields.cu_seqlens_padded && !order->packed()) loader::refuse_padded_cu_seqlens();
     if (fields.hugging_face && fields.labels) refuse_cut_labels(*order, 1);
   }
@@ -229,7 +232,7 @@ class python_run : public run_handle {
     std::vector<std::int64_t> text, sequences;
     {
       const without_gil released;
-      const auto slot = reader_->read(at, loader::no_host_fields, rules);
+      const auto slot = reader_->read(at, loader::no_host_fields);
       const loader::slot_layout& layout = slot->layout;
       text.assign(static_cast<std::size_t>(layout.text_len()), pad);
       const auto copy = [&]<class Token>(Token) {
@@ -255,7 +258,7 @@ class python_run : public run_handle {
     std::shared_ptr<loader::detail::batch_slot> slot;
     {
       const without_gil released;
-      slot = reader_->read(at, fields_.host(), rules);
+      slot = reader_->read(at, fields_.host());
       if (fields_.hugging_face && fields_.labels) put_labels(*slot);
     }
     return dict_of(slot);
