@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -253,6 +254,43 @@ TEST(LastTokenAsLabel, ServesEachTokenOnce) {
     EXPECT_EQ(accounted, ledgers[0].tokens);
     EXPECT_EQ(ledgers[0].padding, run.packing_of(0).padding);
   }
+}
+
+// `where` finds a document's last token, but says that it is only a label.
+TEST(LastTokenAsLabel, IsFoundAsALabel) {
+  const test::temp_folder folder{test::quick_folder()};
+  label_case c;
+  c.seq_len = 200;
+  c.packing.algorithm = dataset::packing_algorithm::first_fit_decreasing;
+  c.packing.last_token_as_label = true;
+  const auto prefixes = test::store_three(folder, 2);
+  c.samples.reset();
+  const dataset::packed_run run = labelled_run(c, prefixes);
+  const std::int64_t rows = run.round_of(0, 0).last;
+  const dataset::sampler ranks(rows, {.batch_size = 1, .world_size = 1});
+  const dataset::run_places places(run, ranks);
+  int found = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const dataset::served_sample served = places.at(ranks.slot_of(row));
+    std::map<std::int64_t, std::int64_t> tokens, inputs;
+    for (const dataset::document_piece& each : served.pieces) {
+      tokens[each.document] += each.tokens.tokens;
+      inputs[each.document] += each.inputs;
+    }
+    for (const auto& [document, count] : tokens) {
+      EXPECT_EQ(inputs[document], count - 1);
+      const auto of = [&](std::int64_t first, std::int64_t size) {
+        return places.of_tokens(prefixes[0], document, first, size, rows);
+      };
+      const auto last = of(count - 1, 1);
+      ASSERT_EQ(last.size(), 1U);
+      EXPECT_TRUE(last[0].label_only);
+      EXPECT_FALSE(of(count - 2, 1).at(0).label_only);
+      EXPECT_FALSE(of(count - 2, 2).at(0).label_only);
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 30);
 }
 
 TEST(LastTokenAsLabel, RefusesToCutDocuments) {
