@@ -46,8 +46,8 @@ inline batch_rules rules_of(const dataset::field_options& options, bool at_bound
 /// The type of tokens, labels and position ids.
 enum class id_width : std::uint8_t { i32 = 4, i64 = 8 };
 
-/// The slices of a context-parallel rank's rows (`slot_layout`). All pointers are null without
-/// context parallelism.
+/// The slices of rows, if rows are cut into slices (`slot_layout`). Otherwise, all pointers are
+/// null.
 struct slice_arrays {
   std::int64_t count = 0;  ///< entries of each array except `begin`
   const std::int32_t* begin = nullptr;
@@ -72,7 +72,7 @@ struct batch_work {
   const std::uint32_t* counted = nullptr;  ///< null without masks
   std::int64_t counted_words = 0;          ///< words of a row of `counted`
 
-  slice_arrays slices;  ///< with context parallelism
+  slice_arrays slices;  ///< of rows that are cut into slices
   /// number of ranks that share a row; `boundaries` describes whole rows
   std::int64_t context_parallel = 1;
 

@@ -20,7 +20,7 @@ struct staged_batch {
   const std::byte* slot = nullptr;
   slot_layout layout;
   std::int64_t boundaries = 0;  ///< number of boundaries; 0 if they were not requested
-  std::int64_t slices = 0;      ///< number of slices; 0 without context parallelism
+  std::int64_t slices = 0;      ///< number of slices; 0 if rows are not cut into slices
   dataset::batch_number number = {};
   /// [rows], as `batch::positions`; valid while `hold` exists
   std::span<const std::int64_t> positions = {};
