@@ -279,8 +279,9 @@ TEST(LastTokenAsLabel, IsFoundAsALabel) {
     }
     for (const auto& [document, count] : tokens) {
       EXPECT_EQ(inputs[document], count - 1);
-      const auto of = [&](std::int64_t first, std::int64_t size) {
-        return places.of_tokens(prefixes[0], document, first, size, rows);
+      // Clang 14 captures no structured bindings by reference.
+      const auto of = [&, d = document](std::int64_t first, std::int64_t size) {
+        return places.of_tokens(prefixes[0], d, first, size, rows);
       };
       const auto last = of(count - 1, 1);
       ASSERT_EQ(last.size(), 1U);
