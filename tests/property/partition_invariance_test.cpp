@@ -2,12 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <iostream>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <millrace/formats/src.hpp>
@@ -15,6 +12,7 @@
 
 #include "run/pipeline.hpp"
 #include "support/compressed.hpp"
+#include "support/interrupted_runs.hpp"
 #include "support/naive_lines.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
@@ -71,33 +69,6 @@ std::string compressed(generator& random, const std::string& text) {
       return test::zstd(text);
     default:
       return text;
-  }
-}
-
-/// Repeats a run until it completes. If `stops` is true, stops the first runs at random times.
-/// @return number of stops
-int run_in_pieces(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
-                  bool stops) {
-  preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
-  for (int stopped_times = 0;; ++stopped_times) {
-    options.workers = 1 + static_cast<int>(random() % 4);
-    options.limits.block_bytes = 1 + random() % 3000;
-    std::atomic<int> stop = 0;
-    options.stop = &stop;
-    std::jthread stopper;
-    if (stops && stopped_times < 4) {
-      options.checkpoint_period = std::chrono::milliseconds(random() % 2);
-      stopper = std::jthread([&stop, wait = std::chrono::microseconds(random() % 8000)] {
-        std::this_thread::sleep_for(wait);
-        stop = 1;
-      });
-    }
-    try {
-      (void)run(tokenizer, options, quiet);
-      return stopped_times;
-    } catch (const stopped&) {
-      options.resume = true;
-    }
   }
 }
 
@@ -196,17 +167,18 @@ TEST_F(PartitionInvariance, IsTheOrderOfLinesDealtOutByHand) {
   int stopped_times = 0;
   for (int round = 0; round < 8; ++round) {
     make_corpus();
-    run_in_pieces(*tokenizer, options_for("plain", paths_), random_, false);
+    test::run_in_pieces(*tokenizer, options_for("plain", paths_), random_, 0);
     for (const int partitions : {1, 2, 3, 8, 130}) {
       SCOPED_TRACE(testing::Message() << "round " << round << ", " << partitions << " partitions");
       const auto by_hand = (folder_ / "by_hand.jsonl").string();
       test::write_text(by_hand, reordered(static_cast<std::size_t>(partitions)));
-      run_in_pieces(*tokenizer, options_for("hand", {by_hand}), random_, false);
+      test::run_in_pieces(*tokenizer, options_for("hand", {by_hand}), random_, 0);
 
       run_options options = options_for("out", paths_);
       options.overwrite = false;
       options.partitions = partitions;
-      stopped_times += run_in_pieces(*tokenizer, options, random_, random_() % 2 == 0);
+      stopped_times +=
+          test::run_in_pieces(*tokenizer, options, random_, random_() % 2 == 0 ? 4 : 0);
       options.resume = true;  // resume again: there is nothing to do
       preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
       (void)run(*tokenizer, options, quiet);

@@ -2,20 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "merge/merge.hpp"
 #include "run/pipeline.hpp"
 #include "support/compressed.hpp"
 #include "support/conversations.hpp"
+#include "support/interrupted_runs.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -115,33 +113,6 @@ std::string random_task_input(generator& random) {
   }
 }
 
-/// Repeats a task until it completes. If `stops` is true, stops the first runs at random times.
-/// @return number of stops
-int run_task(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
-             bool stops) {
-  preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
-  for (int stopped_times = 0;; ++stopped_times) {
-    options.workers = 1 + static_cast<int>(random() % 3);
-    options.limits.block_bytes = 1 + random() % 3000;
-    std::atomic<int> stop = 0;
-    options.stop = &stop;
-    std::jthread stopper;
-    if (stops && stopped_times < 3) {
-      options.checkpoint_period = std::chrono::milliseconds(random() % 2);
-      stopper = std::jthread([&stop, wait = std::chrono::microseconds(random() % 4000)] {
-        std::this_thread::sleep_for(wait);
-        stop = 1;
-      });
-    }
-    try {
-      (void)run(tokenizer, options, quiet);
-      return stopped_times;
-    } catch (const stopped&) {
-      options.resume = true;
-    }
-  }
-}
-
 /// Runs the whole and the tasks, and compares the merged parts with the whole.
 /// @return number of stops
 int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_options& options,
@@ -149,7 +120,7 @@ int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_optio
   int stopped_times = 0;
   std::vector<std::string> keys;
   for (const text_key& key : options.keys) keys.push_back(key.name);
-  run_task(tokenizer, options, random, false);
+  test::run_in_pieces(tokenizer, options, random, 0);
   for (const std::int64_t of : {1, 2, 3, 7, 16}) {
     SCOPED_TRACE(of);
     for (const std::string& key : keys) fs::create_directories(folder / key);
@@ -157,7 +128,7 @@ int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_optio
       run_options part = options;
       part.task = share_of(part.inputs, {index, of}, part.limits.largest_part_bytes());
       part.output_prefix = task_prefix(folder / "part", {index, of});
-      stopped_times += run_task(tokenizer, part, random, random() % 3 == 0);
+      stopped_times += test::run_in_pieces(tokenizer, part, random, random() % 3 == 0 ? 3 : 0);
       part.resume = true;  // resume again: there is nothing to do
       preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
       (void)run(tokenizer, part, quiet);
@@ -248,6 +219,7 @@ TEST(TaskInvariance, PartsOfConversationsMergedAreWhatOneProcessWrites) {
     stopped_times += expect_parts_to_merge(*tokenizer, options, folder, random);
     ASSERT_FALSE(HasFailure());
   }
+  std::cout << "stopped and resumed " << stopped_times << " times\n";
   EXPECT_GT(stopped_times, 2);
 }
 
