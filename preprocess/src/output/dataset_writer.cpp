@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <millrace/formats/mmidx.hpp>
@@ -44,6 +45,7 @@ dataset_state& dataset_state::operator+=(const dataset_state& more) noexcept {
   bad_bytes += more.bad_bytes;
   sequences += more.sequences;
   documents += more.documents;
+  empty_documents += more.empty_documents;
   provenance.documents += more.provenance.documents;
   provenance.payload_bytes += more.provenance.payload_bytes;
   mask.tokens += more.mask.tokens;
@@ -71,6 +73,8 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
   }
   sequences_ = from.sequences;
   documents_ = from.documents;
+  empty_documents_ = from.empty_documents;
+  last_document_end_ = from.last_document_end;
   keep();
 }
 
@@ -111,7 +115,10 @@ void dataset_writer::append(std::span<const std::byte> ids, std::span<const std:
   for (std::size_t done = 0; done < document_ends.size();) {
     const auto part =
         document_ends.subspan(done, std::min(absolute.size(), document_ends.size() - done));
-    for (std::size_t i = 0; i < part.size(); ++i) absolute[i] = sequences_ + part[i];
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      absolute[i] = sequences_ + part[i];
+      if (absolute[i] == std::exchange(last_document_end_, absolute[i])) ++empty_documents_;
+    }
     documents_spill_.append(std::as_bytes(std::span(absolute).first(part.size())));
     done += part.size();
   }
@@ -147,6 +154,8 @@ dataset_state dataset_writer::state() const noexcept {
   now.bad_bytes = bad_ ? bad_->size_bytes() : 0;
   now.sequences = sequences_;
   now.documents = documents_;
+  now.empty_documents = empty_documents_;
+  now.last_document_end = last_document_end_;
   if (checksums_) now.checksums = checksums_->save();
   if (provenance_) now.provenance = provenance_->save();
   if (mask_) now.mask = mask_->save();

@@ -40,6 +40,8 @@ struct dataset_state {
   std::uint64_t bad_bytes = 0;
   std::int64_t sequences = 0;
   std::int64_t documents = 0;
+  std::int64_t empty_documents = 0;    ///< documents without sequences
+  std::int64_t last_document_end = 0;  ///< number of sequences up to the end of the last document
   checksum_writer::state checksums;
   provenance_writer::state provenance;
   io::mask_state mask;
@@ -190,6 +192,8 @@ class dataset_writer {
   std::optional<io::atomic_file> meta_;
   std::int64_t sequences_ = 0;
   std::int64_t documents_ = 0;
+  std::int64_t empty_documents_ = 0;
+  std::int64_t last_document_end_ = 0;
   bool kept_ = false;
   bool sync_failed_ = false;
 };

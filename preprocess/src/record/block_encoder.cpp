@@ -98,19 +98,15 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   if (auto fault = parser_.parse(line)) return fault;
   const record_counts before = out.counts;
   const std::int64_t special_tokens_before = encoder_->special_tokens_found();
-  bool empty = false;
   for (std::size_t key = 0; key < out.columns.size(); ++key) {
     encoded_column& column = out.columns[key];
-    const std::size_t bytes = column.ids_bytes;
     if (auto fault = encode_document<Id>(key, column, out.counts)) {
       out.counts = before;
       drop_record(out);
       return fault;
     }
-    empty |= column.ids_bytes == bytes;
   }
   ++out.counts.documents;
-  out.counts.empty_documents += empty ? 1 : 0;
   out.counts.lone_surrogates += parser_.lone_surrogates();
   out.counts.special_tokens += encoder_->special_tokens_found() - special_tokens_before;
   return std::nullopt;

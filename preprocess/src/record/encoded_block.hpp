@@ -20,7 +20,6 @@ struct record_counts {
   std::int64_t lines = 0;            ///< number of lines, including a last line without a line end
   std::int64_t blank_lines = 0;      ///< lines of only white space; they are skipped
   std::int64_t documents = 0;        ///< records that became a document
-  std::int64_t empty_documents = 0;  ///< documents without tokens for at least one key
   std::int64_t lone_surrogates = 0;  ///< lone surrogates replaced by U+FFFD
   std::int64_t special_tokens = 0;   ///< special tokens that a text spells out and that became ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
@@ -35,7 +34,6 @@ struct record_counts {
     lines += other.lines;
     blank_lines += other.blank_lines;
     documents += other.documents;
-    empty_documents += other.empty_documents;
     lone_surrogates += other.lone_surrogates;
     special_tokens += other.special_tokens;
     text_bytes += other.text_bytes;

@@ -44,7 +44,6 @@ class key_writer {
   ///
   /// @return false if there is a fault; take_fault() then returns it
   bool end_document() {
-    counts_.empty_documents = counts_.empty_documents != 0 || ended_length_ == 0 ? 1 : 0;
     if (ended_length_ == 0) return true;
     if (options_.append_eod) {
       if (++ended_length_ > options_.most_tokens) return refuse(ended_length_);

@@ -84,6 +84,12 @@ std::int64_t run_summary::tokens() const noexcept {
   return sum;
 }
 
+std::int64_t run_summary::empty_documents() const noexcept {
+  std::int64_t sum = 0;
+  for (const output_summary& output : outputs) sum += output.empty_documents;
+  return sum;
+}
+
 progress_state progress_of(const run_summary& summary) {
   progress_state state{.documents = summary.counts.documents,
                        .input_bytes = summary.input_bytes,
@@ -128,7 +134,7 @@ std::string describe(const run_summary& s) {
     if (count != 0) text += fmt::format("{}{}\n", grouped(count, noun), rest);
   };
   add(s.counts.blank_lines, "blank line", " skipped");
-  add(s.counts.empty_documents, "empty document", "");
+  add(s.empty_documents(), "empty document", "");
   add(s.counts.lone_surrogates, "lone surrogate", " replaced by U+FFFD");
   add(s.counts.special_tokens, "special token", " in texts encoded as ids");
   add(s.counts.overlong, "conversation", " with too many tokens dropped");
@@ -160,7 +166,7 @@ std::string to_json(const run_summary& s) {
   for (const output_summary& output : s.outputs) {
     json.open('{').key("prefix").value(output.prefix);
     json.key("sequences").value(output.sequences).key("documents").value(output.documents);
-    json.key("tokens").value(output.tokens);
+    json.key("empty_documents").value(output.empty_documents).key("tokens").value(output.tokens);
     if (output.trained) json.key("trained_tokens").value(*output.trained);
     json.key("bin_bytes").value(output.bin_bytes);
     json.key("files").open('[');
@@ -169,7 +175,7 @@ std::string to_json(const run_summary& s) {
   }
   json.close(']').key("lines").value(s.counts.lines);
   json.key("blank_lines").value(s.counts.blank_lines);
-  json.key("empty_documents").value(s.counts.empty_documents);
+  json.key("empty_documents").value(s.empty_documents());
   json.key("lone_surrogates").value(s.counts.lone_surrogates);
   json.key("special_tokens").value(s.counts.special_tokens);
   const bool has_conversations = !s.outputs.empty() && s.outputs.front().trained;

@@ -43,6 +43,7 @@ struct output_summary {
   std::string prefix;  ///< path without .bin/.idx, as passed to a trainer
   std::int64_t sequences = 0;
   std::int64_t documents = 0;
+  std::int64_t empty_documents = 0;  ///< documents without tokens
   std::int64_t tokens = 0;
   std::optional<std::int64_t> trained = std::nullopt;  ///< trained tokens, if there is a P.mask
   std::uint64_t bin_bytes = 0;
@@ -65,7 +66,8 @@ struct run_summary {
   int workers = 0;
   stage_times busy = {};
 
-  std::int64_t tokens() const noexcept;
+  std::int64_t tokens() const noexcept;           ///< of all outputs
+  std::int64_t empty_documents() const noexcept;  ///< of all outputs
 };
 
 /// The progress of a finished run.

@@ -170,7 +170,7 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
   const record_counts& found = state.counts;
   meta.counts = {
       .documents = found.documents,
-      .empty_documents = found.empty_documents,
+      .empty_documents = output.empty_documents,
       .sequences = output.sequences,
       .tokens = static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding.dtype)),
       .lines = found.lines,
@@ -248,7 +248,6 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
   summary.counts.lines = found.lines;
   summary.counts.blank_lines = found.blank_lines;
   summary.counts.documents = found.documents;
-  summary.counts.empty_documents = found.empty_documents;
   summary.counts.lone_surrogates = found.lone_surrogates;
   summary.counts.special_tokens = found.special_tokens;
   summary.counts.text_bytes = found.text_bytes;
@@ -271,6 +270,7 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
         {.prefix = prefixes[key].string(),
          .sequences = metas[key].counts.sequences,
          .documents = metas[key].counts.documents,
+         .empty_documents = metas[key].counts.empty_documents,
          .tokens = metas[key].counts.tokens,
          .trained = metas[key].mask ? std::optional(metas[key].mask->trained) : std::nullopt,
          .bin_bytes = metas[key].bin_bytes});
@@ -294,6 +294,7 @@ run_summary summary_of(const run_progress& state, const run_options& options,
         {.prefix = prefixes[key].string(),
          .sequences = output.sequences,
          .documents = output.documents,
+         .empty_documents = output.empty_documents,
          .tokens =
              static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding.dtype)),
          .trained = options.conversations

@@ -16,6 +16,7 @@ hf=(--tokenizer-type HuggingFaceTokenizer --tokenizer-model "$chat")
 refused "${hf[@]}" --output-prefix out --messages-key messages
 preprocess_data --input in.jsonl "${hf[@]}" --output-prefix out --messages-key messages --on-bad-record skip \
   --max-length 20 --overlong drop --json 2> log | grep -o '"overlong.*"not_an' | head -1
+inspect_dataset verify out_messages_document
 grep in.jsonl: log
 grep conversation log
 # Templates that are not supported or fail, and one that renders a message in another way if others follow.

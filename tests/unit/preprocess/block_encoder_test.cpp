@@ -103,7 +103,6 @@ TEST_F(BlockEncoder, AppendsNoEodToAnEmptyDocument) {
   EXPECT_THAT(out.columns[0].lengths, IsEmpty());
   EXPECT_THAT(out.columns[0].document_ends, ElementsAre(0, 0, 0));
   EXPECT_EQ(out.counts.documents, 3);
-  EXPECT_EQ(out.counts.empty_documents, 3);
 }
 
 // A record is refused if a sequence has one token too many. The end-of-document token counts only
@@ -131,7 +130,6 @@ TEST_F(BlockEncoder, LeavesOutEmptyTextsOfAList) {
   const auto out = encode("{\"text\": [\"\", \"1\", \"\", \"2\"]}", options());
   EXPECT_THAT(out.columns[0].lengths, ElementsAre(1, 1));
   EXPECT_THAT(out.columns[0].document_ends, ElementsAre(2));
-  EXPECT_EQ(out.counts.empty_documents, 0);
 }
 
 TEST_F(BlockEncoder, SkipsAndCountsBlankLines) {
@@ -161,7 +159,6 @@ TEST_F(BlockEncoder, PutsEachKeyIntoItsOwnColumn) {
   EXPECT_THAT(ids(out.columns[1]), ElementsAre(2, 3, 4));
   EXPECT_THAT(out.columns[1].document_ends, ElementsAre(2, 2));
   EXPECT_EQ(out.counts.documents, 2);
-  EXPECT_EQ(out.counts.empty_documents, 1) << "empty under one key is enough";
 }
 
 // Documents of different keys correspond by their index, so a record must be dropped under all

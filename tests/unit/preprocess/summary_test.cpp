@@ -21,13 +21,13 @@ run_summary example_summary() {
   s.counts.lines = 10;
   s.counts.blank_lines = 2;
   s.counts.documents = 5;
-  s.counts.empty_documents = 1;
   s.counts.lone_surrogates = 4;
   s.counts.text_bytes = 1'000'000'000'000;
   s.counts.bad_records = {1, 2, 3, 4, 5, 6};
   s.outputs = {{.prefix = "out/we\"b\n_a_document",
                 .sequences = 7,
                 .documents = 5,
+                .empty_documents = 1,
                 .tokens = 100,
                 .bin_bytes = 200},
                {.prefix = "out/b", .sequences = 8, .documents = 5, .tokens = 11}};
@@ -105,7 +105,8 @@ TEST_F(SummaryJson, HoldsEveryCount) {
   EXPECT_EQ(number("/tokens"), 111) << "over all keys";
   EXPECT_EQ(number("/lines"), 10);
   EXPECT_EQ(number("/blank_lines"), 2);
-  EXPECT_EQ(number("/empty_documents"), 1);
+  EXPECT_EQ(number("/empty_documents"), 1) << "over all keys";
+  EXPECT_EQ(number("/outputs/0/empty_documents"), 1);
   EXPECT_EQ(number("/lone_surrogates"), 4);
   EXPECT_EQ(number("/input_files"), 3);
   EXPECT_EQ(number("/input_bytes"), 2'000'000);
