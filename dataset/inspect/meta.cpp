@@ -118,6 +118,7 @@ void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& 
   }
   auto lines_used = static_cast<std::uint64_t>(counts.documents);
   lines_used += static_cast<std::uint64_t>(counts.blank_lines);
+  lines_used += static_cast<std::uint64_t>(counts.not_sampled);
   lines_used += static_cast<std::uint64_t>(counts.overlong);
   for (const auto& [kind, count] : counts.bad_records) {
     lines_used += static_cast<std::uint64_t>(count);
@@ -137,8 +138,8 @@ void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& 
   }
   if (lines_used != lines) {
     fail(
-        fmt::format("the line count is {}, but documents, blank lines, bad records and dropped "
-                    "conversations add up to {}",
+        fmt::format("the line count is {}, but documents, blank lines, bad records and records "
+                    "left out add up to {}",
                     lines, lines_used));
   }
 }

@@ -42,7 +42,8 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
        .block_bytes = line.run.limits.block_bytes,
        .blocks_in_flight = line.run.most_blocks(),
        .sidecar_bytes_per_document = line.run.provenance ? usual_source_bytes : 0,
-       .sidecar_bytes_per_token = encoding.conversations ? mask_bytes : 0},
+       .sidecar_bytes_per_token = encoding.conversations ? mask_bytes : 0,
+       .record_rate = line.run.sample ? line.run.sample->rate : 1},
       preprocess::make_sample_encoder(tokenizer, encoding));
   report.tokenizer = preprocess::choice_of(line.tokenizer);
   if (line.run.partitions > 1) {

@@ -19,6 +19,7 @@
 #include "record/record_parser.hpp"
 #include "support/compressed.hpp"
 #include "support/naive_lines.hpp"
+#include "support/naive_sample.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -164,7 +165,8 @@ void add_document(model_column& to, std::span<const std::string_view> texts, boo
   to.document_index.push_back(static_cast<std::int64_t>(to.lengths.size()));
 }
 
-void add_file(model_result& to, const std::string& path, std::string_view file, bool append_eod) {
+void add_file(model_result& to, const std::string& path, std::string_view file, bool append_eod,
+              const std::optional<sample_options>& sample) {
   const std::size_t mark = file.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   std::int64_t number = 0;
   for (const test::naive_line& line : test::naive_lines_at(file.substr(mark))) {
@@ -172,6 +174,11 @@ void add_file(model_result& to, const std::string& path, std::string_view file, 
     ++to.counts.lines;
     if (line.text.find_first_not_of(" \t") == std::string::npos) {
       ++to.counts.blank_lines;
+      continue;
+    }
+    if (sample && static_cast<double>(test::sample_number(
+                      sample->seed, path, mark + line.offset)) >= sample->rate * 0x1p53) {
+      ++to.counts.not_sampled;
       continue;
     }
     const std::string padded = line.text + std::string(record_parser::padding_bytes, '?');
@@ -229,13 +236,17 @@ class PreprocessInvariance : public testing::Test {
     model_ = {};
     paths_.clear();
     append_eod_ = random_() % 2 == 0;
+    sample_.reset();
+    if (random_() % 2 == 0) {
+      sample_ = {.rate = 0.01 * static_cast<double>(1 + random_() % 100), .seed = random_()};
+    }
     for (std::size_t files = 1 + random_() % 3; files > 0; --files) {
       const std::string file = random_file(random_, with_bad);
       const auto path =
           folder_ / ("in" + std::to_string(paths_.size()) + "." + how.compressed_with);
       test::write_text(path, compressed(file, how.compressed_with));
       paths_.push_back(path.string());
-      add_file(model_, path.string(), file, append_eod_);
+      add_file(model_, path.string(), file, append_eod_, sample_);
     }
   }
 
@@ -244,6 +255,7 @@ class PreprocessInvariance : public testing::Test {
     options.output_prefix = folder_ / "out";
     options.keys = plain_keys(record_keys);
     options.append_eod = append_eod_;
+    options.sample = sample_;
     options.workers = how.workers;
     options.overwrite = !resume_;
     options.resume = resume_;
@@ -267,6 +279,7 @@ class PreprocessInvariance : public testing::Test {
     }
     EXPECT_EQ(summary.counts.lines, model_.counts.lines);
     EXPECT_EQ(summary.counts.blank_lines, model_.counts.blank_lines);
+    EXPECT_EQ(summary.counts.not_sampled, model_.counts.not_sampled);
     EXPECT_EQ(summary.counts.documents, model_.counts.documents);
     EXPECT_EQ(summary.counts.lone_surrogates, model_.counts.lone_surrogates);
     EXPECT_EQ(summary.counts.text_bytes, model_.counts.text_bytes);
@@ -277,6 +290,7 @@ class PreprocessInvariance : public testing::Test {
   test::temp_folder folder_{test::quick_folder()};
   std::unique_ptr<tokenizer::tokenizer> tokenizer_ = test::byte_tokenizer();
   std::vector<std::string> paths_;
+  std::optional<sample_options> sample_;
   bool append_eod_ = false;
   bool resume_ = false;
   model_result model_;

@@ -166,6 +166,7 @@ run_options options_for(const std::vector<std::string>& inputs, const test::temp
   options.output_prefix = folder / "whole";
   if (random() % 3 == 0) options.limits.giant_bytes = 20 + random() % 100;
   options.limits.spool_folder = folder.path();
+  if (random() % 3 == 0) options.sample = {.rate = 0.7, .seed = random()};
   return options;
 }
 

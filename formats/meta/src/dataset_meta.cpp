@@ -45,7 +45,7 @@ void put(json_writer& json, const input_extent& input) {
 void put(json_writer& json, const meta_counts& counts) {
   json.open('{');
   for (const auto& [name, count] : count_fields) json.key(name).value(counts.*count);
-  for (const auto& [name, count] : conversation_count_fields) {
+  for (const auto& [name, count] : rare_count_fields) {
     if (counts.*count != 0) json.key(name).value(counts.*count);
   }
   json.key("bad_records").open('{');

@@ -239,7 +239,7 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
   for (const auto& [name, count] : count_fields) {
     whole_.counts.*count = sum(whole_.counts.*count, part.counts.*count, name);
   }
-  for (const auto& [name, count] : conversation_count_fields) {
+  for (const auto& [name, count] : rare_count_fields) {
     whole_.counts.*count = sum(whole_.counts.*count, part.counts.*count, name);
   }
   auto& kinds = whole_.counts.bad_records;

@@ -22,8 +22,9 @@ inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_field
     {"text_bytes", &meta_counts::text_bytes},
 };
 
-/// Counts that only conversations have. A file has them only if they are not 0.
-inline constexpr std::pair<const char*, std::int64_t meta_counts::*> conversation_count_fields[] = {
+/// Counts that few datasets have. A file has them only if they are not 0.
+inline constexpr std::pair<const char*, std::int64_t meta_counts::*> rare_count_fields[] = {
+    {"not_sampled", &meta_counts::not_sampled},
     {"overlong", &meta_counts::overlong},
     {"truncated", &meta_counts::truncated},
 };

@@ -146,7 +146,7 @@ meta_counts parse_counts(const json_value& value) {
   json_entries in(value, "\"counts\"");
   meta_counts counts;
   for (const auto& [name, count] : count_fields) counts.*count = count_of(in.at(name), name);
-  for (const auto& [name, count] : conversation_count_fields) {
+  for (const auto& [name, count] : rare_count_fields) {
     if (const auto* found = in.find(name)) counts.*count = count_of(*found, name);
   }
   const json_value& kinds = in.at("bad_records");

@@ -89,6 +89,8 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
   record_counts counts;
   if (line.is_blank) {
     counts.blank_lines = 1;
+  } else if (options_.sampler && !options_.sampler->takes(input, block.text_offset)) {
+    counts.not_sampled = 1;
   } else {
     const std::int64_t number = state_.counts.lines;
     id_writer ids(outputs_.writers_of_line(number), options_.dataset.type);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "record/giant_record.hpp"
+#include "record/record_sampler.hpp"
 
 namespace millrace::preprocess {
 
@@ -46,6 +48,8 @@ struct commit_options {
   /// P.bad stores the bytes of a bad record only if the record is at most this large. The limit
   /// is the same for all block sizes, so P.bad does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
+  /// As encoder_options::sampler, for lines that are too long for a block.
+  std::shared_ptr<const record_sampler> sampler = nullptr;
   text_place begin = {};  ///< where the run's inputs start; the same in a resumed run
 };
 

@@ -77,6 +77,10 @@ void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
       continue;
     }
     const auto begin = static_cast<std::size_t>(line.data() - text.data());
+    if (options_.sampler && !options_.sampler->takes(out.input, out.text_offset + begin)) {
+      ++out.counts.not_sampled;
+      continue;
+    }
     const record_range place{out.counts.lines, begin, line.size()};
     const std::int64_t documents = out.counts.documents;
     auto fault = conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, out);

@@ -19,6 +19,7 @@
 #include "record/conversation_reader.hpp"
 #include "record/encoded_block.hpp"
 #include "record/record_parser.hpp"
+#include "record/record_sampler.hpp"
 #include "record/sentence_splitter.hpp"
 #include "record/text_key.hpp"
 
@@ -69,6 +70,8 @@ struct encoder_options {
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
   /// `--messages-key`: each record is a conversation, and `keys` has one key. Null: texts.
   std::shared_ptr<const conversation_options> conversations = nullptr;
+  /// `--sample-rate`: the records that are taken. Null: all.
+  std::shared_ptr<const record_sampler> sampler = nullptr;
   /// Conversations of at least this many bytes of JSON are refused. Blocks do not contain longer
   /// lines, so the size of blocks does not matter.
   std::size_t giant_bytes = std::size_t{16} << 20;

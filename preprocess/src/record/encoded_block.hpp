@@ -19,6 +19,7 @@ namespace millrace::preprocess {
 struct record_counts {
   std::int64_t lines = 0;            ///< number of lines, including a last line without a line end
   std::int64_t blank_lines = 0;      ///< lines of only white space; they are skipped
+  std::int64_t not_sampled = 0;      ///< records that `--sample-rate` left out, good or bad
   std::int64_t documents = 0;        ///< records that became a document
   std::int64_t lone_surrogates = 0;  ///< lone surrogates replaced by U+FFFD
   std::int64_t special_tokens = 0;   ///< special tokens that a text spells out and that became ids
@@ -33,6 +34,7 @@ struct record_counts {
   record_counts& operator+=(const record_counts& other) noexcept {
     lines += other.lines;
     blank_lines += other.blank_lines;
+    not_sampled += other.not_sampled;
     documents += other.documents;
     lone_surrogates += other.lone_surrogates;
     special_tokens += other.special_tokens;

@@ -283,6 +283,15 @@ class input_sampler {
       out.sampled_places += part.pieces.size();
       for (const sampled_piece& each : part.pieces) out.sampled_bytes += each.bytes;
     }
+    for (estimate* each : {&out.documents, &out.tokens, &out.sequences}) {
+      *each = {each->value * options_.record_rate, each->error * options_.record_rate};
+    }
+    if (options_.record_rate < 1) {
+      out.exact = false;
+      out.notes.emplace_back(
+          "Documents and tokens are those of all records times --sample-rate. Their errors do not "
+          "include chance.");
+    }
     const auto keys = static_cast<double>(options_.keys);
     out.bin_bytes = out.tokens.value * static_cast<double>(options_.token_bytes);
     out.idx_bytes =
@@ -298,11 +307,12 @@ class input_sampler {
     out.sampling_seconds = seconds_since(start_);
     const double encode = encode_seconds_per_byte();
     const double decompress = decompress_.bytes > 0 ? decompress_.amount / decompress_.bytes : 0;
-    out.encode_rate = encode > 0 ? 1 / encode : 0;
+    out.encode_rate = encode > 0 ? 1 / (encode * options_.record_rate) : 0;
     // The workers share all the work equally. But the total cannot take less time than
     // decompression, which is serial.
     out.seconds =
-        out.input_bytes.value * std::max(decompress, (decompress + encode) / options_.workers);
+        out.input_bytes.value *
+        std::max(decompress, (decompress + encode * options_.record_rate) / options_.workers);
     const double input = out.input_bytes.value;
     const double ids_per_byte = input > 0 ? out.bin_bytes / input : 0;
     const double encoder = std::max(0.0, resident_bytes() - resident_before_);
@@ -341,6 +351,7 @@ sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encode
   };
   const auto token_bytes = static_cast<std::int64_t>(formats::size_bytes(options.dtype));
   options.on_bad_record = bad_record_policy::skip;
+  options.sampler = nullptr;
   // The state is shared, because a std::function must be copyable.
   return [parts = std::make_shared<state>(), &tokenizer, options = std::move(options),
           token_bytes](std::string_view lines) {

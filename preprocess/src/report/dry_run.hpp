@@ -31,7 +31,7 @@ struct sampled_counts {
 using sample_encoder = std::function<sampled_counts(std::string_view lines)>;
 
 /// Makes an encoder for samples. The encoder always skips bad records, whatever
-/// `options.on_bad_record` is.
+/// `options.on_bad_record` is, and ignores `options.sampler`.
 ///
 /// @param tokenizer  must outlive the encoder
 sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encoder_options options);
@@ -47,6 +47,7 @@ struct dry_run_options {
   // Together, these are the bytes of files other than .bin and .idx.
   double sidecar_bytes_per_document = 0;
   double sidecar_bytes_per_token = 0;
+  double record_rate = 1;   ///< the part of the records that the run takes
   double most_seconds = 4;  ///< time limit per sampling method
   /// Inputs with a total of up to this many bytes on disk are encoded completely, if time allows.
   std::uint64_t whole_bytes = std::uint64_t{32} << 20;

@@ -78,6 +78,7 @@ std::string preview(const tokenizer::tokenizer& tokenizer, encoder_options encod
                     std::int64_t line, preview_marks marks) {
   const found_line found = find_line(inputs, limits, line);
   encoding.on_bad_record = bad_record_policy::fail;
+  encoding.sampler = nullptr;
   const bool is_narrow = encoding.dtype == formats::dtype::uint16;
   byte_block block;
   block.buffer.reserve(found.text.size() + record_parser::padding_bytes, 0);

@@ -38,6 +38,7 @@ commit_options commit_options_of(const run_context& run) {
           .on_bad_record = run.options.on_bad_record,
           .most_bad_records = run.options.most_bad_records,
           .most_raw_bytes = run.options.limits.giant_bytes,
+          .sampler = run.encoding.sampler,
           .begin = run.options.share().begin};
 }
 

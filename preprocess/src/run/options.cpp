@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <set>
 #include <sstream>
 
+#include <system_error>
 #include <fmt/format.h>
 #include <boost/program_options.hpp>
+#include <fmt/ranges.h>
 
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
@@ -70,7 +73,7 @@ constexpr const char* example_of_many =
     "      --append-eod --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/\n";
 
 constexpr const char* last_lines =
-    "\nMore flags: --help files, --help work, --help tokenizer, --help chat,\n"
+    "\nMore flags: --help files, --help choice, --help work, --help tokenizer, --help chat,\n"
     "--help sentences, --help all\n"
     "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps the finished work. A signal that\n"
     "was ignored when the program started (nohup) stays ignored.\n"
@@ -104,6 +107,18 @@ po::options_description files_group() {
 }
 
 po::options_description work_group(program which) {
+po::options_description choice_group() {
+  po::options_description group("Choice of records");
+  auto add = group.add_options();
+  add("sample-rate", value<std::string>("P"),
+      "take a random part of the records, e.g. 0.01 for about one in 100. The choice depends on "
+      "the "
+      "seed, the name of the input and the place in it, so workers, tasks and --resume do not "
+      "change it. A higher rate takes all that a lower one takes, and more");
+  add("sample-seed", value<std::string>("N"), "with --sample-rate: another choice (default: 0)");
+  return group;
+}
+
   po::options_description group("Work");
   auto add = group.add_options();
   add("split-sentences",
@@ -157,11 +172,15 @@ po::options_description work_group(program which) {
 
 po::options_description all_groups(program which) {
   po::options_description all;
-  all.add(files_group()).add(work_group(which)).add(tokenizer::tokenizer_flags());
+  all.add(files_group())
+      .add(choice_group())
+      .add(work_group(which))
+      .add(tokenizer::tokenizer_flags());
   all.add(conversation_group(which == program::alone));
   auto add = all.add_options();
   add("help,h", value<std::vector<std::string>>("GROUP")->multitoken()->zero_tokens(),
-      "show one screen, or all flags of a group: files, work, tokenizer, chat, sentences or all");
+      "show one screen, or all flags of a group: files, choice, work, tokenizer, chat, sentences "
+      "or all");
   add("version", "show the version");
   return all;
 }
@@ -187,6 +206,14 @@ auto or_misuse(Read&& read) {
 void take_keys(const po::variables_map& given, run_options& run) {
   std::vector<std::string> names;
   const bool plain = take<std::vector<std::string>>(given, "json-keys", names);
+// Reads a whole text as one number. Returns false if it is something else.
+template <class T>
+bool parse_all(const std::string& text, T& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  return problem == std::errc() && stop == end;
+}
+
   if (plain) run.keys = plain_keys(names);
   if (take<std::vector<std::string>>(given, "text-key", names)) {
     if (!plain) run.keys.clear();
@@ -338,9 +365,28 @@ void take_run(const po::variables_map& given, run_options& run) {
 std::string help_group_of(const po::variables_map& given) {
   const auto words = given["help"].as<std::vector<std::string>>();
   if (words.empty()) return "";
-  constexpr std::array groups = {"files", "work", "tokenizer", "chat", "sentences", "all"};
+  constexpr std::array groups = {"files", "choice",    "work", "tokenizer",
+                                 "chat",  "sentences", "all"};
   if (words.size() == 1 && std::ranges::find(groups, words.front()) != groups.end()) {
     return words.front();
+void take_sample(const po::variables_map& given, run_options& run) {
+  std::string text;
+  const bool seeded = take<std::string>(given, "sample-seed", text);
+  sample_options sample;
+  if (seeded && !parse_all(text, sample.seed)) {
+    throw usage_error(fmt::format("--sample-seed {}: expected 0 to 2^64 - 1", text));
+  }
+  if (!take<std::string>(given, "sample-rate", text)) {
+    if (seeded) throw usage_error("--sample-seed requires --sample-rate");
+    return;
+  }
+  if (!parse_all(text, sample.rate) || !(sample.rate > 0 && sample.rate <= 1)) {
+    throw usage_error(
+        fmt::format("--sample-rate {}: expected a number above 0, at most 1, e.g. 0.01", text));
+  }
+  run.sample = sample;
+}
+
   }
   throw usage_error(
       fmt::format("--help {}: expected files, work, tokenizer, chat, sentences, all or no value",
@@ -356,6 +402,7 @@ tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) 
 
 }  // namespace
 
+  take_sample(given, run);
 program_flags parse_command_line(int argc, const char* const* argv, program which) {
   const po::variables_map given = command::parse_flags(argc, argv, all_groups(which));
   program_flags line;
@@ -432,3 +479,5 @@ std::string help_text(program which, const std::string& group) {
 }
 
 }  // namespace millrace::preprocess
+  if (all || group == "choice") text << choice_group();
+  if (all) text << '\n';

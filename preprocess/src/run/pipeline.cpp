@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -206,6 +207,9 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                       .conversations = options.conversations,
                       .giant_bytes = options.limits.giant_bytes,
                       .tokenizer_bytes = options.tokenizer_bytes};
+  if (options.sample) {
+    out.sampler = std::make_shared<record_sampler>(*options.sample, options.inputs);
+  }
   if (options.append_eod) {
     out.append_eod = tokenizer.eod();
     if (!out.append_eod) {

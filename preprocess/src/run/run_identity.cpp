@@ -184,6 +184,10 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
   add("--on-bad-record", policy_of(options));
   add("checksums", options.checksums ? "on" : "off");
   add("provenance", options.provenance ? "on" : "off");
+  if (options.sample) {
+    add("--sample-rate", fmt::format("{}", options.sample->rate));
+    add("--sample-seed", std::to_string(options.sample->seed));
+  }
   if (options.partitions > 1) add("--partitions", std::to_string(options.partitions));
   if (options.task) {
     const auto place = [](const text_place& at) {

@@ -51,6 +51,10 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
     meta.options = options.conversations->settings;
     meta.mask.emplace();
   }
+  if (options.sample) {
+    meta.options.emplace_back("--sample-rate", fmt::format("{}", options.sample->rate));
+    meta.options.emplace_back("--sample-seed", std::to_string(options.sample->seed));
+  }
   if (options.partitions > 1) {
     meta.options.emplace_back("--partitions", std::to_string(options.partitions));
   }
@@ -178,6 +182,7 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
       .lone_surrogates = found.lone_surrogates,
       .special_tokens = found.special_tokens,
       .text_bytes = found.text_bytes,
+      .not_sampled = found.not_sampled,
       .overlong = found.overlong,
       .truncated = found.truncated,
       .bad_records = {}};
@@ -251,6 +256,7 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
   summary.counts.lone_surrogates = found.lone_surrogates;
   summary.counts.special_tokens = found.special_tokens;
   summary.counts.text_bytes = found.text_bytes;
+  summary.counts.not_sampled = found.not_sampled;
   summary.counts.overlong = found.overlong;
   summary.counts.truncated = found.truncated;
   for (const auto& [kind, count] : found.bad_records) {

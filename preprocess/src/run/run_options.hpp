@@ -18,6 +18,7 @@
 #include "process/stop_flag.hpp"
 #include "record/block_encoder.hpp"
 #include "record/conversation_reader.hpp"
+#include "record/record_sampler.hpp"
 #include "record/text_key.hpp"
 
 namespace millrace::preprocess {
@@ -62,6 +63,8 @@ struct run_options {
   /// `--partitions`, or 1 under `--keep-sequential-samples`. Must be 1 for a task, because a task
   /// does not know how many lines precede its first line.
   int partitions = 1;
+
+  std::optional<sample_options> sample = std::nullopt;  ///< `--sample-rate`, `--sample-seed`
 
   read_limits limits = {};
   /// Time between checkpoints. If it is zero, there is a checkpoint after every block.

@@ -5,11 +5,11 @@ preprocess_data --help > screen
 test "$(wc -l < screen)" -le 40
 test "$(wc -L < screen)" -le 100
 grep -q -- '--tokenizer-type' screen
-for group in files work tokenizer chat sentences; do preprocess_data --help $group; done > groups
+for group in files choice work tokenizer chat sentences; do preprocess_data --help $group; done > groups
 preprocess_data -h all > help
 for flag in $(grep -oE -- '^  --[a-z-]+' groups | sort -u); do grep -qE -- "^  $flag( |\$)" help; done
 preprocess_data --help everything 2> log && exit 1
-grep -q 'expected files, work, tokenizer, chat, sentences' log
+grep -q 'expected files, choice, work, tokenizer, chat, sentences' log
 for flag in input json-keys output-prefix overwrite append-eod on-bad-record workers log-interval \
   json split-sentences keep-newlines lang metrics metrics-format dry-run resume task partitions \
   keep-sequential-samples text-key max-bad-records no-provenance no-checksums tokenizer-memory zstd-memory tokenizer-type \

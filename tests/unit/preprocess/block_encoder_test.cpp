@@ -15,6 +15,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "process/stop_flag.hpp"
+#include "support/naive_sample.hpp"
 #include "support/paths.hpp"
 #include "support/tokenizers.hpp"
 
@@ -148,6 +149,40 @@ TEST_F(BlockEncoder, TakesALineOfOtherSpacesForABadRecord) {
     EXPECT_EQ(out.counts.blank_lines, 0) << testing::PrintToString(line);
     EXPECT_EQ(out.counts.bad_record_total(), 1) << testing::PrintToString(line);
   }
+}
+
+// Records that are left out are not parsed, so bad ones among them are not found. The place of a
+// record counts from the start of the input.
+TEST_F(BlockEncoder, LeavesOutTheRecordsThatASampleDoesNotTake) {
+  std::vector<input_file> inputs(4);
+  inputs[3].path = "in.jsonl";
+  auto sampled = options();
+  sampled.sampler = std::make_shared<record_sampler>(sample_options{.rate = 0.5}, inputs);
+  sampled.on_bad_record = bad_record_policy::skip;
+  std::string text;
+  std::vector<std::int64_t> wanted;
+  std::int64_t left_out = 0;
+  std::int64_t bad = 0;
+  for (int i = 0; i < 200; ++i) {
+    const bool taken = test::sample_number(0, "in.jsonl", 1000 + text.size()) < (1ULL << 52);
+    left_out += taken ? 0 : 1;
+    if (i % 5 == 0) {
+      text += "bad\n\n";
+      bad += taken ? 1 : 0;
+    } else {
+      text += "{\"text\": \"" + std::to_string(i) + "\"}\r\n";
+      if (taken) wanted.push_back(i);
+    }
+  }
+  const auto out = encode(text, sampled);
+  EXPECT_EQ(ids(out.columns[0]), wanted);
+  EXPECT_EQ(out.counts.not_sampled, left_out);
+  EXPECT_EQ(out.counts.bad_record_total(), bad);
+  EXPECT_EQ(std::ssize(out.faults), bad);
+  EXPECT_EQ(out.counts.blank_lines, 40);
+  EXPECT_EQ(out.counts.lines, 240);
+  EXPECT_GT(left_out, 60);
+  EXPECT_GT(bad, 5);
 }
 
 TEST_F(BlockEncoder, PutsEachKeyIntoItsOwnColumn) {

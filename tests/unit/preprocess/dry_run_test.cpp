@@ -89,6 +89,25 @@ TEST_F(DryRun, OfLittleIsExact) {
   EXPECT_THAT(describe(report), Not(HasSubstr("+-")));
 }
 
+TEST_F(DryRun, OfASampleIsThatPartOfAllRecords) {
+  const corpus part = make_corpus(300'000, 1);
+  add(part.lines);
+  const auto encode = make_sample_encoder(
+      *tokenizer_,
+      {.keys = plain_keys({"text"}),
+       .append_eod = std::nullopt,
+       .dtype = formats::dtype::uint16,
+       .sampler = std::make_shared<record_sampler>(sample_options{.rate = 0.25}, inputs_)});
+  const dry_run_report report =
+      dry_run({.inputs = inputs_, .record_rate = 0.25, .whole_bytes = 1 << 20}, encode);
+  EXPECT_FALSE(report.exact);
+  EXPECT_EQ(report.input_bytes.value, part.lines.size());
+  EXPECT_EQ(report.documents.value, 0.25 * static_cast<double>(part.documents));
+  EXPECT_EQ(report.tokens.value, 0.25 * static_cast<double>(part.tokens));
+  EXPECT_EQ(report.bin_bytes, 0.5 * static_cast<double>(part.tokens));
+  EXPECT_THAT(report.notes, testing::ElementsAre(HasSubstr("times --sample-rate")));
+}
+
 TEST_F(DryRun, OfPlainFilesIsWithinItsError) {
   corpus all;
   for (const std::size_t megabytes : {30U, 1U, 15U}) {
