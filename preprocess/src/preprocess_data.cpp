@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include <millrace/command/run_command.hpp>
 #include <millrace/command/terminal.hpp>
@@ -22,6 +24,7 @@
 #include "run/pipeline.hpp"
 #include "run/run_options.hpp"
 #include "run/usable_resources.hpp"
+#include "run/worker_trials.hpp"
 
 namespace {
 
@@ -63,6 +66,26 @@ int show(const millrace::tokenizer::tokenizer& tokenizer, const preprocess::prog
   return command::exit_done;
 }
 
+int find_workers(const millrace::tokenizer::tokenizer& tokenizer,
+                 const preprocess::program_flags& line) {
+  if (line.performance_in) {  // first, because the trials take long
+    std::error_code problem;
+    std::filesystem::create_directories(*line.performance_in, problem);
+    if (problem) throw millrace::io_error(*line.performance_in, "mkdir", problem.value());
+  }
+  preprocess::trial_report report;
+  try {
+    report = preprocess::try_workers(tokenizer, line.run, *line.trials,
+                                     [](const std::string& note) { command::tell(note + "\n"); });
+  } catch (const preprocess::stopped& e) {
+    command::tell(std::string("preprocess_data: ") + e.what() + "\n");
+    return preprocess::exit_stopped;
+  }
+  if (line.performance_in) preprocess::write_performance(report, *line.performance_in);
+  command::answer(line.json ? preprocess::to_json(report) : preprocess::describe(report));
+  return command::exit_done;
+}
+
 int preprocess_data(int argc, const char* const* argv) {
   preprocess::program_flags line = preprocess::parse_command_line(argc, argv);
   if (line.help) {
@@ -83,7 +106,12 @@ int preprocess_data(int argc, const char* const* argv) {
     line.run.conversations =
         preprocess::open_conversations(*line.conversations, line.tokenizer, line.run, true);
   }
+  if (const auto note = preprocess::note_on_unused(line)) command::tell(*note + "\n");
   if (line.preview) return show(*tokenizer, line);
+  if (line.trials) {
+    line.run.stop = &preprocess::catch_stop_signals();
+    return find_workers(*tokenizer, line);
+  }
   if (line.task) {
     line.run.task =
         preprocess::share_of(line.run.inputs, *line.task, line.run.limits.largest_part_bytes());

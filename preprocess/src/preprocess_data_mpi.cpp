@@ -83,6 +83,7 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   std::optional<preprocess::run_metrics> metrics;
   ranks.together([&] {
     if (!ranks.is_first()) return;
+    if (const auto note = preprocess::note_on_unused(line)) progress.note(*note);
     for (const std::string& note : tokenizer->notes()) progress.note("note: " + note);
     if (!line.metrics) return;
     preprocess::expect_metrics_file(*line.metrics, line.run, tasks);

@@ -5,13 +5,14 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
 #include <set>
 #include <sstream>
-
 #include <system_error>
+
 #include <fmt/format.h>
-#include <boost/program_options.hpp>
 #include <fmt/ranges.h>
+#include <boost/program_options.hpp>
 
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
@@ -106,7 +107,6 @@ po::options_description files_group() {
   return group;
 }
 
-po::options_description work_group(program which) {
 po::options_description choice_group() {
   po::options_description group("Choice of records");
   auto add = group.add_options();
@@ -119,6 +119,7 @@ po::options_description choice_group() {
   return group;
 }
 
+po::options_description work_group(program which) {
   po::options_description group("Work");
   auto add = group.add_options();
   add("split-sentences",
@@ -152,7 +153,20 @@ po::options_description choice_group() {
       "json: append one JSON line per update (default); prometheus: replace the file with "
       "Prometheus text");
   add("json", "print the summary as JSON on stdout");
+  add("padded-vocab-size", value<std::int64_t>("N"), "accepted without effect, as in Megatron");
+  add("no-pad-vocab-size", "accepted without effect, as in Megatron");
+  add("use-gigatoken", "accepted without effect: the tokenizer is fast, and its ids are the same");
   if (which == program::together) return group;
+  add("find-optimal-num-workers",
+      "measure how fast the run would be with several numbers of workers; write nothing");
+  add("workers-to-check", value<std::vector<int>>("N ...")->multitoken(),
+      "with --find-optimal-num-workers: the numbers to try (default: 1, 2, 4 and so on, up to the "
+      "number of processors)");
+  add("max-documents", value<std::int64_t>("N"),
+      "with --find-optimal-num-workers: documents per trial (default: 100000); it does not limit a "
+      "run");
+  add("performance-dir", value<std::string>("DIR"),
+      "with --find-optimal-num-workers: also write DIR/N_workers.json");
   add("partitions", value<int>("P"),
       "write documents in the order that Megatron's --partitions gives: lines are numbered from 0 "
       "across all files, including blank and bad lines; first come the lines whose number is 0 "
@@ -192,6 +206,14 @@ bool take(const po::variables_map& given, const char* name, To& to) {
   return true;
 }
 
+// Reads a whole text as one number. Returns false if it is something else.
+template <class T>
+bool parse_all(const std::string& text, T& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  return problem == std::errc() && stop == end;
+}
+
 // Returns the result of `read()`. If `read()` throws a config_error, throws a usage_error with the
 // same message.
 template <class Read>
@@ -206,14 +228,6 @@ auto or_misuse(Read&& read) {
 void take_keys(const po::variables_map& given, run_options& run) {
   std::vector<std::string> names;
   const bool plain = take<std::vector<std::string>>(given, "json-keys", names);
-// Reads a whole text as one number. Returns false if it is something else.
-template <class T>
-bool parse_all(const std::string& text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  return problem == std::errc() && stop == end;
-}
-
   if (plain) run.keys = plain_keys(names);
   if (take<std::vector<std::string>>(given, "text-key", names)) {
     if (!plain) run.keys.clear();
@@ -241,15 +255,39 @@ void take_conversations(const po::variables_map& given, program_flags& line) {
   }
 }
 
-void take_sentences(const po::variables_map& given, run_options& run) {
-  if (given.count("split-sentences") == 0) {
-    for (const char* flag : {"keep-newlines", "lang"}) {
-      if (given.count(flag) != 0) {
-        throw usage_error(fmt::format("--{} requires --split-sentences", flag));
-      }
-    }
-    return;
+// Returns the options of the requested tokenizer. There is no default: a user who names no
+// tokenizer rarely wants the byte tokenizer.
+tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) {
+  if (auto options = tokenizer::tokenizer_options_of(given)) return *std::move(options);
+  throw usage_error(fmt::format("--tokenizer-type is required: {}", tokenizer::types_and_files));
+}
+
+// Megatron's flags that have no effect without other flags, or none at all on the output.
+std::vector<std::string> unused_flags(const po::variables_map& given) {
+  std::vector<std::string> names = {"padded-vocab-size", "no-pad-vocab-size", "use-gigatoken"};
+  const auto depends = [&](const char* on, std::initializer_list<const char*> flags) {
+    if (given.count(on) == 0) names.insert(names.end(), flags.begin(), flags.end());
+  };
+  depends("split-sentences", {"keep-newlines", "lang"});
+  depends("find-optimal-num-workers", {"workers-to-check", "max-documents", "performance-dir"});
+  std::erase_if(names, [&](const std::string& name) { return given.count(name) == 0; });
+  for (std::string& name : names) name.insert(0, "--");
+  return names;
+}
+
+void take_tokenizer(const po::variables_map& given, program_flags& line) {
+  line.tokenizer = required_tokenizer(given);
+  line.unused = unused_flags(given);
+  for (const char* flag : {"tokenizer-hf-no-use-fast", "trust-remote-code"}) {
+    if (given.count(flag) != 0) line.unused.push_back(std::string("--") + flag);
   }
+  for (std::string& flag : or_misuse([&] { return drop_unused_flags(line.tokenizer); })) {
+    line.unused.push_back(std::move(flag));
+  }
+}
+
+void take_sentences(const po::variables_map& given, run_options& run) {
+  if (given.count("split-sentences") == 0) return;
   run.sentences.emplace();
   run.sentences->keep_newlines = given.count("keep-newlines") != 0;
   take<std::string>(given, "lang", run.sentences->language);
@@ -279,6 +317,34 @@ void take_zstd_memory(const po::variables_map& given, program_flags& line) {
   line.zstd_window_bytes = static_cast<std::uint64_t>(megabytes) << 20;
 }
 
+void take_trials(const po::variables_map& given, program_flags& line) {
+  if (given.count("find-optimal-num-workers") == 0) return;
+  for (const char* flag : {"task", "resume", "dry-run", "preview", "metrics"}) {
+    if (given.count(flag) == 0) continue;
+    throw usage_error(
+        fmt::format("--find-optimal-num-workers measures short trials; omit --{}", flag));
+  }
+  trial_options trials{.workers = usual_workers(std::min(usable_cores(), most_workers))};
+  if (take<std::vector<int>>(given, "workers-to-check", trials.workers)) {
+    for (const int workers : trials.workers) {
+      if (workers >= 1 && workers <= most_workers) continue;
+      throw usage_error(
+          fmt::format("--workers-to-check {}: expected 1 to {}", workers, most_workers));
+    }
+    std::ranges::sort(trials.workers);
+    const auto repeated = std::ranges::unique(trials.workers);
+    trials.workers.erase(repeated.begin(), repeated.end());
+  }
+  take<std::int64_t>(given, "max-documents", trials.documents);
+  if (trials.documents < 1) {
+    throw usage_error(fmt::format("--max-documents {}: expected 1 or more", trials.documents));
+  }
+  if (given.count("tokenizer-memory") != 0) trials.tokenizer_bytes = line.run.tokenizer_bytes;
+  std::string folder;
+  if (take<std::string>(given, "performance-dir", folder)) line.performance_in = folder;
+  line.trials = std::move(trials);
+}
+
 void take_task(const po::variables_map& given, program_flags& line) {
   std::string text;
   if (!take<std::string>(given, "task", text)) return;
@@ -302,6 +368,24 @@ void take_partitions(const po::variables_map& given, run_options& run) {
   }
 }
 
+void take_sample(const po::variables_map& given, run_options& run) {
+  std::string text;
+  const bool seeded = take<std::string>(given, "sample-seed", text);
+  sample_options sample;
+  if (seeded && !parse_all(text, sample.seed)) {
+    throw usage_error(fmt::format("--sample-seed {}: expected 0 to 2^64 - 1", text));
+  }
+  if (!take<std::string>(given, "sample-rate", text)) {
+    if (seeded) throw usage_error("--sample-seed requires --sample-rate");
+    return;
+  }
+  if (!parse_all(text, sample.rate) || !(sample.rate > 0 && sample.rate <= 1)) {
+    throw usage_error(
+        fmt::format("--sample-rate {}: expected a number above 0, at most 1, e.g. 0.01", text));
+  }
+  run.sample = sample;
+}
+
 void take_run(const po::variables_map& given, run_options& run) {
   // A preview, which writes nothing, needs no prefix.
   run.output_prefix = "preview";
@@ -317,6 +401,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   take_sentences(given, run);
   (void)or_misuse([&] { return output_prefixes(run); });
   take_partitions(given, run);
+  take_sample(given, run);
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
   run.resume = given.count("resume") != 0;
@@ -369,40 +454,14 @@ std::string help_group_of(const po::variables_map& given) {
                                  "chat",  "sentences", "all"};
   if (words.size() == 1 && std::ranges::find(groups, words.front()) != groups.end()) {
     return words.front();
-void take_sample(const po::variables_map& given, run_options& run) {
-  std::string text;
-  const bool seeded = take<std::string>(given, "sample-seed", text);
-  sample_options sample;
-  if (seeded && !parse_all(text, sample.seed)) {
-    throw usage_error(fmt::format("--sample-seed {}: expected 0 to 2^64 - 1", text));
   }
-  if (!take<std::string>(given, "sample-rate", text)) {
-    if (seeded) throw usage_error("--sample-seed requires --sample-rate");
-    return;
-  }
-  if (!parse_all(text, sample.rate) || !(sample.rate > 0 && sample.rate <= 1)) {
-    throw usage_error(
-        fmt::format("--sample-rate {}: expected a number above 0, at most 1, e.g. 0.01", text));
-  }
-  run.sample = sample;
-}
-
-  }
-  throw usage_error(
-      fmt::format("--help {}: expected files, work, tokenizer, chat, sentences, all or no value",
-                  words.front()));
-}
-
-// Returns the options of the requested tokenizer. There is no default: a user who names no
-// tokenizer rarely wants the byte tokenizer.
-tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) {
-  if (auto options = tokenizer::tokenizer_options_of(given)) return *std::move(options);
-  throw usage_error(fmt::format("--tokenizer-type is required: {}", tokenizer::types_and_files));
+  throw usage_error(fmt::format(
+      "--help {}: expected files, choice, work, tokenizer, chat, sentences, all or no value",
+      words.front()));
 }
 
 }  // namespace
 
-  take_sample(given, run);
 program_flags parse_command_line(int argc, const char* const* argv, program which) {
   const po::variables_map given = command::parse_flags(argc, argv, all_groups(which));
   program_flags line;
@@ -422,7 +481,7 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
   if (line.log_interval < 1) {
     throw usage_error(fmt::format("--log-interval {}: expected 1 or more", line.log_interval));
   }
-  line.tokenizer = required_tokenizer(given);
+  take_tokenizer(given, line);
   take_conversations(given, line);
   take_watching(given, line);
   take_zstd_memory(given, line);
@@ -430,9 +489,15 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
   take_run(given, line.run);
   line.workers_told = given.count("workers") != 0;
   take_task(given, line);
+  take_trials(given, line);
   line.run.tokenizer_type = line.tokenizer.type;
   line.run.tokenizer_flags = tokenizer::flags_for_files(line.tokenizer);
   return line;
+}
+
+std::optional<std::string> note_on_unused(const program_flags& line) {
+  if (line.unused.empty()) return std::nullopt;
+  return fmt::format("note: no effect here, as in Megatron: {}", fmt::join(line.unused, ", "));
 }
 
 void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line) {
@@ -467,6 +532,8 @@ std::string help_text(program which, const std::string& group) {
   if (all) text << usage_of(which) << "\n\n";
   if (all || group == "files") text << files_group();
   if (all) text << '\n';
+  if (all || group == "choice") text << choice_group();
+  if (all) text << '\n';
   if (all || group == "work") text << work_group(which);
   if (all) text << '\n';
   if (all || group == "tokenizer") text << tokenizer::tokenizer_flags();
@@ -479,5 +546,3 @@ std::string help_text(program which, const std::string& group) {
 }
 
 }  // namespace millrace::preprocess
-  if (all || group == "choice") text << choice_group();
-  if (all) text << '\n';

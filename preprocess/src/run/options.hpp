@@ -12,6 +12,7 @@
 #include "report/metrics.hpp"
 #include "run/conversation_setup.hpp"
 #include "run/run_options.hpp"
+#include "run/worker_trials.hpp"
 
 namespace millrace::preprocess {
 
@@ -37,7 +38,11 @@ struct program_flags {
   std::optional<task_id> task;                       ///< `--task`; `run.task` is set later
   /// `--messages-key`; open_conversations() sets `run.conversations`.
   std::optional<conversation_flags> conversations;
-  std::optional<std::int64_t> preview;  ///< `--preview`: number of a line, from 1
+  std::optional<std::int64_t> preview;                  ///< `--preview`: number of a line, from 1
+  std::optional<trial_options> trials;                  ///< `--find-optimal-num-workers`
+  std::optional<std::filesystem::path> performance_in;  ///< `--performance-dir`
+  /// Flags that were given and have no effect, as in Megatron's program.
+  std::vector<std::string> unused = {};
   tokenizer::tokenizer_options tokenizer;
   run_options run;  ///< options of the run, except its `inputs`
   /// The value of `--zstd-memory`, in bytes; nothing if the flag was not given.
@@ -53,6 +58,9 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
 ///
 /// @throws config_error  `--append-eod` is given, but the tokenizer has no end-of-document token.
 void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line);
+
+/// Returns a note about the flags that have no effect, or nothing if all have one.
+std::optional<std::string> note_on_unused(const program_flags& line);
 
 /// The usage line of a program.
 const char* usage_of(program which);

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
@@ -40,44 +42,52 @@ enum : option_set {
   null_flags = 1U << 11,
 };
 
+// A flag, and a function that takes it out of the options and returns whether it was given.
 struct known_option {
   option_set option;
   std::string_view flag;
-  bool (*given)(const tokenizer_options&);
+  bool (*take)(tokenizer_options&);
+
+  bool given(tokenizer_options options) const { return take(options); }
 };
+
+// Takes a member out of the options. A member without its default value was given.
+template <auto Member>
+bool take(tokenizer_options& options) {
+  const tokenizer_options unset;
+  return std::exchange(options.*Member, unset.*Member) != unset.*Member;
+}
 
 constexpr std::array known_options = {
-    known_option{model, "--tokenizer-model", [](const auto& o) { return !o.model.empty(); }},
-    known_option{vocab_file, "--vocab-file", [](const auto& o) { return !o.vocab_file.empty(); }},
-    known_option{merge_file, "--merge-file", [](const auto& o) { return !o.merge_file.empty(); }},
-    known_option{vocab_size, "--vocab-size",
-                 [](const auto& o) { return o.vocab_size.has_value(); }},
+    known_option{model, "--tokenizer-model", take<&tokenizer_options::model>},
+    known_option{vocab_file, "--vocab-file", take<&tokenizer_options::vocab_file>},
+    known_option{merge_file, "--merge-file", take<&tokenizer_options::merge_file>},
+    known_option{vocab_size, "--vocab-size", take<&tokenizer_options::vocab_size>},
     known_option{special_tokens, "--tokenizer-special-tokens",
-                 [](const auto& o) { return !o.special_tokens.empty(); }},
-    known_option{in_text, "--special-tokens-in-text",
-                 [](const auto& o) { return o.in_text != special_tokens_in_text::as_reference; }},
-    known_option{eod_token, "--eod-token", [](const auto& o) { return !o.eod_token.empty(); }},
+                 take<&tokenizer_options::special_tokens>},
+    known_option{in_text, "--special-tokens-in-text", take<&tokenizer_options::in_text>},
+    known_option{eod_token, "--eod-token", take<&tokenizer_options::eod_token>},
     known_option{tiktoken_pattern, "--tiktoken-pattern",
-                 [](const auto& o) { return !o.tiktoken_pattern.empty(); }},
+                 take<&tokenizer_options::tiktoken_pattern>},
     known_option{tiktoken_num_special_tokens, "--tiktoken-num-special-tokens",
-                 [](const auto& o) { return o.tiktoken_num_special_tokens.has_value(); }},
+                 take<&tokenizer_options::tiktoken_num_special_tokens>},
     known_option{sentencepiece_flags, "--tokenizer-sentencepiece-legacy",
-                 [](const auto& o) { return o.sentencepiece_legacy; }},
+                 take<&tokenizer_options::sentencepiece_legacy>},
     known_option{sentencepiece_flags, "--no-tokenizer-sentencepiece-ignore-extra-whitespaces",
-                 [](const auto& o) { return !o.sentencepiece_ignore_extra_whitespaces; }},
+                 take<&tokenizer_options::sentencepiece_ignore_extra_whitespaces>},
     known_option{hf_flags, "--tokenizer-hf-no-include-special-tokens",
-                 [](const auto& o) { return !o.hf_include_special_tokens; }},
-    known_option{null_flags, "--null-tokenizer-eod-id",
-                 [](const auto& o) { return o.null_eod_id.has_value(); }},
-    known_option{null_flags, "--null-tokenizer-pad-id",
-                 [](const auto& o) { return o.null_pad_id.has_value(); }},
+                 take<&tokenizer_options::hf_include_special_tokens>},
+    known_option{null_flags, "--null-tokenizer-eod-id", take<&tokenizer_options::null_eod_id>},
+    known_option{null_flags, "--null-tokenizer-pad-id", take<&tokenizer_options::null_pad_id>},
 };
 
-// A tokenizer type, with its required options, its other options, and the function that builds it.
+// A tokenizer type, with its required options, its other options, those that Megatron accepts for
+// it but does not use, and the function that builds it.
 struct known_type {
   std::string_view name;
   option_set needs;
   option_set takes;
+  option_set ignores;
   std::unique_ptr<tokenizer> (*make)(const tokenizer_options&);
 };
 
@@ -129,26 +139,39 @@ std::unique_ptr<tokenizer> make_bert(const tokenizer_options& options) {
                          options);
 }
 
+constexpr option_set tiktoken_flags = tiktoken_pattern | tiktoken_num_special_tokens;
+constexpr option_set ignored_by_megatron =
+    model | vocab_size | sentencepiece_flags | tiktoken_flags | null_flags;
+constexpr option_set ignored_by_sentencepiece =
+    vocab_file | merge_file | vocab_size | special_tokens | hf_flags | tiktoken_flags | null_flags;
+
+// What each type ignores is that of build_tokenizer() in megatron-core 0.19.2. Megatron has no
+// ByteLevelTokenizer. It passes vocab_file and merge_file on for a HuggingFaceTokenizer, and
+// merge_file for BERT, so these are refused.
 constexpr std::array known_types = {
-    known_type{"ByteLevelTokenizer", 0, 0, make_byte_level},
-    known_type{"NullTokenizer", vocab_size, null_flags, make_null},
+    known_type{"ByteLevelTokenizer", 0, 0, 0, make_byte_level},
+    known_type{"NullTokenizer", vocab_size, null_flags,
+               model | vocab_file | merge_file | special_tokens | hf_flags | sentencepiece_flags |
+                   tiktoken_flags,
+               make_null},
     known_type{"GPT2BPETokenizer", vocab_file | merge_file, special_tokens | in_text | eod_token,
-               make_gpt2},
+               ignored_by_megatron, make_gpt2},
     known_type{"SentencePieceTokenizer", model, sentencepiece_flags | in_text | eod_token,
-               make_sentencepiece},
+               ignored_by_sentencepiece, make_sentencepiece},
     known_type{"GPTSentencePieceTokenizer", model, sentencepiece_flags | in_text | eod_token,
-               make_sentencepiece},
+               ignored_by_sentencepiece, make_sentencepiece},
     known_type{"Llama2Tokenizer", model, sentencepiece_flags | in_text | eod_token,
-               make_sentencepiece},
+               ignored_by_sentencepiece, make_sentencepiece},
     known_type{"HuggingFaceTokenizer", model, hf_flags | special_tokens | in_text | eod_token,
-               make_hugging_face},
+               vocab_size | sentencepiece_flags | tiktoken_flags | null_flags, make_hugging_face},
     known_type{"BertWordPieceLowerCase", vocab_file,
-               hf_flags | special_tokens | in_text | eod_token, make_bert<true>},
-    // This type takes no special tokens, because Megatron accepts them but does not use them.
-    known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
+               hf_flags | special_tokens | in_text | eod_token, ignored_by_megatron,
+               make_bert<true>},
+    known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token,
+               ignored_by_megatron | special_tokens, make_bert<false>},
     known_type{"TikTokenizer", model,
-               vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
-                   tiktoken_num_special_tokens,
+               vocab_size | special_tokens | in_text | eod_token | tiktoken_flags,
+               vocab_file | merge_file | sentencepiece_flags | hf_flags | null_flags,
                detail::make_tiktoken_tokenizer},
 };
 
@@ -227,6 +250,17 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   if (!unknown_isa.empty()) throw config_error(unknown_isa);
   const auto make = [&] { return make_of_files(type, options); };
   return options.cache.empty() ? make() : detail::make_with_cache(options, make);
+}
+
+std::vector<std::string> drop_unused_flags(tokenizer_options& options) {
+  const option_set ignored = type_of(options).ignores;
+  std::vector<std::string> dropped;
+  for (const known_option& option : known_options) {
+    if ((ignored & option.option) != 0 && option.take(options)) dropped.emplace_back(option.flag);
+  }
+  if (ignored != 0 && take<&tokenizer_options::vocab_extra_ids>(options))
+    dropped.emplace_back("--vocab-extra-ids");
+  return dropped;
 }
 
 std::string missing_eod(const tokenizer_options& options) {

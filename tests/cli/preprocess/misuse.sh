@@ -32,8 +32,6 @@ misuse --input in.jsonl --output-prefix out --workers 2x
 misuse --input in.jsonl --output-prefix out --log-interval 0
 misuse --input in.jsonl --output-prefix out --on-bad-record ignore
 misuse --input in.jsonl --output-prefix out --overwrite=yes
-misuse --input in.jsonl --output-prefix out --keep-newlines
-misuse --input in.jsonl --output-prefix out --lang german
 misuse --input in.jsonl --output-prefix out --metrics-format json
 misuse --input in.jsonl --output-prefix out --metrics m --metrics-format xml
 test "$(echo *)" = in.jsonl

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A flag that the tokenizer does not support is refused with the reason. No flag is silently
-# ignored.
+# A flag that the tokenizer does not support is refused with the reason, unless Megatron accepts it
+# without using it (unused_flags.sh).
 golden=$CASE_DIR/../../golden
 echo '{"text": "a"}' > in.jsonl
 misuse() {
@@ -13,11 +13,8 @@ misuse --tokenizer-type NullMultimodalTokenizer
 misuse --tokenizer-type SFTTokenizer
 misuse --tokenizer-type HuggingFaceTokenizer --tokenizer-model m --tokenizer-hf-no-use-fast
 misuse --tokenizer-type HuggingFaceTokenizer --tokenizer-model m --trust-remote-code
-misuse --tokenizer-type SentencePieceTokenizer --tokenizer-model m --vocab-extra-ids 100
 misuse --tokenizer-type SentencePieceTokenizer --tokenizer-model m --tokenizer-sentencepiece-legacy
-misuse --tokenizer-type SentencePieceTokenizer --tokenizer-model m --tokenizer-special-tokens '<x>'
 misuse --tokenizer-type TikTokenizer
-misuse --tokenizer-type TikTokenizer --tokenizer-model m --vocab-file v
 misuse --tokenizer-type TikTokenizer --tokenizer-model "$golden/tiny_ranks/tiny.tiktoken"
 misuse --tokenizer-type TikTokenizer --tokenizer-model "$golden/tiny_ranks/tiny.tiktoken" \
   --tiktoken-pattern gpt4 --tokenizer-special-tokens '<s>'

@@ -133,6 +133,58 @@ TEST(MakeTokenizer, RefusesSpecialTokensWhereTheyWouldNotCount) {
   }
 }
 
+// A program for Megatron's command lines takes out what Megatron does not use. What is then left is
+// refused as before, and what the type takes stays.
+TEST(MakeTokenizer, LetsAProgramTakeOutWhatMegatronDoesNotUse) {
+  tokenizer_options all;
+  all.model = "m";
+  all.vocab_file = "v";
+  all.merge_file = "f";
+  all.vocab_size = 1;
+  all.special_tokens = {"<x>"};
+  all.tiktoken_pattern = "v1";
+  all.tiktoken_num_special_tokens = 1;
+  all.sentencepiece_legacy = true;
+  all.sentencepiece_ignore_extra_whitespaces = false;
+  all.hf_include_special_tokens = false;
+  all.null_eod_id = 1;
+  all.null_pad_id = 1;
+  all.vocab_extra_ids = 1;
+  all.eod_token = "<x>";
+  const std::vector<std::string> tiktoken = {"--tiktoken-pattern", "--tiktoken-num-special-tokens"};
+  const std::vector<std::string> sentencepiece = {
+      "--tokenizer-sentencepiece-legacy", "--no-tokenizer-sentencepiece-ignore-extra-whitespaces"};
+  const std::vector<std::string> hf = {"--tokenizer-hf-no-include-special-tokens"};
+  const std::vector<std::string> null = {"--null-tokenizer-eod-id", "--null-tokenizer-pad-id"};
+  const std::vector<std::string> extra = {"--vocab-extra-ids"};
+  const auto expect = [&](const char* type, const std::vector<std::vector<std::string>>& parts) {
+    SCOPED_TRACE(type);
+    tokenizer_options options = all;
+    options.type = type;
+    std::vector<std::string> wanted;
+    for (const auto& part : parts) wanted.insert(wanted.end(), part.begin(), part.end());
+    EXPECT_THAT(drop_unused_flags(options), testing::UnorderedElementsAreArray(wanted));
+    EXPECT_EQ(options.eod_token, "<x>");
+    EXPECT_THAT(drop_unused_flags(options), testing::IsEmpty());
+  };
+  const std::vector<std::string> sizes = {"--vocab-size"};
+  const std::vector<std::string> special = {"--tokenizer-special-tokens"};
+  const std::vector<std::string> files = {"--vocab-file", "--merge-file"};
+  const std::vector<std::string> model = {"--tokenizer-model"};
+  expect("ByteLevelTokenizer", {});
+  expect("NullTokenizer", {model, files, special, tiktoken, sentencepiece, hf, extra});
+  for (const char* type : {"GPT2BPETokenizer", "BertWordPieceLowerCase"}) {
+    expect(type, {model, sizes, tiktoken, sentencepiece, null, extra});
+  }
+  expect("BertWordPieceCase", {model, sizes, special, tiktoken, sentencepiece, null, extra});
+  for (const char* type :
+       {"SentencePieceTokenizer", "GPTSentencePieceTokenizer", "Llama2Tokenizer"}) {
+    expect(type, {files, sizes, special, tiktoken, hf, null, extra});
+  }
+  expect("HuggingFaceTokenizer", {sizes, tiktoken, sentencepiece, null, extra});
+  expect("TikTokenizer", {files, sentencepiece, hf, null, extra});
+}
+
 TEST(MakeTokenizer, RefusesExtraIdsWithAWord) {
   tokenizer_options options;
   options.vocab_extra_ids = 100;

@@ -237,6 +237,14 @@ struct tokenizer_options {
   std::filesystem::path cache;
 };
 
+/// Takes the options out that Megatron accepts for this type without using them, such as a
+/// vocabulary size for a tokenizer whose files define it. make_tokenizer() refuses them, since what
+/// the caller asked for would not happen; a program for Megatron's command lines calls this first.
+///
+/// @return the flags of the options that were taken out, e.g. `--vocab-size`
+/// @throws config_error  the type is unknown.
+std::vector<std::string> drop_unused_flags(tokenizer_options& options);
+
 /// Creates a tokenizer.
 ///
 ///     millrace::tokenizer::tokenizer_options options;

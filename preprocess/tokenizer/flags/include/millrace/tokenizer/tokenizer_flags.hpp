@@ -66,7 +66,8 @@ inline boost::program_options::options_description tokenizer_flags() {
   add("tokenizer-hf-no-include-special-tokens", "omit the tokens that a template adds");
   add("null-tokenizer-eod-id", number(), "end-of-document id (default: vocab-size - 1)");
   add("null-tokenizer-pad-id", number(), "accepted but unused: millrace pads nothing");
-  add("vocab-extra-ids", number(), "not supported: use --tokenizer-special-tokens");
+  add("vocab-extra-ids", number(),
+      "not supported, and without effect in Megatron: use --tokenizer-special-tokens");
   add("tokenizer-hf-no-use-fast", "not supported: only fast tokenizers are");
   add("trust-remote-code", "not supported: code from a tokenizer's folder is never run");
   return group;
@@ -82,22 +83,13 @@ inline special_tokens_in_text special_tokens_policy(const std::string& word) {
                              ": expected allow, encode-as-text or error");
 }
 
-/// Returns the options that the flags set, or std::nullopt if no tokenizer flag is given.
+/// Returns the options that the flags set, or std::nullopt if no tokenizer flag is given. Two flags
+/// for transformers' tokenizers have no effect if the type is another one.
 ///
 /// @throws usage_error  a flag is given without --tokenizer-type, or a flag asks for something
 ///                      that is not supported.
 inline std::optional<tokenizer_options> tokenizer_options_of(
     const boost::program_options::variables_map& given) {
-  if (given.count("tokenizer-hf-no-use-fast") != 0) {
-    throw command::usage_error(
-        "--tokenizer-hf-no-use-fast: slow tokenizers are Python code; only fast tokenizers, which "
-        "a tokenizer.json describes, are supported");
-  }
-  if (given.count("trust-remote-code") != 0) {
-    throw command::usage_error(
-        "--trust-remote-code: tokenizers that need their own code are not supported, and such code "
-        "is never run");
-  }
   tokenizer_options options;
   const char* other = nullptr;  // a given flag other than --tokenizer-type
   const auto take = [&]<class T, class To>(const char* flag, T, To& to) {
@@ -113,6 +105,19 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
     other = flag;
   };
   const bool typed = take("tokenizer-type", std::string(), options.type);
+  const bool of_transformers =
+      !typed || options.type == "HuggingFaceTokenizer" || options.type == "GPT2BPETokenizer" ||
+      options.type == "BertWordPieceLowerCase" || options.type == "BertWordPieceCase";
+  if (given.count("tokenizer-hf-no-use-fast") != 0 && of_transformers) {
+    throw command::usage_error(
+        "--tokenizer-hf-no-use-fast: slow tokenizers are Python code; only fast tokenizers, which "
+        "a tokenizer.json describes, are supported");
+  }
+  if (given.count("trust-remote-code") != 0 && of_transformers) {
+    throw command::usage_error(
+        "--trust-remote-code: tokenizers that need their own code are not supported, and such code "
+        "is never run; if the model needs none, omit the flag");
+  }
   other = nullptr;
   take("tokenizer-model", std::string(), options.model);
   take("vocab-file", std::string(), options.vocab_file);
