@@ -38,20 +38,32 @@ using named_option = std::pair<std::string, std::string>;
 
 // Options that affect only which documents there are and their order, not their contents. The names
 // are those in a .meta.
-constexpr std::array<std::string_view, 4> orders = {"--partitions", "shuffle_documents",
+//
+// Samples with equal options, one after another, are a sample of all their inputs.
+constexpr std::array<std::string_view, 2> choices = {"--sample-rate", "--sample-seed"};
+// The others say nothing about a concatenation, even where they are equal.
+constexpr std::array<std::string_view, 6> orders = {"--max-tokens",  "stopped_before",
+                                                    "--partitions",  "shuffle_documents",
                                                     "filtered_from", "filter"};
 
 bool is_order(const named_option& given) {
   return std::ranges::find(orders, given.first) != orders.end();
+}
+bool is_choice(const named_option& given) {
+  return std::ranges::find(choices, given.first) != choices.end();
 }
 
 bool has(const std::vector<named_option>& options, std::string_view name) {
   return std::ranges::find(options, name, &named_option::first) != options.end();
 }
 
-std::vector<named_option> without_order(std::vector<named_option> options) {
-  std::erase_if(options, is_order);
+std::vector<named_option> only(std::vector<named_option> options,
+                               bool (*is_kept)(const named_option&)) {
+  std::erase_if(options, [&](const named_option& given) { return !is_kept(given); });
   return options;
+}
+bool is_of_contents(const named_option& given) {
+  return !is_order(given) && !is_choice(given);
 }
 
 /// Appends parts, one after another, to a whole.
@@ -136,7 +148,11 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
     }
     return fmt::format("\"{}\"", text);
   };
-  if (without_order(whole_.options) != without_order(part.options)) {
+  const bool of_tasks = whole_.tasks || part.tasks;
+  const auto differ = [&](bool (*matters)(const named_option&)) {
+    return only(whole_.options, matters) != only(part.options, matters);
+  };
+  if (differ(is_of_contents) || (of_tasks && differ(is_choice))) {
     throw config_error(
         command::one_line(fmt::format("the options of part {} are {}, but {} in the earlier parts",
                                       number, listed(part), listed(whole_))));
@@ -258,7 +274,13 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
 // Each part keeps its order of documents, but no option describes the order of the concatenation.
 void concatenation::append_order(const dataset_meta& part) {
   const std::vector<named_option> before = whole_.options;
-  whole_.options = without_order(before);
+  whole_.options = only(before, is_of_contents);
+  if (only(before, is_choice) == only(part.options, is_choice)) {
+    const auto same = only(before, is_choice);
+    whole_.options.insert(whole_.options.end(), same.begin(), same.end());
+  } else {
+    for (const std::string_view name : choices) whole_.options.emplace_back(name, "mixed");
+  }
   for (const std::string_view name : orders) {
     if (has(before, name) || has(part.options, name)) whole_.options.emplace_back(name, "mixed");
   }

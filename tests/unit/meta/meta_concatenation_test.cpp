@@ -96,6 +96,48 @@ TEST(Concatenate, CallsPartitionsMixed) {
   parts_refused({plain, dealt}, "the options of part 2 are");
 }
 
+// One sample after another with the same rate and seed is the sample of all their inputs. Tasks of
+// one run must have the same.
+TEST(Concatenate, CallsDifferentSamplesMixed) {
+  const dataset_meta all = read_golden("preprocess_lines");
+  const auto sample = [&](const char* rate, const char* seed) {
+    dataset_meta meta = all;
+    meta.options.emplace_back("--sample-rate", rate);
+    meta.options.emplace_back("--sample-seed", seed);
+    return meta;
+  };
+  const auto options = [](const std::vector<dataset_meta>& parts) {
+    return concatenate(parts).options;
+  };
+  const dataset_meta tenth = sample("0.1", "0");
+  EXPECT_EQ(options({tenth, tenth, tenth}), tenth.options);
+  const auto mixed = sample("mixed", "mixed").options;
+  EXPECT_EQ(options({tenth, sample("0.2", "0")}), mixed);
+  EXPECT_EQ(options({tenth, sample("0.1", "1"), tenth}), mixed);
+  EXPECT_EQ(options({all, tenth}), mixed);
+  EXPECT_EQ(options({tenth, all}), mixed);
+  dataset_meta first = tenth;
+  first.tasks = task_range{.first = 0, .last = 0, .of = 2, .share = {}};
+  dataset_meta second = sample("0.1", "7");
+  second.tasks = task_range{.first = 1, .last = 1, .of = 2, .share = {}};
+  parts_refused({first, second}, "the options of part 2 are");
+  second.options = tenth.options;
+  EXPECT_EQ(options({first, second}), tenth.options);
+}
+
+// A dataset that ends at a number of tokens, followed by another one, is not what a run would
+// write.
+TEST(Concatenate, CallsBudgetsMixed) {
+  dataset_meta part = read_golden("preprocess_lines");
+  const auto plain = part.options;
+  part.options.emplace_back("--max-tokens", "100");
+  part.options.emplace_back("stopped_before", "byte 7 of a");
+  auto wanted = plain;
+  wanted.emplace_back("--max-tokens", "mixed");
+  wanted.emplace_back("stopped_before", "mixed");
+  EXPECT_EQ(concatenate(std::vector{part, part}).options, wanted);
+}
+
 TEST(Concatenate, CallsShuffledPartsMixed) {
   const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;
