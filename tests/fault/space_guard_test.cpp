@@ -62,6 +62,19 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   });
 }
 
+// The same disk is large enough for a run that ends early, which the forecast must know.
+TEST_F(SpaceGuard, ForecastsNoMoreThanTheTokensOfARun) {
+  flags_ = {"--on-bad-record", "quarantine", "--max-tokens", "1200000"};
+  const file_set wanted = undisturbed();
+  expect_in_child([&] {
+    ASSERT_TRUE(test::mount_memory(out(), free_kib(4000)));
+    const auto result = run({}, {});
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+    ASSERT_EQ(::umount(out().c_str()), 0);
+  });
+}
+
 // A run reserves space. The reservation must not make the run refuse a disk that is large enough.
 // The run must also free the reserved space that it does not use.
 TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {

@@ -59,9 +59,29 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
   }
   outputs_.save(state_.outputs);
   if (from == nullptr) state_.start.outputs = state_.outputs;
+  const auto& [wholes, parts] = state_.outputs;
+  tokens_.resize(wholes.size());
+  for (std::size_t key = 0; key < wholes.size(); ++key) {
+    std::uint64_t bytes = parts.empty() ? wholes[key].bin_bytes : 0;
+    for (std::size_t i = 0; i < parts.size() / wholes.size(); ++i) {
+      bytes += parts[key * options_.partitions + i].bin_bytes;
+    }
+    tokens_[key] = token_count(bytes);
+  }
 }
 
-std::vector<std::string> committer::commit(const encoded_block& block) {
+std::int64_t committer::token_count(std::uint64_t bytes) const noexcept {
+  return static_cast<std::int64_t>(bytes / formats::size_bytes(options_.dataset.type));
+}
+
+std::vector<std::string> committer::commit(encoded_block& block) {
+  if (options_.most_tokens) {
+    const std::size_t fit = documents_that_fit(block);
+    if (fit < block.places.size()) {
+      state_.stopped_before = {block.input, block.text_offset + block.places[fit].begin};
+      cut_before(block, fit, formats::size_bytes(options_.dataset.type));
+    }
+  }
   if (block.begin_bytes == block.end_bytes) return {};
   enter(block.input, block.begin_bytes);
   refuse(block);
@@ -73,13 +93,56 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
   append_places(block);
   append_bad(block);
   outputs_.append(block, state_.counts.lines);
+  for (std::size_t key = 0; key < tokens_.size(); ++key) {
+    tokens_[key] += token_count(block.columns[key].ids_bytes);
+  }
   advance(block.end_bytes, block.crc32c, block.counts);
   limit(notes);
   return notes;
 }
 
+// Returns how many documents of `block` leave each dataset within its budget.
+std::size_t committer::documents_that_fit(const encoded_block& block) const {
+  std::size_t fit = block.places.size();
+  for (std::size_t key = 0; key < tokens_.size(); ++key) {
+    const encoded_column& column = block.columns[key];
+    std::int64_t tokens = tokens_[key];
+    if (tokens + token_count(column.ids_bytes) <= *options_.most_tokens) continue;
+    std::size_t sequence = 0;
+    for (std::size_t document = 0; document < fit; ++document) {
+      for (; std::cmp_less(sequence, column.document_ends[document]); ++sequence) {
+        tokens += column.lengths[sequence];
+      }
+      if (tokens > *options_.most_tokens) fit = document;
+    }
+  }
+  return fit;
+}
+
+std::optional<double> committer::most_growth() const noexcept {
+  const std::int64_t most = std::ranges::max(tokens_);
+  if (!options_.most_tokens || most == 0) return std::nullopt;
+  return static_cast<double>(*options_.most_tokens) / static_cast<double>(most) - 1;
+}
+
+// Adds the tokens that were appended to the writers of one line. If a dataset then exceeds its
+// budget, adds nothing and returns false.
+bool committer::add_within_budget(const std::vector<dataset_writer*>& writers,
+                                  const std::vector<std::int64_t>& before) {
+  std::vector<std::int64_t> now = tokens_;
+  for (std::size_t key = 0; key < now.size(); ++key) {
+    now[key] += writers[key]->token_count() - before[key];
+    if (options_.most_tokens && now[key] > *options_.most_tokens) return false;
+  }
+  tokens_ = std::move(now);
+  return true;
+}
+
 std::vector<std::string> committer::commit(std::size_t input, const giant_line& line,
                                            const giant_encoder& encode) {
+  std::optional<run_progress> outside;  // the state if this line turns out to be behind the end
+  if (options_.most_tokens) outside = state_;
+  const bool had_begun = begun_;
   enter(input, line.offset_bytes);
   // Build a block for the functions below. They treat a bad giant line as a block with one bad
   // record.
@@ -93,7 +156,10 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     counts.not_sampled = 1;
   } else {
     const std::int64_t number = state_.counts.lines;
-    id_writer ids(outputs_.writers_of_line(number), options_.dataset.type);
+    const auto writers = outputs_.writers_of_line(number);
+    std::vector<std::int64_t> tokens_before;
+    for (const dataset_writer* writer : writers) tokens_before.push_back(writer->token_count());
+    id_writer ids(writers, options_.dataset.type);
     std::optional<record_fault> fault;
     try {
       fault = encode(ids, counts);
@@ -104,8 +170,14 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     if (fault) {
       outputs_.go_back_line(number, state_.outputs);
       block.faults.push_back({*std::move(fault), {}});
-    } else {
+    } else if (add_within_budget(writers, tokens_before)) {
       append_document(input, line);
+    } else {
+      outputs_.go_back_line(number, state_.outputs);
+      state_ = *std::move(outside);
+      begun_ = had_begun;
+      state_.stopped_before = {input, block.text_offset};
+      return {};
     }
   }
   counts.lines = 1;

@@ -50,6 +50,9 @@ struct commit_options {
   std::size_t most_raw_bytes = std::size_t{16} << 20;
   /// As encoder_options::sampler, for lines that are too long for a block.
   std::shared_ptr<const record_sampler> sampler = nullptr;
+  /// `--max-tokens`: the run ends before the first document with which a dataset would have more
+  /// tokens. Blocks must have marks.
+  std::optional<std::int64_t> most_tokens = std::nullopt;
   text_place begin = {};  ///< where the run's inputs start; the same in a resumed run
 };
 
@@ -72,13 +75,14 @@ class committer {
 
   /// Appends the next block.
   ///
+  /// @param block  is cut if it exceeds `most_tokens`
   /// @return notes about bad records in this block: one line per record until the run has
   /// `most_notes` notes
   /// @throws bad_record_error  the block has a bad record and the policy is `fail`, or the run has
   ///                           too many bad records.
   /// @throws error             the block does not begin where the last block ended, because the
   ///                           input changed.
-  std::vector<std::string> commit(const encoded_block& block);
+  std::vector<std::string> commit(encoded_block& block);
 
   /// Appends the document of a line that is too long for a block.
   ///
@@ -88,6 +92,11 @@ class committer {
   std::vector<std::string> commit(std::size_t input, const giant_line& line,
                                   const giant_encoder& encode);
 
+  /// True if the run has ended because of `most_tokens`. Then nothing more may be committed.
+  bool is_full() const noexcept { return state_.stopped_before.has_value(); }
+  /// How much the datasets can still grow because of `most_tokens`, as a multiple of their size.
+  /// Nothing if there is no limit, or if there are no tokens yet.
+  std::optional<double> most_growth() const noexcept;
   /// State of the run after the last successful commit().
   const run_progress& state() const noexcept { return state_; }
   /// True for a new run that has committed nothing yet.
@@ -116,6 +125,10 @@ class committer {
                        const std::function<bool()>& go_on);
 
  private:
+  std::size_t documents_that_fit(const encoded_block& block) const;
+  bool add_within_budget(const std::vector<dataset_writer*>& writers,
+                         const std::vector<std::int64_t>& before);
+  std::int64_t token_count(std::uint64_t bytes) const noexcept;
   void enter(std::size_t input, std::uint64_t begin);
   void refuse(const encoded_block& block);
   std::uint32_t number_of(std::size_t input) const;
@@ -133,6 +146,7 @@ class committer {
   dataset_outputs outputs_;
   run_progress state_;
   std::string first_fault_;
+  std::vector<std::int64_t> tokens_;  // of each key so far
   bool untouched_ = true;
   bool begun_;             // the offset of the first line is already stored in `state_`
   std::size_t notes_ = 0;  // number of notes given so far, at most most_notes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "input/block_source.hpp"
@@ -34,6 +35,9 @@ struct run_progress {
   /// True if the run ended because the input that contains `next` is damaged. In that case, the
   /// text already read from that input may also be wrong.
   bool damaged = false;
+  /// If the run ended before this record, because of `--max-tokens`. The journal does not keep it:
+  /// a resumed run reads that record again.
+  std::optional<text_place> stopped_before = std::nullopt;
 };
 
 }  // namespace millrace::preprocess

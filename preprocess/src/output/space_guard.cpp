@@ -88,8 +88,9 @@ void space_guard::update(committer& committer, std::uint64_t read_bytes, bool gi
   lags_ = lags_ || giant;
   std::uint64_t text_bytes = 0;
   for (const input_total& total : committer.state().inputs) text_bytes += total.text_bytes;
-  const auto growth = forecast_.next(read_bytes, text_bytes, lags_);
+  auto growth = forecast_.next(read_bytes, text_bytes, lags_);
   if (!growth) return;
+  growth = std::min(*growth, committer.most_growth().value_or(*growth));
   dataset_outputs& outputs = committer.outputs();
   reserve_all(claims_of(outputs, *growth), folder_of(outputs),
               outputs.parts().empty() ? "the rest of the output (estimate)"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -52,6 +54,7 @@ void block_encoder::encode(const byte_block& block, encoded_block& out) {
   out.counts = {};
   out.places.clear();
   out.faults.clear();
+  out.marks.clear();
   out.columns.resize(options_.keys.size());
   for (encoded_column& column : out.columns) {
     column.ids_bytes = 0;
@@ -60,16 +63,19 @@ void block_encoder::encode(const byte_block& block, encoded_block& out) {
     column.mask.clear();
   }
   if (options_.dtype == formats::dtype::uint16) {
-    encode_lines<std::uint16_t>(block.text(), out);
+    encode_lines<std::uint16_t>(block, out);
   } else {
-    encode_lines<std::int32_t>(block.text(), out);
+    encode_lines<std::int32_t>(block, out);
   }
   ids_.clear();
   ids_.shrink_to(kept_ids);
 }
 
 template <class Id>
-void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
+void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
+  const std::string_view text = block.text();
+  document_mark mark;
+  std::size_t marked = 0;  // `mark.crc32c` is that of so many bytes of the block
   line_splitter lines(text);
   for (std::string_view line; lines.next(line); ++out.counts.lines) {
     if (is_blank(line)) {
@@ -83,9 +89,18 @@ void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
     }
     const record_range place{out.counts.lines, begin, line.size()};
     const std::int64_t documents = out.counts.documents;
+    if (options_.marks) {
+      const std::size_t at = block.mark_bytes + begin;
+      mark.counts = out.counts;
+      mark.crc32c = formats::crc32c(
+          {block.buffer.data() + block.text_at + marked, at - std::exchange(marked, at)},
+          mark.crc32c);
+    }
     auto fault = conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, out);
     if (!fault) {
-      if (out.counts.documents > documents) out.places.push_back(place);
+      if (out.counts.documents == documents) continue;
+      out.places.push_back(place);
+      if (options_.marks) out.marks.push_back(mark);
       continue;
     }
     ++out.counts.bad_records[static_cast<std::size_t>(fault->kind)];
@@ -247,6 +262,26 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
   column.ids_bytes += count * sizeof(Id);
   column.lengths.push_back(static_cast<std::int32_t>(count));
   return std::nullopt;
+}
+
+void cut_before(encoded_block& block, std::size_t document, std::size_t token_bytes) {
+  const document_mark mark = block.marks[document];
+  const std::uint64_t end = block.places[document].begin;
+  block.end_bytes = end == 0 ? block.begin_bytes : block.text_offset + end;
+  block.crc32c = end == 0 ? 0 : mark.crc32c;
+  block.counts = mark.counts;
+  block.places.resize(document);
+  block.marks.resize(document);
+  std::erase_if(block.faults, [&](const block_fault& each) { return each.place.begin >= end; });
+  for (encoded_column& column : block.columns) {
+    column.document_ends.resize(document);
+    column.lengths.resize(document == 0 ? 0
+                                        : static_cast<std::size_t>(column.document_ends.back()));
+    const auto tokens = static_cast<std::size_t>(
+        std::accumulate(column.lengths.begin(), column.lengths.end(), std::int64_t{0}));
+    column.ids_bytes = tokens * token_bytes;
+    if (column.mask.size() != 0) column.mask.resize_down(tokens);
+  }
 }
 
 // Removes the partial results of a bad record: each column keeps only the documents that were

@@ -72,6 +72,7 @@ struct encoder_options {
   std::shared_ptr<const conversation_options> conversations = nullptr;
   /// `--sample-rate`: the records that are taken. Null: all.
   std::shared_ptr<const record_sampler> sampler = nullptr;
+  bool marks = false;  ///< make encoded_block::marks, so that blocks can be cut
   /// Conversations of at least this many bytes of JSON are refused. Blocks do not contain longer
   /// lines, so the size of blocks does not matter.
   std::size_t giant_bytes = std::size_t{16} << 20;
@@ -103,7 +104,7 @@ class block_encoder {
 
  private:
   template <class Id>
-  void encode_lines(std::string_view text, encoded_block& out);
+  void encode_lines(const byte_block& block, encoded_block& out);
   template <class Id>
   std::optional<record_fault> encode_record(std::string_view line, encoded_block& out);
   template <class Id>

@@ -70,6 +70,12 @@ struct encoded_column {
   formats::bit_buffer mask;  ///< one bit per token; empty if the dataset has no P.mask
 };
 
+/// What a block has before the line of one of its documents.
+struct document_mark {
+  record_counts counts;
+  std::uint32_t crc32c = 0;  ///< checksum from encoded_block::begin_bytes up to the line
+};
+
 /// A tokenized block, with everything that the committer needs to write it to the outputs.
 struct encoded_block {
   std::size_t input = 0;          ///< index of the input in the plan
@@ -82,6 +88,15 @@ struct encoded_block {
   std::vector<encoded_column> columns;  ///< one per key
   std::vector<record_range> places;     ///< one per document
   std::vector<block_fault> faults;      ///< one per bad record
+  std::vector<document_mark> marks;     ///< one per document, if encoder_options::marks is set
 };
+
+/// Cuts a block before the line of one of its documents. What is left is what the text before that
+/// line gives. If that is no line, the block is empty, even if it began with a byte order mark.
+///
+/// @param document     index of the document
+/// @param token_bytes  size of a token
+/// @pre the block has marks
+void cut_before(encoded_block& block, std::size_t document, std::size_t token_bytes);
 
 }  // namespace millrace::preprocess

@@ -293,12 +293,26 @@ class input_sampler {
           "include chance.");
     }
     const auto keys = static_cast<double>(options_.keys);
+    const double most =
+        options_.most_tokens ? static_cast<double>(*options_.most_tokens) * keys : out.tokens.value;
+    double part = 1;  // of all records, those before the end at `most_tokens`
+    if (out.tokens.value > most) {
+      part = most / out.tokens.value;
+      for (estimate* each : {&out.documents, &out.tokens, &out.sequences}) {
+        *each = {each->value * part, each->error * part};
+      }
+      out.tokens.error = 0;
+      out.exact = false;
+      out.notes.push_back(fmt::format(
+          "The run ends at --max-tokens, after about {:.3g} % of the input.", part * 100));
+    }
     out.bin_bytes = out.tokens.value * static_cast<double>(options_.token_bytes);
     out.idx_bytes =
         keys * (idx_header_bytes + 8 * (out.documents.value + 1)) + 12 * out.sequences.value;
     out.sidecar_bytes = options_.sidecar_bytes_per_document * keys * out.documents.value +
                         options_.sidecar_bytes_per_token * out.tokens.value;
     add_costs(out);
+    out.seconds *= part;
     return out;
   }
 

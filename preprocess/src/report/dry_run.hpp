@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,7 @@ struct dry_run_options {
   // Together, these are the bytes of files other than .bin and .idx.
   double sidecar_bytes_per_document = 0;
   double sidecar_bytes_per_token = 0;
+  std::optional<std::int64_t> most_tokens = std::nullopt;  ///< per key; then the run ends
   double record_rate = 1;   ///< the part of the records that the run takes
   double most_seconds = 4;  ///< time limit per sampling method
   /// Inputs with a total of up to this many bytes on disk are encoded completely, if time allows.

@@ -133,6 +133,10 @@ std::string describe(const run_summary& s) {
   const auto add = [&](std::int64_t count, std::string_view noun, std::string_view rest) {
     if (count != 0) text += fmt::format("{}{}\n", grouped(count, noun), rest);
   };
+  if (s.stopped_before) {
+    text += fmt::format("--max-tokens was reached: the rest, from {}, was left out\n",
+                        command::one_line(*s.stopped_before));
+  }
   add(s.counts.blank_lines, "blank line", " skipped");
   add(s.counts.not_sampled, "record", " left out by --sample-rate");
   add(s.empty_documents(), "empty document", "");
@@ -184,6 +188,7 @@ std::string to_json(const run_summary& s) {
   if (has_conversations) {
     json.key("overlong").value(s.counts.overlong).key("truncated").value(s.counts.truncated);
   }
+  if (s.stopped_before) json.key("stopped_before").value(*s.stopped_before);
   json.key("bad_records").open('{');
   const std::size_t kinds = has_conversations ? fault_kinds : text_fault_kinds;
   for (std::size_t kind = 0; kind < kinds; ++kind) {

@@ -54,6 +54,8 @@ struct output_summary {
 struct run_summary {
   record_counts counts;
   std::vector<output_summary> outputs;  ///< one per key
+  /// Where the run ended because of `--max-tokens`, e.g. "byte 7 of a.jsonl".
+  std::optional<std::string> stopped_before = std::nullopt;
   std::string dtype;
   tokenizer_choice tokenizer = {};
   std::uint64_t input_files = 0;

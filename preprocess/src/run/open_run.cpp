@@ -39,6 +39,7 @@ commit_options commit_options_of(const run_context& run) {
           .most_bad_records = run.options.most_bad_records,
           .most_raw_bytes = run.options.limits.giant_bytes,
           .sampler = run.encoding.sampler,
+          .most_tokens = run.options.most_tokens,
           .begin = run.options.share().begin};
 }
 
@@ -126,7 +127,7 @@ void open_run::read_all() {
 void open_run::expect_good_records() {
   const record_counts& counts = committer_.state().counts;
   const std::int64_t bad = counts.bad_record_total();
-  if (counts.documents != 0 || bad == 0) return;
+  if (counts.documents != 0 || bad == 0 || committer_.is_full()) return;
   const std::string& first = committer_.first_fault();
   if (run_.options.task && run_.options.task->id.of > 1) {
     run_.progress.note("every record of this task is bad; its part has no documents");
@@ -166,7 +167,7 @@ void open_run::give_up() {
 void open_run::join_partitions() {
   run_.progress.note(fmt::format("joining {} partitions", run_.options.partitions));
   run_progress state = committer_.state();
-  state.inputs.resize(run_.options.inputs.size());
+  pad_totals(state, run_.options);
   const std::vector<std::string> names = names_of_inputs(state);
   std::uint64_t metas = 0;
   for (std::size_t key = 0; key < run_.prefixes.size(); ++key) {
@@ -216,7 +217,7 @@ std::vector<std::string> open_run::names_of_inputs(const run_progress& state) co
 
 std::vector<sidecar_set> open_run::finish_files() {
   run_progress state = committer_.state();
-  state.inputs.resize(run_.options.inputs.size());  // unread inputs need totals too
+  pad_totals(state, run_.options);
   const std::vector<std::string> names = names_of_inputs(state);
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;

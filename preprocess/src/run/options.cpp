@@ -107,15 +107,18 @@ po::options_description files_group() {
   return group;
 }
 
-po::options_description choice_group() {
+po::options_description choice_group(program which) {
   po::options_description group("Choice of records");
   auto add = group.add_options();
   add("sample-rate", value<std::string>("P"),
       "take a random part of the records, e.g. 0.01 for about one in 100. The choice depends on "
-      "the "
-      "seed, the name of the input and the place in it, so workers, tasks and --resume do not "
+      "the seed, the name of the input and the place in it, so workers, tasks and --resume do not "
       "change it. A higher rate takes all that a lower one takes, and more");
   add("sample-seed", value<std::string>("N"), "with --sample-rate: another choice (default: 0)");
+  if (which == program::together) return group;
+  add("max-tokens", value<std::int64_t>("N"),
+      "end before the first document, in input order, with which a dataset would have more than N "
+      "tokens; the summary and PREFIX_KEY_document.meta say where that is");
   return group;
 }
 
@@ -187,7 +190,7 @@ po::options_description work_group(program which) {
 po::options_description all_groups(program which) {
   po::options_description all;
   all.add(files_group())
-      .add(choice_group())
+      .add(choice_group(which))
       .add(work_group(which))
       .add(tokenizer::tokenizer_flags());
   all.add(conversation_group(which == program::alone));
@@ -386,6 +389,18 @@ void take_sample(const po::variables_map& given, run_options& run) {
   run.sample = sample;
 }
 
+void take_most_tokens(const po::variables_map& given, run_options& run) {
+  std::int64_t most = 0;
+  if (!take<std::int64_t>(given, "max-tokens", most)) return;
+  if (most < 1) throw usage_error(fmt::format("--max-tokens {}: expected 1 or more", most));
+  if (given.count("task") != 0) {
+    throw usage_error(
+        "--max-tokens depends on all earlier records, and a task does not know how many tokens "
+        "those before its share have; omit --task");
+  }
+  run.most_tokens = most;
+}
+
 void take_run(const po::variables_map& given, run_options& run) {
   // A preview, which writes nothing, needs no prefix.
   run.output_prefix = "preview";
@@ -402,6 +417,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   (void)or_misuse([&] { return output_prefixes(run); });
   take_partitions(given, run);
   take_sample(given, run);
+  take_most_tokens(given, run);
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
   run.resume = given.count("resume") != 0;
@@ -532,7 +548,7 @@ std::string help_text(program which, const std::string& group) {
   if (all) text << usage_of(which) << "\n\n";
   if (all || group == "files") text << files_group();
   if (all) text << '\n';
-  if (all || group == "choice") text << choice_group();
+  if (all || group == "choice") text << choice_group(which);
   if (all) text << '\n';
   if (all || group == "work") text << work_group(which);
   if (all) text << '\n';

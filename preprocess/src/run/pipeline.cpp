@@ -207,6 +207,7 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                       .conversations = options.conversations,
                       .giant_bytes = options.limits.giant_bytes,
                       .tokenizer_bytes = options.tokenizer_bytes};
+  out.marks = options.most_tokens.has_value();
   if (options.sample) {
     out.sampler = std::make_shared<record_sampler>(*options.sample, options.inputs);
   }

@@ -13,11 +13,33 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "input/line_ends.hpp"
 #include "record/record_parser.hpp"
 #include "record/sentence_splitter.hpp"
 
 namespace millrace::preprocess {
 namespace {
+
+constexpr const char* max_tokens = "--max-tokens";
+constexpr const char* stopped_before = "stopped_before";
+
+std::string stop_text(std::uint64_t byte, const std::string& path) {
+  return fmt::format("byte {} of {}", byte, path);
+}
+
+std::optional<std::string> stop_text_of(const run_progress& state, const run_options& options) {
+  if (!state.stopped_before) return std::nullopt;
+  const auto [input, byte] = *state.stopped_before;
+  return stop_text(byte, display_path(options.inputs[input]).string());
+}
+
+// Returns the value of the option that says where a run ended at --max-tokens, or null.
+const std::string* stop_of(const formats::dataset_meta& meta) {
+  for (const auto& [name, value] : meta.options) {
+    if (name == stopped_before) return &value;
+  }
+  return nullptr;
+}
 
 // Returns the bounds of a task's share and a checksum of the input names.
 formats::share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
@@ -55,6 +77,9 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
     meta.options.emplace_back("--sample-rate", fmt::format("{}", options.sample->rate));
     meta.options.emplace_back("--sample-seed", std::to_string(options.sample->seed));
   }
+  if (options.most_tokens) {
+    meta.options.emplace_back(max_tokens, std::to_string(*options.most_tokens));
+  }
   if (options.partitions > 1) {
     meta.options.emplace_back("--partitions", std::to_string(options.partitions));
   }
@@ -79,6 +104,7 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
 // the share.
 bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
+  std::erase_if(found.options, [](const auto& option) { return option.first == stopped_before; });
   found.inputs = told.inputs;
   found.counts = told.counts;
   found.bin_bytes = told.bin_bytes;
@@ -139,7 +165,9 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
   const task_share share = options.share();
   std::vector<input_part> parts;
   std::size_t next = 0;
+  const bool ended_early = stop_of(meta) != nullptr;
   for (std::size_t i = share.begin.input; i < options.inputs.size(); ++i) {
+    if (ended_early && next == found.size()) break;
     const input_file& file = options.inputs[i];
     const bool named =
         next < found.size() && formats::is_path_of(found[next].path, display_path(file).string());
@@ -170,6 +198,9 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                            .crc32c = total.crc32c,
                            .lines = total.lines});
   }
+  if (auto stop = stop_text_of(state, options)) {
+    meta.options.emplace_back(stopped_before, *std::move(stop));
+  }
   const dataset_state& output = state.outputs.wholes.at(key);
   const record_counts& found = state.counts;
   meta.counts = {
@@ -199,10 +230,24 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
   return meta;
 }
 
+bool was_cut_within(const formats::dataset_meta& meta, const formats::input_extent& input) {
+  const std::string* stop = stop_of(meta);
+  if (stop == nullptr || input != meta.inputs.back()) return false;
+  const std::uint64_t end = input.begin + input.text_bytes;
+  // A byte order mark belongs to the first line, which was not read.
+  return *stop == stop_text(end, input.path) ||
+         (end == 0 && *stop == stop_text(byte_order_mark.size(), input.path));
+}
+
+void pad_totals(run_progress& state, const run_options& options) {
+  if (!state.stopped_before) state.inputs.resize(options.inputs.size());
+}
+
 std::vector<std::size_t> listed_inputs(const run_options& options, const run_progress& state) {
   const task_share share = options.share();
   std::vector<std::size_t> listed;
-  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
+  const std::size_t end = state.stopped_before ? state.inputs.size() : options.inputs.size();
+  for (std::size_t i = 0; i < end; ++i) {
     const bool read = i < state.inputs.size() && state.inputs[i].text_bytes != 0;
     if (share.has_start_of(i) || read) listed.push_back(i);
   }
@@ -268,6 +313,7 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
   summary.dtype = std::string(name(metas.front().type));
   summary.input_files = metas.front().inputs.size();
   summary.workers = options.workers;
+  if (const std::string* stop = stop_of(metas.front())) summary.stopped_before = *stop;
   for (const formats::input_extent& input : metas.front().inputs)
     summary.input_bytes += input.text_bytes;
   summary.read_bytes = options.share().disk_bytes;
@@ -289,6 +335,7 @@ run_summary summary_of(const run_progress& state, const run_options& options,
                        std::span<const std::filesystem::path> prefixes) {
   run_summary summary;
   summary.counts = state.counts;
+  summary.stopped_before = stop_text_of(state, options);
   summary.dtype = std::string(name(encoding.dtype));
   summary.input_files = listed_inputs(options, state).size();
   summary.workers = options.workers;

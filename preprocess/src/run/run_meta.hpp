@@ -32,8 +32,13 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const run_progress& state, std::size_t key,
                               const dataset_roots& roots);
 
+/// Gives inputs that were not read their (empty) totals. If the run ended at `--max-tokens`, the
+/// inputs after that place have none.
+void pad_totals(run_progress& state, const run_options& options);
+
 /// Returns the indices of the inputs that P.meta and P.src list. For a whole run, these are all
-/// inputs. For a task, they are the inputs that it read or whose start is in its share.
+/// inputs; if it ended at `--max-tokens`, those of which it read anything, and all before them. For
+/// a task, they are the inputs that it read or whose start is in its share.
 std::vector<std::size_t> listed_inputs(const run_options& options, const run_progress& state);
 
 /// The part of an input that a finished run read.
@@ -46,6 +51,9 @@ struct input_part {
 /// inputs, or their order, differ from this run's inputs.
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
+
+/// Whether the run that wrote `meta` ended within one of its inputs, because of `--max-tokens`.
+bool was_cut_within(const formats::dataset_meta& meta, const formats::input_extent& input);
 
 /// Returns P.meta of each output, if all outputs exist and were written with the settings and input
 /// names of this run. Otherwise returns nothing.

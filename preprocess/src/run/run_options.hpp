@@ -65,6 +65,9 @@ struct run_options {
   int partitions = 1;
 
   std::optional<sample_options> sample = std::nullopt;  ///< `--sample-rate`, `--sample-seed`
+  /// `--max-tokens`: the run ends before the first document with which one of its datasets would
+  /// have more tokens. Not for a task.
+  std::optional<std::int64_t> most_tokens = std::nullopt;
 
   read_limits limits = {};
   /// Time between checkpoints. If it is zero, there is a checkpoint after every block.

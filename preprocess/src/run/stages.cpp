@@ -64,13 +64,13 @@ bool is_stopped(const run_options& options) {
   return options.stop != nullptr && options.stop->load() != 0;
 }
 
-/// Cancels the source when the run must stop. A separate thread checks for that, because a reader
-/// cannot check while it waits for a pipe.
+/// Cancels the source when the run must stop or is complete. A separate thread checks for that,
+/// because a reader cannot check while it waits for a pipe.
 class stop_watch {
  public:
-  stop_watch(const run_options& options, block_source& source)
-      : thread_([&options, &source](const std::stop_token& ended) {
-          while (!ended.stop_requested() && !is_stopped(options)) {
+  stop_watch(const run_options& options, const std::atomic<bool>& full, block_source& source)
+      : thread_([&options, &full, &source](const std::stop_token& ended) {
+          while (!ended.stop_requested() && !is_stopped(options) && !full.load()) {
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
           }
           if (!ended.stop_requested()) source.cancel();
@@ -102,7 +102,7 @@ class stages {
         source_(options.inputs, range, limits_),
         encoders_([this] { return block_encoder(tokenizer_, encoding_); }),
         pool_(options.limits.block_bytes) {
-    if (options.stop != nullptr) watch_.emplace(options, source_);
+    if (options.stop != nullptr || options.most_tokens) watch_.emplace(options, full_, source_);
   }
 
   /// Runs the pipeline.
@@ -116,7 +116,7 @@ class stages {
   work_item* read(tbb::flow_control& flow);
   void encode(work_item& item);
   void commit(work_item* item);
-  void commit_block(const work_item& item);
+  void commit_block(work_item& item);
   std::vector<std::string> commit_giant(const work_item& item);
 
   const tokenizer::tokenizer& tokenizer_;
@@ -128,33 +128,34 @@ class stages {
   const std::function<void(const stage_report&)>& after_commit_;
 
   block_source source_;
-  std::optional<stop_watch> watch_;
   tbb::enumerable_thread_specific<block_encoder> encoders_;
   item_pool pool_;
   std::atomic<std::int64_t> in_flight_ = 0;
+  std::atomic<bool> full_ = false;  // the committer is full, so nothing more need be read
   // Used by the reader only.
   bool failed_ = false;
   bool stopped_ = false;
   // Used by the committer only. True if a line was abandoned. In that case, nothing after that line
   // may be committed.
   bool abandoned_ = false;
+  std::optional<stop_watch> watch_;  // last, because it uses the members above
 };
 
 // Returns the next item, or null to end the pipeline. If reading fails, passes the exception on in
 // an item, so that a bad record before it is reported first, as in a single thread.
 work_item* stages::read(tbb::flow_control& flow) {
-  work_item* item = failed_ || is_stopped(options_) ? nullptr : pool_.take();
+  work_item* item = failed_ || full_ || is_stopped(options_) ? nullptr : pool_.take();
   const auto timed = clock_.time(stage::read);
   try {
     const bool more = item != nullptr && source_.next(item->block);
     stopped_ = is_stopped(options_);
-    if (more && !stopped_) {
+    if (more && !stopped_ && !full_) {
       ++in_flight_;
       return item;
     }
   } catch (...) {
     stopped_ = is_stopped(options_);
-    if (!stopped_) {
+    if (!stopped_ && !full_) {
       item->failure = std::current_exception();
       failed_ = true;
       return item;
@@ -179,7 +180,7 @@ void stages::encode(work_item& item) {
 }
 
 void stages::commit(work_item* item) {
-  if (abandoned_) return;
+  if (abandoned_ || full_) return;
   try {
     commit_block(*item);
   } catch (const line_abandoned&) {
@@ -189,14 +190,14 @@ void stages::commit(work_item* item) {
   pool_.give_back(item);
 }
 
-void stages::commit_block(const work_item& item) {
+void stages::commit_block(work_item& item) {
   if (item.failure) std::rethrow_exception(item.failure);
   stage_report report;
   {
     const auto timed = clock_.time(stage::write);
     report.notes = committer_.commit(item.encoded);
   }
-  report.giant = item.block.giant.has_value();
+  report.giant = item.block.giant.has_value() && !committer_.is_full();
   if (report.giant) {
     try {
       for (auto& note : commit_giant(item)) report.notes.push_back(std::move(note));
@@ -204,6 +205,7 @@ void stages::commit_block(const work_item& item) {
       abandoned_ = true;  // do not return: notes about earlier lines must still be reported
     }
   }
+  full_ = committer_.is_full();
   report.read_bytes = item.encoded.read_bytes;
   report.blocks_in_flight = --in_flight_;
   after_commit_(report);
@@ -246,7 +248,7 @@ bool stages::run() {
   tbb::task_arena(options_.workers).execute([&] {
     tbb::parallel_pipeline(options_.most_blocks(), reader & encoder & writer);
   });
-  return !stopped_ && !abandoned_;
+  return full_ || (!stopped_ && !abandoned_);
 }
 
 }  // namespace

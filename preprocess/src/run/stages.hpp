@@ -24,10 +24,10 @@ struct stage_report {
   bool giant = false;                 ///< the commit included a line too long for memory
 };
 
-/// Reads, encodes and commits the inputs until they end or `options.stop` is set. After a stop, the
-/// blocks in flight are still committed, but only up to the first giant line, which is abandoned.
-/// If several stages throw, rethrows the exception that a single thread would throw: the first in
-/// input order.
+/// Reads, encodes and commits the inputs until they end, the committer is full, or `options.stop`
+/// is set. After a stop, the blocks in flight are still committed, but only up to the first giant
+/// line, which is abandoned. If several stages throw, rethrows the exception that a single thread
+/// would throw: the first in input order.
 ///
 /// @param clock         records how long each stage is busy
 /// @param after_commit  called after each commit, on the committing thread

@@ -19,7 +19,7 @@ for flag in input json-keys output-prefix overwrite append-eod on-bad-record wor
   tokenizer-hf-no-use-fast tokenizer-hf-no-include-special-tokens trust-remote-code \
   messages-key tools-key chat-template template-date train-on train-on-eot roles-map \
   reasoning-content max-length overlong preview sft-tokenizer-prompt-format \
-  null-tokenizer-eod-id null-tokenizer-pad-id tokenizer-cache sample-rate sample-seed find-optimal-num-workers \
+  null-tokenizer-eod-id null-tokenizer-pad-id tokenizer-cache sample-rate sample-seed max-tokens find-optimal-num-workers \
   workers-to-check max-documents performance-dir padded-vocab-size no-pad-vocab-size use-gigatoken help version; do
   grep -qE -- "^  (-. \[ )?--$flag( |$)" help
 done

@@ -33,6 +33,9 @@ class Committer : public testing::Test {
     return committer(inputs_, {.end = {inputs_.size(), 0}}, options, nullptr);
   }
 
+  static std::vector<std::string> commit(committer& c, encoded_block block) {
+    return c.commit(block);
+  }
   // A block with two empty columns.
   static encoded_block block(std::size_t input, std::uint64_t offset, std::int64_t lines) {
     encoded_block made;
@@ -59,7 +62,7 @@ class Committer : public testing::Test {
     to.document_ends.push_back(static_cast<std::int64_t>(to.lengths.size()));
   }
 
-  static std::string failure(committer& c, const encoded_block& b) {
+  static std::string failure(committer& c, encoded_block& b) {
     try {
       (void)c.commit(b);
     } catch (const bad_record_error& e) {
@@ -92,8 +95,8 @@ TEST_F(Committer, CountsLinesFromOneAndBytesFromZero) {
 
 TEST_F(Committer, CountsLinesOverTheBlocksOfAFile) {
   committer c = make();
-  (void)c.commit(block(0, 0, 5));
-  (void)c.commit(block(0, 100, 2));
+  (void)commit(c, block(0, 0, 5));
+  (void)commit(c, block(0, 100, 2));
   encoded_block bad = block(0, 200, 4);
   add_fault(bad, 3, 17, "what");
   EXPECT_EQ(failure(c, bad), "first.jsonl:11 (byte 217): what");
@@ -101,8 +104,8 @@ TEST_F(Committer, CountsLinesOverTheBlocksOfAFile) {
 
 TEST_F(Committer, CountsLinesOfEachFileAnew) {
   committer c = make();
-  (void)c.commit(block(0, 0, 5));
-  (void)c.commit(block(1, 0, 2));
+  (void)commit(c, block(0, 0, 5));
+  (void)commit(c, block(1, 0, 2));
   encoded_block bad = block(1, 100, 1);
   add_fault(bad, 0, 1, "what");
   EXPECT_EQ(failure(c, bad), "second.jsonl.gz:3 (byte 101): what");
@@ -127,7 +130,7 @@ TEST_F(Committer, TakesNamesLiterally) {
 
 TEST_F(Committer, NotesTheFaultsThatItSkips) {
   committer c = make(bad_record_policy::skip);
-  EXPECT_TRUE(c.commit(block(0, 0, 5)).empty());
+  EXPECT_TRUE(commit(c, block(0, 0, 5)).empty());
   encoded_block bad = block(0, 100, 9);
   add_fault(bad, 2, 20, "one");
   add_fault(bad, 5, 50, "two");
@@ -180,10 +183,10 @@ TEST_F(Committer, ShowsNoNameBeforeFinish) {
 // would lose documents, and repeated bytes would duplicate them.
 TEST_F(Committer, RefusesABlockThatDoesNotFollow) {
   committer c = make();
-  (void)c.commit(block(0, 0, 5));
-  EXPECT_THROW((void)c.commit(block(0, 99, 2)), format_error);
-  EXPECT_THROW((void)c.commit(block(0, 101, 2)), format_error);
-  EXPECT_THROW((void)c.commit(block(1, 1, 2)), format_error);
+  (void)commit(c, block(0, 0, 5));
+  EXPECT_THROW((void)commit(c, block(0, 99, 2)), format_error);
+  EXPECT_THROW((void)commit(c, block(0, 101, 2)), format_error);
+  EXPECT_THROW((void)commit(c, block(1, 1, 2)), format_error);
 }
 
 TEST_F(Committer, StopsAtOneBadRecordTooMany) {
@@ -203,7 +206,7 @@ TEST_F(Committer, StopsAtOneBadRecordTooMany) {
 
 TEST_F(Committer, KeepsBadRecordsUnderQuarantine) {
   committer c = make(bad_record_policy::quarantine);
-  (void)c.commit(block(0, 0, 5));
+  (void)commit(c, block(0, 0, 5));
   encoded_block bad = block(0, 100, 9);
   add_fault(bad, 2, 20, "no \"text\"");
   (void)c.commit(bad);
