@@ -335,8 +335,8 @@ void take_trials(const po::variables_map& given, program_flags& line) {
           fmt::format("--workers-to-check {}: expected 1 to {}", workers, most_workers));
     }
     std::ranges::sort(trials.workers);
-    const auto repeated = std::ranges::unique(trials.workers);
-    trials.workers.erase(repeated.begin(), repeated.end());
+    trials.workers.erase(std::unique(trials.workers.begin(), trials.workers.end()),
+                         trials.workers.end());
   }
   take<std::int64_t>(given, "max-documents", trials.documents);
   if (trials.documents < 1) {

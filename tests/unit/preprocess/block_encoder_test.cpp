@@ -23,7 +23,7 @@ namespace millrace::preprocess {
 namespace {
 
 using formats::dtype;
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -114,10 +114,11 @@ TEST_F(DryRun, EndsAtTheNumberOfTokens) {
   const auto encode = make_sample_encoder(
       *tokenizer_,
       {.keys = plain_keys({"text"}), .append_eod = std::nullopt, .dtype = formats::dtype::uint16});
-  dry_run_options options{.inputs = inputs_, .most_tokens = part.tokens / 4};
+  const std::int64_t quarter = part.tokens / 4;
+  dry_run_options options{.inputs = inputs_, .most_tokens = quarter};
   const dry_run_report report = dry_run(options, encode);
   EXPECT_FALSE(report.exact);
-  EXPECT_NEAR(report.tokens.value, static_cast<double>(part.tokens / 4), 1e-6);
+  EXPECT_NEAR(report.tokens.value, static_cast<double>(quarter), 1e-6);
   EXPECT_NEAR(report.documents.value, static_cast<double>(part.documents) / 4, 1);
   EXPECT_THAT(report.notes, testing::ElementsAre(HasSubstr("after about 25 % of the input")));
   options.most_tokens = part.tokens;
