@@ -36,12 +36,12 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
 
 using named_option = std::pair<std::string, std::string>;
 
-// Options that affect only which documents there are and their order, not their contents. The names
-// are those in a .meta.
+// The names of options in a .meta that affect only which documents there are and their order, not
+// their contents.
 //
-// Samples with equal options, one after another, are a sample of all their inputs.
+// A sample: samples with equal options, one after another, are a sample of all their inputs.
 constexpr std::array<std::string_view, 2> choices = {"--sample-rate", "--sample-seed"};
-// The others say nothing about a concatenation, even where they are equal.
+// The rest: even where they are equal, they are not true of a concatenation.
 constexpr std::array<std::string_view, 6> orders = {"--max-tokens",  "stopped_before",
                                                     "--partitions",  "shuffle_documents",
                                                     "filtered_from", "filter"};

@@ -23,10 +23,21 @@ constexpr std::uint64_t most_around_line = 4;
 class id_writer final : public id_sink {
  public:
   /// @param writers  one writer per key
-  id_writer(std::vector<dataset_writer*> writers, formats::dtype type)
-      : type_(type), writers_(std::move(writers)) {}
+  /// @param tokens   number of tokens per key so far
+  /// @param most     most tokens per key. After it, ids are only counted, because the record may
+  ///                 still turn out to be bad
+  id_writer(std::vector<dataset_writer*> writers, formats::dtype type,
+            std::vector<std::int64_t> tokens, std::optional<std::int64_t> most)
+      : type_(type), writers_(std::move(writers)), tokens_(std::move(tokens)), most_(most) {}
+
+  /// False if a key has too many tokens. Then not all ids were written.
+  bool fits() const noexcept { return fits_; }
+  const std::vector<std::int64_t>& tokens() const noexcept { return tokens_; }
 
   void append(std::size_t key, std::span<const std::int32_t> ids) override {
+    tokens_[key] += std::ssize(ids);
+    fits_ = fits_ && (!most_ || tokens_[key] <= *most_);
+    if (!fits_) return;
     if (type_ == formats::dtype::int32) return writers_[key]->append(std::as_bytes(ids), {}, {});
     narrow_.assign(ids.begin(), ids.end());
     writers_[key]->append(std::as_bytes(std::span(narrow_)), {}, {});
@@ -38,6 +49,9 @@ class id_writer final : public id_sink {
  private:
   formats::dtype type_;
   std::vector<dataset_writer*> writers_;
+  std::vector<std::int64_t> tokens_;
+  std::optional<std::int64_t> most_;
+  bool fits_ = true;
   std::vector<std::uint16_t> narrow_;  // a member only to reuse its memory
 };
 
@@ -125,19 +139,6 @@ std::optional<double> committer::most_growth() const noexcept {
   return static_cast<double>(*options_.most_tokens) / static_cast<double>(most) - 1;
 }
 
-// Adds the tokens that were appended to the writers of one line. If a dataset then exceeds its
-// budget, adds nothing and returns false.
-bool committer::add_within_budget(const std::vector<dataset_writer*>& writers,
-                                  const std::vector<std::int64_t>& before) {
-  std::vector<std::int64_t> now = tokens_;
-  for (std::size_t key = 0; key < now.size(); ++key) {
-    now[key] += writers[key]->token_count() - before[key];
-    if (options_.most_tokens && now[key] > *options_.most_tokens) return false;
-  }
-  tokens_ = std::move(now);
-  return true;
-}
-
 std::vector<std::string> committer::commit(std::size_t input, const giant_line& line,
                                            const giant_encoder& encode) {
   std::optional<run_progress> outside;  // the state if this line turns out to be behind the end
@@ -156,10 +157,8 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     counts.not_sampled = 1;
   } else {
     const std::int64_t number = state_.counts.lines;
-    const auto writers = outputs_.writers_of_line(number);
-    std::vector<std::int64_t> tokens_before;
-    for (const dataset_writer* writer : writers) tokens_before.push_back(writer->token_count());
-    id_writer ids(writers, options_.dataset.type);
+    id_writer ids(outputs_.writers_of_line(number), options_.dataset.type, tokens_,
+                  options_.most_tokens);
     std::optional<record_fault> fault;
     try {
       fault = encode(ids, counts);
@@ -170,7 +169,8 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     if (fault) {
       outputs_.go_back_line(number, state_.outputs);
       block.faults.push_back({*std::move(fault), {}});
-    } else if (add_within_budget(writers, tokens_before)) {
+    } else if (ids.fits()) {
+      tokens_ = ids.tokens();
       append_document(input, line);
     } else {
       outputs_.go_back_line(number, state_.outputs);
@@ -322,6 +322,7 @@ void committer::note_damage(const format_error& fault) {
 
 void committer::note_all_read() noexcept {
   state_.damaged = false;
+  state_.all_read = !is_full();
 }
 
 void committer::sync() {

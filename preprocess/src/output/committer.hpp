@@ -107,7 +107,7 @@ class committer {
   /// If `fault` is in the current input, marks this input as damaged. If the file of a damaged
   /// input has changed when a later run resumes, that run reads the input again from its start.
   void note_damage(const format_error& fault);
-  /// Records that all inputs were read to their end without damage.
+  /// Records that all inputs were read without damage: to their end, unless the run is full.
   void note_all_read() noexcept;
 
   /// Makes everything that was committed before the call durable. Another thread may call this.
@@ -126,8 +126,6 @@ class committer {
 
  private:
   std::size_t documents_that_fit(const encoded_block& block) const;
-  bool add_within_budget(const std::vector<dataset_writer*>& writers,
-                         const std::vector<std::int64_t>& before);
   std::int64_t token_count(std::uint64_t bytes) const noexcept;
   void enter(std::size_t input, std::uint64_t begin);
   void refuse(const encoded_block& block);

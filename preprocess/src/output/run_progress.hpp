@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -35,9 +36,18 @@ struct run_progress {
   /// True if the run ended because the input that contains `next` is damaged. In that case, the
   /// text already read from that input may also be wrong.
   bool damaged = false;
-  /// If the run ended before this record, because of `--max-tokens`. The journal does not keep it:
-  /// a resumed run reads that record again.
+  bool all_read = false;  ///< the inputs were read to their end
+  /// The first record that was left out because of `--max-tokens`.
   std::optional<text_place> stopped_before = std::nullopt;
+
+  /// True if nothing more is to be read. A resumed run must not read on, even if the inputs have
+  /// more text now: partitions that were joined already can take no more documents.
+  bool has_ended() const noexcept { return all_read || stopped_before.has_value(); }
+  /// Whether the run has read an input to its end, and not only up to a place within it.
+  bool has_read_all_of(std::size_t input) const noexcept {
+    if (!has_ended()) return input < next.input;
+    return !stopped_before || input < stopped_before->input;
+  }
 };
 
 }  // namespace millrace::preprocess

@@ -301,7 +301,7 @@ class input_sampler {
       for (estimate* each : {&out.documents, &out.tokens, &out.sequences}) {
         *each = {each->value * part, each->error * part};
       }
-      out.tokens.error = 0;
+      out.tokens = {most, 0};
       out.exact = false;
       out.notes.push_back(fmt::format(
           "The run ends at --max-tokens, after about {:.3g} % of the input.", part * 100));

@@ -60,7 +60,7 @@ struct run_summary {
   tokenizer_choice tokenizer = {};
   std::uint64_t input_files = 0;
   std::uint64_t input_bytes = 0;  ///< size after decompression
-  std::uint64_t read_bytes = 0;   ///< size on disk
+  std::uint64_t read_bytes = 0;   ///< size on disk; of all inputs, if an earlier run read them
   double seconds = 0;             ///< wall time from opening to the last fsync
   double cpu_seconds = 0;         ///< user and system time of the whole process
   std::uint64_t peak_rss_bytes = 0;

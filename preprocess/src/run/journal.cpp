@@ -181,6 +181,9 @@ void journal::take(std::span<const std::byte> payload) {
     state_->start.counts = reader.take<record_counts>();
     state_->start.outputs = take_outputs(reader);
     state_->damaged = reader.take<bool>();
+    state_->all_read = reader.take<bool>();
+    state_->stopped_before.reset();
+    if (reader.take<bool>()) state_->stopped_before = reader.take<text_place>();
   } else if (kind == 'f') {
     finished_ = reader.take_all<sidecar_set>();
   } else {
@@ -234,6 +237,9 @@ void journal::write(const run_progress& state) {
   writer.put(state.start.counts);
   put_outputs(writer, state.start.outputs);
   writer.put(state.damaged);
+  writer.put(state.all_read);
+  writer.put(state.stopped_before.has_value());
+  if (state.stopped_before) writer.put(*state.stopped_before);
   file_.append(writer.bytes());
   inputs_written_ = std::max<std::size_t>(state.inputs.size(), 1) - 1;
 }
@@ -248,7 +254,8 @@ void journal::go_back(std::size_t first) {
   before.inputs.back() = {};
   before.counts = before.start.counts;
   before.outputs = before.start.outputs;
-  before.damaged = false;
+  before.damaged = before.all_read = false;
+  before.stopped_before.reset();
   write(before);  // the output files are longer now, but resuming truncates them
   state_ = std::move(before);
 }

@@ -79,6 +79,7 @@ progress_state open_run::progress_at(std::uint64_t read_bytes,
 }
 
 void open_run::tell(const stage_report& report) {
+  read_bytes_ = report.read_bytes;
   for (const std::string& note : report.notes) run_.progress.note(note);
   const progress_state now = progress_at(report.read_bytes, report.blocks_in_flight);
   run_.progress.update(now);
@@ -88,6 +89,7 @@ void open_run::tell(const stage_report& report) {
 }
 
 void open_run::read_all() {
+  if (committer_.state().has_ended()) return;  // an earlier run read all
   space_guard space(run_.options.inputs, run_.options.share().disk_bytes);
   const auto after_commit = [&](const stage_report& report) {
     tell(report);
@@ -174,6 +176,7 @@ void open_run::join_partitions() {
     metas += meta_bytes(meta_of(run_.tokenizer, run_.encoding, run_.options, state, key, {}));
   }
   bool joined = false;
+  checkpoints_.make_safe();  // a resumed run must know that there is nothing more to read
   try {
     reserve_for_joining(committer_.outputs(), names, metas);
     const auto timed = run_.clock.time(stage_clock::stage::write);

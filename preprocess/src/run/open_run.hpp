@@ -61,6 +61,8 @@ class open_run {
   std::vector<sidecar_set> complete();
 
   const run_progress& state() const noexcept { return committer_.state(); }
+  /// Bytes on disk that this run has read so far; 0 if an earlier run read all.
+  std::uint64_t read_bytes() const noexcept { return read_bytes_; }
   progress_state progress_at(std::uint64_t read_bytes, std::int64_t blocks_in_flight) const;
 
  private:
@@ -72,6 +74,7 @@ class open_run {
   run_context& run_;
   journal& journal_;
   read_range range_;
+  std::uint64_t read_bytes_ = 0;
   committer committer_;
   checkpointer checkpoints_;
 };

@@ -327,6 +327,7 @@ void take_trials(const po::variables_map& given, program_flags& line) {
     throw usage_error(
         fmt::format("--find-optimal-num-workers measures short trials; omit --{}", flag));
   }
+  if (given.count("workers") != 0) line.unused.emplace_back("--workers");
   trial_options trials{.workers = usual_workers(std::min(usable_cores(), most_workers))};
   if (take<std::vector<int>>(given, "workers-to-check", trials.workers)) {
     for (const int workers : trials.workers) {
@@ -386,7 +387,7 @@ void take_sample(const po::variables_map& given, run_options& run) {
     throw usage_error(
         fmt::format("--sample-rate {}: expected a number above 0, at most 1, e.g. 0.01", text));
   }
-  run.sample = sample;
+  if (sample.rate < 1) run.sample = sample;  // a rate of 1 is no sample
 }
 
 void take_most_tokens(const po::variables_map& given, run_options& run) {
@@ -513,7 +514,7 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
 
 std::optional<std::string> note_on_unused(const program_flags& line) {
   if (line.unused.empty()) return std::nullopt;
-  return fmt::format("note: no effect here, as in Megatron: {}", fmt::join(line.unused, ", "));
+  return fmt::format("note: these flags have no effect here: {}", fmt::join(line.unused, ", "));
 }
 
 void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line) {

@@ -41,7 +41,7 @@ struct program_flags {
   std::optional<std::int64_t> preview;                  ///< `--preview`: number of a line, from 1
   std::optional<trial_options> trials;                  ///< `--find-optimal-num-workers`
   std::optional<std::filesystem::path> performance_in;  ///< `--performance-dir`
-  /// Flags that were given and have no effect, as in Megatron's program.
+  /// Flags that were given and have no effect. Megatron's program accepts them, too.
   std::vector<std::string> unused = {};
   tokenizer::tokenizer_options tokenizer;
   run_options run;  ///< options of the run, except its `inputs`

@@ -182,6 +182,7 @@ run_summary run_in_progress::write() {
     publish(opened.complete());
   }
   run_summary summary = summary_of(opened.state(), run_.options, run_.encoding, run_.prefixes);
+  if (summary.stopped_before && opened.read_bytes() != 0) summary.read_bytes = opened.read_bytes();
   summary.busy = run_.clock.busy();
   if (run_.metrics != nullptr) run_.metrics->finish(opened.progress_at(summary.read_bytes, 0));
   return summary;

@@ -239,7 +239,9 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
   const bool damaged = state.damaged && !journal.finished();
   std::vector<comparison> comparisons;
   bool only_change_times = true;
-  for (std::size_t i = 0; i < state.inputs.size(); ++i) {
+  // If all was read, the inputs after the last one with text must still be empty.
+  const std::size_t known = state.all_read ? options.inputs.size() : state.inputs.size();
+  for (std::size_t i = 0; i < known; ++i) {
     if (!options.inputs[i].regular) {
       // A pipe can be read only once. Its text is compared later, when the run skips the part that
       // was already read.
@@ -253,10 +255,11 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
       found.stamps[i].changed_nanoseconds = then.changed_nanoseconds;
       continue;
     }
-    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0)
+    const input_total total = i < state.inputs.size() ? state.inputs[i] : input_total();
+    if (!share.has_start_of(i) && total.text_bytes == 0)
       continue;  // nothing of it was read for this task
     only_change_times = only_change_times && is_unchanged(then, found.stamps[i], true);
-    comparisons.push_back({i, state.inputs[i], i < state.next.input});
+    comparisons.push_back({i, total, state.has_read_all_of(i) && i < share.end.input});
   }
   const char* const why =
       !only_change_times

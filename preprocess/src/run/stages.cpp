@@ -131,7 +131,8 @@ class stages {
   tbb::enumerable_thread_specific<block_encoder> encoders_;
   item_pool pool_;
   std::atomic<std::int64_t> in_flight_ = 0;
-  std::atomic<bool> full_ = false;  // the committer is full, so nothing more need be read
+  // The committer is full, so nothing more need be read. Set by the committer's stage only.
+  std::atomic<bool> full_ = false;
   // Used by the reader only.
   bool failed_ = false;
   bool stopped_ = false;

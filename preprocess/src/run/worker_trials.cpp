@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -53,11 +54,19 @@ class trial_folder {
   std::filesystem::path path_;
 };
 
-/// Takes the time of a run, and ends the run when it has made enough documents, or on a signal.
+/// Takes the time of a run, and ends the run when it has made enough documents, or on a signal. A
+/// thread of its own looks for the signal, since a long line or a join makes no progress.
 class trial_watch final : public progress {
  public:
   trial_watch(std::int64_t documents, const std::atomic<int>* signal)
-      : progress(style::silent, 1, 0), wanted_(documents), signal_(signal) {}
+      : progress(style::silent, 1, 0),
+        wanted_(documents),
+        thread_([this, signal](const std::stop_token& ended) {
+          while (!ended.stop_requested()) {
+            if (signal != nullptr && signal->load() != 0) stop_ = signal->load();
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          }
+        }) {}
 
   void update(const progress_state& state) override {
     if (documents_ < wanted_) {
@@ -65,7 +74,6 @@ class trial_watch final : public progress {
       seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     }
     if (documents_ >= wanted_) stop_ = 1;
-    if (signal_ != nullptr && signal_->load() != 0) stop_ = signal_->load();
   }
   void note(std::string_view) override {}
 
@@ -75,11 +83,11 @@ class trial_watch final : public progress {
 
  private:
   std::int64_t wanted_;
-  const std::atomic<int>* signal_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::int64_t documents_ = 0;
   double seconds_ = 0;
   std::atomic<int> stop_ = 0;
+  std::jthread thread_;
 };
 
 void expect_files(const std::vector<input_file>& inputs) {
@@ -146,6 +154,9 @@ trial_report try_workers(const tokenizer::tokenizer& tokenizer, const run_option
                        grouped(trial.workers, "worker"), grouped(std::llround(rate))));
     }
     std::ranges::reverse(report.trials);
+  }
+  if (report.documents == 0) {
+    throw config_error("--find-optimal-num-workers: the inputs have no documents to measure with");
   }
   std::ranges::stable_sort(report.trials, std::ranges::greater(), &worker_trial::median);
   return report;

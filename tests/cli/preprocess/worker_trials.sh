@@ -26,6 +26,10 @@ misuse --resume
 misuse --dry-run
 misuse --performance-dir in.jsonl/perf
 preprocess_bytes --input - --output-prefix out --find-optimal-num-workers < in.jsonl || echo "= $?" >&2
+preprocess_bytes --input /dev/null --output-prefix out --find-optimal-num-workers || echo "= $?" >&2
+: > empty.jsonl
+preprocess_bytes --input empty.jsonl --output-prefix out --find-optimal-num-workers 2>&1 | tail -1 >&2 || true
+rm empty.jsonl
 echo 'no JSON' > bad.jsonl
 preprocess_bytes --input bad.jsonl --output-prefix out --find-optimal-num-workers || echo "= $?" >&2
 test "$(ls -A | wc -l)" = 5

@@ -68,8 +68,11 @@ inline boost::program_options::options_description tokenizer_flags() {
   add("null-tokenizer-pad-id", number(), "accepted but unused: millrace pads nothing");
   add("vocab-extra-ids", number(),
       "not supported, and without effect in Megatron: use --tokenizer-special-tokens");
-  add("tokenizer-hf-no-use-fast", "not supported: only fast tokenizers are");
-  add("trust-remote-code", "not supported: code from a tokenizer's folder is never run");
+  add("tokenizer-hf-no-use-fast",
+      "not supported for tokenizers of transformers, and without effect for others");
+  add("trust-remote-code",
+      "not supported for tokenizers of transformers, and without effect for others: code from a "
+      "tokenizer's folder is never run");
   return group;
 }
 
