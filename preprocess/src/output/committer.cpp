@@ -89,13 +89,20 @@ std::int64_t committer::token_count(std::uint64_t bytes) const noexcept {
 }
 
 std::vector<std::string> committer::commit(encoded_block& block) {
+  std::optional<text_place> stop;
   if (options_.most_tokens) {
     const std::size_t fit = documents_that_fit(block);
     if (fit < block.places.size()) {
-      state_.stopped_before = {block.input, block.text_offset + block.places[fit].begin};
+      stop = {block.input, block.text_offset + block.places[fit].begin};
       cut_before(block, fit, formats::size_bytes(options_.dataset.type));
     }
   }
+  auto notes = commit_whole(block);
+  state_.stopped_before = stop;  // only now: if the block failed, the next run must read it again
+  return notes;
+}
+
+std::vector<std::string> committer::commit_whole(const encoded_block& block) {
   if (block.begin_bytes == block.end_bytes) return {};
   enter(block.input, block.begin_bytes);
   refuse(block);

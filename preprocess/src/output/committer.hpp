@@ -125,6 +125,7 @@ class committer {
                        const std::function<bool()>& go_on);
 
  private:
+  std::vector<std::string> commit_whole(const encoded_block& block);
   std::size_t documents_that_fit(const encoded_block& block) const;
   std::int64_t token_count(std::uint64_t bytes) const noexcept;
   void enter(std::size_t input, std::uint64_t begin);

@@ -176,8 +176,8 @@ void open_run::join_partitions() {
     metas += meta_bytes(meta_of(run_.tokenizer, run_.encoding, run_.options, state, key, {}));
   }
   bool joined = false;
-  checkpoints_.make_safe();  // a resumed run must know that there is nothing more to read
   try {
+    checkpoints_.make_safe();  // a resumed run must know that there is nothing more to read
     reserve_for_joining(committer_.outputs(), names, metas);
     const auto timed = run_.clock.time(stage_clock::stage::write);
     joined = committer_.join_partitions(names, run_.options.limits.block_bytes, [&] {

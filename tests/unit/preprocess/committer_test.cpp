@@ -30,6 +30,7 @@ class Committer : public testing::Test {
                        .quarantine = policy == bad_record_policy::quarantine};
     options.on_bad_record = policy;
     options.most_bad_records = most_bad_records_;
+    options.most_tokens = most_tokens_;
     return committer(inputs_, {.end = {inputs_.size(), 0}}, options, nullptr);
   }
 
@@ -62,6 +63,22 @@ class Committer : public testing::Test {
     to.document_ends.push_back(static_cast<std::int64_t>(to.lengths.size()));
   }
 
+  // Three documents with a token per key, at bytes 10, 20 and 30, and a bad record at byte 15.
+  static encoded_block block_of_three() {
+    encoded_block made = block(0, 0, 4);
+    for (int i = 0; i < 3; ++i) {
+      for (encoded_column& column : made.columns) add_document(column, i);
+      made.places.push_back({i == 0 ? 0 : i + 1, static_cast<std::uint64_t>(10 + 10 * i), 5});
+      document_mark mark;
+      mark.counts.lines = made.places.back().line;
+      mark.counts.documents = i;
+      made.marks.push_back(mark);
+    }
+    made.counts.documents = 3;
+    add_fault(made, 1, 15, "bad");
+    return made;
+  }
+
   static std::string failure(committer& c, encoded_block& b) {
     try {
       (void)c.commit(b);
@@ -80,6 +97,7 @@ class Committer : public testing::Test {
   }
 
   std::optional<std::int64_t> most_bad_records_;
+  std::optional<std::int64_t> most_tokens_;
   test::temp_folder folder_;
   std::vector<input_file> inputs_ = {{.path = "first.jsonl"}, {.path = "second.jsonl.gz"}};
 };
@@ -117,6 +135,30 @@ TEST_F(Committer, FailsWithTheFirstFaultOfABlock) {
   add_fault(bad, 2, 20, "first");
   add_fault(bad, 5, 50, "second");
   EXPECT_EQ(failure(c, bad), "first.jsonl:3 (byte 20): first");
+}
+
+TEST_F(Committer, EndsBeforeTheDocumentThatDoesNotFit) {
+  most_tokens_ = 2;
+  committer c = make(bad_record_policy::skip);
+  encoded_block block = block_of_three();
+  EXPECT_THAT(c.commit(block), ElementsAre("first.jsonl:2 (byte 15): bad"));
+  EXPECT_TRUE(c.is_full());
+  EXPECT_EQ(c.state().stopped_before, (text_place{0, 30}));
+  EXPECT_EQ(c.state().next, (text_place{0, 30}));
+  EXPECT_EQ(c.state().counts.documents, 2);
+  EXPECT_EQ(c.state().counts.lines, 3);
+  EXPECT_EQ(c.most_growth(), 0);
+}
+
+// A resumed run must read such a block again.
+TEST_F(Committer, DoesNotEndInABlockThatFails) {
+  most_tokens_ = 2;
+  most_bad_records_ = 0;
+  committer c = make(bad_record_policy::skip);
+  encoded_block block = block_of_three();
+  EXPECT_EQ(failure(c, block), "first.jsonl:2 (byte 15): bad; this exceeds --max-bad-records 0");
+  EXPECT_FALSE(c.is_full());
+  EXPECT_FALSE(c.state().has_ended());
 }
 
 // A path like "{}" or "%s" must not be used as a format string.
