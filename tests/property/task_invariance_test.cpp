@@ -170,6 +170,14 @@ run_options options_for(const std::vector<std::string>& inputs, const test::temp
   return options;
 }
 
+// The names of the inputs, which are random, decide what a sample takes. A run refuses to take only
+// bad records, so there are always enough good ones.
+std::string good_records(const std::string& record) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += record + "\n";
+  return text;
+}
+
 TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
   generator random(test::seed(71));
   const auto tokenizer = test::byte_tokenizer();
@@ -183,6 +191,8 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
       test::write_text(inputs.back(), random_task_input(random));
     }
     if (random() % 3 == 0) inputs.push_back(inputs.front());  // a file may be listed twice
+    inputs.push_back((folder / "good").string());
+    test::write_text(inputs.back(), good_records(R"({"text": "a", "title": "b"})"));
     run_options options = options_for(inputs, folder, random);
     options.keys = plain_keys(task_keys);
     stopped_times += expect_parts_to_merge(*tokenizer, options, folder, random);
@@ -202,7 +212,9 @@ TEST(TaskInvariance, PartsOfConversationsMergedAreWhatOneProcessWrites) {
     const test::temp_folder folder(test::quick_folder());
     std::vector<std::string> inputs;
     for (std::size_t n = 1 + random() % 4; n > 0; --n) {
-      std::string text = test::random_conversation(random) + "\n" +
+      std::string text = good_records(R"({"messages": [{"role": "user", "content": "a"},)"
+                                      R"( {"role": "assistant", "content": "b"}]})") +
+                         test::random_conversation(random) + "\n" +
                          R"({"messages": [{"role": "assistant", "content": "a"}]})" + "\n";
       for (std::size_t lines = random() % 300; lines > 0; --lines) {
         text += test::random_conversation(random) + "\n";
