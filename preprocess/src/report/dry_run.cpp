@@ -61,6 +61,11 @@ struct sampled_piece {
     bytes += other.bytes;
     found.counts += other.found.counts;
     found.tokens += other.found.tokens;
+    auto& keys = found.tokens_of_keys;
+    keys.resize(std::max(keys.size(), other.found.tokens_of_keys.size()));
+    for (std::size_t key = 0; key < other.found.tokens_of_keys.size(); ++key) {
+      keys[key] += other.found.tokens_of_keys[key];
+    }
     found.sequences += other.found.sequences;
   }
 };
@@ -293,15 +298,17 @@ class input_sampler {
           "include chance.");
     }
     const auto keys = static_cast<double>(options_.keys);
-    const double most =
-        options_.most_tokens ? static_cast<double>(*options_.most_tokens) * keys : out.tokens.value;
     double part = 1;  // of all records, those before the end at `most_tokens`
-    if (out.tokens.value > most) {
-      part = most / out.tokens.value;
+    const double largest = largest_key_tokens() * options_.record_rate;
+    const double most = options_.most_tokens ? static_cast<double>(*options_.most_tokens) : largest;
+    if (largest > most) {
+      part = most / largest;
+      const double others = out.tokens.value - largest;
       for (estimate* each : {&out.documents, &out.tokens, &out.sequences}) {
         *each = {each->value * part, each->error * part};
       }
-      out.tokens = {most, 0};
+      out.tokens.value = most + others * part;
+      if (options_.keys == 1) out.tokens.error = 0;
       out.exact = false;
       out.notes.push_back(fmt::format(
           "The run ends at --max-tokens, after about {:.3g} % of the input.", part * 100));
@@ -314,6 +321,21 @@ class input_sampler {
     add_costs(out);
     out.seconds *= part;
     return out;
+  }
+
+  // Returns the number of tokens of the key that has the most, in all records.
+  double largest_key_tokens() const {
+    double largest = 0;
+    for (std::size_t key = 0; key < options_.keys; ++key) {
+      estimate tokens;
+      for (const stratum& part : strata_) {
+        tokens += scaled(part, [&](const sampled_counts& c) {
+          return key < c.tokens_of_keys.size() ? c.tokens_of_keys[key] : 0;
+        });
+      }
+      largest = std::max(largest, tokens.value);
+    }
+    return largest;
   }
 
   void add_costs(dry_run_report& out) const {
@@ -377,7 +399,8 @@ sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encode
     sampled_counts out;
     out.counts = parts->encoded.counts;
     for (const encoded_column& column : parts->encoded.columns) {
-      out.tokens += static_cast<std::int64_t>(column.ids_bytes) / token_bytes;
+      out.tokens_of_keys.push_back(static_cast<std::int64_t>(column.ids_bytes) / token_bytes);
+      out.tokens += out.tokens_of_keys.back();
       out.sequences += static_cast<std::int64_t>(column.lengths.size());
     }
     return out;

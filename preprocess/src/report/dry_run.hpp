@@ -23,7 +23,8 @@ namespace millrace::preprocess {
 /// What an encoder counted in some lines.
 struct sampled_counts {
   record_counts counts;
-  std::int64_t tokens = 0;     ///< total over all keys
+  std::int64_t tokens = 0;  ///< total over all keys
+  std::vector<std::int64_t> tokens_of_keys = {};
   std::int64_t sequences = 0;  ///< total over all keys
 };
 

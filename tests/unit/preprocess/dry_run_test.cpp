@@ -125,6 +125,21 @@ TEST_F(DryRun, EndsAtTheNumberOfTokens) {
   EXPECT_TRUE(dry_run(options, encode).exact);
 }
 
+// The run ends when the larger dataset is full, whatever the smaller one has.
+TEST_F(DryRun, EndsAtTheTokensOfTheLargestKey) {
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "{\"text\": \"0123456789\", \"title\": \"t\"}\n";
+  add(lines);
+  const auto encode = make_sample_encoder(*tokenizer_, {.keys = plain_keys({"title", "text"}),
+                                                        .append_eod = std::nullopt,
+                                                        .dtype = formats::dtype::uint16});
+  const dry_run_report report =
+      dry_run({.inputs = inputs_, .keys = 2, .most_tokens = 5000}, encode);
+  EXPECT_NEAR(report.documents.value, 500, 1e-6);
+  EXPECT_NEAR(report.tokens.value, 5500, 1e-6);
+  EXPECT_THAT(report.notes, testing::ElementsAre(HasSubstr("after about 50 % of the input")));
+}
+
 TEST_F(DryRun, OfPlainFilesIsWithinItsError) {
   corpus all;
   for (const std::size_t megabytes : {30U, 1U, 15U}) {
