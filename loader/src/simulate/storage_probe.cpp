@@ -18,7 +18,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,6 +27,7 @@
 #include <millrace/formats/dtype.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/detail/residency.hpp>
+#include <millrace/io/detail/temporary_folder.hpp>
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 #include <millrace/loader/batch.hpp>
@@ -42,27 +42,6 @@
 namespace millrace::loader {
 
 namespace detail {
-
-/// A folder that is removed with all that is in it.
-class probe_folder {
- public:
-  explicit probe_folder(const std::filesystem::path& parent) {
-    std::string name = (parent / ".millrace-probe-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw io_error(name, "mkdtemp", errno);
-    path_ = name;
-  }
-  probe_folder(const probe_folder&) = delete;
-  probe_folder& operator=(const probe_folder&) = delete;
-  ~probe_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  std::filesystem::path prefix() const { return path_ / "probe"; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline void stop_if_asked(const probe_options& options) {
   if (options.should_stop && options.should_stop()) throw error("the probe was stopped");
@@ -319,13 +298,13 @@ MILLRACE_INLINE storage_probe probe_storage(const std::filesystem::path& folder,
     if (options.progress) options.progress(what);
   };
   const std::uint64_t most = detail::space_for_probe(folder, options);
-  const detail::probe_folder own(folder);
+  const io::temporary_folder own(folder, ".millrace-probe-");
   tell("writing");
-  const detail::probe_data data(own.prefix(), options, most);
+  const detail::probe_data data(own.path() / "probe", options, most);
   storage_probe found;
   found.bytes = data.bytes();
   found.write_bytes_per_second = data.write_bytes_per_second();
-  detail::probe_loaders loaders(own.prefix(), options);
+  detail::probe_loaders loaders(own.path() / "probe", options);
   const double time = options.time.count();
   constexpr std::int64_t all = std::int64_t{1} << 40;
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/worker_trials.hpp"
 
-#include <stdlib.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -21,6 +17,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/io/detail/temporary_folder.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "output/output_check.hpp"
@@ -33,26 +30,6 @@ namespace millrace::preprocess {
 namespace {
 
 using command::grouped;
-
-/// Removes a new folder beside the output when it is destroyed.
-class trial_folder {
- public:
-  explicit trial_folder(const std::filesystem::path& beside) {
-    std::string name = (beside / ".millrace-trial-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw io_error(name, "mkdtemp", errno);
-    path_ = name;
-  }
-  trial_folder(const trial_folder&) = delete;
-  trial_folder& operator=(const trial_folder&) = delete;
-  ~trial_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Takes the time of a run, and ends the run when it has made enough documents, or on a signal. A
 /// thread of its own looks for the signal, since a long line or a join makes no progress.
@@ -121,7 +98,7 @@ trial_report try_workers(const tokenizer::tokenizer& tokenizer, const run_option
                          const std::function<void(const std::string&)>& tell) {
   expect_files(run.inputs);
   expect_folder(run.output_prefix);
-  const trial_folder folder(io::parent_folder(run.output_prefix));
+  const io::temporary_folder folder(io::parent_folder(run.output_prefix), ".millrace-trial-");
   const stop_flag stop(run.stop, "the trials were removed");
   const int cores = usable_cores();
   trial_report report{.trials = {}, .least_seconds = std::numeric_limits<double>::infinity()};
