@@ -430,8 +430,8 @@ import signal, millrace
 run = millrace.InstantRun(data_path=[{prefix!r}], seq_length={length})
 loader = millrace.Loader(run, micro_batch_size={rows}, fields=["tokens"], look_ahead=1, max_held=1)
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-signal.setitimer(signal.ITIMER_REAL, 0.01)
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
     next(loader)
 except KeyboardInterrupt:
     print("interrupted after", loader.consumed_samples)
