@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <millrace/parquet/file.hpp>
+
+namespace millrace::parquet {
+
+namespace detail {
+struct selected_columns;
+}
+
+/// The columns of a file that are to be read.
+///
+/// Immutable, so that any number of threads may use it at once. Copies share their data.
+class selection {
+ public:
+  /// A path may end at a leaf, a struct or a list; everything below it is read.
+  ///
+  /// @throws config_error  there is no such column; a path leads into a list; a column has a type
+  ///                       that cannot be read, is encrypted, or is compressed by a codec that this
+  ///                       build lacks
+  /// @throws format_error  the footer places a column outside of the file
+  selection(std::shared_ptr<const parquet::file> file, std::span<const column_path> paths);
+
+  const parquet::file& file() const noexcept;
+
+  /// Bytes that the selected columns of a row group take in the file.
+  std::uint64_t stored_bytes(std::size_t row_group) const;
+  /// The same before compression, as the footer states it. An estimate: nothing checks it.
+  std::uint64_t text_bytes(std::size_t row_group) const;
+  /// Offset in the file at which the first page of the selected columns of a row group begins.
+  std::uint64_t file_offset(std::size_t row_group) const;
+
+  /// Rows, counted within the row group, at which reading can begin without decoding earlier pages.
+  /// They ascend, and the first one is 0. With several columns, or in lists, there is only this
+  /// one.
+  ///
+  /// Reads the header of each page of the row group: one small read per page.
+  ///
+  /// @throws io_error, format_error
+  std::vector<std::uint64_t> cut_rows(std::size_t row_group) const;
+
+  const std::shared_ptr<const detail::selected_columns>& columns() const noexcept {
+    return columns_;
+  }
+
+ private:
+  std::shared_ptr<const detail::selected_columns> columns_;
+};
+
+}  // namespace millrace::parquet

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leaf_reader.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+namespace millrace::parquet::detail {
+
+leaf_reader::leaf_reader(const selected_columns& columns, const selected_leaf& leaf,
+                         std::size_t row_group)
+    : leaf_(&leaf),
+      pages_(columns, leaf, row_group),
+      entries_left_(static_cast<std::uint64_t>(columns.chunk(row_group, leaf).values)) {}
+
+bool leaf_reader::next_page() {
+  while (const page_header* header = pages_.next()) {
+    if (header->type == page_type::dictionary) {
+      dictionary_.load(pages_, *header, *leaf_);
+      continue;
+    }
+    const auto entries = static_cast<std::uint64_t>(header->values);
+    if (entries > entries_left_) {
+      pages_.where().fail("the pages have more values than the footer states");
+    }
+    entries_left_ -= entries;
+    open_page(*header);
+    return true;
+  }
+  if (entries_left_ != 0) {
+    pages_.where().fail("after the last page, " + std::to_string(entries_left_) +
+                        " of the values that the footer states are missing");
+  }
+  return false;
+}
+
+void leaf_reader::open_page(const page_header& header) {
+  page_left_ = static_cast<std::uint64_t>(header.values);
+  encoding_ = header.values_encoding;
+  number_decoder_.reset();
+  text_decoder_.reset();
+  const page_body body = pages_.load();
+  repetition_runs_ =
+      run_decoder(body.repetition, static_cast<unsigned>(std::bit_width(leaf_->most_repetition)));
+  definition_runs_ =
+      run_decoder(body.definition, static_cast<unsigned>(std::bit_width(leaf_->most_definition)));
+  values_ = body.values;
+}
+
+void leaf_reader::read_levels(run_decoder& from, std::uint8_t most,
+                              std::array<std::uint8_t, batch>& to, std::size_t count) {
+  if (most == 0) return;  // all are 0, as they were made
+  if (!from.read(to.data(), count)) pages_.where().fail("a page has fewer levels than values");
+  std::uint8_t largest = 0;
+  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, to[i]);
+  if (largest > most) {
+    pages_.where().fail("a page has the level " + std::to_string(largest) +
+                        ", but the largest of this column is " + std::to_string(most));
+  }
+}
+
+bool leaf_reader::load_entries() {
+  while (page_left_ == 0) {
+    if (!next_page()) return false;
+  }
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(page_left_, batch));
+  read_levels(repetition_runs_, leaf_->most_repetition, repetition_, count);
+  read_levels(definition_runs_, leaf_->most_definition, definition_, count);
+  page_left_ -= count;
+  at_ = 0;
+  end_ = count;
+  next_value_ = end_value_ = 0;
+  values_to_load_ = static_cast<std::size_t>(
+      std::count(definition_.data(), definition_.data() + count, leaf_->most_definition));
+  return true;
+}
+
+void leaf_reader::load_values() {
+  // Decoders are made late: a page without values may lack even the beginning of an encoding.
+  const std::size_t count = values_to_load_;
+  next_value_ = 0;
+  if (leaf_->kind == value_kind::text) {
+    if (!text_decoder_) {
+      text_decoder_ = make_text_decoder(encoding_, values_, dictionary_, pages_.where());
+    }
+    end_value_ = text_decoder_->read(texts_.data(), count);
+  } else {
+    if (!number_decoder_) {
+      number_decoder_ =
+          make_number_decoder(encoding_, leaf_->type, values_, dictionary_, pages_.where());
+    }
+    number_decoder_->read(numbers_.data(), count);
+    end_value_ = count;
+  }
+  values_to_load_ -= end_value_;
+}
+
+void leaf_reader::skip_pages(std::uint64_t& rows) {
+  pages_.read_little();
+  while (const page_header* header = pages_.next()) {
+    if (header->type == page_type::dictionary) {
+      dictionary_.load(pages_, *header, *leaf_);
+      continue;
+    }
+    const auto entries = static_cast<std::uint64_t>(header->values);
+    if (entries > entries_left_) {
+      pages_.where().fail("the pages have more values than the footer states");
+    }
+    entries_left_ -= entries;
+    if (entries > rows) {
+      pages_.read_much();
+      open_page(*header);
+      return;
+    }
+    rows -= entries;
+    pages_.skip();
+    if (rows == 0) break;
+  }
+  pages_.read_much();
+}
+
+void leaf_reader::skip_rows(std::uint64_t rows) {
+  if (rows == 0) return;
+  if (leaf_->most_repetition == 0) {
+    skip_pages(rows);
+    if (rows == 0) return;
+  }
+  // A row ends where the next one starts, so the last one is followed to its end.
+  std::uint64_t started = 0;
+  while (has_entry()) {
+    if (repetition() == 0 && started++ == rows) return;
+    if (has_value()) {
+      if (leaf_->kind == value_kind::text) {
+        (void)take_text();
+      } else {
+        (void)take_number();
+      }
+    }
+    advance();
+  }
+  if (started < rows) where().fail("the pages have fewer rows than the footer states");
+}
+
+}  // namespace millrace::parquet::detail

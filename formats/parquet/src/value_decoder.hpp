@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "buffer.hpp"
+#include "page_reader.hpp"
+
+namespace millrace::parquet::detail {
+
+/// Decodes the values of a page, without nulls, in order.
+class number_decoder {
+ public:
+  number_decoder() = default;
+  number_decoder(const number_decoder&) = delete;
+  number_decoder& operator=(const number_decoder&) = delete;
+  virtual ~number_decoder() = default;
+
+  /// Reads `count` numbers as 64 bits: integers extended by their sign, floats as doubles, booleans
+  /// as 0 and 1.
+  ///
+  /// @throws format_error  there are fewer.
+  virtual void read(std::uint64_t* out, std::size_t count) = 0;
+};
+class text_decoder {
+ public:
+  text_decoder() = default;
+  text_decoder(const text_decoder&) = delete;
+  text_decoder& operator=(const text_decoder&) = delete;
+  virtual ~text_decoder() = default;
+
+  /// Reads at least one and up to `count` texts, which are valid until the next call and may be
+  /// read `padding_bytes` past their ends.
+  ///
+  /// @pre count != 0
+  /// @throws format_error  there are fewer.
+  virtual std::size_t read(std::string_view* out, std::size_t count) = 0;
+};
+
+/// The distinct values of a column of a row group.
+class dictionary {
+ public:
+  /// Reads the dictionary page whose header is `header`.
+  void load(page_reader& pages, const page_header& header, const selected_leaf& leaf);
+
+  bool is_loaded() const noexcept { return is_loaded_; }
+  std::span<const std::string_view> texts() const noexcept { return texts_; }
+  std::span<const std::uint64_t> numbers() const noexcept { return numbers_; }
+
+ private:
+  bool is_loaded_ = false;
+  buffer bytes_;
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint64_t> numbers_;
+};
+
+/// @param bytes   the values of the page; valid as long as the decoder is used
+/// @throws format_error; config_error: the encoding cannot be read
+std::unique_ptr<number_decoder> make_number_decoder(encoding how, physical type,
+                                                    std::span<const char> bytes,
+                                                    const dictionary& distinct, const place& where);
+std::unique_ptr<text_decoder> make_text_decoder(encoding how, std::span<const char> bytes,
+                                                const dictionary& distinct, const place& where);
+
+}  // namespace millrace::parquet::detail
