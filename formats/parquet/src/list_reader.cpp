@@ -50,6 +50,9 @@ class list_reader::implementation {
   }
 
  private:
+  // A few bytes can stand for billions of integers.
+  static constexpr std::size_t most_elements = std::size_t{1} << 28;
+
   static std::shared_ptr<const detail::selected_columns> checked(
       std::shared_ptr<const detail::selected_columns> columns) {
     const auto is_list_of_integers = [&] {
@@ -79,6 +82,7 @@ class list_reader::implementation {
         value > std::numeric_limits<std::int32_t>::max() || (is_unsigned && value < 0)) {
       fail("has an integer that does not fit in 32 bits with a sign");
     }
+    if (out.size() == most_elements) fail("has more than 2^28 integers, which are too many");
     out.push_back(static_cast<std::int32_t>(value));
     leaf_.advance();
   }

@@ -13,15 +13,11 @@ namespace {
 
 // Annotations. The values are on disk. 0 is no logical type; -1 stands for no converted type.
 namespace logical {
-constexpr std::int32_t map = 2;
 constexpr std::int32_t list = 3;
 constexpr std::int32_t integer = 10;
-constexpr std::int32_t variant = 16;
 }  // namespace logical
 namespace converted {
 constexpr std::int32_t none = -1;
-constexpr std::int32_t map = 1;
-constexpr std::int32_t map_key_value = 2;
 constexpr std::int32_t list = 3;
 constexpr std::int32_t uint8 = 11;
 constexpr std::int32_t uint64 = 14;
