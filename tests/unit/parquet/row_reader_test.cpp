@@ -151,6 +151,70 @@ TEST(ParquetRows, BeginAtAnyRow) {
   }
 }
 
+TEST(ParquetRows, BeginAtAnyRowOfNestedColumns) {
+  for (const std::string name : {"nested_list_1", "nested_lists_2", "nested_messages_1"}) {
+    const auto file = of_corpus(name);
+    const std::string whole = parquet_lines(file);
+    const std::vector<column_path> paths = {{file->column_names().front()}};
+    const selection columns(file, paths);
+    EXPECT_THAT(columns.cut_rows(0), testing::ElementsAre(0));
+    std::size_t offset = 0;
+    for (std::uint64_t row = 0; row < file->row_count(); ++row) {
+      test::text_keeper sink;
+      row_reader rows(columns, 0, row);
+      EXPECT_EQ(rows.read(sink, 100, 1 << 20), file->row_count() - row);
+      EXPECT_EQ(sink.text, whole.substr(offset)) << name << " row " << row;
+      offset = whole.find('\n', offset) + 1;
+    }
+  }
+}
+
+// The codec LZ4 came to mean frames of Hadoop, and for some programs a block alone.
+TEST(ParquetRows, KnowBothFormsOfTheOldLz4) {
+  if (optional_codecs().find("without lz4") != std::string::npos) GTEST_SKIP() << "needs lz4";
+  const std::string half = plain_texts({"one"});
+  const std::string block = "\x70" + half;  // seven literals, and no match
+  const std::string frame = std::string("\0\0\0\7\0\0\0\10", 8) + block;
+  const auto with = [&](int codec, const std::string& body, std::size_t rows) {
+    auto file = parquet_of(std::vector<std::string>(rows, "one"));
+    file.chunks[0].codec = codec;
+    file.chunks[0].pages[0].uncompressed_bytes =
+        static_cast<int>(file.chunks[0].pages[0].body.size());
+    file.chunks[0].pages[0].body = body;
+    return file;
+  };
+  const std::string line = "{\"text\":\"one\"}\n";
+  EXPECT_EQ(parquet_lines(with(5, frame, 1)), line);
+  EXPECT_EQ(parquet_lines(with(5, frame + frame, 2)), line + line);
+  EXPECT_EQ(parquet_lines(with(5, block, 1)), line);
+  EXPECT_EQ(parquet_lines(with(7, block, 1)), line);
+  EXPECT_THAT(parquet_refusal(with(7, frame, 1)), HasSubstr("cannot be decompressed with LZ4_RAW"));
+  EXPECT_THAT(parquet_refusal(with(5, frame, 2)), HasSubstr("cannot be decompressed with LZ4 "));
+}
+
+TEST(ParquetRows, KnowGzipOfSeveralMembers) {
+  auto file = parquet_of({"one", "one"});
+  // A member whose one block stores the text `one`, with its size in front.
+  const std::string member = std::string("\x1F\x8B\x08\0\0\0\0\0\0\3\x01\x07\0\xF8\xFF", 15) +
+                             plain_texts({"one"}) + test::le(0x29A99A00U) + test::le(7U);
+  file.chunks[0].codec = 2;
+  file.chunks[0].pages[0].uncompressed_bytes = 14;
+  file.chunks[0].pages[0].body = member + member;
+  EXPECT_EQ(parquet_lines(file), "{\"text\":\"one\"}\n{\"text\":\"one\"}\n");
+  file.chunks[0].pages[0].body = member;
+  EXPECT_THAT(parquet_refusal(file), HasSubstr("only 7 bytes come out"));
+  file.chunks[0].pages[0].body = member + member.substr(0, 20);
+  EXPECT_THAT(parquet_refusal(file), HasSubstr("cannot be decompressed with GZIP"));
+}
+
+TEST(ParquetRows, CheckChecksumsOfPages) {
+  auto file = parquet_of({"one"});
+  file.chunks[0].pages[0].crc = static_cast<std::int32_t>(0x29A99A00U);
+  EXPECT_EQ(parquet_lines(file), "{\"text\":\"one\"}\n");
+  file.chunks[0].pages[0].body.back() = 'f';
+  EXPECT_THAT(parquet_refusal(file), HasSubstr("does not have the checksum"));
+}
+
 TEST(ParquetRows, EndEarlyAfterEnoughBytes) {
   const test::parquet_on_disk disk(parquet_of({"a", "b", "c", "d"}));
   const std::vector<column_path> paths = {{"text"}};
