@@ -73,6 +73,7 @@ class selector {
   explicit selector(selected_columns& to) : to_(to), file_(to.contents()) {}
 
   void select(std::span<const column_path> paths) {
+    if (paths.empty()) refuse("no column was selected; expected at least one");
     choice root;
     for (const column_path& path : paths) add(path, root);
     to_.root.form = node::shape::structure;

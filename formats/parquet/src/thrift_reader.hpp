@@ -130,10 +130,10 @@ class thrift_reader {
   std::pair<type, std::uint32_t> list_head() {
     const std::uint8_t head = byte();
     const std::uint64_t count = head >> 4 != 15 ? head >> 4 : varint();
+    if (count == 0) return {type::stop, 0};  // some writers give empty lists no type
     return {element_type(head & 15), checked(count)};
   }
   type element_type(int code) const {
-    // Some writers use 2 for both values of a bool.
     if (code == 0 || code > static_cast<int>(type::uuid)) {
       fail("its metadata has a list of an unknown Thrift type");
     }

@@ -54,6 +54,9 @@ TEST(ParquetSelection, NamesTheColumnsOfAFile) {
               HasSubstr("column 'meta.ids' is a list, so no field in it can be selected"));
   EXPECT_THAT(selection_refusal(file, {}), HasSubstr("expected at least one name"));
   EXPECT_EQ(selection_refusal(file, {"meta", "ids"}), "accepted");
+  const parquet_on_disk disk(file);
+  EXPECT_THAT(test::config_refusal([&] { return selection(disk.open(), {}); }),
+              HasSubstr("no column was selected; expected at least one"));
 }
 
 TEST(ParquetSelection, RefusesTheSameNameTwice) {

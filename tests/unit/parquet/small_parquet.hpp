@@ -166,7 +166,7 @@ struct small_parquet {
         to.field_struct(3, [&] {
           to.field_int32(1, chunk.type);
           to.field_list(2, formats::thrift_writer::element::int32, 0);
-          to.field_list(3, formats::thrift_writer::element::text, 0);
+          to.field_list(3, formats::thrift_writer::element{}, 0);  // some writers give it no type
           to.field_int32(4, chunk.codec);
           to.field_int64(5, chunk.values);
           to.field_int64(6, places[i].second);

@@ -17,12 +17,14 @@ struct selected_columns;
 
 /// The columns of a file that are to be read.
 ///
-/// Immutable, so that any number of threads may use it at once. Copies share their data.
+/// Immutable, so that any number of threads may use it at once. Copies share their data. Wherever a
+/// row group is given, it must be below `file().row_groups().size()`.
 class selection {
  public:
   /// A path may end at a leaf, a struct or a list; everything below it is read.
   ///
-  /// @throws config_error  there is no such column; a path leads into a list; a column has a type
+  /// @throws config_error  there is no path, or no such column; a path leads into a list; a column
+  /// has a type
   ///                       that cannot be read, is encrypted, or is compressed by a codec that this
   ///                       build lacks
   /// @throws format_error  the footer places a column outside of the file
