@@ -10,7 +10,7 @@ namespace millrace::parquet::detail {
 
 /// Bytes that may be read past the end of every buffer that holds values, so that loops can load
 /// whole words. What they hold does not matter.
-inline constexpr std::size_t padding_bytes = 32;
+inline constexpr std::size_t padding_bytes = 128;
 
 /// Memory that grows without being set to 0 first. Unused pages of it cost nothing.
 class buffer {
