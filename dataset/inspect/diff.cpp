@@ -145,7 +145,7 @@ surroundings surroundings_of(const side& of, const dataset::first_difference& at
   if (const auto sources = dataset::document_sources::find(of.data)) {
     const formats::source_place place = sources->at(at.document);
     found.source = dataset::record_place{std::string(sources->input_name(place.input)), place.line,
-                                         place.begin, place.end};
+                                         place.begin, place.end, sources->input_unit(place.input)};
   }
   const auto type = of.data.type();
   if (type == formats::dtype::float32 || type == formats::dtype::float64) return found;

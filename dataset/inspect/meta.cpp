@@ -159,7 +159,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   }
   std::vector<dataset::source_extent> extents;
   for (const input_extent& input : meta->inputs) {
-    extents.push_back({input.begin, input.begin + input.text_bytes, input.lines});
+    extents.push_back({input.begin, input.end(), input.lines});
   }
   // These options change the order of the documents.
   const bool reordered = std::ranges::any_of(meta->options, [](const auto& option) {
@@ -169,6 +169,13 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
       *sources, extents, reordered ? dataset::source_order::any : dataset::source_order::of_inputs);
   for (std::size_t i = 0; i < extents.size(); ++i) {
     const std::string_view name = sources->input_name(static_cast<std::uint32_t>(i));
+    const bool has_rows =
+        sources->input_unit(static_cast<std::uint32_t>(i)) == formats::src_unit::rows;
+    if (has_rows != meta->inputs[i].has_rows) {
+      throw format_error(meta_path, 0,
+                         fmt::format("input {} is counted in {} here, but in {} in the .src", i,
+                                     has_rows ? "bytes" : "rows", has_rows ? "rows" : "bytes"));
+    }
     if (formats::is_path_of(meta->inputs[i].path, name)) continue;
     throw format_error(meta_path, 0,
                        fmt::format("input {} is {} here, but {} in the .src", i,

@@ -329,7 +329,7 @@
       where.textContent = `document ${number(one.document)} (${at + 1} of ${list.length} in the sample)`;
       about.replaceChildren(`${number(one.tokens)} tokens` +
         (one.ids.length < one.tokens ? `, of which the first ${number(one.ids.length)} are shown` : ""),
-      one.source ? "; from " : "", one.source ? pieces(`${one.source.input}, line ${number(one.source.line)}`) : "");
+      one.source ? "; from " : "", one.source ? pieces(`${one.source.input}, ${"row" in one.source ? `row ${number(one.source.row)}` : `line ${number(one.source.line)}`}`) : "");
       text.replaceChildren(...one.ids.map((id, i) => one.texts
         ? make("span", { title: `token ${i}: id ${id}` }, one.texts[i] === "" ? make("i", {}, `\u2039${id}\u203a`) : pieces(one.texts[i]))
         : make("span", { class: "number", title: `token ${i}` }, String(id))));

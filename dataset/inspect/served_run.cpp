@@ -97,6 +97,9 @@ std::string at_text(const dataset::slot_place& at) {
 
 std::string origin_text(const std::optional<dataset::record_place>& from) {
   if (!from) return "";
+  if (from->unit == formats::src_unit::rows) {
+    return fmt::format("; from {}, row {}", command::one_line(from->input), from->begin);
+  }
   return fmt::format("; from {}, line {}, bytes {} to {}", command::one_line(from->input),
                      from->line, from->begin, from->end);
 }
@@ -126,7 +129,12 @@ void write_source(formats::json_writer& json, const std::optional<dataset::recor
     json.null();
     return;
   }
-  json.open('{').key("input").value(from->input).key("line").value(from->line);
+  json.open('{').key("input").value(from->input);
+  if (from->unit == formats::src_unit::rows) {
+    json.key("row").value(from->begin).close('}');
+    return;
+  }
+  json.key("line").value(from->line);
   json.key("begin").value(from->begin).key("end").value(from->end).close('}');
 }
 

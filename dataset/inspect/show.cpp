@@ -248,10 +248,7 @@ std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
                   grouped(found.sequences, "sequence"), grouped(found.tokens, "token"));
   const std::string part = window_text(found.window, found.tokens);
   text += (options.is_start() || part.empty() ? "" : ", " + part) + '\n';
-  if (found.from) {
-    text += fmt::format("from {}, line {}, bytes {} to {}\n", command::one_line(found.from->input),
-                        found.from->line, found.from->begin, found.from->end);
-  }
+  if (found.from) text += origin_text(found.from).substr(2) + '\n';
   token_table table(found.window);
   for (const shown_sequence& each : found.contents) {
     std::string line =

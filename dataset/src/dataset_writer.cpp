@@ -75,7 +75,7 @@ MILLRACE_INLINE dataset_writer::dataset_writer(const std::filesystem::path& pref
   }
   // Placeholders: the counts are known only at the end.
   idx_.append(formats::encode_mmidx_header(options.type, 0, 0));
-  if (src_) src_->append(formats::encode_src_header({}, 0, 0));
+  if (src_) src_->append(formats::encode_src_header({}, {}, 0));
   if (options.mask) mask_.emplace(io::atomic_file(paths_.of(formats::sidecar::mask)));
 }
 
@@ -128,7 +128,7 @@ MILLRACE_INLINE void dataset_writer::read_back(const io::atomic_file& file, std:
   }
 }
 
-MILLRACE_INLINE std::string dataset_writer::finish(std::span<const std::string> inputs) {
+MILLRACE_INLINE std::string dataset_writer::finish(std::span<const formats::src_input> inputs) {
   if (tokens_of_sequences_ != token_count() || last_end_ != sequences_ ||
       (src_ && places_.save().documents != static_cast<std::uint64_t>(documents_)) ||
       (mask_ && mask_->save().tokens != static_cast<std::uint64_t>(token_count()))) {
@@ -162,10 +162,9 @@ MILLRACE_INLINE std::string dataset_writer::finish(std::span<const std::string> 
 
   if (src_) {
     read_back(*src_groups_, 0, [&](auto bytes) { src_->append(bytes); });
-    const auto names = formats::encode_src_names(inputs);
+    const auto names = formats::encode_src_inputs(inputs);
     src_->append(names);
-    io::pwrite_all(src_->fd(),
-                   formats::encode_src_header(places_.save(), inputs.size(), names.size()), 0,
+    io::pwrite_all(src_->fd(), formats::encode_src_header(places_.save(), inputs, names.size()), 0,
                    src_->partial_path());
   }
 

@@ -49,18 +49,16 @@ class document_filter {
       write_index(range, out, done);
       if (mask) out.append_mask(mask->bits(), token_of(range.first), token_of(range.last));
     }
-    std::vector<std::string> names;
+    std::vector<formats::src_input> inputs;
     if (sources) {
       write_places(*sources, out);
-      for (std::uint32_t i = 0; i < sources->input_count(); ++i) {
-        names.emplace_back(sources->input_name(i));
-      }
+      inputs = sources->inputs();
     }
     watch_.check_there(data_.bin_path());
     done.documents = out.document_count();
     done.sequences = out.sequence_count();
     done.tokens = out.token_count();
-    done.sum_root = out.finish(names);
+    done.sum_root = out.finish(inputs);
     done.mask_root = out.mask_root();
     done.trained = out.trained_count();
     out.publish(options_.meta ? options_.meta(done) : std::string());

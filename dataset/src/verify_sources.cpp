@@ -23,8 +23,8 @@ class place_check {
   void operator()(std::int64_t document, const formats::source_place& place) {
     const source_extent& input = inputs_[place.input];
     if (place.begin < input.begin || place.end > input.end) {
-      fail(document, "at " + bytes_of(place) + ", but the .meta says that bytes " +
-                         std::to_string(input.begin) + " to " + std::to_string(input.end) +
+      fail(document, "at " + range_of(place) + ", but the .meta says that " + unit_of(place.input) +
+                         ' ' + std::to_string(input.begin) + " to " + std::to_string(input.end) +
                          " were read");
     }
     if (place.line > input.line_count) {
@@ -38,16 +38,20 @@ class place_check {
     }
     if (document != 0 && place.input == last_.input &&
         (place.line <= last_.line || place.begin < last_.end)) {
-      fail(document, "at line " + std::to_string(place.line) + ", " + bytes_of(place) +
+      fail(document, "at line " + std::to_string(place.line) + ", " + range_of(place) +
                          ", but the document before it is at line " + std::to_string(last_.line) +
-                         ", " + bytes_of(last_) + ", and lines were read in order");
+                         ", " + range_of(last_) + ", and lines were read in order");
     }
     last_ = place;
   }
 
  private:
-  static std::string bytes_of(const formats::source_place& place) {
-    return "bytes " + std::to_string(place.begin) + " to " + std::to_string(place.end);
+  const char* unit_of(std::uint32_t input) const {
+    return sources_.input_unit(input) == formats::src_unit::rows ? "rows" : "bytes";
+  }
+  std::string range_of(const formats::source_place& place) const {
+    return std::string(unit_of(place.input)) + ' ' + std::to_string(place.begin) + " to " +
+           std::to_string(place.end);
   }
   [[noreturn]] void fail(std::int64_t document, const std::string& what) const {
     throw format_error(sources_.offset_of(document),

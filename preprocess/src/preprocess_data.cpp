@@ -100,8 +100,12 @@ int preprocess_data(int argc, const char* const* argv) {
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
   preprocess::expect_eod(*tokenizer, line);
   line.run.inputs = preprocess::plan_inputs(
-      line.inputs, preprocess::refusal_of_outputs(line.run),
-      line.zstd_window_bytes.value_or(preprocess::default_zstd_window_bytes()));
+      line.inputs,
+      {.expect_input = preprocess::refusal_of_outputs(line.run),
+       .most_window_bytes =
+           line.zstd_window_bytes.value_or(preprocess::default_zstd_window_bytes()),
+       .columns = preprocess::columns_of(line),
+       .tell = [](const std::string& note) { command::tell("note: " + note + "\n"); }});
   preprocess::take_test_hooks(line.run);
   if (line.conversations) {
     line.run.conversations =

@@ -57,10 +57,14 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   ranks.together([&] {
     tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
     preprocess::expect_eod(*tokenizer, line);
-    line.run.inputs =
-        preprocess::plan_inputs(line.inputs, preprocess::refusal_of_outputs(line.run),
-                                line.zstd_window_bytes.value_or(
-                                    preprocess::default_zstd_window_bytes(neighbors.on_machine)));
+    line.run.inputs = preprocess::plan_inputs(
+        line.inputs, {.expect_input = preprocess::refusal_of_outputs(line.run),
+                      .most_window_bytes = line.zstd_window_bytes.value_or(
+                          preprocess::default_zstd_window_bytes(neighbors.on_machine)),
+                      .columns = preprocess::columns_of(line),
+                      .tell = [&](const std::string& note) {
+                        if (ranks.is_first()) command::tell("note: " + note + "\n");
+                      }});
     preprocess::take_test_hooks(line.run);
     if (line.conversations) {
       line.run.conversations =

@@ -14,6 +14,7 @@
 #include "support/compressed.hpp"
 #include "support/conversations.hpp"
 #include "support/interrupted_runs.hpp"
+#include "support/parquet_table.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -89,7 +90,7 @@ std::string compressed_in_parts(generator& random, std::string_view text, Compre
 }
 
 std::string random_task_input(generator& random) {
-  switch (random() % 12) {
+  switch (random() % 14) {
     case 0:
       return "";
     case 1:
@@ -108,6 +109,9 @@ std::string random_task_input(generator& random) {
     case 7:
       return compressed_in_parts(random, random_text(random, true),
                                  [](std::string_view part) { return test::zstd(part); });
+    case 8:
+    case 9:
+      return test::encode_parquet(test::random_table(random, task_keys, 200, true), random);
     default:
       return random_text(random, false);
   }
@@ -160,7 +164,7 @@ int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_optio
 run_options options_for(const std::vector<std::string>& inputs, const test::temp_folder& folder,
                         generator& random) {
   run_options options;
-  options.inputs = plan_inputs(inputs);
+  options.inputs = plan_inputs(inputs, {.columns = {.paths = {{"text"}, {"title"}}}});
   options.append_eod = random() % 2 == 0;
   options.on_bad_record = bad_record_policy::quarantine;
   options.output_prefix = folder / "whole";

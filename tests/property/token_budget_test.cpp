@@ -22,6 +22,7 @@
 #include "support/compressed.hpp"
 #include "support/conversations.hpp"
 #include "support/interrupted_runs.hpp"
+#include "support/parquet_table.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -65,14 +66,21 @@ std::string random_conversations(generator& random) {
   return text;
 }
 
+const plan_options two_columns = {.columns = {.paths = {{"text"}, {"title"}}}};
+
 /// The inputs of a run, which can be written again with other texts.
 struct input_texts {
   std::vector<std::string> paths;
   std::vector<std::string> texts;
-  std::vector<int> kinds;  // 0: plain, 1: gzip, 2: zstd
+  std::vector<int> kinds;                                 // 0: plain, 1: gzip, 2: zstd, 3: Parquet
+  std::vector<std::vector<test::parquet_row>> rows = {};  // of an input of Parquet
 
-  void write() const {
+  void write(generator& random) const {
     for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (kinds[i] == 3) {
+        test::write_text(paths[i], test::encode_parquet({{"text", "title"}, rows[i]}, random));
+        continue;
+      }
       test::write_text(paths[i], kinds[i] == 0   ? texts[i]
                                  : kinds[i] == 1 ? test::gzip(texts[i])
                                                  : test::zstd(texts[i]));
@@ -115,10 +123,14 @@ class TokenBudget : public testing::Test {
       inputs_.paths.push_back((folder_ / ("in" + std::to_string(n))).string());
       inputs_.texts.push_back(conversations ? random_conversations(random_)
                                             : random_lines_of_texts(random_, bad));
-      inputs_.kinds.push_back(static_cast<int>(random_() % 3));
+      inputs_.kinds.push_back(static_cast<int>(random_() % (conversations ? 3 : 4)));
+      inputs_.rows.emplace_back();
+      if (inputs_.kinds.back() != 3) continue;
+      inputs_.rows.back() = test::random_table(random_, {"text", "title"}, 150, bad).rows;
+      inputs_.texts.back() = std::string(inputs_.rows.back().size(), '-');
     }
-    inputs_.write();
-    options_.inputs = plan_inputs(inputs_.paths);
+    inputs_.write(random_);
+    options_.inputs = plan_inputs(inputs_.paths, two_columns);
   }
 
   std::vector<document> documents_of(const std::string& name) const {
@@ -167,7 +179,8 @@ class TokenBudget : public testing::Test {
                                         &std::pair<std::string, std::string>::first);
       ASSERT_EQ(at != cut.options.end(), stop.has_value());
       if (stop) {
-        EXPECT_EQ(at->second, "byte " + std::to_string(stop->place.begin) + " of " +
+        EXPECT_EQ(at->second, (inputs_.kinds[stop->place.input] == 3 ? "row " : "byte ") +
+                                  std::to_string(stop->place.begin) + " of " +
                                   inputs_.paths[stop->place.input]);
       }
       std::erase_if(cut.options, [](const auto& option) {
@@ -181,6 +194,9 @@ class TokenBudget : public testing::Test {
   void cut_inputs(const document& stop) {
     inputs_.texts.resize(stop.place.input + 1);
     inputs_.texts.back().resize(stop.place.begin);
+    if (inputs_.kinds[stop.place.input] == 3) {
+      inputs_.rows[stop.place.input].resize(stop.place.begin);
+    }
     if (inputs_.texts.back() == "\xEF\xBB\xBF") inputs_.texts.back().clear();
     // Empty inputs are listed only if a later one is not empty.
     while (!inputs_.texts.empty() && inputs_.texts.back().empty()) inputs_.texts.pop_back();
@@ -219,9 +235,9 @@ class TokenBudget : public testing::Test {
     const auto names = inputs_.paths;
     const bool takes_any = !stop || stop->place != documents.front().place;
     if (stop) cut_inputs(*stop);
-    inputs_.write();
+    inputs_.write(random_);
     if (takes_any) {
-      by_hand.inputs = plan_inputs(inputs_.paths);
+      by_hand.inputs = plan_inputs(inputs_.paths, two_columns);
       by_hand.output_prefix = folder_ / "hand";
       by_hand.partitions = partitions;
       test::run_in_pieces(*tokenizer, by_hand, random_, 0);
@@ -269,7 +285,7 @@ TEST_F(TokenBudget, CutsABlockBeforeEachDocument) {
     const std::string& text = inputs_.texts.front();
     const auto encode = [&](std::size_t bytes) {
       byte_block block;
-      block.begin_bytes = 700;
+      block.begin = 700;
       block.mark_bytes = bytes != 0 && text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
       block.text_bytes = bytes;
       block.buffer.reserve(bytes + text_padding_bytes, 0);
@@ -283,8 +299,8 @@ TEST_F(TokenBudget, CutsABlockBeforeEachDocument) {
       SCOPED_TRACE(document);
       encoded_block cut = encode(text.size());
       cut_before(cut, document, 2);
-      const encoded_block wanted = encode(cut.end_bytes - 700);
-      EXPECT_EQ(cut.end_bytes, wanted.end_bytes);
+      const encoded_block wanted = encode(cut.end - 700);
+      EXPECT_EQ(cut.end, wanted.end);
       EXPECT_EQ(cut.crc32c, wanted.crc32c);
       EXPECT_EQ(std::memcmp(&cut.counts, &wanted.counts, sizeof(record_counts)), 0);
       EXPECT_EQ(cut.places.size(), wanted.places.size());

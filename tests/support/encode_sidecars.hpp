@@ -40,19 +40,19 @@ inline std::vector<std::byte> encode_mask(const formats::bit_span& bits) {
 
 /// Encodes a whole `.src`.
 /// @pre the preconditions of `src_encoder::append` hold. For a valid `.src`, the `input` of each
-/// place must be an index into `names`.
+/// place must be an index into `inputs`.
 inline std::vector<std::byte> encode_src(std::span<const formats::source_place> places,
-                                         std::span<const std::string> names) {
+                                         std::span<const formats::src_input> inputs) {
   formats::src_encoder encoder;
   std::vector<std::byte> payload;
   std::vector<std::byte> directory;
   for (const auto& place : places) encoder.append(place, payload, directory);
-  const auto names_part = formats::encode_src_names(names);
+  const auto inputs_part = formats::encode_src_inputs(inputs);
   formats::byte_writer writer;
-  writer.put(formats::encode_src_header(encoder.save(), names.size(), names_part.size()));
+  writer.put(formats::encode_src_header(encoder.save(), inputs, inputs_part.size()));
   writer.put(payload);
   writer.put(directory);
-  writer.put(names_part);
+  writer.put(inputs_part);
   return writer.take();
 }
 

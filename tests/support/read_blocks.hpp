@@ -44,7 +44,7 @@ class read_blocks : public testing::Test {
       preprocess::read_span(block, limits);
       EXPECT_GE(block.buffer.capacity(),
                 block.text_at + block.text_bytes + preprocess::record_parser::padding_bytes);
-      EXPECT_EQ(block.end_bytes - block.begin_bytes, block.text_bytes);
+      EXPECT_EQ(block.end - block.begin, block.text_bytes);
       if (block.text().empty()) continue;
       pieces.push_back(
           {block.input, block.text_offset(), std::string(block.text()), block.read_bytes});

@@ -270,9 +270,9 @@ MILLRACE_INLINE void copy_index(const indexed_dataset& data, dataset_writer& to)
   }
 }
 
-/// Copies the places of all documents. @return the names of the inputs
-MILLRACE_INLINE std::vector<std::string> copy_places(const document_sources& sources,
-                                                     dataset_writer& to) {
+/// Copies the places of all documents. @return the inputs
+MILLRACE_INLINE std::vector<formats::src_input> copy_places(const document_sources& sources,
+                                                            dataset_writer& to) {
   constexpr std::size_t piece = 1 << 12;
   std::vector<formats::source_place> places;
   sources.for_each([&](std::int64_t, const formats::source_place& place) {
@@ -282,11 +282,7 @@ MILLRACE_INLINE std::vector<std::string> copy_places(const document_sources& sou
     places.clear();
   });
   to.append_places(places);
-  std::vector<std::string> names;
-  for (std::uint64_t i = 0; i < sources.input_count(); ++i) {
-    names.emplace_back(sources.input_name(static_cast<std::uint32_t>(i)));
-  }
-  return names;
+  return sources.inputs();
 }
 
 MILLRACE_INLINE std::string count_text(std::int64_t count, const std::string& noun) {
@@ -432,10 +428,10 @@ MILLRACE_INLINE conversion convert(std::span<const std::filesystem::path> inputs
                       done.inputs.empty() ? nullptr : &done.inputs[i], options, copied);
   }
   documents.finish();
-  std::vector<std::string> names;
+  std::vector<formats::src_input> origins;
   if (from_dataset && to_dataset) {
     detail::copy_index(*source.data, *target.dataset());
-    if (source.places) names = detail::copy_places(*source.places, *target.dataset());
+    if (source.places) origins = detail::copy_places(*source.places, *target.dataset());
   }
 
   if (source.has_mask() && has_place_for_ends) {
@@ -454,7 +450,7 @@ MILLRACE_INLINE conversion convert(std::span<const std::filesystem::path> inputs
                         " inside them");
   }
   detail::refuse_losses(done.lost, options);
-  target.publish(options, names, done);
+  target.publish(options, origins, done);
   return done;
 }
 

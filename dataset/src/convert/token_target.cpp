@@ -264,11 +264,12 @@ MILLRACE_INLINE void token_target::append_rows(bool is_last) {
 }
 
 MILLRACE_INLINE void token_target::publish(const convert_options& options,
-                                           std::span<const std::string> names, conversion& done) {
+                                           std::span<const formats::src_input> origins,
+                                           conversion& done) {
   flush_ends();
   if (dataset_) {
     done.sequences = dataset_->sequence_count();
-    done.sum_root = dataset_->finish(names);
+    done.sum_root = dataset_->finish(origins);
     done.mask_root = dataset_->mask_root();
     done.trained = dataset_->trained_count();
     const std::string meta = options.meta ? options.meta(done) : std::string();

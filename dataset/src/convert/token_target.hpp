@@ -71,8 +71,8 @@ class token_target {
 
   /// Completes all files, gives them their final names, and adds them to `done`.
   ///
-  /// @param names  of the inputs in PREFIX.src
-  void publish(const convert_options& options, std::span<const std::string> names,
+  /// @param origins  the inputs that PREFIX.src lists
+  void publish(const convert_options& options, std::span<const formats::src_input> origins,
                conversion& done);
 
  private:

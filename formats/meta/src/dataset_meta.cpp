@@ -36,6 +36,7 @@ void put(json_writer& json, const task_range& tasks) {
 
 void put(json_writer& json, const input_extent& input) {
   json.open('{').key("path").value(input.path);
+  if (input.has_rows) json.key("unit").value("rows");
   if (input.begin != 0) json.key("begin").value(input.begin);
   json.key("text_bytes").value(input.text_bytes);
   json.key("crc32c").value(fmt::format("{:08x}", input.crc32c));

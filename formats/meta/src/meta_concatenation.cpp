@@ -90,7 +90,9 @@ class concatenation {
     whole_.sum_version = whole_.sum_version && part.sum_version
                              ? std::max(whole_.sum_version, part.sum_version)
                              : std::nullopt;
-    if (whole_.src_version != part.src_version) whole_.src_version.reset();
+    whole_.src_version = whole_.src_version && part.src_version
+                             ? std::max(whole_.src_version, part.src_version)
+                             : std::nullopt;
     if (!part.mask || (whole_.mask && whole_.mask->version != part.mask->version)) {
       whole_.mask.reset();
     }
@@ -231,7 +233,8 @@ void concatenation::append_inputs(const dataset_meta& part, std::size_t number) 
 }
 
 void concatenation::join(const input_extent& next, std::size_t number) {
-  const std::string where = fmt::format("part {} begins at byte {} of {}", number, next.begin,
+  const char* const unit = next.has_rows ? "row" : "byte";
+  const std::string where = fmt::format("part {} begins at {} {} of {}", number, unit, next.begin,
                                         command::one_line(next.path));
   if (whole_.inputs.empty()) {
     throw config_error(where + ", but there is no earlier input");
@@ -241,9 +244,10 @@ void concatenation::join(const input_extent& next, std::size_t number) {
   // one.
   const bool next_is_exact = is_path_of(last.path, next.path);
   const bool same_path = next_is_exact || is_path_of(next.path, last.path);
-  if (!same_path || last.begin + last.text_bytes != next.begin) {
-    throw config_error(fmt::format("{}, but the earlier parts end at byte {} of {}", where,
-                                   last.begin + last.text_bytes, command::one_line(last.path)));
+  if (!same_path || last.has_rows != next.has_rows || last.end() != next.begin) {
+    throw config_error(fmt::format("{}, but the earlier parts end at {} {} of {}", where,
+                                   last.has_rows ? "row" : "byte", last.end(),
+                                   command::one_line(last.path)));
   }
   if (next_is_exact) last.path = next.path;
   last.crc32c = crc32c_combine(last.crc32c, next.crc32c, next.text_bytes);

@@ -111,6 +111,12 @@ input_extent parse_extent(const json_value& value) {
   json_entries in(value, "an input");
   input_extent input;
   input.path = string_of(in.at("path"), "\"path\"");
+  if (const auto* unit = in.find("unit")) {
+    if (string_of(*unit, "\"unit\"") != "rows") {
+      fail_at(*unit, "\"unit\" of an input is not \"rows\"; expected no entry for bytes");
+    }
+    input.has_rows = true;
+  }
   if (const auto* begin = in.find("begin")) {
     input.begin = static_cast<std::uint64_t>(count_of(*begin, "\"begin\""));
     if (input.begin == 0) {
@@ -119,14 +125,13 @@ input_extent parse_extent(const json_value& value) {
   }
   const json_value& bytes = in.at("text_bytes");
   input.text_bytes = static_cast<std::uint64_t>(count_of(bytes, "\"text_bytes\""));
-  if (input.text_bytes >
-      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - input.begin) {
-    fail_at(bytes, fmt::format("an input ends at byte {}, expected at most 2^63 - 1",
-                               input.begin + input.text_bytes));
-  }
   input.crc32c = parse_crc(in.at("crc32c"), "\"crc32c\"");
   input.lines = count_of(in.at("lines"), "\"lines\"");
   in.finish();
+  if (input.end() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    fail_at(bytes, fmt::format("an input ends at {} {}, expected at most 2^63 - 1",
+                               input.has_rows ? "row" : "byte", input.end()));
+  }
   return input;
 }
 

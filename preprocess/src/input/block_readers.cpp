@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -45,7 +46,8 @@ bool sequential_reader::next(byte_block& block) {
   if (failure_) std::rethrow_exception(failure_);
   block.unread.reset();
   block.giant.reset();
-  block.begin_bytes = offset_;
+  block.has_rows = false;
+  block.begin = offset_;
   std::size_t used = rest_.size();
   block.buffer.reserve(std::max(limits_.block_bytes, used) + text_padding_bytes, 0);
   if (used != 0) std::memcpy(block.buffer.data(), rest_.data(), used);
@@ -57,7 +59,7 @@ bool sequential_reader::next(byte_block& block) {
     const std::size_t cut = ended_ ? used : last_line(text, false);
     if (cut != 0 || ended_) {
       finish(block, used, cut);
-      return block.end_bytes != block.begin_bytes;
+      return block.end != block.begin;
     }
     if (failure_) std::rethrow_exception(failure_);
     if (used > limits_.giant_bytes) {
@@ -74,7 +76,7 @@ void sequential_reader::finish(byte_block& block, std::size_t used, std::size_t 
   if (offset_ == 0) block.mark_bytes = mark_bytes_of(block.text());
   rest_.assign(block.buffer.data() + cut, block.buffer.data() + used);
   offset_ += cut;
-  block.end_bytes = offset_;
+  block.end = offset_;
 }
 
 // Reads the rest of a giant line. Called if all bytes in the block are the beginning of one line.
@@ -86,7 +88,7 @@ void sequential_reader::follow_giant(byte_block& block, std::size_t used) {
   ended_ = followed.ended;
   offset_ += followed.line.size_bytes;
   block.giant = std::move(followed.line);
-  block.end_bytes = offset_;
+  block.end = offset_;
 }
 
 namespace {
@@ -126,7 +128,7 @@ class growing_text {
 /// @param read   offset in the input at which the bytes read so far end
 /// @param ended  true if the input ended there
 void expect_size(const seekable_input& input, std::uint64_t read, bool ended) {
-  const std::uint64_t expected = input.text_bytes();
+  const std::uint64_t expected = input.size();
   if (ended && read < expected) throw became_shorter(input.file().path, read);
   if (read > expected) throw became_longer(input.file().path, expected);
 }
@@ -134,18 +136,32 @@ void expect_size(const seekable_input& input, std::uint64_t read, bool ended) {
 // Sets the text of the block to the bytes [first, cut) of its buffer. If `first` equals `cut`, the
 // block has no text.
 void set_text(byte_block& block, const unread_span& span, std::size_t first, std::size_t cut) {
-  block.begin_bytes = span.begin + first;
-  block.end_bytes = span.begin + cut;
+  block.begin = span.begin + first;
+  block.end = span.begin + cut;
   block.text_at = first;
   block.text_bytes = cut - first;
-  block.mark_bytes = block.begin_bytes == 0 ? mark_bytes_of(block.text()) : 0;
+  block.mark_bytes = block.begin == 0 ? mark_bytes_of(block.text()) : 0;
 }
 
 }  // namespace
 
+void read_rows(byte_block& block, row_text& rows, std::uint64_t end) {
+  block.giant.reset();
+  block.has_rows = true;
+  block.begin = rows.row();
+  block.end = end;
+  block.text_at = block.mark_bytes = 0;
+  block.text_bytes = rows.read(block.buffer, 0, end, std::numeric_limits<std::size_t>::max());
+}
+
 void read_span(byte_block& block, const read_limits& limits) {
   if (!block.unread) return;
   const unread_span span = *std::exchange(block.unread, std::nullopt);
+  if (span.from->table()) {
+    row_text rows(span.from->table(), span.begin);
+    return read_rows(block, rows, span.end);
+  }
+  block.has_rows = false;
   const auto length = static_cast<std::size_t>(span.end - span.begin);
   const auto source = span.from->open_at(span.begin);
   growing_text text(block.buffer, *source);
@@ -181,8 +197,8 @@ void read_span(byte_block& block, const read_limits& limits) {
         const line_place place{span.from->file().path, span.begin + begin, span.from->fd()};
         auto followed = follow_giant_line(*source, head, place, limits);
         block.giant = std::move(followed.line);
-        block.end_bytes += block.giant->size_bytes;
-        expect_size(*span.from, block.end_bytes + followed.rest.size(), followed.ended);
+        block.end += block.giant->size_bytes;
+        expect_size(*span.from, block.end + followed.rest.size(), followed.ended);
         return;
       }
     }

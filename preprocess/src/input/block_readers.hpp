@@ -10,6 +10,7 @@
 
 #include "input/byte_block.hpp"
 #include "input/byte_source.hpp"
+#include "input/table_input.hpp"
 
 namespace millrace::preprocess {
 
@@ -48,6 +49,11 @@ class sequential_reader {
   std::uint64_t offset_;         // offset of the first byte of rest_ in the text
   std::vector<std::byte> rest_;  // bytes that were already read but belong to the next block
 };
+
+/// Reads the rows from `rows.row()` to `end` into a block.
+///
+/// @throws io_error, format_error  as row_text::read
+void read_rows(byte_block& block, row_text& rows, std::uint64_t end);
 
 /// If `block` carries a span, reads the text of that span into the block. Any thread may call this.
 ///

@@ -22,18 +22,20 @@ block_source::block_source(std::span<const input_file> inputs, const read_range&
   const text_place from = range.count_from;
   for (std::size_t i = from.input; i < input_; ++i) finished_bytes_ += inputs[i].size_bytes;
   if (from.input < input_ && inputs[from.input].compressed_with == compression::none) {
-    finished_bytes_ -= std::min(finished_bytes_, from.offset_bytes);
+    finished_bytes_ -= std::min(finished_bytes_, from.offset);
   }
 }
 
 bool block_source::next(byte_block& block) {
   for (;; ++input_) {
     const bool inside =
-        input_ < range_.end.input || (input_ == range_.end.input && range_.end.offset_bytes != 0);
+        input_ < range_.end.input || (input_ == range_.end.input && range_.end.offset != 0);
     if (!inside || input_ >= inputs_.size()) return false;
     if (!seekable_ && !sequential_) open(input_);
     block.input = input_;
-    const bool more = seekable_ ? next_span(block) : sequential_->next(block);
+    const bool more = spans_      ? next_rows(block)
+                      : seekable_ ? next_span(block)
+                                  : sequential_->next(block);
     const std::uint64_t done =
         seekable_ ? seekable_->compressed_bytes(offset_) : sequential_->position_bytes();
     block.read_bytes = finished_bytes_ + done - skipped_bytes_;
@@ -51,12 +53,17 @@ bool block_source::next(byte_block& block) {
 void block_source::open(std::size_t input) {
   const input_file& file = inputs_[input];
   const bool first = input == range_.begin.input;
-  offset_ = first ? range_.begin.offset_bytes : 0;
+  offset_ = first ? range_.begin.offset : 0;
   at_line_ = !first || range_.at_line;
   seekable_ = seekable_input::open(file, limits_.largest_part_bytes());
+  rows_.reset();
+  spans_.reset();
   if (seekable_) {
+    if (seekable_->table()) {
+      spans_.emplace(seekable_->table(), offset_, limits_.largest_part_bytes());
+    };
     if (input == range_.count_from.input) {
-      skipped_bytes_ = seekable_->compressed_bytes(range_.count_from.offset_bytes);
+      skipped_bytes_ = seekable_->compressed_bytes(range_.count_from.offset);
     }
     return;
   }
@@ -113,15 +120,31 @@ std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_
 }
 
 std::uint64_t block_source::end_of(std::size_t input) const {
-  const std::uint64_t size = seekable_->text_bytes();
-  return input == range_.end.input ? std::min(size, range_.end.offset_bytes) : size;
+  const std::uint64_t size = seekable_->size();
+  return input == range_.end.input ? std::min(size, range_.end.offset) : size;
+}
+
+bool block_source::next_rows(byte_block& block) {
+  const auto& table = seekable_->table();
+  const auto span = spans_->next(end_of(input_), limits_.block_bytes);
+  if (!span) return false;
+  offset_ = span->end;
+  if (span->separate) {
+    rows_.reset();
+    block.unread = unread_span{seekable_, span->begin, span->end, true};
+    return true;
+  }
+  if (!rows_ || rows_->row() != span->begin) rows_.emplace(table, span->begin);
+  block.unread.reset();
+  read_rows(block, *rows_, span->end);
+  return true;
 }
 
 bool block_source::next_span(byte_block& block) {
   const std::uint64_t end = end_of(input_);
   // If the run resumes exactly at `end`, a line that begins at `end` still belongs to this run. In
   // an uninterrupted run, that line belongs to the last span before `end`.
-  const bool line_at_end = at_line_ && offset_ == end && end < seekable_->text_bytes();
+  const bool line_at_end = at_line_ && offset_ == end && end < seekable_->size();
   if (offset_ >= end && !line_at_end) return false;
   const std::uint64_t span_end = std::min(end, seekable_->span_end(offset_, limits_.block_bytes));
   block.unread = unread_span{seekable_, offset_, span_end, at_line_};

@@ -13,13 +13,14 @@
 #include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
 #include "input/seekable_input.hpp"
+#include "input/table_input.hpp"
 
 namespace millrace::preprocess {
 
-/// A place in the decompressed text of the inputs.
+/// A place in the decompressed text of the inputs, or a row of a table.
 struct text_place {
   std::size_t input = 0;
-  std::uint64_t offset_bytes = 0;
+  std::uint64_t offset = 0;
   bool operator==(const text_place&) const = default;
 };
 
@@ -29,7 +30,8 @@ struct read_range {
   text_place count_from = {};  ///< where `byte_block::read_bytes` starts to count; <= `begin`
   text_place end = {};         ///< {number of inputs, 0} means the end of the last input
   /// If true, a line begins at `begin` and belongs to this range. If false, the line that contains
-  /// `begin` belongs to the range before this one.
+  /// `begin` belongs to the range before this one. A row always belongs to the range that it
+  /// begins.
   bool at_line = true;
   std::uint32_t crc32c = 0;  ///< if `at_line`: checksum of the input's text before `begin`
 };
@@ -65,6 +67,7 @@ class block_source {
   void set_reading(byte_source* source);
   std::vector<std::byte> pass_over(byte_source& source, std::uint64_t bytes) const;
   bool next_span(byte_block& block);
+  bool next_rows(byte_block& block);
   std::uint64_t end_of(std::size_t input) const;
 
   std::span<const input_file> inputs_;
@@ -72,8 +75,10 @@ class block_source {
   read_limits limits_;
   std::size_t input_;
   std::shared_ptr<const seekable_input> seekable_;  // not open while `sequential_` is
+  std::optional<row_spans> spans_;                  // of a table
+  std::optional<row_text> rows_;                    // of a table, where it is read in sequence
   std::optional<sequential_reader> sequential_;
-  std::uint64_t offset_ = 0;          // text offset at which the next span starts
+  std::uint64_t offset_ = 0;          // offset at which the next span starts
   bool at_line_ = true;               // a line begins at `offset_` and belongs to the next span
   std::uint64_t finished_bytes_ = 0;  // bytes on disk of the inputs before `input_`
   std::uint64_t skipped_bytes_ = 0;   // bytes on disk before this task's part of its first input

@@ -30,10 +30,11 @@ struct giant_line {
   std::uint32_t crc32c = 0;        ///< checksum of all `size_bytes` bytes
 };
 
-/// A span (a byte range) of an input. The worker that encodes the block will read it.
+/// A span (a range of bytes or rows) of an input. The worker that encodes the block will read it.
 ///
-/// The span owns each line that directly follows a line end in [begin, end). So every line belongs
-/// to exactly one of the neighboring spans, and no span needs to read bytes before its `begin`.
+/// A span of bytes owns each line that directly follows a line end in [begin, end). So every line
+/// belongs to exactly one of the neighboring spans, and no span needs to read bytes before its
+/// `begin`.
 struct unread_span {
   std::shared_ptr<const seekable_input> from;
   std::uint64_t begin = 0;
@@ -43,9 +44,11 @@ struct unread_span {
 
 /// A part of one input that consists of whole lines.
 struct byte_block {
-  std::size_t input = 0;          ///< index of the input in the plan
-  std::uint64_t begin_bytes = 0;  ///< offset in the decompressed input
-  std::uint64_t end_bytes = 0;
+  std::size_t input = 0;  ///< index of the input in the plan
+  /// Each line is a row of a table, and the two numbers below are rows.
+  bool has_rows = false;
+  std::uint64_t begin = 0;  ///< offset in the decompressed input
+  std::uint64_t end = 0;
   std::uint64_t read_bytes = 0;  ///< bytes on disk read so far from all inputs
 
   std::optional<unread_span>
@@ -61,8 +64,8 @@ struct byte_block {
     return {reinterpret_cast<const char*>(buffer.data()) + text_at + mark_bytes,
             text_bytes - mark_bytes};
   }
-  /// Offset of text() in the decompressed input.
-  std::uint64_t text_offset() const noexcept { return begin_bytes + mark_bytes; }
+  /// Offset of text() in the decompressed input, or the first row.
+  std::uint64_t text_offset() const noexcept { return begin + mark_bytes; }
 };
 
 /// Settings for reading inputs. They do not affect the output.

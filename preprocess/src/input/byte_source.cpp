@@ -7,6 +7,7 @@
 #include "input/decompressed_source.hpp"
 #include "input/file_bytes.hpp"
 #include "input/read_ahead.hpp"
+#include "input/table_input.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -54,6 +55,7 @@ std::unique_ptr<byte_source> decompressed(const input_file& file,
 }  // namespace
 
 std::unique_ptr<byte_source> open_input(const input_file& file) {
+  if (file.has_rows()) return std::make_unique<read_ahead>(table_input(file).open_at(0));
   auto bytes = std::make_unique<file_bytes>(file);
   if (bytes->is_regular() && file.compressed_with == compression::none && !is_array(file))
     return bytes;
@@ -70,6 +72,7 @@ std::unique_ptr<byte_source> open_input_at(const input_file& file, restart_point
 }
 
 bool is_array(const input_file& file) {
+  if (file.has_rows()) return false;
   return array_lines(decompressed(file, std::make_unique<file_bytes>(file)), display_path(file))
       .is_array();
 }

@@ -38,8 +38,9 @@ class byte_source {
 };
 
 /// Opens a whole input as JSON lines: decompressed, and converted by `array_lines` if it is one
-/// JSON array. Unless the input is an uncompressed regular file of JSON lines, a separate thread
-/// reads ahead. The compression of a pipe is detected from its first bytes.
+/// JSON array, or by `table_input` if it is a Parquet file. Unless the input is an uncompressed
+/// regular file of JSON lines, a separate thread reads ahead. The compression of a pipe is detected
+/// from its first bytes.
 ///
 /// @throws io_error      the file cannot be opened.
 /// @throws config_error  this build has no library for the compression.

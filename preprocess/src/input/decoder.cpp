@@ -13,6 +13,8 @@
 
 #include <boost/iostreams/filter/zlib.hpp>
 
+#include <millrace/error.hpp>
+
 #include "input/zstd_frames.hpp"
 
 namespace millrace::preprocess {
@@ -133,6 +135,10 @@ std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::st
       return make_bzip2_decoder();
     case compression::xz:
       return make_xz_decoder();
+    case compression::parquet:  // a file would be opened by table_input
+      throw config_error(file_name +
+                         ": Parquet cannot be read from a pipe, because its index is at its end; "
+                         "write it to a file, and pass that file");
     case compression::none:
       break;
   }

@@ -18,11 +18,12 @@ struct compressed_kind {
   std::string_view suffix;
   std::string_view first_bytes;
 };
-constexpr std::array<compressed_kind, 4> compressed_kinds = {
+constexpr std::array<compressed_kind, 5> compressed_kinds = {
     {{compression::gzip, ".gz", "1f 8b"},
      {compression::zstd, ".zst", "28 b5 2f fd"},
      {compression::bzip2, ".bz2", "42 5a 68 (BZh)"},
-     {compression::xz, ".xz", "fd 37 7a 58 5a 00"}}};
+     {compression::xz, ".xz", "fd 37 7a 58 5a 00"},
+     {compression::parquet, ".parquet", "50 41 52 31 (PAR1)"}}};
 
 const compressed_kind* find(compression compressed_with) {
   const auto* const found =
@@ -44,6 +45,8 @@ compression compression_of(std::span<const std::byte> head) {
                                         6))) {
     return compression::xz;
   }
+  // Text may begin with PAR1, but not JSON. PARE is the magic of a file with an encrypted footer.
+  if (text.starts_with("PAR1") || text.starts_with("PARE")) return compression::parquet;
   // Plain text may also begin with "BZh", so also check the bytes after the level digit. They must
   // be the magic number of a block, or of the end of an empty stream.
   if (text.size() >= 10 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9' &&
@@ -137,9 +140,6 @@ void expect_text(std::span<const std::byte> head, std::string_view name) {
     refuse(
         "a tar archive; unpack it first, or send its text through a pipe: tar -xOf FILE | "
         "preprocess_data --input - ...");
-  }
-  if (text.starts_with("PAR1\x15"sv)) {
-    refuse("a Parquet file; write its records as JSON lines first");
   }
   if (is_dataset_index(head)) {
     refuse(fmt::format("the index of a dataset, not text; {}", leave_out_dataset));

@@ -10,7 +10,14 @@
 namespace millrace::preprocess {
 
 /// How an input is compressed. This is detected from its first bytes, not from the file name.
-enum class compression : std::uint8_t { none, gzip, zstd, bzip2, xz };
+enum class compression : std::uint8_t {
+  none,
+  gzip,
+  zstd,
+  bzip2,
+  xz,
+  parquet,  ///< a Parquet file, whose pages may be compressed or not: see table_input
+};
 
 /// Number of bytes that compression_of() needs from the start of a file.
 inline constexpr std::size_t compression_head_bytes = 10;
@@ -47,9 +54,9 @@ bool is_dataset_index(std::span<const std::byte> head);
 inline constexpr std::string_view leave_out_dataset =
     "pass inputs that exclude datasets, such as 'FOLDER/*.jsonl'";
 
-/// Throws if the first bytes show that an input is not UTF-8 text but an archive, a Parquet file,
-/// the index of a dataset, or text in UTF-16 or UTF-32. Without this check, the run would only
-/// report line 1 as a bad record, which does not explain the cause.
+/// Throws if the first bytes show that an input is not UTF-8 text but an archive, a Parquet file
+/// from a pipe, the index of a dataset, or text in UTF-16 or UTF-32. Without this check, the run
+/// would only report line 1 as a bad record, which does not explain the cause.
 ///
 /// @param head  the first `foreign_head_bytes` of the decompressed text, or the whole text if it is
 ///              shorter

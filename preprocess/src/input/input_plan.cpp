@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -16,6 +17,7 @@
 
 #include "input/file_format.hpp"
 #include "input/input_arguments.hpp"
+#include "input/table_input.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -65,7 +67,8 @@ input_file look_at_stdin(std::uint64_t most_window_bytes) {
 }
 
 input_file look_at_file(const std::string& name, const struct ::stat& status,
-                        std::uint64_t most_window_bytes) {
+                        std::uint64_t most_window_bytes,
+                        const std::shared_ptr<const table_columns>& columns) {
   input_file file{.path = name, .most_window_bytes = most_window_bytes};
   // Do not open a pipe here. Closing it again would kill the program that writes to it, and the
   // data already written would be lost.
@@ -87,15 +90,18 @@ input_file look_at_file(const std::string& name, const struct ::stat& status,
     expect_zstd_window(*window, most_window_bytes, name);
     file.window_bytes = window->memory_bytes;
   }
+  if (file.has_rows()) {
+    file.columns = columns;
+    table_input{file};  // checks the footer and the columns
+  }
   return file;
 }
 
 /// Collects the files of the arguments, in order.
 class planner {
  public:
-  planner(const std::function<void(const std::filesystem::path&)>& expect_input,
-          std::uint64_t most_window_bytes)
-      : expect_input_(expect_input), most_window_bytes_(most_window_bytes) {}
+  explicit planner(const plan_options& options)
+      : options_(options), columns_(std::make_shared<table_columns>(options.columns)) {}
 
   void add(const std::string& argument) {
     if (argument.size() > 1 && argument.front() == '@' && !exists(argument)) {
@@ -113,8 +119,7 @@ class planner {
     struct ::stat status {};
     if (::stat(argument.c_str(), &status) == 0) {
       if (!S_ISDIR(status.st_mode)) return add_file(argument, status);
-      for (const std::string& path : expand_folder(argument)) add_file(path);
-      return;
+      return add_folder(argument);
     }
     if (argument.find_first_of("*?[") == argument.npos || exists(argument)) {
       return add_file(argument);  // throws the proper error if the file does not exist
@@ -126,6 +131,41 @@ class planner {
     for (const std::string& path : paths) add_file(path);
   }
 
+  void add_folder(const std::string& folder) {
+    std::vector<std::string> paths = expand_folder(folder);
+    const auto is_table = [](const std::string& path) { return path.ends_with(".parquet"); };
+    const auto others = std::ranges::stable_partition(paths, is_table);
+    if (others.begin() != paths.begin() && !others.empty()) {
+      const auto records = std::ranges::find_if(others, may_have_records);
+      if (records != others.end()) {
+        throw config_error(
+            fmt::format("--input {}: this folder has Parquet files and others with records, such "
+                        "as {}; name the files to read, such as '{}/*.parquet'",
+                        folder, *records, folder));
+      }
+      const auto count = static_cast<std::int64_t>(others.size());
+      if (options_.tell) {
+        options_.tell(fmt::format(
+            "--input {}: only the Parquet files of this folder are read, not "
+            "{}{}",
+            folder, *others.begin(), count == 1 ? "" : fmt::format(" and {} more", count - 1)));
+      }
+      paths.erase(others.begin(), others.end());
+    }
+    for (const std::string& path : paths) add_file(path);
+  }
+
+  // Whether a file beside Parquet files may hold records too, by its name.
+  static bool may_have_records(const std::string& path) {
+    for (std::filesystem::path name = std::filesystem::path(path).filename(); name.has_extension();
+         name = name.stem()) {
+      const std::string suffix = name.extension().string();
+      if (suffix == ".jsonl" || suffix == ".ndjson") return true;
+      if (compression_of_suffix(suffix) == compression::none) break;
+    }
+    return false;
+  }
+
   void add_file(const std::string& path) {
     struct ::stat status {};
     if (::stat(path.c_str(), &status) != 0) throw io_error(path, "open", errno);
@@ -134,8 +174,8 @@ class planner {
   }
 
   void add_file(const std::string& path, const struct ::stat& status) {
-    if (expect_input_) expect_input_(path);
-    files.push_back(look_at_file(path, status, most_window_bytes_));
+    if (options_.expect_input) options_.expect_input(path);
+    files.push_back(look_at_file(path, status, options_.most_window_bytes, columns_));
   }
 
   void add_stdin() {
@@ -143,11 +183,11 @@ class planner {
       throw config_error("--input -: stdin is given twice, but can be read only once");
     }
     has_stdin_ = true;
-    files.push_back(look_at_stdin(most_window_bytes_));
+    files.push_back(look_at_stdin(options_.most_window_bytes));
   }
 
-  const std::function<void(const std::filesystem::path&)>& expect_input_;
-  std::uint64_t most_window_bytes_;
+  const plan_options& options_;
+  std::shared_ptr<const table_columns> columns_;
   bool has_stdin_ = false;
 };
 
@@ -157,11 +197,9 @@ std::filesystem::path display_path(const input_file& file) {
   return file.is_stdin() ? std::filesystem::path("stdin") : file.path;
 }
 
-std::vector<input_file> plan_inputs(
-    std::span<const std::string> arguments,
-    const std::function<void(const std::filesystem::path&)>& expect_input,
-    std::uint64_t most_window_bytes) {
-  planner plan(expect_input, most_window_bytes);
+std::vector<input_file> plan_inputs(std::span<const std::string> arguments,
+                                    const plan_options& options) {
+  planner plan(options);
   for (const std::string& argument : arguments) plan.add(argument);
   return std::move(plan.files);
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include <millrace/error.hpp>
 #include <millrace/io/detail/residency.hpp>
@@ -69,8 +70,13 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
                                                            std::uint64_t largest_part_bytes) {
   if (!file.regular || is_array(file)) return nullptr;
   std::shared_ptr<seekable_input> made(new seekable_input(file));
+  if (file.has_rows()) {
+    made->table_ = std::make_shared<table_input>(file);
+    made->size_ = made->table_->row_count();
+    return made;
+  }
   if (file.compressed_with == compression::none) {
-    made->text_bytes_ = file.size_bytes;
+    made->size_ = file.size_bytes;
     auto fd = io::open_read_only(file.path);
     // This call is only a hint to the kernel, so a failure does not matter.
     (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -83,7 +89,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
     expect_whole(file.path, made->points_.back().compressed_offset, file.size_bytes);
   }
   if (!parts_fit(made->points_, largest_part_bytes)) return nullptr;
-  made->text_bytes_ = made->points_.back().text_offset;
+  made->size_ = made->points_.back().text_offset;
   return made;
 }
 
@@ -94,25 +100,29 @@ std::size_t seekable_input::point_before(std::uint64_t offset) const {
 }
 
 std::uint64_t seekable_input::span_end(std::uint64_t begin, std::uint64_t least) const {
-  if (text_bytes_ - begin <= least) return text_bytes_;
+  assert(!table_);
+  if (size_ - begin <= least) return size_;
   if (points_.empty()) return begin + least;
   return std::ranges::lower_bound(points_, begin + least, {}, &restart_point::text_offset)
       ->text_offset;
 }
 
-std::uint64_t seekable_input::text_before(std::uint64_t compressed_bytes) const {
-  if (points_.empty()) return std::min(compressed_bytes, text_bytes_);
+std::uint64_t seekable_input::offset_before(std::uint64_t compressed_bytes) const {
+  if (table_) return table_->row_before(compressed_bytes);
+  if (points_.empty()) return std::min(compressed_bytes, size_);
   const auto behind =
       std::ranges::upper_bound(points_, compressed_bytes, {}, &restart_point::compressed_offset);
   return (behind - 1)->text_offset;  // `behind` is not the first point, which is {0, 0}
 }
 
 std::uint64_t seekable_input::compressed_bytes(std::uint64_t offset) const {
-  if (points_.empty()) return std::min(offset, text_bytes_);
+  if (table_) return table_->byte_of(offset);
+  if (points_.empty()) return std::min(offset, size_);
   return points_[point_before(offset)].compressed_offset;
 }
 
 std::unique_ptr<byte_source> seekable_input::open_at(std::uint64_t begin) const {
+  if (table_) return table_->open_at(begin);
   if (points_.empty()) return std::make_unique<pread_source>(file_.path, fd_, pages_, begin);
   const std::size_t from = point_before(begin);
   auto source = open_input_at(file_, points_[from], std::span(points_).subspan(from + 1));

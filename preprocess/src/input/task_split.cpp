@@ -28,7 +28,7 @@ text_place place_in(std::span<const input_file> inputs, std::size_t input, std::
                     std::uint64_t largest_part_bytes) {
   if (offset == 0) return {input, 0};
   const auto seekable = seekable_input::open(inputs[input], largest_part_bytes);
-  if (seekable) return {input, seekable->text_before(offset)};
+  if (seekable) return {input, seekable->offset_before(offset)};
   return {offset < inputs[input].size_bytes - offset ? input : input + 1, 0};
 }
 
@@ -49,8 +49,8 @@ text_place boundary(std::span<const input_file> inputs, std::int64_t index, std:
 }  // namespace
 
 bool task_share::has_start_of(std::size_t input) const noexcept {
-  const bool behind_begin = input > begin.input || (input == begin.input && at_line());
-  return behind_begin && (input < end.input || (input == end.input && end.offset_bytes != 0));
+  const bool behind_begin = input > begin.input || (input == begin.input && begin.offset == 0);
+  return behind_begin && (input < end.input || (input == end.input && end.offset != 0));
 }
 
 task_share share_of(std::span<const input_file> inputs, const task_id& id,
@@ -70,6 +70,7 @@ task_share share_of(std::span<const input_file> inputs, const task_id& id,
       .begin = boundary(inputs, id.index, id.of, total, largest_part_bytes),
       .end = boundary(inputs, id.index + 1, id.of, total, largest_part_bytes),
       .disk_bytes = portion(total, id.index + 1, id.of) - portion(total, id.index, id.of)};
+  share.at_line = share.begin.offset == 0 || inputs[share.begin.input].has_rows();
   return share;
 }
 

@@ -26,15 +26,16 @@ inline constexpr std::int64_t most_tasks = 99'999;
 
 /// The part of the inputs that one task reads: the lines that begin after `begin` and at or before
 /// `end`. Exception: if `begin` is the start of a file, the first line of that file belongs to this
-/// task, not to the previous task.
+/// task, not to the previous task. Of a table, the rows from `begin` to the one before `end`.
 struct task_share {
   task_id id;
   text_place begin;
   text_place end;                ///< {number of inputs, 0} for the last task
   std::uint64_t disk_bytes = 0;  ///< approximate size on disk, for the progress bar
+  /// Whether a line begins at `begin` and belongs to this task: at the start of a file, and at any
+  /// row of a table.
+  bool at_line = true;
 
-  /// Returns whether a line begins at `begin` and belongs to this task.
-  bool at_line() const noexcept { return begin.offset_bytes == 0; }
   /// Returns whether the start of the input belongs to this task. If so, the task's .meta file
   /// lists the input, even if the input is empty.
   bool has_start_of(std::size_t input) const noexcept;
@@ -46,9 +47,9 @@ struct task_share {
 
 /// Cuts the inputs into tasks of about equal size on disk, and returns the share of one task. An
 /// uncompressed file can be cut anywhere. A file of several gzip members or zstd frames can be cut
-/// only between its members or frames. Other files are not cut. The result depends only on the
-/// inputs, the number of tasks and `largest_part_bytes`. The shares of all tasks do not overlap and
-/// together cover all inputs.
+/// only between its members or frames, and a Parquet file between its row groups. Other files are
+/// not cut. The result depends only on the inputs, the number of tasks and `largest_part_bytes`.
+/// The shares of all tasks do not overlap and together cover all inputs.
 ///
 /// @param largest_part_bytes  see read_limits::largest_part_bytes()
 /// @pre 0 <= id.index < id.of <= most_tasks

@@ -232,15 +232,15 @@ void expect_src_of(const formats::src_view& src, const formats::dataset_meta& me
 
 void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
                    const formats::part_shift& shift, provenance_writer& writer,
-                   std::vector<std::string>& names, const stop_flag& stop) {
+                   std::vector<formats::src_input>& inputs, const stop_flag& stop) {
   stop.check();
   const auto path = part.of(sidecar::src);
   const io::file_mapping file(path);
   try {
     const formats::src_view view = formats::parse_src(file.bytes());
     expect_src_of(view, meta);
-    names.resize(shift.inputs_before);  // if this part continues the last input, drop its name here
-    for (std::size_t i = 0; i < view.input_count(); ++i) names.emplace_back(view.input_name(i));
+    inputs.resize(shift.inputs_before);  // if this part continues the last input, drop that here
+    std::ranges::move(view.inputs(), std::back_inserter(inputs));
     formats::src_cursor cursor(view);
     std::array<formats::source_place, formats::src_group_documents> moved;
     std::size_t groups = 0;

@@ -88,12 +88,12 @@ void expect_src_of(const formats::src_view& src, const formats::dataset_meta& me
 /// Appends the source places of a part's documents to `writer`.
 ///
 /// @param meta   P.meta of the part
-/// @param names  names of the input files so far; the names of the part's files are appended
+/// @param inputs  the input files so far; those of the part are appended
 /// @throws io_error, format_error  P.src cannot be read, or describes a different dataset.
 /// @throws stopped                 `stop` is set.
 void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
                    const formats::part_shift& shift, provenance_writer& writer,
-                   std::vector<std::string>& names, const stop_flag& stop);
+                   std::vector<formats::src_input>& inputs, const stop_flag& stop);
 
 /// Appends the bad records of a part to `file`, if the part has any.
 ///

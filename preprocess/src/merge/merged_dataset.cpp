@@ -77,10 +77,10 @@ void merged_dataset::for_each_file(Work&& work) {
 
 void merged_dataset::append_sidecars(std::span<const std::filesystem::path> parts,
                                      const stop_flag& stop) {
-  std::vector<std::string> names;
+  std::vector<formats::src_input> inputs;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const dataset_paths part(parts[i]);
-    if (src_) append_places(part, plan_.parts[i], plan_.changes[i].shift, *src_, names, stop);
+    if (src_) append_places(part, plan_.parts[i], plan_.changes[i].shift, *src_, inputs, stop);
     if (bad_) append_bad_lines(part, plan_.parts[i], plan_.changes[i], *bad_, stop);
     if (mask_) {
       stop.check();
@@ -91,7 +91,7 @@ void merged_dataset::append_sidecars(std::span<const std::filesystem::path> part
       mask_->append(mask.bits(), 0, mask.bits().size());
     }
   }
-  if (src_) src_->finish(names);
+  if (src_) src_->finish(inputs);
 }
 
 void merged_dataset::finish(const stop_flag& stop) {

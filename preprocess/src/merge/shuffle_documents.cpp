@@ -218,15 +218,13 @@ class token_reader {
 class place_reader {
  public:
   place_reader(const merge_input& input, const formats::dataset_meta& meta,
-               const formats::part_shift& shift, std::vector<std::string>& names)
+               const formats::part_shift& shift, std::vector<formats::src_input>& inputs)
       : path_(input.paths().of(sidecar::src)), file_(path_), shift_(&shift) {
     read([&] {
       view_ = formats::parse_src(file_.bytes());
       expect_src_of(view_, meta);
-      names.resize(shift.inputs_before);
-      for (std::size_t i = 0; i < view_.input_count(); ++i) {
-        names.emplace_back(view_.input_name(i));
-      }
+      inputs.resize(shift.inputs_before);
+      std::ranges::move(view_.inputs(), std::back_inserter(inputs));
       cursor_.emplace(view_);
     });
   }
@@ -307,15 +305,16 @@ class src_bound {
     most_line_ = std::max(most_line_, static_cast<std::uint64_t>(place.line));
     most_end_ = std::max(most_end_, place.end);
   }
-  std::uint64_t bytes(std::span<const std::string> names) const {
+  std::uint64_t bytes(std::span<const formats::src_input> inputs) const {
     const std::uint64_t groups = formats::src_group_count(documents_);
     // A document is stored as a byte that says which differences follow, and then each difference
     // as a zigzag varint (formats/spec/src.md). The first document of each group of 64 documents
     // has no differences.
-    const std::uint64_t differences = 1 + (names.size() > 1 ? varint_bytes(2 * names.size()) : 0) +
+    const std::uint64_t differences = 1 +
+                                      (inputs.size() > 1 ? varint_bytes(2 * inputs.size()) : 0) +
                                       varint_bytes(2 * most_line_) + varint_bytes(4 * most_end_);
     return formats::src_header_bytes + length_bytes_ + (documents_ - groups) * differences +
-           groups * formats::src_group_bytes + formats::encode_src_names(names).size();
+           groups * formats::src_group_bytes + formats::encode_src_inputs(inputs).size();
   }
 
  private:
@@ -347,13 +346,13 @@ shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidec
   shuffle_sizes sizes;
   sizes.parts.resize((documents + turns_of_part - 1) / turns_of_part);
   src_bound bound;
-  std::vector<std::string> names;
+  std::vector<formats::src_input> inputs;
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
     const merge_input input = reopen(prefixes[i], extents[i]);
     std::optional<place_reader> places;
     if (sidecars.src) {
-      places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);
+      places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, inputs);
     }
     for_each_document(input, options.multimodal, stop, [&](const stored_document& document) {
       sizes.parts[order.of(number++) / turns_of_part] +=
@@ -362,7 +361,7 @@ shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidec
       if (places) bound.add(places->next());
     });
   }
-  if (sidecars.src) sizes.src_bytes = bound.bytes(names);
+  if (sidecars.src) sizes.src_bytes = bound.bytes(inputs);
   return sizes;
 }
 
@@ -424,7 +423,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
               stop);
   output.begin();
   spill.begin();
-  std::vector<std::string> names;
+  std::vector<formats::src_input> inputs;
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
@@ -432,7 +431,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
     token_reader tokens(input, sidecars.sum.has_value(), stop);
     std::optional<place_reader> places;
     if (sidecars.src) {
-      places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);
+      places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, inputs);
     }
     std::optional<part_mask> mask;
     if (sidecars.mask) {
@@ -456,7 +455,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   }
   spill.read([&](const spilled_document& document) { output.append(document); });
 
-  output.finish(names, sidecars.meta);
+  output.finish(inputs, sidecars.meta);
   summary.dropped = sidecars.dropped;
   if (sidecars.bad) {
     summary.dropped.push_back(

@@ -131,7 +131,7 @@ void shuffled_dataset::append_places() {
   places_.clear();
 }
 
-void shuffled_dataset::finish(std::span<const std::string> inputs,
+void shuffled_dataset::finish(std::span<const formats::src_input> inputs,
                               std::optional<formats::dataset_meta>& meta) {
   if (static_cast<std::uint64_t>(sequences_) != layout_.sequences) {
     throw io_error(paths_.idx, "write (an input was replaced by another process)", ESTALE);

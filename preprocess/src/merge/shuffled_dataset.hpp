@@ -68,11 +68,12 @@ class shuffled_dataset {
 
   /// Completes all files, makes them durable and gives them their final names.
   ///
-  /// @param inputs  names of the inputs, for P.src
+  /// @param inputs  the inputs, for P.src
   /// @param meta    contents of P.meta without the roots of sidecars, which this function adds
   /// @throws io_error  a file cannot be written, for example because the disk is full, or the
   ///                   documents do not match the layout.
-  void finish(std::span<const std::string> inputs, std::optional<formats::dataset_meta>& meta);
+  void finish(std::span<const formats::src_input> inputs,
+              std::optional<formats::dataset_meta>& meta);
 
  private:
   /// An array of the `.idx`, written sequentially.

@@ -26,8 +26,8 @@ bool is_utf8(std::string_view text) {
 std::string bad_record_line(const bad_record& record) {
   formats::json_writer json;
   json.open('{').key("file").value(record.file).key("line").value(record.line);
-  if (record.from_byte != 0) json.key("from_byte").value(record.from_byte);
-  json.key("byte").value(record.byte).key("bytes").value(record.size);
+  if (record.from != 0) json.key("from_byte").value(record.from);
+  json.key(record.has_rows ? "row" : "byte").value(record.begin).key("bytes").value(record.size);
   json.key("fault").value(fault_names[static_cast<std::size_t>(record.fault.kind)]);
   json.key("fault_byte").value(record.fault.offset_bytes).key("reason").value(record.fault.what);
   if (record.raw == nullptr) {

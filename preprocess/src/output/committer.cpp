@@ -70,6 +70,7 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
   } else {
     state_.next = range.begin;
     state_.inputs.resize(range.begin.input + 1);
+    if (begun_) state_.inputs.back().begin = range.begin.offset;
   }
   outputs_.save(state_.outputs);
   if (from == nullptr) state_.start.outputs = state_.outputs;
@@ -103,8 +104,8 @@ std::vector<std::string> committer::commit(encoded_block& block) {
 }
 
 std::vector<std::string> committer::commit_whole(const encoded_block& block) {
-  if (block.begin_bytes == block.end_bytes) return {};
-  enter(block.input, block.begin_bytes);
+  if (block.begin == block.end) return {};
+  enter(block.input, block.begin);
   refuse(block);
   std::vector<std::string> notes;
   for (const block_fault& fault : block.faults) {
@@ -117,7 +118,7 @@ std::vector<std::string> committer::commit_whole(const encoded_block& block) {
   for (std::size_t key = 0; key < tokens_.size(); ++key) {
     tokens_[key] += token_count(block.columns[key].ids_bytes);
   }
-  advance(block.end_bytes, block.crc32c, block.counts);
+  advance(block.end, block.text_bytes, block.crc32c, block.counts);
   limit(notes);
   return notes;
 }
@@ -194,7 +195,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
     notes.push_back(describe(block, block.faults.front()));
   }
   append_bad(block, line.end - line.begin);
-  advance(line.offset_bytes + line.size_bytes, line.crc32c, counts);
+  advance(line.offset_bytes + line.size_bytes, line.size_bytes, line.crc32c, counts);
   limit(notes);
   return notes;
 }
@@ -221,14 +222,14 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
     begun_ = true;
   }
   if (!std::exchange(begun_, true)) {
-    state_.next.offset_bytes = begin;
-    state_.inputs.back().begin_bytes = begin;
+    state_.next.offset = begin;
+    state_.inputs.back().begin = begin;
   }
-  if (begin != state_.next.offset_bytes) {
-    throw format_error(display_path(inputs_[input]), state_.next.offset_bytes,
+  if (begin != state_.next.offset) {
+    throw format_error(display_path(inputs_[input]), state_.next.offset,
                        fmt::format("the input changed while it was being read: expected a line at "
-                                   "this byte, found its start at byte {}",
-                                   begin));
+                                   "this {}, found its start at {}",
+                                   inputs_[input].has_rows() ? "row" : "byte", begin));
   }
 }
 
@@ -265,7 +266,7 @@ void committer::append_places(const encoded_block& block) {
 std::uint32_t committer::number_of(std::size_t input) const {
   const std::size_t first = options_.begin.input;
   const bool first_is_named =
-      options_.begin.offset_bytes == 0 || input == first || state_.inputs[first].text_bytes != 0;
+      options_.begin.offset == 0 || input == first || state_.inputs[first].text_bytes != 0;
   return static_cast<std::uint32_t>(input - first - (first_is_named ? 0 : 1));
 }
 
@@ -275,32 +276,31 @@ void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes
   if (!options_.dataset.quarantine) return;
   const std::string file = display_path(inputs_[block.input]).string();
   for (const block_fault& fault : block.faults) {
-    record_fault in_record = fault.fault;
-    in_record.offset_bytes -= fault.place.begin;
-    const std::uint64_t size = giant_bytes != 0 ? giant_bytes : fault.place.size;
+    const std::uint64_t size = giant_bytes != 0 ? giant_bytes : fault.bytes;
     // The byte order mark and the line end count when a line is classified as giant, but not in
     // `size`. Adding `most_around_line` ensures that a giant line is always too long to be stored.
     const bool kept = size + most_around_line <= options_.most_raw_bytes;
     const std::string line =
         bad_record_line({.file = file,
                          .line = state_.inputs.back().lines + 1 + fault.place.line,
-                         .byte = block.text_offset + fault.place.begin,
+                         .has_rows = block.has_rows,
+                         .begin = block.text_offset + fault.place.begin,
                          .size = size,
-                         .fault = in_record,
+                         .fault = fault.fault,
                          .raw = kept ? &fault.raw : nullptr,
-                         .from_byte = state_.inputs.back().begin_bytes});
+                         .from = state_.inputs.back().begin});
     outputs_.append_bad(line);
   }
 }
 
-void committer::advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts) {
+void committer::advance(std::uint64_t end, std::uint64_t bytes, std::uint32_t crc32c,
+                        const record_counts& counts) {
   input_total& total = state_.inputs.back();
-  const std::uint64_t bytes = end - state_.next.offset_bytes;
   total.crc32c = formats::crc32c_combine(total.crc32c, crc32c, bytes);
   total.text_bytes += bytes;
   total.lines += counts.lines;
   state_.counts += counts;
-  state_.next.offset_bytes = end;
+  state_.next.offset = end;
   outputs_.save(state_.outputs);
   untouched_ = false;
 }
@@ -315,7 +315,7 @@ void committer::limit(std::vector<std::string>& notes) {
   }
 }
 
-bool committer::join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
+bool committer::join_partitions(std::span<const formats::src_input> inputs, std::size_t chunk_bytes,
                                 const std::function<bool()>& go_on) {
   return outputs_.join(inputs, chunk_bytes, [&] {
     outputs_.save(state_.outputs);
@@ -343,10 +343,15 @@ void committer::forget() noexcept {
 }
 
 std::string committer::describe(const encoded_block& block, const block_fault& fault) {
+  if (block.has_rows) {
+    return fmt::format("{}, row {}: {}", display_path(inputs_[block.input]).string(),
+                       block.text_offset + fault.place.begin, fault.fault.what);
+  }
   const auto line = line_of(block, fault);
   return fmt::format("{}{} (byte {}): {}", display_path(inputs_[block.input]).string(),
                      line ? fmt::format(":{}", *line) : "",
-                     block.text_offset + fault.fault.offset_bytes, fault.fault.what);
+                     block.text_offset + fault.place.begin + fault.fault.offset_bytes,
+                     fault.fault.what);
 }
 
 std::string committer::describe_with_advice(const encoded_block& block, const block_fault& fault) {
@@ -360,9 +365,9 @@ std::optional<std::int64_t> committer::line_of(const encoded_block& block,
                                                const block_fault& fault) {
   const input_total& total = state_.inputs.back();
   const std::int64_t line = total.lines + fault.place.line + 1;
-  if (total.begin_bytes == 0) return line;
+  if (total.begin == 0) return line;
   if (!std::exchange(counted_, true)) {
-    lines_before_ = lines_before(inputs_[block.input], total.begin_bytes);
+    lines_before_ = lines_before(inputs_[block.input], total.begin);
   }
   if (!lines_before_) return std::nullopt;
   return *lines_before_ + line;

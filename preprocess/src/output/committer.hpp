@@ -25,8 +25,9 @@
 
 namespace millrace::preprocess {
 
-/// A bad record that ends the run. The message is `file:line (byte N): what`. N is the offset in
-/// the decompressed file. N starts at 0, and lines start at 1.
+/// A bad record that ends the run. The message is `file:line (byte N): what`, or `file, row N:
+/// what` for a table. N is the offset in the decompressed file. N starts at 0, and lines start
+/// at 1.
 class bad_record_error : public error {
  public:
   /// @param has_advice  `what` already says what the user can do
@@ -121,7 +122,7 @@ class committer {
 
   /// Joins the partitions: see dataset_outputs::join(). Call this after everything was committed.
   /// `go_on` may save state(), so that a later run can resume from that state.
-  bool join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
+  bool join_partitions(std::span<const formats::src_input> inputs, std::size_t chunk_bytes,
                        const std::function<bool()>& go_on);
 
  private:
@@ -135,7 +136,8 @@ class committer {
   void append_places(const encoded_block& block);
   void append_bad(const encoded_block& block, std::uint64_t giant_bytes = 0);
   void append_document(std::size_t input, const giant_line& line);
-  void advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts);
+  void advance(std::uint64_t end, std::uint64_t bytes, std::uint32_t crc32c,
+               const record_counts& counts);
   std::string describe(const encoded_block& block, const block_fault& fault);
   std::string describe_with_advice(const encoded_block& block, const block_fault& fault);
   std::optional<std::int64_t> line_of(const encoded_block& block, const block_fault& fault);
@@ -151,7 +153,7 @@ class committer {
   std::size_t notes_ = 0;  // number of notes given so far, at most most_notes
   bool told_of_more_ = false;
   bool counted_ = false;                       // `lines_before_` was computed
-  std::optional<std::int64_t> lines_before_;   // lines before the first input's `begin_bytes`
+  std::optional<std::int64_t> lines_before_;   // lines before the first input's `begin`
   std::vector<formats::source_place> places_;  // a member only to reuse its memory
 };
 

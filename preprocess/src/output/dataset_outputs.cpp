@@ -122,7 +122,7 @@ void dataset_outputs::go_back_line(std::int64_t line, const output_states& to) {
   }
 }
 
-bool dataset_outputs::join(std::span<const std::string> inputs, std::size_t chunk_bytes,
+bool dataset_outputs::join(std::span<const formats::src_input> inputs, std::size_t chunk_bytes,
                            const std::function<bool()>& go_on) {
   if (partitions_ == 1) return true;
   std::size_t key = 0;

@@ -58,11 +58,11 @@ class dataset_outputs {
   /// Appends the partitions to the whole datasets. Resumes where an earlier call stopped. Does
   /// nothing if there are no partitions.
   ///
-  /// @param inputs       names of the inputs, for P.src
+  /// @param inputs       the inputs, for P.src
   /// @param chunk_bytes  approximate number of bytes copied between two calls of `go_on`
   /// @param go_on        returns false to stop; a later call of join() then resumes
   /// @return true if all partitions were concatenated
-  bool join(std::span<const std::string> inputs, std::size_t chunk_bytes,
+  bool join(std::span<const formats::src_input> inputs, std::size_t chunk_bytes,
             const std::function<bool()>& go_on);
 
   void save(output_states& to) const;

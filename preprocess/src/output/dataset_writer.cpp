@@ -201,13 +201,14 @@ void dataset_writer::sync() {
   sync_failed_ = false;
 }
 
-const std::filesystem::path& dataset_writer::finish_places(std::span<const std::string> inputs) {
+const std::filesystem::path& dataset_writer::finish_places(
+    std::span<const formats::src_input> inputs) {
   assert(provenance_);
   provenance_->finish(inputs);
   return provenance_->file().partial_path();
 }
 
-dataset_roots dataset_writer::finish(std::span<const std::string> inputs) {
+dataset_roots dataset_writer::finish(std::span<const formats::src_input> inputs) {
   write_pointers();
   const std::int64_t first_document = 0;
   idx_.append(std::as_bytes(std::span(&first_document, 1)));

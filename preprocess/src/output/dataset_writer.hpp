@@ -141,12 +141,12 @@ class dataset_writer {
   ///
   /// @pre P.src exists, and neither this function nor finish() was called before
   /// @return the path of the file
-  const std::filesystem::path& finish_places(std::span<const std::string> inputs);
+  const std::filesystem::path& finish_places(std::span<const formats::src_input> inputs);
 
   /// Completes all files except P.meta, under their partial names.
   ///
-  /// @param inputs  names of the inputs, for P.src
-  dataset_roots finish(std::span<const std::string> inputs);
+  /// @param inputs  the inputs, for P.src
+  dataset_roots finish(std::span<const formats::src_input> inputs);
 
   /// Writes P.meta, and makes all files durable under their partial names.
   void finish_meta(std::string_view json);

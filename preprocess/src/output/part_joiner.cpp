@@ -35,7 +35,7 @@ std::uint64_t end_of_chunk(std::uint64_t from, std::uint64_t end, std::size_t ch
 }  // namespace
 
 part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const> parts,
-                         std::span<const std::string> inputs, std::size_t chunk_bytes)
+                         std::span<const formats::src_input> inputs, std::size_t chunk_bytes)
     : whole_(whole),
       parts_(parts),
       inputs_(inputs),

@@ -24,10 +24,10 @@ class part_joiner {
   /// @param whole        receives the parts; may already contain parts that an earlier joiner
   ///                     appended; must outlive this object
   /// @param parts        the parts, in order; must outlive this object
-  /// @param inputs       names of the inputs, for the parts' P.src
+  /// @param inputs       the inputs, for the parts' P.src
   /// @param chunk_bytes  approximate number of bytes copied per call
   part_joiner(dataset_writer& whole, std::span<dataset_writer* const> parts,
-              std::span<const std::string> inputs, std::size_t chunk_bytes);
+              std::span<const formats::src_input> inputs, std::size_t chunk_bytes);
 
   /// Appends the next chunk. Returns false if nothing was left to append.
   ///
@@ -43,7 +43,7 @@ class part_joiner {
 
   dataset_writer& whole_;
   std::span<dataset_writer* const> parts_;
-  std::span<const std::string> inputs_;
+  std::span<const formats::src_input> inputs_;
   std::size_t chunk_bytes_;
   std::size_t part_ = 0;                 // index of the part that has the next bytes
   dataset_state before_;                 // total size of the parts before `parts_[part_]`

@@ -17,7 +17,7 @@ provenance_writer::provenance_writer(const std::filesystem::path& path, io::atom
                                      const state& from)
     : file_(path, how), directory_(beside(path), how), encoder_(from) {
   if (how == io::atomic_file::start::afresh) {
-    file_.append(formats::encode_src_header({}, 0, 0));  // a placeholder; finish() overwrites it
+    file_.append(formats::encode_src_header({}, {}, 0));  // a placeholder; finish() overwrites it
   } else {
     cut_back(file_, formats::src_header_bytes + from.payload_bytes);
     cut_back(directory_, from.directory_bytes());
@@ -34,12 +34,12 @@ void provenance_writer::append(std::span<const formats::source_place> places) {
   if (!directory_part_.empty()) directory_.append(directory_part_);
 }
 
-void provenance_writer::finish(std::span<const std::string> names) {
+void provenance_writer::finish(std::span<const formats::src_input> inputs) {
   read_back(directory_, 0, directory_.size_bytes(), [&](auto bytes) { file_.append(bytes); });
-  const auto names_part = formats::encode_src_names(names);
-  file_.append(names_part);
+  const auto inputs_part = formats::encode_src_inputs(inputs);
+  file_.append(inputs_part);
   io::pwrite_all(file_.fd(),
-                 formats::encode_src_header(encoder_.save(), names.size(), names_part.size()), 0,
+                 formats::encode_src_header(encoder_.save(), inputs, inputs_part.size()), 0,
                  file_.partial_path());
 }
 

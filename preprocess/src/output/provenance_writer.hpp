@@ -29,8 +29,8 @@ class provenance_writer {
 
   /// Completes the file, under its partial name.
   ///
-  /// @param names  the names of all inputs
-  void finish(std::span<const std::string> names);
+  /// @param inputs  all inputs
+  void finish(std::span<const formats::src_input> inputs);
 
   io::atomic_file& file() noexcept { return file_; }
   io::atomic_file& directory() noexcept { return directory_; }

@@ -14,8 +14,8 @@ namespace millrace::preprocess {
 
 /// The part of one input that a run has read.
 struct input_total {
-  std::uint64_t begin_bytes = 0;  ///< offset of the part; 0 unless a task begins inside the input
-  std::uint64_t text_bytes = 0;   ///< size of the decompressed text
+  std::uint64_t begin = 0;       ///< offset of the part; 0 unless a task begins inside the input
+  std::uint64_t text_bytes = 0;  ///< size of the decompressed text
   std::int64_t lines = 0;
   std::uint32_t crc32c = 0;  ///< checksum of the text
 };

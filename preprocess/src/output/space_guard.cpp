@@ -99,10 +99,10 @@ void space_guard::update(committer& committer, std::uint64_t read_bytes, bool gi
               resume_advice);
 }
 
-void reserve_for_joining(dataset_outputs& outputs, std::span<const std::string> inputs,
+void reserve_for_joining(dataset_outputs& outputs, std::span<const formats::src_input> inputs,
                          std::uint64_t meta_bytes) {
   if (outputs.parts().empty()) return;
-  auto claims = claims_of(outputs, 0, formats::encode_src_names(inputs).size());
+  auto claims = claims_of(outputs, 0, formats::encode_src_inputs(inputs).size());
   claims.push_back({nullptr, meta_bytes});
   reserve_all(claims, folder_of(outputs), "the dataset joined from the partitions", resume_advice);
 }

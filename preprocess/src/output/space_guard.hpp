@@ -68,10 +68,10 @@ class space_guard {
 /// partitions are complete, because their sizes must be known. Does nothing if there are no
 /// partitions.
 ///
-/// @param inputs      names of the inputs, for P.src
+/// @param inputs      the inputs, for P.src
 /// @param meta_bytes  total size of the P.meta files of all keys
 /// @throws error  the disk has too little space.
-void reserve_for_joining(dataset_outputs& outputs, std::span<const std::string> inputs,
+void reserve_for_joining(dataset_outputs& outputs, std::span<const formats::src_input> inputs,
                          std::uint64_t meta_bytes);
 
 /// Checks that the disk has space for an MPI job, which first writes parts and then merges them to

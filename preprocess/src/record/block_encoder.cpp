@@ -46,9 +46,11 @@ block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encode
 
 void block_encoder::encode(const byte_block& block, encoded_block& out) {
   out.input = block.input;
-  out.begin_bytes = block.begin_bytes;
-  out.end_bytes = block.begin_bytes + block.text_bytes;
+  out.has_rows = block.has_rows;
+  out.begin = block.begin;
+  out.end = block.has_rows ? block.end : block.begin + block.text_bytes;
   out.text_offset = block.text_offset();
+  out.text_bytes = block.text_bytes;
   out.crc32c = formats::crc32c({block.buffer.data() + block.text_at, block.text_bytes});
   out.read_bytes = block.read_bytes;
   out.counts = {};
@@ -75,7 +77,6 @@ template <class Id>
 void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
   const std::string_view text = block.text();
   document_mark mark;
-  std::size_t marked = 0;  // `mark.crc32c` is that of so many bytes of the block
   line_splitter lines(text);
   for (std::string_view line; lines.next(line); ++out.counts.lines) {
     if (is_blank(line)) {
@@ -83,18 +84,22 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
       continue;
     }
     const auto begin = static_cast<std::size_t>(line.data() - text.data());
-    if (options_.sampler && !options_.sampler->takes(out.input, out.text_offset + begin)) {
+    record_range place{out.counts.lines, begin, line.size()};
+    if (block.has_rows) {
+      place.begin = static_cast<std::uint64_t>(place.line);
+      place.size = 1;
+    }
+    if (options_.sampler && !options_.sampler->takes(out.input, out.text_offset + place.begin)) {
       ++out.counts.not_sampled;
       continue;
     }
-    const record_range place{out.counts.lines, begin, line.size()};
     const std::int64_t documents = out.counts.documents;
     if (options_.marks) {
       const std::size_t at = block.mark_bytes + begin;
+      const std::size_t before = std::exchange(mark.text_bytes, at);
       mark.counts = out.counts;
-      mark.crc32c = formats::crc32c(
-          {block.buffer.data() + block.text_at + marked, at - std::exchange(marked, at)},
-          mark.crc32c);
+      mark.crc32c =
+          formats::crc32c({block.buffer.data() + block.text_at + before, at - before}, mark.crc32c);
     }
     auto fault = conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, out);
     if (!fault) {
@@ -104,8 +109,7 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
       continue;
     }
     ++out.counts.bad_records[static_cast<std::size_t>(fault->kind)];
-    fault->offset_bytes += begin;
-    out.faults.push_back({std::move(*fault), place});
+    out.faults.push_back({std::move(*fault), place, line.size()});
     if (options_.on_bad_record == bad_record_policy::quarantine) out.faults.back().raw = line;
     if (options_.on_bad_record == bad_record_policy::fail) return;
   }
@@ -267,7 +271,8 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
 void cut_before(encoded_block& block, std::size_t document, std::size_t token_bytes) {
   const document_mark mark = block.marks[document];
   const std::uint64_t end = block.places[document].begin;
-  block.end_bytes = end == 0 ? block.begin_bytes : block.text_offset + end;
+  block.end = end == 0 ? block.begin : block.text_offset + end;
+  block.text_bytes = end == 0 ? 0 : mark.text_bytes;
   block.crc32c = end == 0 ? 0 : mark.crc32c;
   block.counts = mark.counts;
   block.places.resize(document);

@@ -50,15 +50,16 @@ struct record_counts {
 /// with a huge line may exceed 4 GiB.
 struct record_range {
   std::int64_t line = 0;    ///< number of lines of the block before the record
-  std::uint64_t begin = 0;  ///< byte offset of the record
-  std::uint64_t size = 0;   ///< size in bytes, without the line end
+  std::uint64_t begin = 0;  ///< byte offset of the record; in a table, as `line`
+  std::uint64_t size = 0;   ///< size in bytes, without the line end; in a table, 1 row
 };
 
 /// A bad record: its fault and its place.
 struct block_fault {
-  record_fault fault;  ///< `fault.offset_bytes` is relative to the block's text
+  record_fault fault;  ///< `fault.offset_bytes` is relative to the record
   record_range place;
-  std::string raw = {};  ///< the record itself, if the policy is `quarantine`
+  std::uint64_t bytes = 0;  ///< size of the record in bytes
+  std::string raw = {};     ///< the record itself, if the policy is `quarantine`
 };
 
 /// The documents of one block for one key.
@@ -73,16 +74,19 @@ struct encoded_column {
 /// What a block has before the line of one of its documents.
 struct document_mark {
   record_counts counts;
-  std::uint32_t crc32c = 0;  ///< checksum from encoded_block::begin_bytes up to the line
+  std::uint64_t text_bytes = 0;  ///< number of bytes from encoded_block::begin up to the line
+  std::uint32_t crc32c = 0;      ///< checksum of these bytes
 };
 
 /// A tokenized block, with everything that the committer needs to write it to the outputs.
 struct encoded_block {
   std::size_t input = 0;          ///< index of the input in the plan
-  std::uint64_t begin_bytes = 0;  ///< start of the block in the decompressed input
-  std::uint64_t end_bytes = 0;    ///< end of the block; a giant line may follow
+  bool has_rows = false;          ///< as in byte_block
+  std::uint64_t begin = 0;        ///< start of the block in the decompressed input, or first row
+  std::uint64_t end = 0;          ///< end of the block; a giant line may follow
   std::uint64_t text_offset = 0;  ///< as byte_block::text_offset
-  std::uint32_t crc32c = 0;       ///< checksum of the bytes from `begin_bytes` to `end_bytes`
+  std::uint64_t text_bytes = 0;   ///< number of bytes from `begin` to `end`
+  std::uint32_t crc32c = 0;       ///< checksum of these bytes
   std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes
   record_counts counts;
   std::vector<encoded_column> columns;  ///< one per key

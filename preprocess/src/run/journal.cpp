@@ -250,7 +250,7 @@ void journal::go_back(std::size_t first) {
     return;
   }
   run_progress before = *state_;
-  before.next.offset_bytes = 0;
+  before.next.offset = 0;
   before.inputs.back() = {};
   before.counts = before.start.counts;
   before.outputs = before.start.outputs;

@@ -170,7 +170,7 @@ void open_run::join_partitions() {
   run_.progress.note(fmt::format("joining {} partitions", run_.options.partitions));
   run_progress state = committer_.state();
   pad_totals(state, run_.options);
-  const std::vector<std::string> names = names_of_inputs(state);
+  const std::vector<formats::src_input> inputs = inputs_of(state);
   std::uint64_t metas = 0;
   for (std::size_t key = 0; key < run_.prefixes.size(); ++key) {
     metas += meta_bytes(meta_of(run_.tokenizer, run_.encoding, run_.options, state, key, {}));
@@ -178,9 +178,9 @@ void open_run::join_partitions() {
   bool joined = false;
   try {
     checkpoints_.make_safe();  // a resumed run must know that there is nothing more to read
-    reserve_for_joining(committer_.outputs(), names, metas);
+    reserve_for_joining(committer_.outputs(), inputs, metas);
     const auto timed = run_.clock.time(stage_clock::stage::write);
-    joined = committer_.join_partitions(names, run_.options.limits.block_bytes, [&] {
+    joined = committer_.join_partitions(inputs, run_.options.limits.block_bytes, [&] {
       checkpoints_.update();
       return run_.options.stop == nullptr || run_.options.stop->load() == 0;
     });
@@ -209,23 +209,25 @@ std::vector<sidecar_set> open_run::complete() {
   return sidecars;
 }
 
-// Returns the names of the inputs for P.src.
-std::vector<std::string> open_run::names_of_inputs(const run_progress& state) const {
-  std::vector<std::string> names;
+// Returns the inputs for P.src.
+std::vector<formats::src_input> open_run::inputs_of(const run_progress& state) const {
+  std::vector<formats::src_input> inputs;
   for (const std::size_t input : listed_inputs(run_.options, state)) {
-    names.push_back(display_path(run_.options.inputs[input]).string());
+    const input_file& file = run_.options.inputs[input];
+    inputs.push_back({display_path(file).string(),
+                      file.has_rows() ? formats::src_unit::rows : formats::src_unit::bytes});
   }
-  return names;
+  return inputs;
 }
 
 std::vector<sidecar_set> open_run::finish_files() {
   run_progress state = committer_.state();
   pad_totals(state, run_.options);
-  const std::vector<std::string> names = names_of_inputs(state);
+  const std::vector<formats::src_input> inputs = inputs_of(state);
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;
   for (dataset_writer& writer : committer_.writers()) {
-    const dataset_roots roots = writer.finish(names);
+    const dataset_roots roots = writer.finish(inputs);
     const auto meta = meta_of(run_.tokenizer, run_.encoding, run_.options, state, key++, roots);
     writer.finish_meta(to_json(meta));
     sidecars.push_back(writer.sidecars());

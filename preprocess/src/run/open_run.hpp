@@ -68,7 +68,7 @@ class open_run {
  private:
   void tell(const stage_report& report);
   void give_up();
-  std::vector<std::string> names_of_inputs(const run_progress& state) const;
+  std::vector<formats::src_input> inputs_of(const run_progress& state) const;
   std::vector<sidecar_set> finish_files();
 
   run_context& run_;

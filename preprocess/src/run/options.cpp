@@ -16,6 +16,7 @@
 
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
+#include <millrace/parquet/codecs.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input/file_format.hpp"
@@ -45,8 +46,8 @@ constexpr const char* what_they_do =
 
 // The flags that most runs need. `--help GROUP` lists all flags.
 constexpr const char* first_screen =
-    "  --input FILE ...        JSON lines, plain or compressed: files, patterns, folders, - for "
-    "stdin\n"
+    "  --input FILE ...        JSON lines, plain or compressed, or Parquet: files, patterns,\n"
+    "                          folders, - for stdin\n"
     "  --output-prefix PREFIX  write PREFIX_text_document.bin and .idx\n"
     "  --json-keys KEY ...     keys to tokenize, one dataset per key (default: text)\n"
     "  --tokenizer-type TYPE   tokenizer, with its files:\n"
@@ -89,7 +90,8 @@ po::options_description files_group() {
   po::options_description group("Files");
   auto add = group.add_options();
   add("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
-      "JSON lines, or one JSON array; plain, gzip, zstd, bzip2 or xz. Accepts files, patterns such "
+      "JSON lines, or one JSON array; plain, gzip, zstd, bzip2 or xz; or Parquet. Accepts files, "
+      "patterns such "
       "as 'data/*.jsonl', folders, @FILE for a list of these, and - for stdin. Inputs are read in "
       "this order; files of a pattern or folder are sorted");
   add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
@@ -512,6 +514,24 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
   return line;
 }
 
+table_columns columns_of(const program_flags& line) {
+  table_columns columns;
+  if (!line.conversations) {
+    for (const text_key& key : line.run.keys) columns.paths.push_back(key.path);
+    return columns;
+  }
+  const auto& training = line.conversations->training;
+  columns.paths = {{training.messages_key},
+                   {training.tools_key},
+                   {"prompt"},
+                   {"completion"},
+                   {"instruction"},
+                   {"input"},
+                   {"output"}};
+  columns.all = false;
+  return columns;
+}
+
 std::optional<std::string> note_on_unused(const program_flags& line) {
   if (line.unused.empty()) return std::nullopt;
   return fmt::format("note: these flags have no effect here: {}", fmt::join(line.unused, ", "));
@@ -533,7 +553,8 @@ const char* usage_of(program which) {
 std::string optional_parts() {
   const std::string icu = icu_version();
   return tokenizer::optional_parts() + ", " + optional_input_parts() + ", " +
-         (icu.empty() ? "without ICU" : "ICU " + icu) + ", " + MILLRACE_MPI_PART;
+         parquet::optional_codecs() + ", " + (icu.empty() ? "without ICU" : "ICU " + icu) + ", " +
+         MILLRACE_MPI_PART;
 }
 
 std::string help_text(program which, const std::string& group) {

@@ -59,6 +59,9 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
 /// @throws config_error  `--append-eod` is given, but the tokenizer has no end-of-document token.
 void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line);
 
+/// Returns the columns that a run reads from Parquet files.
+table_columns columns_of(const program_flags& line);
+
 /// Returns a note about the flags that have no effect, or nothing if all have one.
 std::optional<std::string> note_on_unused(const program_flags& line);
 

@@ -149,10 +149,8 @@ void run_in_progress::expect_bad_records_allowed(std::int64_t met) const {
 run_summary run_in_progress::write() {
   const run_progress* from = resumes() ? &*journal_.state() : nullptr;
   const task_share share = run_.options.share();
-  read_range range{.begin = share.begin,
-                   .count_from = share.begin,
-                   .end = share.end,
-                   .at_line = share.at_line()};
+  read_range range{
+      .begin = share.begin, .count_from = share.begin, .end = share.end, .at_line = share.at_line};
   if (from != nullptr) {
     range.begin = from->next;
     range.at_line = true;

@@ -41,11 +41,11 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
               const run_options& options, const stop_flag& stop) {
   const std::uint64_t largest_part_bytes = options.limits.largest_part_bytes();
   std::shared_ptr<const seekable_input> seekable;
-  if (total.begin_bytes != 0) {
+  if (total.begin != 0) {
     seekable = seekable_input::open(file, largest_part_bytes);
-    if (!seekable || seekable->text_bytes() < total.begin_bytes) return false;
+    if (!seekable || seekable->size() < total.begin) return false;
   }
-  const auto source = seekable ? seekable->open_at(total.begin_bytes) : open_input(file);
+  const auto source = seekable ? seekable->open_at(total.begin) : open_input(file);
   std::vector<std::byte> chunk(chunk_bytes);
   std::uint32_t crc = 0;
   char last = '\n';
@@ -191,8 +191,9 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
   if (options.most_tokens) add("--max-tokens", std::to_string(*options.most_tokens));
   if (options.partitions > 1) add("--partitions", std::to_string(options.partitions));
   if (options.task) {
-    const auto place = [](const text_place& at) {
-      return fmt::format("byte {} of input {}", at.offset_bytes, at.input);
+    const auto place = [&](const text_place& at) {
+      const bool has_rows = at.input < options.inputs.size() && options.inputs[at.input].has_rows();
+      return fmt::format("{} {} of input {}", has_rows ? "row" : "byte", at.offset, at.input);
     };
     add("--task", fmt::format("{}/{}", options.task->id.index, options.task->id.of));
     add("what the task reads, which the sizes of all inputs decide",
@@ -305,7 +306,7 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
     const auto dated_at =
         options.trust_inputs ? modified_nanoseconds(file.path) : changed_nanoseconds(file.path);
     if (dated && dated_at < written) continue;
-    const input_total total{.begin_bytes = part.extent.begin,
+    const input_total total{.begin = part.extent.begin,
                             .text_bytes = part.extent.text_bytes,
                             .lines = part.extent.lines,
                             .crc32c = part.extent.crc32c};

@@ -23,14 +23,14 @@ namespace {
 constexpr const char* max_tokens = "--max-tokens";
 constexpr const char* stopped_before = "stopped_before";
 
-std::string stop_text(std::uint64_t byte, const std::string& path) {
-  return fmt::format("byte {} of {}", byte, path);
+std::string stop_text(bool has_rows, std::uint64_t offset, const std::string& path) {
+  return fmt::format("{} {} of {}", has_rows ? "row" : "byte", offset, path);
 }
 
 std::optional<std::string> stop_text_of(const run_progress& state, const run_options& options) {
   if (!state.stopped_before) return std::nullopt;
-  const auto [input, byte] = *state.stopped_before;
-  return stop_text(byte, display_path(options.inputs[input]).string());
+  const input_file& file = options.inputs[state.stopped_before->input];
+  return stop_text(file.has_rows(), state.stopped_before->offset, display_path(file).string());
 }
 
 // Returns the value of the option that says where a run ended at --max-tokens, or null.
@@ -44,8 +44,8 @@ const std::string* stop_of(const formats::dataset_meta& meta) {
 // Returns the bounds of a task's share and a checksum of the input names.
 formats::share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
   constexpr std::byte zero{0};
-  formats::share_bounds bounds{.begin = {share.begin.input, share.begin.offset_bytes},
-                               .end = {share.end.input, share.end.offset_bytes}};
+  formats::share_bounds bounds{.begin = {share.begin.input, share.begin.offset},
+                               .end = {share.end.input, share.end.offset}};
   for (const input_file& file : inputs) {
     const std::string name = display_path(file).string();
     bounds.names_crc32c = formats::crc32c(std::as_bytes(std::span(name)), bounds.names_crc32c);
@@ -101,10 +101,11 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
 }
 
 // Returns whether `found` has the same settings as `told`. Ignores the results and the bounds of
-// the share.
+// the share. The version of P.src depends on which inputs a task has.
 bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
   std::erase_if(found.options, [](const auto& option) { return option.first == stopped_before; });
+  if (found.src_version && told.src_version) found.src_version = told.src_version;
   found.inputs = told.inputs;
   found.counts = told.counts;
   found.bin_bytes = told.bin_bytes;
@@ -173,7 +174,8 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
         next < found.size() && formats::is_path_of(found[next].path, display_path(file).string());
     if (!share.has_start_of(i)) {
       // A task that begins inside a file may have read no line of that file.
-      if (i != share.begin.input || !named || found[next].begin <= share.begin.offset_bytes) {
+      if (i != share.begin.input || !named ||
+          found[next].begin < share.begin.offset + (file.has_rows() ? 0 : 1)) {
         continue;
       }
     } else if (!named || found[next].begin != 0) {
@@ -192,11 +194,14 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
   formats::dataset_meta meta = told_meta(tokenizer, encoding, options, key);
   for (const std::size_t input : listed_inputs(options, state)) {
     const input_total& total = state.inputs.at(input);
-    meta.inputs.push_back({.path = display_path(options.inputs[input]).string(),
-                           .begin = total.begin_bytes,
+    const input_file& file = options.inputs[input];
+    if (meta.src_version && file.has_rows()) meta.src_version = formats::src_version_of_rows;
+    meta.inputs.push_back({.path = display_path(file).string(),
+                           .begin = total.begin,
                            .text_bytes = total.text_bytes,
                            .crc32c = total.crc32c,
-                           .lines = total.lines});
+                           .lines = total.lines,
+                           .has_rows = file.has_rows()});
   }
   if (auto stop = stop_text_of(state, options)) {
     meta.options.emplace_back(stopped_before, *std::move(stop));
@@ -233,10 +238,10 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
 bool was_cut_within(const formats::dataset_meta& meta, const formats::input_extent& input) {
   const std::string* stop = stop_of(meta);
   if (stop == nullptr || input != meta.inputs.back()) return false;
-  const std::uint64_t end = input.begin + input.text_bytes;
+  const std::uint64_t end = input.end();
   // A byte order mark belongs to the first line, which was not read.
-  return *stop == stop_text(end, input.path) ||
-         (end == 0 && *stop == stop_text(byte_order_mark.size(), input.path));
+  return *stop == stop_text(input.has_rows, end, input.path) ||
+         (end == 0 && *stop == stop_text(false, byte_order_mark.size(), input.path));
 }
 
 void pad_totals(run_progress& state, const run_options& options) {

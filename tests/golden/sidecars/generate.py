@@ -168,6 +168,8 @@ def cases():
     yield "by_turns", names, by_turns(rng, 4, 40)
     yield "shuffled", names[:1], shuffled(rng, 150)
     yield "extremes", names, extremes()
+    yield "rows", [b"a.parquet", *names], [(0, row + 1, row, row + 1) for row in range(200) if row % 9] + [
+        (source + 1, *rest) for source, *rest in by_turns(rng, 2, 40)]
 
 
 def files():

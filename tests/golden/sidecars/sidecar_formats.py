@@ -102,7 +102,8 @@ def zigzag(difference):
 
 
 def encode_src(places, names):
-    """Returns the `.src` for (input, line, begin, end) of each document and the names (bytes)."""
+    """Returns the `.src` for (input, line, begin, end) of each document and the names (bytes). An
+    input whose name ends in .parquet is counted in rows."""
     payload, directory = bytearray(), bytearray()
     for number, (source, line, begin, end) in enumerate(places):
         length = end - begin
@@ -127,8 +128,10 @@ def encode_src(places, names):
                         payload += varint(zigzag(more))
             if told == 4:
                 gap = begin - last_end
-    table = b"".join(struct.pack("<I", len(name)) + name for name in names)
-    header = b"MILLSRC\0" + struct.pack("<IIQQQQ", 1, GROUP, len(places), len(payload), len(names),
+    units = [name.endswith(b".parquet") for name in names]
+    table = b"".join((bytes([unit]) if any(units) else b"") + struct.pack("<I", len(name)) + name
+                     for name, unit in zip(names, units))
+    header = b"MILLSRC\0" + struct.pack("<IIQQQQ", 1 + any(units), GROUP, len(places), len(payload), len(names),
                                         len(table))
     return header + bytes(payload) + bytes(directory) + table
 

@@ -65,8 +65,8 @@ class DatasetWriter : public testing::Test {
     if (!options.overwrite) {
       EXPECT_THAT(files(), testing::Not(testing::Contains("made.idx")));
     }
-    const std::vector<std::string> names(options.places ? 1 : 0, "in.jsonl");
-    std::string root = writer.finish(names);
+    const std::vector<formats::src_input> inputs(options.places ? 1 : 0, {"in.jsonl"});
+    std::string root = writer.finish(inputs);
     writer.publish("");
     test::write_dataset<std::uint16_t>(
         folder_ / "wanted",

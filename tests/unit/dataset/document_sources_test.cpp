@@ -24,7 +24,8 @@ class DocumentSources : public testing::Test {
   }
 
   void write(const std::vector<formats::source_place>& places) const {
-    test::write_bytes(src_path_, test::encode_src(places, std::vector<std::string>{"a", "b"}));
+    test::write_bytes(src_path_,
+                      test::encode_src(places, std::vector<formats::src_input>{{"a"}, {"b"}}));
   }
 
   std::string fault_of(std::int64_t document) const {

@@ -60,7 +60,7 @@ class VerifySources : public testing::Test {
   test::temp_folder folder_;
   std::filesystem::path prefix_ = folder_ / "data";
   std::filesystem::path src_path_ = folder_ / "data.src";
-  std::vector<std::string> names_ = {"a", "b"};
+  std::vector<formats::src_input> names_ = {{"a"}, {"b"}};
   std::vector<source_extent> extents_ = {{500, 1700, 60}, {0, 800, 40}};
   std::vector<source_place> places_;
   mutable bool own_faults_only_ = false;
@@ -104,7 +104,7 @@ TEST_F(VerifySources, AskOnlyForSoundEntriesWithoutAMeta) {
 }
 
 TEST_F(VerifySources, CompareTheNumberOfInputs) {
-  names_.emplace_back("c");
+  names_.push_back({"c"});
   EXPECT_THAT(fault_of(places_),
               HasSubstr("it has the names of 3 inputs, but the .meta has 2 (at byte 32)"));
 }

@@ -21,7 +21,7 @@ TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
   std::mt19937_64 random(test::seed(1));
   for (const char* name : test::src_cases) {
     SCOPED_TRACE(name);
-    const auto [names, places] = test::read_src_answer(name);
+    const auto [inputs, places] = test::read_src_answer(name);
     std::vector<std::byte> payload;
     std::vector<std::byte> directory;
     src_encoder::state saved;
@@ -35,12 +35,12 @@ TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
       EXPECT_EQ(saved.payload_bytes, payload.size());
       EXPECT_EQ(saved.directory_bytes(), directory.size());
     }
-    const auto names_part = encode_src_names(names);
-    auto file = encode_src_header(saved, names.size(), names_part.size());
+    const auto inputs_part = encode_src_inputs(inputs);
+    auto file = encode_src_header(saved, inputs, inputs_part.size());
     EXPECT_EQ(file.size(), src_header_bytes);
     file.insert(file.end(), payload.begin(), payload.end());
     file.insert(file.end(), directory.begin(), directory.end());
-    file.insert(file.end(), names_part.begin(), names_part.end());
+    file.insert(file.end(), inputs_part.begin(), inputs_part.end());
     EXPECT_EQ(file, test::golden_src(name));
   }
 }
@@ -48,21 +48,21 @@ TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
 // The encoder produces the golden files, which another program wrote from the specification.
 TEST(EncodeSrc, MakesTheGoldenFiles) {
   for (const char* name : test::src_cases) {
-    const auto [names, places] = test::read_src_answer(name);
-    EXPECT_EQ(test::encode_src(places, names), test::golden_src(name)) << name;
+    const auto [inputs, places] = test::read_src_answer(name);
+    EXPECT_EQ(test::encode_src(places, inputs), test::golden_src(name)) << name;
   }
 }
 
 // The .src of a dataset is split into two parts. If both parts are read and encoded again, with
 // renumbered inputs, the result is the original file.
 TEST(EncodeSrc, MakesOneOfPartsThatIsThatOfOneRun) {
-  const auto [names, places] = test::read_src_answer("files");
+  const auto [inputs, places] = test::read_src_answer("files");
   for (const std::size_t cut : {1UL, 40UL, 64UL, 75UL, 159UL}) {
     src_encoder encoder;
     std::vector<std::byte> payload;
     std::vector<std::byte> directory;
     for (const auto part : {std::span(places).first(cut), std::span(places).subspan(cut)}) {
-      const auto file = test::encode_src(part, names);
+      const auto file = test::encode_src(part, inputs);
       const src_view view = parse_src(file);
       src_cursor cursor(view);
       for (auto group = cursor.next(); !group.empty(); group = cursor.next()) {
@@ -88,7 +88,7 @@ TEST(EncodeSrc, TakesFewBytesADocument) {
     place.begin = place.end + 2;  // lines end in \r\n
   }
   const double size =
-      static_cast<double>(test::encode_src(places, std::vector<std::string>{"a"}).size());
+      static_cast<double>(test::encode_src(places, std::vector<src_input>{{"a"}}).size());
   EXPECT_LT(size / 64000, 2.5);
 }
 

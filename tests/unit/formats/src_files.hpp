@@ -13,15 +13,15 @@
 namespace millrace::test {
 
 /// The names of the cases that have a file with expected contents.
-inline constexpr const char* src_cases[] = {"none",  "typical",  "one_group", "crlf",    "skipped",
-                                            "files", "by_turns", "shuffled",  "extremes"};
+inline constexpr const char* src_cases[] = {"none",  "typical",  "one_group", "crlf",     "skipped",
+                                            "files", "by_turns", "shuffled",  "extremes", "rows"};
 
 inline std::vector<std::byte> golden_src(const std::string& name) {
   return read_bytes(golden("sidecars/" + name + ".src"));
 }
 
 struct src_answer {
-  std::vector<std::string> names;
+  std::vector<formats::src_input> inputs;  // those named .parquet are counted in rows
   std::vector<formats::source_place> places;
 };
 
@@ -33,7 +33,9 @@ inline src_answer read_src_answer(const std::string& name) {
   if (name != "none") {  // an empty file means no inputs
     line += '\t';
     for (std::size_t tab = 0; (tab = line.find('\t')) != std::string::npos;) {
-      answer.names.push_back(line.substr(0, tab));
+      const std::string input = line.substr(0, tab);
+      answer.inputs.push_back({input, input.ends_with(".parquet") ? formats::src_unit::rows
+                                                                  : formats::src_unit::bytes});
       line.erase(0, tab + 1);
     }
   }

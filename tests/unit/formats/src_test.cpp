@@ -38,9 +38,10 @@ TEST(ParseSrc, ReadsTheGoldenFiles) {
     const test::src_answer answer = test::read_src_answer(name);
     const src_view view = parse_src(file);
     ASSERT_EQ(view.document_count(), answer.places.size());
-    ASSERT_EQ(view.input_count(), answer.names.size());
-    for (std::size_t i = 0; i < answer.names.size(); ++i) {
-      EXPECT_EQ(view.input_name(i), answer.names[i]);
+    ASSERT_EQ(view.input_count(), answer.inputs.size());
+    for (std::size_t i = 0; i < answer.inputs.size(); ++i) {
+      EXPECT_EQ(view.input_name(i), answer.inputs[i].name);
+      EXPECT_EQ(view.input_unit(i), answer.inputs[i].unit);
     }
     EXPECT_EQ(read_all(file), answer.places);
     for (std::size_t i = 0; i < answer.places.size(); ++i) {
@@ -105,9 +106,9 @@ TEST(ParseSrc, RefusesABadHeader) {
 }
 
 TEST(ParseSrc, RefusesOtherVersions) {
-  for (const std::uint32_t version : {0U, 2U, 0x01000000U, ~0U}) {
+  for (const std::uint32_t version : {0U, 3U, 0x01000000U, ~0U}) {
     expect_refused(parse_src, with(golden_src("typical"), 8, version), 8,
-                   "expected .src version 1, found " + std::to_string(version));
+                   "expected .src version 1 or 2, found " + std::to_string(version));
   }
 }
 
@@ -212,6 +213,17 @@ TEST(ParseSrc, RefusesGroupsThatFallBack) {
   EXPECT_EQ(group(file), 64U);
   expect_refused(group, with(file, entry + 20, std::uint64_t{0}), entry + 20,
                  "of the payload, before the previous group");
+}
+
+TEST(ParseSrc, RefusesBadUnits) {
+  const auto file = golden_src("rows");
+  // The first of the inputs, and the only one with rows, is a.parquet.
+  const std::string text(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::size_t unit = text.rfind("a.parquet") - 5;
+  expect_refused(parse_src, with(file, unit, std::uint8_t{2}), unit,
+                 "the unit of an input is 2, expected 0 (bytes) or 1 (rows)");
+  expect_refused(parse_src, with(file, unit, std::uint8_t{0}), 8,
+                 "no input is counted in rows, expected .src version 1, found 2");
 }
 
 }  // namespace

@@ -370,9 +370,10 @@ TEST(PartShifts, MakeOfAllPlacesThoseOfOneProcess) {
     for (int task = 0; task < of; ++task) {
       append_shifted(task_name(task, of), shifts[static_cast<std::size_t>(task)], places);
     }
-    std::vector<std::string> names;
-    for (const input_extent& input : concatenate(parts).inputs) names.push_back(input.path);
-    EXPECT_EQ(test::encode_src(places, names), test::read_bytes(test::golden("sidecars/twice.src")))
+    std::vector<src_input> inputs;
+    for (const input_extent& input : concatenate(parts).inputs) inputs.push_back({input.path});
+    EXPECT_EQ(test::encode_src(places, inputs),
+              test::read_bytes(test::golden("sidecars/twice.src")))
         << of << " tasks";
   }
 }

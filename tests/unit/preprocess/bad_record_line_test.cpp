@@ -13,7 +13,7 @@ TEST(BadRecordLine, IsWhatItsPageSays) {
   const record_fault fault{fault_kind::invalid_json, 0, "expected a value"};
   EXPECT_EQ(bad_record_line({.file = "in.jsonl",
                              .line = 2,
-                             .byte = 14,
+                             .begin = 14,
                              .size = raw.size(),
                              .fault = fault,
                              .raw = &raw}),
@@ -25,14 +25,14 @@ TEST(BadRecordLine, KeepsBytesThatAreNoUtf8AsHexadecimal) {
   const std::string raw("\xFF\x00z", 3);
   const record_fault fault{fault_kind::invalid_utf8, 0, "not UTF-8"};
   const std::string line =
-      bad_record_line({.file = "f", .line = 1, .byte = 0, .size = 3, .fault = fault, .raw = &raw});
+      bad_record_line({.file = "f", .line = 1, .begin = 0, .size = 3, .fault = fault, .raw = &raw});
   EXPECT_TRUE(line.ends_with("\"raw_hex\": \"ff007a\"}\n")) << line;
 }
 
 TEST(BadRecordLine, SaysThatARecordWasTooLongToKeep) {
   const record_fault fault{fault_kind::missing_key, 7, "no text"};
   const std::string line =
-      bad_record_line({.file = "f", .line = 1, .byte = 0, .size = 3, .fault = fault});
+      bad_record_line({.file = "f", .line = 1, .begin = 0, .size = 3, .fault = fault});
   EXPECT_TRUE(line.ends_with("\"raw\": null}\n")) << line;
 }
 

@@ -31,9 +31,9 @@ using testing::IsEmpty;
 byte_block block_of(std::string_view text) {
   byte_block block;
   block.input = 3;
-  block.begin_bytes = 1000;
+  block.begin = 1000;
   block.text_bytes = text.size();
-  block.end_bytes = 1000 + text.size();
+  block.end = 1000 + text.size();
   block.read_bytes = 77;
   block.buffer.reserve(text.size() + record_parser::padding_bytes, 0);
   std::memcpy(block.buffer.data(), text.data(), text.size());
@@ -256,9 +256,9 @@ TEST_F(BlockEncoder, TellsThePlaceOfAFaultInTheBlock) {
   const auto out = encode(first + "\n" + "[]\n" + first + "{\"text\": \"no ids\"}\n", skip);
   ASSERT_EQ(out.faults.size(), 2U);
   EXPECT_EQ(out.faults[0].place.line, 2);
-  EXPECT_EQ(out.faults[0].fault.offset_bytes, first.size() + 1);
+  EXPECT_EQ(out.faults[0].place.begin, first.size() + 1);
   EXPECT_EQ(out.faults[1].place.line, 4);
-  EXPECT_EQ(out.faults[1].fault.offset_bytes, 2 * first.size() + 4);
+  EXPECT_EQ(out.faults[1].place.begin, 2 * first.size() + 4);
   EXPECT_THAT(out.faults[1].fault.what, HasSubstr("key \"text\""));
 }
 
@@ -325,8 +325,8 @@ TEST_F(BlockEncoder, CarriesThePlaceOfTheBlock) {
   const auto out = encode("\n", options());
   EXPECT_EQ(out.input, 3U);
   EXPECT_EQ(out.text_offset, 1000U);
-  EXPECT_EQ(out.begin_bytes, 1000U);
-  EXPECT_EQ(out.end_bytes - out.begin_bytes, 1U);
+  EXPECT_EQ(out.begin, 1000U);
+  EXPECT_EQ(out.end - out.begin, 1U);
   EXPECT_EQ(out.read_bytes, 77U);
 }
 

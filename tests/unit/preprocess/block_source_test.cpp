@@ -310,7 +310,7 @@ TEST_F(BlockSource, TellsWhereAGiantLineLies) {
         EXPECT_EQ(line.size_bytes, (giant + end).size());
         const std::string whole = giant + end;
         EXPECT_EQ(line.crc32c, formats::crc32c(std::as_bytes(std::span(whole))));
-        EXPECT_EQ(block.end_bytes, 4 + line.size_bytes);
+        EXPECT_EQ(block.end, 4 + line.size_bytes);
       }
       EXPECT_EQ(giants, 1);
       EXPECT_EQ(all, end.empty() ? "a\nb\n" : "a\nb\nc\n");

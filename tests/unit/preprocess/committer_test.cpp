@@ -41,8 +41,9 @@ class Committer : public testing::Test {
   static encoded_block block(std::size_t input, std::uint64_t offset, std::int64_t lines) {
     encoded_block made;
     made.input = input;
-    made.begin_bytes = made.text_offset = offset;
-    made.end_bytes = offset + 100;
+    made.begin = made.text_offset = offset;
+    made.end = offset + 100;
+    made.text_bytes = 100;
     made.counts.lines = lines;
     made.columns.resize(2);
     return made;
@@ -51,7 +52,7 @@ class Committer : public testing::Test {
                         const std::string& what) {
     const record_range place{static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(offset),
                              5};
-    to.faults.push_back({{fault_kind::missing_key, offset, what}, place, "a raw line"});
+    to.faults.push_back({{fault_kind::missing_key, 0, what}, place, 5, "a raw line"});
     ++to.counts.bad_records[static_cast<std::size_t>(fault_kind::missing_key)];
   }
   static void add_document(encoded_column& to, int number) {
@@ -72,6 +73,7 @@ class Committer : public testing::Test {
       document_mark mark;
       mark.counts.lines = made.places.back().line;
       mark.counts.documents = i;
+      mark.text_bytes = made.places.back().begin;
       made.marks.push_back(mark);
     }
     made.counts.documents = 3;
@@ -243,7 +245,7 @@ TEST_F(Committer, StopsAtOneBadRecordTooMany) {
   add_fault(worse, 3, 30, "four");
   EXPECT_EQ(failure(c, worse),
             "first.jsonl:12 (byte 120): three; this exceeds --max-bad-records 2");
-  EXPECT_EQ(c.state().next.offset_bytes, 100U) << "nothing of the block counts";
+  EXPECT_EQ(c.state().next.offset, 100U) << "nothing of the block counts";
 }
 
 TEST_F(Committer, KeepsBadRecordsUnderQuarantine) {

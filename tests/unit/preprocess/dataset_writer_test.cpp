@@ -276,7 +276,7 @@ void append_documents(dataset_writer& writer, std::int64_t begin, std::int64_t e
 }
 
 void complete(dataset_writer& writer) {
-  (void)writer.finish(std::vector<std::string>{"in.jsonl"});
+  (void)writer.finish(std::vector<formats::src_input>{{"in.jsonl"}});
   writer.finish_meta("{}\n");
   publish_dataset(writer.paths(), writer.sidecars());
 }
@@ -305,7 +305,7 @@ TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
         append_documents(writer, 0, stop);
         saved = writer.state();
         append_documents(writer, stop, documents);
-        if (finished) (void)writer.finish(std::vector<std::string>{"another.jsonl"});
+        if (finished) (void)writer.finish(std::vector<formats::src_input>{{"another.jsonl"}});
       }
       dataset_writer writer(prefix(), all_sidecars_on(), saved);
       append_documents(writer, stop, documents);

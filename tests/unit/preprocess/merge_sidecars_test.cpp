@@ -181,19 +181,19 @@ TEST(ShiftedBadLine, MovesOnlyWhatCountsFromWithinAFile) {
   const std::string raw = "x, \"line\": 9, \"from_byte\": 3";
   const record_fault fault{fault_kind::invalid_json, 0, "what"};
   bad_record record{
-      .file = "a\"\\, \"line\": 7", .line = 5, .byte = 90, .size = 4, .fault = fault, .raw = &raw};
+      .file = "a\"\\, \"line\": 7", .line = 5, .begin = 90, .size = 4, .fault = fault, .raw = &raw};
   const std::string whole = bad_record_line(record);
   EXPECT_EQ(shifted_bad_line(whole, 10, 0), std::nullopt);
 
-  record.from_byte = 80;
+  record.from = 80;
   const std::string of_task = bad_record_line(record);
   record.line = 15;
   EXPECT_EQ(shifted_bad_line(of_task, 10, 60), bad_record_line([&] {
               bad_record moved = record;
-              moved.from_byte = 60;
+              moved.from = 60;
               return moved;
             }()));
-  record.from_byte = 0;
+  record.from = 0;
   EXPECT_EQ(shifted_bad_line(of_task, 10, 0), bad_record_line(record));
   EXPECT_EQ(shifted_bad_line("", 1, 0), std::nullopt);
   EXPECT_EQ(shifted_bad_line("{\"file\": \"cut off", 1, 0), std::nullopt);

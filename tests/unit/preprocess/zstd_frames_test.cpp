@@ -152,9 +152,9 @@ TEST_F(ZstdWindows, DoNotMakeDamageARefusal) {
 TEST_F(ZstdWindows, AreCheckedBeforeARunBegins) {
   test::write_text(path(), frame("text", 31, false));
   const std::vector<std::string> names = {path().string()};
-  EXPECT_THAT([&] { (void)plan_inputs(names, {}, 8 * mebibyte); },
+  EXPECT_THAT([&] { (void)plan_inputs(names, {.most_window_bytes = 8 * mebibyte}); },
               ThrowsMessage<config_error>(HasSubstr("needs a window of 2048 MB")));
-  const auto planned = plan_inputs(names, {}, 2048 * mebibyte);
+  const auto planned = plan_inputs(names, {.most_window_bytes = 2048 * mebibyte});
   EXPECT_EQ(planned.at(0).window_bytes, 2048 * mebibyte);
   EXPECT_EQ(planned.at(0).most_window_bytes, 2048 * mebibyte);
 }

@@ -29,7 +29,7 @@
 //     std::cout << src.input_name(place.input) << ':' << place.line << '\n';
 
 ///   0   8     magic "MILLSRC\0"
-///   8   4     u32 version, 1
+///   8   4     u32 version: 1, or 2 if the places of an input count rows
 ///   12  4     u32 documents per group, 64
 ///   16  8     u64 D, number of documents
 ///   24  8     u64 bytes of the payload
@@ -38,14 +38,35 @@
 ///   48        the payload: varints, a few bytes per document
 ///       28*G  the directory: input, line, begin and payload offset of the first document of each
 ///             of the G groups
-///             the names of the inputs: u32 length and bytes of each
+///             the inputs, each: u8 unit (only in version 2), u32 length and bytes of its name
 namespace millrace::formats {
 
 inline constexpr std::array<unsigned char, 8> src_magic = {'M', 'I', 'L', 'L', 'S', 'R', 'C', 0};
 inline constexpr std::uint32_t src_version = 1;
+inline constexpr std::uint32_t src_version_of_rows = 2;
 inline constexpr std::uint32_t src_group_documents = 64;
 inline constexpr std::size_t src_header_bytes = 48;
 inline constexpr std::size_t src_group_bytes = 28;
+
+/// What `begin` and `end` of a place count.
+enum class src_unit : std::uint8_t {
+  bytes = 0,  ///< bytes of the decompressed text
+  rows = 1,   ///< rows of a Parquet file; every place has one row
+};
+
+/// An input as `.src` lists it.
+struct src_input {
+  std::string name;  ///< as the user gave it, usually a path; can hold any bytes
+  src_unit unit = src_unit::bytes;
+
+  bool operator==(const src_input&) const = default;
+};
+
+/// The version of a `.src` with these inputs: the oldest that can hold them.
+inline std::uint32_t src_version_of(std::span<const src_input> inputs) {
+  const bool has_rows = std::ranges::find(inputs, src_unit::rows, &src_input::unit) != inputs.end();
+  return has_rows ? src_version_of_rows : src_version;
+}
 
 struct src_header {
   std::uint32_t version = src_version;
@@ -97,6 +118,7 @@ class src_view {
  public:
   std::uint64_t document_count() const noexcept { return header_.document_count; }
   std::uint64_t input_count() const noexcept { return names_.size(); }
+  std::uint32_t version() const noexcept { return header_.version; }
 
   /// The name of an input as the user gave it, usually a path. It can hold any bytes.
   ///
@@ -104,6 +126,21 @@ class src_view {
   std::string_view input_name(std::size_t input) const noexcept {
     assert(input < names_.size());
     return names_[input];
+  }
+  /// What the places of an input count.
+  ///
+  /// @pre input < input_count()
+  src_unit input_unit(std::size_t input) const noexcept {
+    assert(input < names_.size());
+    return units_.empty() ? src_unit::bytes : units_[input];
+  }
+  /// Copies of all names and units.
+  std::vector<src_input> inputs() const {
+    std::vector<src_input> all;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      all.push_back({std::string(names_[i]), input_unit(i)});
+    }
+    return all;
   }
 
   /// The byte offset of a group's directory entry in the file. Messages show this offset.
@@ -137,6 +174,7 @@ class src_view {
   std::span<const std::byte> payload_;
   std::span<const std::byte> directory_;
   std::vector<std::string_view> names_;
+  std::vector<src_unit> units_;  // empty in version 1
 };
 
 /// Parses a `.src` in O(inputs). Makes the checks listed under "At open" in formats/spec/src.md.
@@ -169,10 +207,23 @@ class src_cursor {
 
 namespace detail {
 
-inline std::vector<std::string_view> parse_src_names(byte_reader& reader, std::uint64_t count) {
+/// @param units  receives the unit of each input; null in version 1, which has no units
+inline std::vector<std::string_view> parse_src_names(byte_reader& reader, std::uint64_t count,
+                                                     std::vector<src_unit>* units) {
   std::vector<std::string_view> names;
   names.reserve(count);
+  bool has_rows = units == nullptr;
   for (std::uint64_t i = 0; i < count; ++i) {
+    if (units != nullptr) {
+      std::uint8_t unit = 0;
+      reader("the unit of an input", unit);
+      if (unit > static_cast<std::uint8_t>(src_unit::rows)) {
+        throw format_error(reader.offset() - 1, "the unit of an input is " + std::to_string(unit) +
+                                                    ", expected 0 (bytes) or 1 (rows)");
+      }
+      units->push_back(static_cast<src_unit>(unit));
+      has_rows = has_rows || units->back() == src_unit::rows;
+    }
     std::uint32_t size = 0;
     reader("the length of a name", size);
     const auto name = reader.take("a name", size);
@@ -181,6 +232,9 @@ inline std::vector<std::string_view> parse_src_names(byte_reader& reader, std::u
   if (reader.remaining() != 0) {
     throw format_error(reader.offset(), std::to_string(reader.remaining()) +
                                             " bytes follow the names of the inputs, expected none");
+  }
+  if (!has_rows) {
+    throw format_error(8, "no input is counted in rows, expected .src version 1, found 2");
   }
   return names;
 }
@@ -194,8 +248,8 @@ inline src_header parse_src_header(byte_reader& reader) {
   }
   src_header header;
   fields(reader, header);
-  if (header.version != src_version) {
-    throw format_error(8, "expected .src version 1, found " + std::to_string(header.version));
+  if (header.version != src_version && header.version != src_version_of_rows) {
+    throw format_error(8, "expected .src version 1 or 2, found " + std::to_string(header.version));
   }
   if (header.group_documents != src_group_documents) {
     throw format_error(
@@ -249,7 +303,9 @@ inline src_view parse_src(std::span<const std::byte> file) {
   view.payload_ = reader.take("the payload", view.header_.payload_bytes);
   view.directory_ =
       reader.take("the directory", src_group_bytes * src_group_count(view.header_.document_count));
-  view.names_ = detail::parse_src_names(reader, view.header_.input_count);
+  view.names_ =
+      detail::parse_src_names(reader, view.header_.input_count,
+                              view.header_.version == src_version ? nullptr : &view.units_);
   return view;
 }
 

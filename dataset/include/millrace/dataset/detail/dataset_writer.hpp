@@ -69,13 +69,13 @@ class MILLRACE_EXPORT dataset_writer {
 
   /// Completes all files but PREFIX.meta, under their partial names.
   ///
-  /// @param inputs  the names of the inputs, for PREFIX.src
+  /// @param inputs  the inputs, for PREFIX.src
   /// @return the root of PREFIX.sum, in hexadecimal
   /// @throws error     lengths, document ends, places or bits contradict the tokens and each other:
   /// a bug
   ///                   of the caller, or the source changed
   /// @throws io_error  a file cannot be written
-  std::string finish(std::span<const std::string> inputs = {});
+  std::string finish(std::span<const formats::src_input> inputs = {});
   /// The root of PREFIX.mask, in hexadecimal; empty if there is none.
   /// @pre finish() was called
   const std::string& mask_root() const noexcept { return mask_root_; }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/detail/export.hpp>
@@ -37,6 +38,11 @@ class MILLRACE_EXPORT document_sources {
   const std::filesystem::path& path() const noexcept { return path_; }
 
   std::uint64_t input_count() const noexcept { return view_.input_count(); }
+  /// Copies of the names and units of all inputs.
+  std::vector<formats::src_input> inputs() const { return view_.inputs(); }
+  formats::src_unit input_unit(std::uint32_t input) const noexcept {
+    return view_.input_unit(input);
+  }
 
   /// The name of an input file, as it was passed to the program that read the file. May contain any
   /// bytes.

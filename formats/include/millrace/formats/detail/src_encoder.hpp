@@ -56,14 +56,16 @@ static_assert(std::is_trivially_copyable_v<src_encoder::state>);
 
 /// Encodes the first `src_header_bytes` of a `.src`.
 ///
-/// @param names_bytes  size of the result of encode_src_names()
+/// @param inputs_bytes  size of the result of encode_src_inputs(); 0 for a placeholder
 std::vector<std::byte> encode_src_header(const src_encoder::state& written,
-                                         std::uint64_t input_count, std::uint64_t names_bytes);
+                                         std::span<const src_input> inputs,
+                                         std::uint64_t inputs_bytes);
 
-/// Encodes the names of all inputs, which follow the directory.
+/// Encodes the names of all inputs, and their units if any of them has rows. They follow the
+/// directory.
 ///
 /// @pre no name has 2^32 bytes or more
-std::vector<std::byte> encode_src_names(std::span<const std::string> names);
+std::vector<std::byte> encode_src_inputs(std::span<const src_input> inputs);
 
 // ---------------------------------------------------------------------------------------------
 
@@ -87,20 +89,22 @@ inline void src_encoder::append(const source_place& place, std::vector<std::byte
 }
 
 inline std::vector<std::byte> encode_src_header(const src_encoder::state& written,
-                                                std::uint64_t input_count,
-                                                std::uint64_t names_bytes) {
+                                                std::span<const src_input> inputs,
+                                                std::uint64_t inputs_bytes) {
   byte_writer writer;
   writer.put(std::as_bytes(std::span(src_magic)));
-  const src_header header{src_version,           src_group_documents, written.documents,
-                          written.payload_bytes, input_count,         names_bytes};
+  const src_header header{src_version_of(inputs), src_group_documents, written.documents,
+                          written.payload_bytes,  inputs.size(),       inputs_bytes};
   fields(writer, header);
   return writer.take();
 }
 
-inline std::vector<std::byte> encode_src_names(std::span<const std::string> names) {
+inline std::vector<std::byte> encode_src_inputs(std::span<const src_input> inputs) {
   byte_writer writer;
-  for (const std::string& name : names) {
+  const bool has_units = src_version_of(inputs) != src_version;
+  for (const auto& [name, unit] : inputs) {
     assert(name.size() <= std::numeric_limits<std::uint32_t>::max());
+    if (has_units) writer("the unit of an input", static_cast<std::uint8_t>(unit));
     writer("the length of a name", static_cast<std::uint32_t>(name.size()));
     writer.put(std::as_bytes(std::span(name)));
   }

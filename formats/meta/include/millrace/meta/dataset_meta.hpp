@@ -18,20 +18,27 @@ namespace millrace::formats {
 
 inline constexpr std::int64_t meta_version = 1;
 
-/// A range of one input's decompressed bytes: the whole input, or the part that one task read.
+/// A range of one input's decompressed bytes: the whole input, or the part that one task read. The
+/// text of a Parquet file is its rows, one line of JSON each.
 struct input_extent {
   std::string path;              ///< as the user gave it
-  std::uint64_t begin = 0;       ///< first byte; 0 unless a task began inside the input
+  std::uint64_t begin = 0;       ///< first byte or row; 0 unless a task began inside the input
   std::uint64_t text_bytes = 0;  ///< number of bytes; below 2^63
   std::uint32_t crc32c = 0;      ///< CRC-32C of these bytes
   /// Line ends in these bytes, plus 1 if the last line has no line end.
   std::int64_t lines = 0;
+  bool has_rows = false;  ///< a Parquet file
+
+  /// The byte or row after the range, in the unit of `begin`.
+  std::uint64_t end() const noexcept {
+    return begin + (has_rows ? static_cast<std::uint64_t>(lines) : text_bytes);
+  }
 
   bool operator==(const input_extent&) const = default;
 };
 
 /// A position in the inputs of a run: the index of the input, and the byte in its decompressed
-/// text. Both count from 0.
+/// text, or the row of a Parquet file. All count from 0.
 struct share_place {
   std::uint64_t input = 0;
   std::uint64_t byte = 0;

@@ -18,8 +18,9 @@ namespace millrace::dataset {
 struct record_place {
   std::string input;  ///< name as passed to the program that read it; may contain any bytes
   std::int64_t line = 1;
-  std::uint64_t begin = 0;  ///< bytes [begin, end) of the decompressed text
+  std::uint64_t begin = 0;  ///< bytes [begin, end) of the decompressed text, or row [begin, end)
   std::uint64_t end = 0;
+  formats::src_unit unit = formats::src_unit::bytes;
 
   friend bool operator==(const record_place&, const record_place&) = default;
 };
@@ -71,7 +72,7 @@ class source_documents {
     if (!sources_) return std::nullopt;
     const formats::source_place place = sources_->at(document);
     return record_place{std::string(sources_->input_name(place.input)), place.line, place.begin,
-                        place.end};
+                        place.end, sources_->input_unit(place.input)};
   }
 
  private:
