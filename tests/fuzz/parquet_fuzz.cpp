@@ -43,12 +43,12 @@ class short_sink final : public parquet::text_sink {
   std::vector<char> room_;
 };
 
-/// The lines from `first_row`, or nothing if they are refused or too long.
+/// The lines from a row on, or nothing if they are refused or too long.
 std::optional<std::string> lines(const parquet::selection& columns, std::size_t row_group,
-                                 std::uint64_t first_row, std::uint64_t at_once) {
+                                 const parquet::row_cut& from, std::uint64_t at_once) {
   short_sink sink;
   try {
-    parquet::row_reader rows(columns, row_group, first_row);
+    parquet::row_reader rows(columns, row_group, from);
     while (rows.read(sink, at_once, most_text) != 0) continue;
   } catch (const millrace::error&) {
     return std::nullopt;
@@ -70,13 +70,14 @@ void check_lists(const parquet::selection& columns, std::size_t row_group) {
 
 void check_cuts(const parquet::selection& columns, std::size_t row_group,
                 const std::string& whole) {
-  const std::vector<std::uint64_t> cuts = columns.cut_rows(row_group);
-  if (cuts.empty() || cuts.front() != 0) std::abort();
+  const std::vector<parquet::row_cut> cuts = columns.cut_rows(row_group);
+  if (cuts.empty() || cuts.front().row != 0) std::abort();
   std::size_t offset = 0;
   std::uint64_t row = 0;
   for (std::size_t i = 0; i < cuts.size(); i += 1 + cuts.size() / 4) {
-    for (; row < cuts[i]; ++row) offset = whole.find('\n', offset) + 1;
-    if (lines(columns, row_group, row, 7) != whole.substr(offset)) std::abort();
+    for (; row < cuts[i].row; ++row) offset = whole.find('\n', offset) + 1;
+    if (lines(columns, row_group, cuts[i], 7) != whole.substr(offset)) std::abort();
+    if (lines(columns, row_group, {row, 0}, 7) != whole.substr(offset)) std::abort();
   }
 }
 
@@ -89,7 +90,7 @@ void check(const std::shared_ptr<const parquet::file>& file,
       (void)columns.stored_bytes(group);
       (void)columns.text_bytes(group);
       (void)columns.file_offset(group);
-      const auto whole = lines(columns, group, 0, UINT64_MAX);
+      const auto whole = lines(columns, group, {}, UINT64_MAX);
       if (!whole) continue;
       check_lists(columns, group);
       check_cuts(columns, group, *whole);

@@ -70,10 +70,10 @@ std::uint64_t read(const parquet::selection& columns, bool in_pieces, Use use) {
   std::uint64_t lines = 0;
   for (std::size_t group = 0; group < columns.file().row_groups().size(); ++group) {
     const std::uint64_t rows = columns.file().row_groups()[group].rows;
-    const auto begins = in_pieces ? columns.cut_rows(group) : std::vector<std::uint64_t>{0};
+    const auto begins = in_pieces ? columns.cut_rows(group) : std::vector<parquet::row_cut>{{}};
     for (std::size_t i = 0; i < begins.size(); ++i) {
       const bool is_last = i + 1 == begins.size();
-      std::uint64_t left = (is_last ? rows : begins[i + 1]) - begins[i];
+      std::uint64_t left = (is_last ? rows : begins[i + 1].row) - begins[i].row;
       parquet::row_reader reader(columns, group, begins[i]);
       while (left != 0 || is_last) {
         const std::uint64_t n = reader.read(sink, is_last ? rows + 1 : left, 1 << 20);

@@ -34,7 +34,29 @@ bool leaf_reader::next_page() {
   return false;
 }
 
+void leaf_reader::go_to(const row_cut& row) {
+  if (row.row > entries_left_) {
+    pages_.where().fail("the pages have more values than the footer states");
+  }
+  entries_left_ -= row.row;
+  may_have_skipped_dictionary_ = true;
+  pages_.go_to(row.page_offset);
+}
+
+// Pages that fall back to another encoding need no dictionary, so it is read only for one that does.
+void leaf_reader::load_skipped_dictionary() {
+  may_have_skipped_dictionary_ = false;
+  page_reader first = pages_.from_start();
+  const page_header* header = first.next();
+  if (header != nullptr && header->type == page_type::dictionary) {
+    dictionary_.load(first, *header, *leaf_);
+  }
+}
+
 void leaf_reader::open_page(const page_header& header) {
+  if (may_have_skipped_dictionary_ && needs_dictionary(header.values_encoding)) {
+    load_skipped_dictionary();
+  }
   page_left_ = static_cast<std::uint64_t>(header.values);
   encoding_ = header.values_encoding;
   number_decoder_.reset();
@@ -99,7 +121,8 @@ void leaf_reader::skip_pages(std::uint64_t& rows) {
   pages_.read_little();
   while (const page_header* header = pages_.next()) {
     if (header->type == page_type::dictionary) {
-      dictionary_.load(pages_, *header, *leaf_);
+      pages_.skip();
+      may_have_skipped_dictionary_ = true;
       continue;
     }
     const auto entries = static_cast<std::uint64_t>(header->values);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string_view>
 
+#include <millrace/parquet/selection.hpp>
+
 #include "page_reader.hpp"
 #include "run_decoder.hpp"
 #include "value_decoder.hpp"
@@ -48,6 +50,8 @@ class leaf_reader {
   ///
   /// @throws format_error  there are fewer rows.
   void skip_rows(std::uint64_t rows);
+  /// Continues with the page at which a row begins. @pre nothing was read, and the column is flat
+  void go_to(const row_cut& row);
 
   const selected_leaf& leaf() const noexcept { return *leaf_; }
   const place& where() const noexcept { return pages_.where(); }
@@ -58,6 +62,7 @@ class leaf_reader {
   bool load_entries();
   bool next_page();
   void open_page(const page_header& header);
+  void load_skipped_dictionary();
   void read_levels(run_decoder& from, std::uint8_t most, std::array<std::uint8_t, batch>& to,
                    std::size_t count);
   void load_values();
@@ -66,6 +71,7 @@ class leaf_reader {
   const selected_leaf* leaf_;
   page_reader pages_;
   dictionary dictionary_;
+  bool may_have_skipped_dictionary_ = false;
   std::uint64_t entries_left_;  // of the column, without those of the page
 
   // The current page.

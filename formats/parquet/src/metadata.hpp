@@ -45,6 +45,10 @@ enum class encoding : std::int32_t {
   rle_dictionary = 8,
   byte_stream_split = 9,
 };
+/// Whether the values of a page are indices into the dictionary.
+constexpr bool needs_dictionary(encoding how) noexcept {
+  return how == encoding::plain_dictionary || how == encoding::rle_dictionary;
+}
 enum class page_type : std::int32_t { data = 0, index = 1, dictionary = 2, data_v2 = 3 };
 
 /// An entry of the schema, which is a tree in depth-first order.

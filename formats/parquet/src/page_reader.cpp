@@ -85,7 +85,8 @@ void byte_window::skip(std::uint64_t bytes) noexcept {
 
 page_reader::page_reader(const selected_columns& columns, const selected_leaf& leaf,
                          std::size_t row_group)
-    : place_{&columns.contents(), &leaf, row_group, first_page(columns.chunk(row_group, leaf))},
+    : columns_(&columns),
+      place_{&columns.contents(), &leaf, row_group, first_page(columns.chunk(row_group, leaf))},
       compression_(columns.chunk(row_group, leaf).compression),
       codec_(make_codec(compression_)),
       window_(columns.contents(), place_.offset,

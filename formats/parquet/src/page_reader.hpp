@@ -72,6 +72,11 @@ class page_reader {
  public:
   page_reader(const selected_columns& columns, const selected_leaf& leaf, std::size_t row_group);
 
+  /// Continues at the page with this offset. @pre it lies in the column
+  void go_to(std::uint64_t page_offset) noexcept { window_.skip(page_offset - window_.offset()); }
+  /// Reads the same column from its first page.
+  page_reader from_start() const { return {*columns_, *place_.leaf, place_.row_group}; }
+
   /// Prepares for reading headers alone.
   void read_little() noexcept { window_.read_at_once(std::size_t{1} << 12); }
   void read_much() noexcept { window_.read_at_once(std::size_t{1} << 18); }
@@ -97,6 +102,7 @@ class page_reader {
   page_body split_v1(std::span<const char> bytes) const;
   page_body load_v2(std::span<const char> body);
 
+  const selected_columns* columns_;
   place place_;
   codec compression_;
   std::unique_ptr<page_codec> codec_;

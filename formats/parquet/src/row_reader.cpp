@@ -22,13 +22,19 @@ using detail::selected_node;
 
 class row_reader::implementation {
  public:
-  implementation(const selection& columns, std::size_t row_group, std::uint64_t first_row)
+  implementation(const selection& columns, std::size_t row_group, const row_cut& from)
       : columns_(columns.columns()),
-        row_(first_row),
+        row_(from.row),
         end_(columns_->contents().row_groups[row_group].rows) {
     for (const auto& leaf : columns_->leaves) leaves_.emplace_back(*columns_, leaf, row_group);
     row_ = std::min(row_, end_);
-    for (leaf_reader& leaf : leaves_) leaf.skip_rows(row_);
+    for (leaf_reader& leaf : leaves_) {
+      if (from.page_offset != 0) {
+        leaf.go_to(from);
+      } else {
+        leaf.skip_rows(row_);
+      }
+    }
     if (row_ == end_) check_end();
   }
 
@@ -175,7 +181,9 @@ class row_reader::implementation {
 };
 
 row_reader::row_reader(const selection& columns, std::size_t row_group, std::uint64_t first_row)
-    : implementation_(std::make_unique<implementation>(columns, row_group, first_row)) {}
+    : row_reader(columns, row_group, row_cut{first_row, 0}) {}
+row_reader::row_reader(const selection& columns, std::size_t row_group, const row_cut& from)
+    : implementation_(std::make_unique<implementation>(columns, row_group, from)) {}
 row_reader::row_reader(row_reader&&) noexcept = default;
 row_reader& row_reader::operator=(row_reader&&) noexcept = default;
 row_reader::~row_reader() = default;

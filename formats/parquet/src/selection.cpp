@@ -281,21 +281,21 @@ std::uint64_t selection::file_offset(std::size_t row_group) const {
   return first;
 }
 
-std::vector<std::uint64_t> selection::cut_rows(std::size_t row_group) const {
-  std::vector<std::uint64_t> rows = {0};
-  if (columns_->leaves.size() != 1 || columns_->leaves.front().most_repetition != 0) return rows;
+std::vector<row_cut> selection::cut_rows(std::size_t row_group) const {
+  std::vector<row_cut> cuts = {{}};
+  if (columns_->leaves.size() != 1 || columns_->leaves.front().most_repetition != 0) return cuts;
   const std::uint64_t all = columns_->contents().row_groups[row_group].rows;
   detail::page_reader pages(*columns_, columns_->leaves.front(), row_group);
   pages.read_little();
   std::uint64_t row = 0;
   while (const detail::page_header* page = pages.next()) {
     if (page->is_data()) {
-      if (row != rows.back() && row < all) rows.push_back(row);
+      if (row != cuts.back().row && row < all) cuts.push_back({row, pages.where().offset});
       row += static_cast<std::uint64_t>(page->values);
     }
     pages.skip();
   }
-  return rows;
+  return cuts;
 }
 
 }  // namespace millrace::parquet

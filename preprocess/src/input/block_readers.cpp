@@ -158,7 +158,7 @@ void read_span(byte_block& block, const read_limits& limits) {
   if (!block.unread) return;
   const unread_span span = *std::exchange(block.unread, std::nullopt);
   if (span.from->table()) {
-    row_text rows(span.from->table(), span.begin);
+    row_text rows(span.from->table(), span.begin, span.page_offset);
     return read_rows(block, rows, span.end);
   }
   block.has_rows = false;

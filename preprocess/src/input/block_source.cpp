@@ -131,7 +131,7 @@ bool block_source::next_rows(byte_block& block) {
   offset_ = span->end;
   if (span->separate) {
     rows_.reset();
-    block.unread = unread_span{seekable_, span->begin, span->end, true};
+    block.unread = unread_span{seekable_, span->begin, span->end, true, span->page_offset};
     return true;
   }
   if (!rows_ || rows_->row() != span->begin) rows_.emplace(table, span->begin);

@@ -40,6 +40,7 @@ struct unread_span {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;  ///< if `end == begin`, the span owns only the line that begins there
   bool at_line = false;   ///< a line begins at `begin`, and the span owns it too
+  std::uint64_t page_offset = 0;  ///< of rows: as in row_span
 };
 
 /// A part of one input that consists of whole lines.

@@ -130,17 +130,11 @@ row_spans::row_spans(std::shared_ptr<const table_input> table, std::uint64_t row
                      std::uint64_t most_bytes)
     : table_(std::move(table)), row_(row), most_bytes_(most_bytes) {}
 
-// Returns the first row after `row` at which reading can begin, or the end of its row group.
-std::uint64_t row_spans::cut_after(std::uint64_t row) {
-  const std::size_t group = table_->group_of(row);
-  const auto& [first, rows] = table_->file_->row_groups()[group];
-  if (cut_group_ != group) {
-    cuts_ = table_->columns_.cut_rows(group);
-    for (std::uint64_t& cut : cuts_) cut += first;
-    cut_group_ = group;
-  }
-  const auto cut = std::ranges::upper_bound(cuts_, row);
-  return cut == cuts_.end() ? first + rows : *cut;
+void row_spans::find_cuts(std::size_t group) {
+  if (cut_group_ == group) return;
+  cuts_ = table_->columns_.cut_rows(group);
+  for (parquet::row_cut& cut : cuts_) cut.row += table_->file_->row_groups()[group].first_row;
+  cut_group_ = group;
 }
 
 std::optional<row_span> row_spans::next(std::uint64_t end, std::uint64_t least_bytes) {
@@ -150,9 +144,14 @@ std::optional<row_span> row_spans::next(std::uint64_t end, std::uint64_t least_b
   std::uint64_t bytes = 0;
   while (span.end < end && bytes < least_bytes) {
     const std::size_t group = table_->group_of(span.end);
-    const std::uint64_t rows = table_->file_->row_groups()[group].rows;
+    const auto& [first, rows] = table_->file_->row_groups()[group];
     const std::uint64_t text_bytes = table_->columns_.text_bytes(group);
-    const std::uint64_t cut = cut_after(span.end);
+    find_cuts(group);
+    const auto next = std::ranges::upper_bound(cuts_, span.end, {}, &parquet::row_cut::row);
+    const std::uint64_t cut = next == cuts_.end() ? first + rows : next->row;
+    if (span.end == span.begin && (next - 1)->row == span.begin) {
+      span.page_offset = (next - 1)->page_offset;
+    }
     const std::uint64_t more = portion(text_bytes, cut - span.end, rows);
     if (more > most_bytes_) {
       if (bytes != 0) break;
@@ -169,8 +168,9 @@ std::optional<row_span> row_spans::next(std::uint64_t end, std::uint64_t least_b
   return span;
 }
 
-row_text::row_text(std::shared_ptr<const table_input> table, std::uint64_t row)
-    : table_(std::move(table)), row_(row) {}
+row_text::row_text(std::shared_ptr<const table_input> table, std::uint64_t row,
+                   std::uint64_t page_offset)
+    : table_(std::move(table)), row_(row), page_offset_(page_offset) {}
 
 std::size_t row_text::read(byte_buffer& buffer, std::size_t used, std::uint64_t end,
                            std::size_t enough_bytes) {
@@ -181,7 +181,8 @@ std::size_t row_text::read(byte_buffer& buffer, std::size_t used, std::uint64_t 
     const std::size_t group = table_->group_of(row_);
     const auto& [first, rows] = table_->file_->row_groups()[group];
     if (!rows_ || group != group_) {
-      rows_.emplace(table_->columns_, group, row_ - first);
+      rows_.emplace(table_->columns_, group,
+                    parquet::row_cut{row_ - first, std::exchange(page_offset_, 0)});
       group_ = group;
     }
     const std::size_t room = std::min(enough_bytes, most_bytes) - (sink.used() - start);

@@ -53,6 +53,7 @@ class table_input {
 struct row_span {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  std::uint64_t page_offset = 0;  ///< where the page of `begin` is in the file; 0 if unknown
   /// Reading can begin at `begin` without reading rows before it. Otherwise, the rows must be read
   /// in sequence, after those before them.
   bool separate = true;
@@ -76,12 +77,12 @@ class row_spans {
   std::uint64_t row() const noexcept { return row_; }
 
  private:
-  std::uint64_t cut_after(std::uint64_t row);
+  void find_cuts(std::size_t group);
 
   std::shared_ptr<const table_input> table_;
   std::uint64_t row_;
   std::uint64_t most_bytes_;
-  std::vector<std::uint64_t> cuts_;  // of the row group `cut_group_`, as rows of the table
+  std::vector<parquet::row_cut> cuts_;  // of the row group `cut_group_`, as rows of the table
   std::optional<std::size_t> cut_group_;
 };
 
@@ -92,8 +93,10 @@ class row_text {
   /// huge cannot fill the memory.
   static constexpr std::size_t most_bytes = std::size_t{1} << 30;
 
-  /// @param row  the first row to read
-  row_text(std::shared_ptr<const table_input> table, std::uint64_t row);
+  /// @param row          the first row to read
+  /// @param page_offset  as in row_span
+  row_text(std::shared_ptr<const table_input> table, std::uint64_t row,
+           std::uint64_t page_offset = 0);
 
   /// Appends rows to the first `used` bytes of a buffer, with padding after them. Stops at row
   /// `end`, or after the first row with which at least `enough_bytes` were appended.
@@ -109,6 +112,7 @@ class row_text {
  private:
   std::shared_ptr<const table_input> table_;
   std::uint64_t row_;
+  std::uint64_t page_offset_;
   std::size_t group_ = 0;
   std::optional<parquet::row_reader> rows_;  // of `group_`
 };

@@ -141,7 +141,15 @@ TEST(ParquetSelection, CutsWherePagesBegin) {
   const parquet_on_disk disk(made);
   const std::vector<column_path> paths = {{"text"}};
   const selection columns(disk.open(), paths);
-  EXPECT_THAT(columns.cut_rows(0), ElementsAre(0, 3, 5));
+  std::vector<std::uint64_t> rows;
+  for (const row_cut& cut : columns.cut_rows(0)) {
+    rows.push_back(cut.row);
+    test::text_keeper sink;
+    row_reader from(columns, 0, cut);
+    EXPECT_EQ(from.read(sink, 100, 1 << 20), 6 - cut.row);
+    EXPECT_THAT(sink.text, testing::EndsWith("{\"text\":\"f\"}\n"));
+  }
+  EXPECT_THAT(rows, ElementsAre(0, 3, 5));
 }
 
 TEST(ParquetCodecs, AreNamedWithTheirVersions) {

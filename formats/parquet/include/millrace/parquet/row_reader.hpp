@@ -37,6 +37,8 @@ class row_reader {
   ///                   decoded if the column is not in a list.
   /// @throws io_error, format_error
   row_reader(const selection& columns, std::size_t row_group, std::uint64_t first_row = 0);
+  /// As above, but begins at a cut of `columns` in this row group, without passing over pages.
+  row_reader(const selection& columns, std::size_t row_group, const row_cut& from);
   row_reader(row_reader&&) noexcept;
   row_reader& operator=(row_reader&&) noexcept;
   ~row_reader();

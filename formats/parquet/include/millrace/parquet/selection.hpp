@@ -15,6 +15,12 @@ namespace detail {
 struct selected_columns;
 }
 
+/// A row of a row group at which reading can begin without decoding earlier pages.
+struct row_cut {
+  std::uint64_t row = 0;          ///< counted within the row group
+  std::uint64_t page_offset = 0;  ///< of its page in the file; 0 for the first row
+};
+
 /// The columns of a file that are to be read.
 ///
 /// Immutable, so that any number of threads may use it at once. Copies share their data. Wherever a
@@ -39,14 +45,13 @@ class selection {
   /// Offset in the file at which the first page of the selected columns of a row group begins.
   std::uint64_t file_offset(std::size_t row_group) const;
 
-  /// Rows, counted within the row group, at which reading can begin without decoding earlier pages.
-  /// They ascend, and the first one is 0. With several columns, or in lists, there is only this
-  /// one.
+  /// The rows at which reading can begin without decoding earlier pages. They ascend, and the first
+  /// one is row 0. With several columns, or in lists, there is only this one.
   ///
   /// Reads the header of each page of the row group: one small read per page.
   ///
   /// @throws io_error, format_error
-  std::vector<std::uint64_t> cut_rows(std::size_t row_group) const;
+  std::vector<row_cut> cut_rows(std::size_t row_group) const;
 
   const std::shared_ptr<const detail::selected_columns>& columns() const noexcept {
     return columns_;
