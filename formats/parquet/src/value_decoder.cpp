@@ -215,16 +215,16 @@ class plain_texts final : public text_decoder {
 class dictionary_texts final : public text_decoder {
  public:
   dictionary_texts(std::span<const char> bytes, const dictionary& distinct, const place& where)
-      : texts_(distinct.texts()), indices_(bytes, distinct, texts_.size(), where) {}
+      : distinct_(distinct), indices_(bytes, distinct, distinct.text_count(), where) {}
 
   std::size_t read(std::string_view* out, std::size_t count) override {
     const auto indices = indices_.read(count);
-    for (const std::uint32_t index : indices) *out++ = texts_[index];
+    for (const std::uint32_t index : indices) *out++ = distinct_.text(index);
     return indices.size();
   }
 
  private:
-  std::span<const std::string_view> texts_;
+  const dictionary& distinct_;
   dictionary_indices indices_;
 };
 
@@ -317,6 +317,17 @@ class delta_texts final : public text_decoder {
 
 }  // namespace
 
+/// A place takes no more memory than a text, even an empty one, takes in the page.
+void dictionary::find_texts(std::span<const char> bytes, std::size_t count, const place& where) {
+  plain_texts texts(bytes, where);
+  texts_.resize(count);
+  for (std::uint32_t& begin : texts_) {
+    std::string_view text;
+    (void)texts.read(&text, 1);
+    begin = static_cast<std::uint32_t>(text.data() - bytes.data() - 4);
+  }
+}
+
 void dictionary::load(page_reader& pages, const page_header& header, const selected_leaf& leaf) {
   const place& where = pages.where();
   if (is_loaded_) where.fail("there is a second dictionary");
@@ -337,8 +348,7 @@ void dictionary::load(page_reader& pages, const page_header& header, const selec
   if (leaf.type == physical::boolean) {
     where.fail("a column of booleans has a dictionary");
   } else if (leaf.type == physical::byte_array) {
-    texts_.resize(count);
-    if (count != 0) (void)plain_texts(bytes, where).read(texts_.data(), count);
+    find_texts(bytes, count, where);
   } else {
     numbers_.resize(count);
     make_number_decoder(encoding::plain, leaf.type, bytes, *this, where)

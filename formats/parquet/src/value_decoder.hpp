@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -49,13 +50,21 @@ class dictionary {
   void load(page_reader& pages, const page_header& header, const selected_leaf& leaf);
 
   bool is_loaded() const noexcept { return is_loaded_; }
-  std::span<const std::string_view> texts() const noexcept { return texts_; }
+  std::size_t text_count() const noexcept { return texts_.size(); }
+  std::string_view text(std::size_t index) const noexcept {
+    std::uint32_t size = 0;
+    const char* at = bytes_.data() + texts_[index];
+    std::memcpy(&size, at, sizeof size);
+    return {at + sizeof size, size};
+  }
   std::span<const std::uint64_t> numbers() const noexcept { return numbers_; }
 
  private:
+  void find_texts(std::span<const char> bytes, std::size_t count, const place& where);
+
   bool is_loaded_ = false;
   buffer bytes_;
-  std::vector<std::string_view> texts_;
+  std::vector<std::uint32_t> texts_;  // where they begin, with their sizes in front
   std::vector<std::uint64_t> numbers_;
 };
 
