@@ -7,11 +7,15 @@
 
 namespace millrace::parquet::detail {
 
-leaf_reader::leaf_reader(const selected_columns& columns, const selected_leaf& leaf,
-                         std::size_t row_group)
-    : leaf_(&leaf),
-      pages_(columns, leaf, row_group),
-      entries_left_(static_cast<std::uint64_t>(columns.chunk(row_group, leaf).values)) {}
+void leaf_reader::restart(std::size_t row_group) {
+  pages_.restart(row_group);
+  entries_left_ = static_cast<std::uint64_t>(pages_.chunk().values);
+  dictionary_.clear();
+  may_have_skipped_dictionary_ = false;
+  page_left_ = 0;
+  at_ = end_ = 0;
+  next_value_ = end_value_ = values_to_load_ = 0;
+}
 
 bool leaf_reader::next_page() {
   while (const page_header* header = pages_.next()) {
@@ -43,7 +47,8 @@ void leaf_reader::go_to(const row_cut& row) {
   pages_.go_to(row.page_offset);
 }
 
-// Pages that fall back to another encoding need no dictionary, so it is read only for one that does.
+// Pages that fall back to another encoding need no dictionary, so it is read only for one that
+// does.
 void leaf_reader::load_skipped_dictionary() {
   may_have_skipped_dictionary_ = false;
   page_reader first = pages_.from_start();

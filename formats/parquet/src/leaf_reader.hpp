@@ -22,7 +22,12 @@ namespace millrace::parquet::detail {
 /// `advance`.
 class leaf_reader {
  public:
-  leaf_reader(const selected_columns& columns, const selected_leaf& leaf, std::size_t row_group);
+  /// Call restart() before anything else.
+  leaf_reader(const selected_columns& columns, const selected_leaf& leaf)
+      : leaf_(&leaf), pages_(columns, leaf) {}
+
+  /// Begins with the first entry of a row group, and keeps the memory.
+  void restart(std::size_t row_group);
 
   /// False after the last entry. Reads the next page if it must; so taken texts become invalid.
   ///
@@ -72,7 +77,7 @@ class leaf_reader {
   page_reader pages_;
   dictionary dictionary_;
   bool may_have_skipped_dictionary_ = false;
-  std::uint64_t entries_left_;  // of the column, without those of the page
+  std::uint64_t entries_left_ = 0;  // of the column, without those of the page
 
   // The current page.
   std::uint64_t page_left_ = 0;

@@ -21,7 +21,9 @@ class list_reader::implementation {
       : columns_(checked(one_column.columns())),
         list_(columns_->root.children.front()),
         rows_(columns_->contents().row_groups[row_group].rows),
-        leaf_(*columns_, columns_->leaves.front(), row_group) {}
+        leaf_(*columns_, columns_->leaves.front()) {
+    leaf_.restart(row_group);
+  }
 
   bool next(std::vector<std::int32_t>& out) {
     out.clear();

@@ -83,15 +83,18 @@ void byte_window::skip(std::uint64_t bytes) noexcept {
   at_ = filled_ = 0;
 }
 
-page_reader::page_reader(const selected_columns& columns, const selected_leaf& leaf,
-                         std::size_t row_group)
-    : columns_(&columns),
-      place_{&columns.contents(), &leaf, row_group, first_page(columns.chunk(row_group, leaf))},
-      compression_(columns.chunk(row_group, leaf).compression),
-      codec_(make_codec(compression_)),
-      window_(columns.contents(), place_.offset,
-              place_.offset +
-                  static_cast<std::uint64_t>(columns.chunk(row_group, leaf).stored_bytes)) {}
+page_reader::page_reader(const selected_columns& columns, const selected_leaf& leaf)
+    : columns_(&columns), place_{&columns.contents(), &leaf, 0, 0}, window_(columns.contents()) {}
+
+void page_reader::restart(std::size_t row_group) {
+  place_.row_group = row_group;
+  place_.offset = first_page(chunk());
+  if (codec_ == nullptr || compression_ != chunk().compression) {
+    compression_ = chunk().compression;
+    codec_ = make_codec(compression_);
+  }
+  window_.restart(place_.offset, place_.offset + static_cast<std::uint64_t>(chunk().stored_bytes));
+}
 
 void page_reader::read_header() {
   constexpr std::size_t first_look = 1024;

@@ -30,8 +30,14 @@ struct place {
 /// Reads a range of a file through a buffer that grows only for what is asked for at once.
 class byte_window {
  public:
-  byte_window(const file_contents& file, std::uint64_t begin, std::uint64_t end)
-      : file_(&file), next_read_(begin), end_(end) {}
+  explicit byte_window(const file_contents& file) : file_(&file) {}
+
+  /// Begins another range, and keeps the buffer.
+  void restart(std::uint64_t begin, std::uint64_t end) noexcept {
+    at_ = filled_ = 0;
+    next_read_ = begin;
+    end_ = end;
+  }
 
   /// Reads so many bytes ahead: many if all of them are wanted, few to look at headers.
   void read_at_once(std::size_t bytes) noexcept { at_once_ = bytes; }
@@ -55,8 +61,8 @@ class byte_window {
   buffer bytes_;
   std::size_t at_ = 0;  // the bytes that were read and not skipped: [at_, filled_)
   std::size_t filled_ = 0;
-  std::uint64_t next_read_;  // in the file
-  std::uint64_t end_;
+  std::uint64_t next_read_ = 0;  // in the file
+  std::uint64_t end_ = 0;
   std::size_t at_once_ = std::size_t{1} << 18;
 };
 
@@ -70,7 +76,16 @@ struct page_body {
 /// Reads the pages of a column of a row group, one after the other.
 class page_reader {
  public:
-  page_reader(const selected_columns& columns, const selected_leaf& leaf, std::size_t row_group);
+  /// Call restart() before anything else.
+  page_reader(const selected_columns& columns, const selected_leaf& leaf);
+  page_reader(const selected_columns& columns, const selected_leaf& leaf, std::size_t row_group)
+      : page_reader(columns, leaf) {
+    restart(row_group);
+  }
+
+  /// Begins with the first page of a row group, and keeps the memory.
+  void restart(std::size_t row_group);
+  const column_chunk& chunk() const { return columns_->chunk(place_.row_group, *place_.leaf); }
 
   /// Continues at the page with this offset. @pre it lies in the column
   void go_to(std::uint64_t page_offset) noexcept { window_.skip(page_offset - window_.offset()); }
@@ -104,7 +119,7 @@ class page_reader {
 
   const selected_columns* columns_;
   place place_;
-  codec compression_;
+  codec compression_ = codec::uncompressed;
   std::unique_ptr<page_codec> codec_;
   byte_window window_;
   page_header header_;

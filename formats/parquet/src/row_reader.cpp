@@ -23,12 +23,16 @@ using detail::selected_node;
 class row_reader::implementation {
  public:
   implementation(const selection& columns, std::size_t row_group, const row_cut& from)
-      : columns_(columns.columns()),
-        row_(from.row),
-        end_(columns_->contents().row_groups[row_group].rows) {
-    for (const auto& leaf : columns_->leaves) leaves_.emplace_back(*columns_, leaf, row_group);
-    row_ = std::min(row_, end_);
+      : columns_(columns.columns()) {
+    for (const auto& leaf : columns_->leaves) leaves_.emplace_back(*columns_, leaf);
+    restart(row_group, from);
+  }
+
+  void restart(std::size_t row_group, const row_cut& from) {
+    end_ = columns_->contents().row_groups[row_group].rows;
+    row_ = std::min(from.row, end_);
     for (leaf_reader& leaf : leaves_) {
+      leaf.restart(row_group);
       if (from.page_offset != 0) {
         leaf.go_to(from);
       } else {
@@ -176,14 +180,17 @@ class row_reader::implementation {
 
   std::shared_ptr<const detail::selected_columns> columns_;
   std::deque<leaf_reader> leaves_;
-  std::uint64_t row_;
-  std::uint64_t end_;
+  std::uint64_t row_ = 0;
+  std::uint64_t end_ = 0;
 };
 
 row_reader::row_reader(const selection& columns, std::size_t row_group, std::uint64_t first_row)
     : row_reader(columns, row_group, row_cut{first_row, 0}) {}
 row_reader::row_reader(const selection& columns, std::size_t row_group, const row_cut& from)
     : implementation_(std::make_unique<implementation>(columns, row_group, from)) {}
+void row_reader::restart(std::size_t row_group, const row_cut& from) {
+  implementation_->restart(row_group, from);
+}
 row_reader::row_reader(row_reader&&) noexcept = default;
 row_reader& row_reader::operator=(row_reader&&) noexcept = default;
 row_reader::~row_reader() = default;

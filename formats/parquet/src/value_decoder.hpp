@@ -49,6 +49,13 @@ class dictionary {
   /// Reads the dictionary page whose header is `header`.
   void load(page_reader& pages, const page_header& header, const selected_leaf& leaf);
 
+  /// Forgets the values, and keeps the memory.
+  void clear() noexcept {
+    is_loaded_ = false;
+    texts_.clear();
+    numbers_.clear();
+  }
+
   bool is_loaded() const noexcept { return is_loaded_; }
   std::size_t text_count() const noexcept { return texts_.size(); }
   std::string_view text(std::size_t index) const noexcept {

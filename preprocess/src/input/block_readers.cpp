@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -47,6 +46,7 @@ bool sequential_reader::next(byte_block& block) {
   block.unread.reset();
   block.giant.reset();
   block.has_rows = false;
+  block.rows_end = 0;
   block.begin = offset_;
   std::size_t used = rest_.size();
   block.buffer.reserve(std::max(limits_.block_bytes, used) + text_padding_bytes, 0);
@@ -145,23 +145,32 @@ void set_text(byte_block& block, const unread_span& span, std::size_t first, std
 
 }  // namespace
 
-void read_rows(byte_block& block, row_text& rows, std::uint64_t end) {
+void read_rows(byte_block& block, const read_limits& limits, row_text& rows, std::uint64_t end) {
   block.giant.reset();
   block.has_rows = true;
   block.begin = rows.row();
-  block.end = end;
   block.text_at = block.mark_bytes = 0;
-  block.text_bytes = rows.read(block.buffer, 0, end, std::numeric_limits<std::size_t>::max());
+  block.text_bytes = rows.read(block.buffer, end, limits.block_bytes);
+  block.end = rows.row();
+  block.rows_end = block.end < end ? end : 0;
 }
 
-void read_span(byte_block& block, const read_limits& limits) {
+bool read_more_rows(byte_block& block, const read_limits& limits, row_text& rows) {
+  if (block.rows_end == 0) return false;
+  rows.expect_moderate();
+  read_rows(block, limits, rows, block.rows_end);
+  return true;
+}
+
+void read_span(byte_block& block, const read_limits& limits, row_text& rows) {
   if (!block.unread) return;
   const unread_span span = *std::exchange(block.unread, std::nullopt);
   if (span.from->table()) {
-    row_text rows(span.from->table(), span.begin, span.page_offset);
-    return read_rows(block, rows, span.end);
+    rows.go_to(span.from->table(), span.begin, span.page_offset);
+    return read_rows(block, limits, rows, span.end);
   }
   block.has_rows = false;
+  block.rows_end = 0;
   const auto length = static_cast<std::size_t>(span.end - span.begin);
   const auto source = span.from->open_at(span.begin);
   growing_text text(block.buffer, *source);

@@ -50,16 +50,26 @@ class sequential_reader {
   std::vector<std::byte> rest_;  // bytes that were already read but belong to the next block
 };
 
-/// Reads the rows from `rows.row()` to `end` into a block.
+/// Reads the rows from `rows.row()` to `end` into a block, or the first of them if they have more
+/// text than a block should have. Then call read_more_rows().
 ///
 /// @throws io_error, format_error  as row_text::read
-void read_rows(byte_block& block, row_text& rows, std::uint64_t end);
+void read_rows(byte_block& block, const read_limits& limits, row_text& rows, std::uint64_t end);
 
-/// If `block` carries a span, reads the text of that span into the block. Any thread may call this.
+/// Reads the next rows into a block, in place of those before.
 ///
+/// @param rows  that read those before
+/// @return false if there are no more rows
+/// @throws io_error, format_error  as row_text::read
+bool read_more_rows(byte_block& block, const read_limits& limits, row_text& rows);
+
+/// If `block` carries a span, reads the text of that span into the block; of rows, as read_rows().
+/// Any thread may call this.
+///
+/// @param rows  reads spans of tables; pass the same one for many blocks to reuse its memory
 /// @throws io_error, format_error  as byte_source::read. Also format_error if the file became
 ///                                 shorter or longer after the inputs were planned.
 /// @throws line_abandoned          the run was asked to stop during a giant line.
-void read_span(byte_block& block, const read_limits& limits);
+void read_span(byte_block& block, const read_limits& limits, row_text& rows);
 
 }  // namespace millrace::preprocess

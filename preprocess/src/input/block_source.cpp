@@ -57,6 +57,7 @@ void block_source::open(std::size_t input) {
   at_line_ = !first || range_.at_line;
   seekable_ = seekable_input::open(file, limits_.largest_part_bytes());
   rows_.reset();
+  rows_end_ = 0;
   spans_.reset();
   if (seekable_) {
     if (seekable_->table()) {
@@ -126,18 +127,24 @@ std::uint64_t block_source::end_of(std::size_t input) const {
 
 bool block_source::next_rows(byte_block& block) {
   const auto& table = seekable_->table();
-  const auto span = spans_->next(end_of(input_), limits_.block_bytes);
-  if (!span) return false;
-  offset_ = span->end;
-  if (span->separate) {
-    rows_.reset();
-    block.unread = unread_span{seekable_, span->begin, span->end, true, span->page_offset};
+  if (rows_ && rows_->row() < rows_end_) {
+    block.unread.reset();
+    read_rows(block, limits_, *rows_, rows_end_);
+    block.rows_end = 0;  // this thread reads them
+    offset_ = block.end;
     return true;
   }
-  if (!rows_ || rows_->row() != span->begin) rows_.emplace(table, span->begin);
-  block.unread.reset();
-  read_rows(block, *rows_, span->end);
-  return true;
+  const auto span = spans_->next(end_of(input_), limits_.block_bytes);
+  if (!span) return false;
+  if (span->separate) {
+    block.unread = unread_span{seekable_, span->begin, span->end, true, span->page_offset};
+    offset_ = span->end;
+    return true;
+  }
+  if (!rows_) rows_.emplace(table, span->begin);
+  if (rows_->row() != span->begin) rows_->go_to(table, span->begin);
+  rows_end_ = span->end;
+  return next_rows(block);
 }
 
 bool block_source::next_span(byte_block& block) {

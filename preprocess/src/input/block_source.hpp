@@ -76,7 +76,8 @@ class block_source {
   std::size_t input_;
   std::shared_ptr<const seekable_input> seekable_;  // not open while `sequential_` is
   std::optional<row_spans> spans_;                  // of a table
-  std::optional<row_text> rows_;                    // of a table, where it is read in sequence
+  std::optional<row_text> rows_;                    // of a table, where it is read in sequence,
+  std::uint64_t rows_end_ = 0;                      // up to this row
   std::optional<sequential_reader> sequential_;
   std::uint64_t offset_ = 0;          // offset at which the next span starts
   bool at_line_ = true;               // a line begins at `offset_` and belongs to the next span

@@ -52,6 +52,8 @@ struct byte_block {
   std::uint64_t end = 0;
   std::uint64_t read_bytes = 0;  ///< bytes on disk read so far from all inputs
 
+  /// Rows to read after `end`, up to this one: see read_more_rows(). 0 if there are none.
+  std::uint64_t rows_end = 0;
   std::optional<unread_span>
       unread;               ///< if set, read_span() must still set the text and its bounds
   byte_buffer buffer;       ///< has text_padding_bytes after the text

@@ -63,7 +63,7 @@ class table_source final : public byte_source {
   std::size_t read(std::span<std::byte> out) override {
     if (given_ == held_) {
       given_ = 0;
-      held_ = text_.read(buffer_, 0, table_->row_count(), piece_bytes);
+      held_ = text_.read(buffer_, table_->row_count(), piece_bytes);
     }
     const std::size_t n = std::min(out.size(), held_ - given_);
     if (n != 0) std::memcpy(out.data(), buffer_.data() + given_, n);
@@ -168,39 +168,50 @@ std::optional<row_span> row_spans::next(std::uint64_t end, std::uint64_t least_b
   return span;
 }
 
-row_text::row_text(std::shared_ptr<const table_input> table, std::uint64_t row,
-                   std::uint64_t page_offset)
-    : table_(std::move(table)), row_(row), page_offset_(page_offset) {}
+void row_text::go_to(std::shared_ptr<const table_input> table, std::uint64_t row,
+                     std::uint64_t page_offset) {
+  if (table != table_) rows_.reset();
+  table_ = std::move(table);
+  row_ = row;
+  page_offset_ = page_offset;
+  bytes_ = 0;
+  group_.reset();
+}
 
-std::size_t row_text::read(byte_buffer& buffer, std::size_t used, std::uint64_t end,
-                           std::size_t enough_bytes) {
+void row_text::expect_moderate() const {
+  if (bytes_ <= most_bytes) return;
+  throw format_error(
+      table_->file_->path(), table_->byte_of(row_),
+      fmt::format(
+          "the rows before row {} expand to more than {} MiB of text without a place to cut; "
+          "write the file again with smaller pages, or without a dictionary",
+          row_, most_bytes >> 20));
+}
+
+std::size_t row_text::read(byte_buffer& buffer, std::uint64_t end, std::size_t enough_bytes) {
   end = std::min(end, table_->row_count());
-  const std::size_t start = used;
-  buffer_sink sink(buffer, used);
-  while (row_ < end && sink.used() - start < enough_bytes) {
+  buffer_sink sink(buffer, 0);
+  while (row_ < end && sink.used() < enough_bytes) {
     const std::size_t group = table_->group_of(row_);
     const auto& [first, rows] = table_->file_->row_groups()[group];
-    if (!rows_ || group != group_) {
-      rows_.emplace(table_->columns_, group,
-                    parquet::row_cut{row_ - first, std::exchange(page_offset_, 0)});
+    if (group != group_) {
+      const parquet::row_cut from{row_ - first, std::exchange(page_offset_, 0)};
+      if (rows_) {
+        rows_->restart(group, from);
+      } else {
+        rows_.emplace(table_->columns_, group, from);
+      }
       group_ = group;
     }
-    const std::size_t room = std::min(enough_bytes, most_bytes) - (sink.used() - start);
-    const std::uint64_t read = rows_->read(sink, std::min(end, first + rows) - row_, room);
+    const std::uint64_t read =
+        rows_->read(sink, std::min(end, first + rows) - row_, enough_bytes - sink.used());
     row_ += read;
     if (read == 0) {
       throw format_error(table_->file_->path(), table_->byte_of(row_),
                          fmt::format("row group {} ends before row {}", group, row_));
     }
-    if (sink.used() - start >= most_bytes && enough_bytes > most_bytes && row_ < end) {
-      throw format_error(
-          table_->file_->path(), table_->byte_of(row_),
-          fmt::format(
-              "the rows before row {}, of row group {}, expand to more than {} MiB of text; "
-              "write the file with smaller pages, or without a dictionary",
-              row_, group, most_bytes >> 20));
-    }
   }
+  bytes_ += sink.used();
   return sink.used();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <millrace/parquet/file.hpp>
@@ -67,7 +68,8 @@ class row_spans {
   ///                    text than this
   row_spans(std::shared_ptr<const table_input> table, std::uint64_t row, std::uint64_t most_bytes);
 
-  /// The next span. It has about `least_bytes` of text or more, unless the table ends.
+  /// The next span. It has about `least_bytes` of text or more, unless the table ends or the rest
+  /// of a row group is read in sequence.
   ///
   /// @param end  the last span ends here
   /// @return nothing if all rows before `end` are in earlier spans
@@ -89,32 +91,43 @@ class row_spans {
 /// Reads rows in sequence.
 class row_text {
  public:
-  /// Most bytes of text that one call of read() may produce, so that a small file whose text is
-  /// huge cannot fill the memory.
-  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  /// Most bytes of text between two calls of go_to(), so that a small file whose text is huge
+  /// cannot fill the memory with tokens.
+  static constexpr std::uint64_t most_bytes = std::uint64_t{2} << 30;
 
-  /// @param row          the first row to read
-  /// @param page_offset  as in row_span
-  row_text(std::shared_ptr<const table_input> table, std::uint64_t row,
-           std::uint64_t page_offset = 0);
+  /// Call go_to() before anything else.
+  row_text() = default;
+  row_text(std::shared_ptr<const table_input> table, std::uint64_t row) {
+    go_to(std::move(table), row);
+  }
 
-  /// Appends rows to the first `used` bytes of a buffer, with padding after them. Stops at row
-  /// `end`, or after the first row with which at least `enough_bytes` were appended.
+  /// Continues elsewhere. Keeps the memory if it is in the same table.
   ///
-  /// @return the number of bytes in the buffer
+  /// @param row          the next row to read
+  /// @param page_offset  as in row_span
+  void go_to(std::shared_ptr<const table_input> table, std::uint64_t row,
+             std::uint64_t page_offset = 0);
+
+  /// Reads rows into a buffer, with padding after them. Stops at row `end`, or after the first row
+  /// with which there are at least `enough_bytes`.
+  ///
+  /// @return the number of bytes
   /// @throws io_error, format_error  the file cannot be read, or is damaged
-  std::size_t read(byte_buffer& buffer, std::size_t used, std::uint64_t end,
-                   std::size_t enough_bytes);
+  std::size_t read(byte_buffer& buffer, std::uint64_t end, std::size_t enough_bytes);
 
   /// The next row to read.
   std::uint64_t row() const noexcept { return row_; }
 
+  /// @throws format_error  more than `most_bytes` were read since go_to().
+  void expect_moderate() const;
+
  private:
   std::shared_ptr<const table_input> table_;
-  std::uint64_t row_;
-  std::uint64_t page_offset_;
-  std::size_t group_ = 0;
-  std::optional<parquet::row_reader> rows_;  // of `group_`
+  std::uint64_t row_ = 0;
+  std::uint64_t page_offset_ = 0;
+  std::uint64_t bytes_ = 0;           // since go_to()
+  std::optional<std::size_t> group_;  // that `rows_` reads; nothing after go_to()
+  std::optional<parquet::row_reader> rows_;
 };
 
 }  // namespace millrace::preprocess

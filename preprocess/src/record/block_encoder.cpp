@@ -48,10 +48,9 @@ void block_encoder::encode(const byte_block& block, encoded_block& out) {
   out.input = block.input;
   out.has_rows = block.has_rows;
   out.begin = block.begin;
-  out.end = block.has_rows ? block.end : block.begin + block.text_bytes;
   out.text_offset = block.text_offset();
-  out.text_bytes = block.text_bytes;
-  out.crc32c = formats::crc32c({block.buffer.data() + block.text_at, block.text_bytes});
+  out.text_bytes = 0;
+  out.crc32c = 0;
   out.read_bytes = block.read_bytes;
   out.counts = {};
   out.places.clear();
@@ -64,11 +63,20 @@ void block_encoder::encode(const byte_block& block, encoded_block& out) {
     column.document_ends.clear();
     column.mask.clear();
   }
+  encode_more(block, out);
+}
+
+void block_encoder::encode_more(const byte_block& block, encoded_block& out) {
   if (options_.dtype == formats::dtype::uint16) {
     encode_lines<std::uint16_t>(block, out);
   } else {
     encode_lines<std::int32_t>(block, out);
   }
+  const auto text = std::span(block.buffer.data() + block.text_at, block.text_bytes);
+  out.crc32c = formats::crc32c_combine(out.crc32c, formats::crc32c(text),
+                                       static_cast<std::uint64_t>(text.size()));
+  out.text_bytes += text.size();
+  out.end = block.has_rows ? block.end : block.begin + block.text_bytes;
   ids_.clear();
   ids_.shrink_to(kept_ids);
 }
@@ -77,6 +85,8 @@ template <class Id>
 void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
   const std::string_view text = block.text();
   document_mark mark;
+  mark.text_bytes = out.text_bytes;
+  mark.crc32c = out.crc32c;
   line_splitter lines(text);
   for (std::string_view line; lines.next(line); ++out.counts.lines) {
     if (is_blank(line)) {
@@ -95,11 +105,12 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
     }
     const std::int64_t documents = out.counts.documents;
     if (options_.marks) {
-      const std::size_t at = block.mark_bytes + begin;
-      const std::size_t before = std::exchange(mark.text_bytes, at);
+      const std::uint64_t at = out.text_bytes + block.mark_bytes + begin;
+      const std::uint64_t before = std::exchange(mark.text_bytes, at);
       mark.counts = out.counts;
-      mark.crc32c =
-          formats::crc32c({block.buffer.data() + block.text_at + before, at - before}, mark.crc32c);
+      mark.crc32c = formats::crc32c(
+          {block.buffer.data() + block.text_at + (before - out.text_bytes), at - before},
+          mark.crc32c);
     }
     auto fault = conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, out);
     if (!fault) {

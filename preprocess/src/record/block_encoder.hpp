@@ -98,6 +98,8 @@ class block_encoder {
   ///
   /// @throws line_abandoned  encoder_options::stop was set while the tokenizer normalized a text.
   void encode(const byte_block& block, encoded_block& out);
+  /// Appends to `out` the rows that read_more_rows() read into the block. Stops as encode().
+  void encode_more(const byte_block& block, encoded_block& out);
 
   /// The token encoder of this block_encoder. Used for giant lines, which are not in a block.
   tokenizer::encoder& encoder() noexcept { return *encoder_; }

@@ -34,16 +34,21 @@ found_line find_line(std::span<const input_file> inputs, const read_limits& limi
   std::int64_t count = 0;
   std::int64_t before_input = 0;
   std::size_t input = 0;
+  row_text rows;
   for (byte_block block; source.next(block);) {
-    read_span(block, limits);
+    read_span(block, limits, rows);
     if (block.input != input) before_input = count;
     input = block.input;
-    const std::string where =
-        fmt::format("{}:{}", display_path(inputs[input]).string(), wanted - before_input);
-    line_splitter lines(block.text());
-    for (std::string_view line; lines.next(line);) {
-      if (++count == wanted) return {where, std::string(line)};
-    }
+    const std::string path = display_path(inputs[input]).string();
+    const std::string where = block.has_rows
+                                  ? fmt::format("{}, row {}", path, wanted - before_input - 1)
+                                  : fmt::format("{}:{}", path, wanted - before_input);
+    do {
+      line_splitter lines(block.text());
+      for (std::string_view line; lines.next(line);) {
+        if (++count == wanted) return {where, std::string(line)};
+      }
+    } while (read_more_rows(block, limits, rows));
     if (block.giant && ++count == wanted) {
       throw error(fmt::format("{}: the line has more than {} bytes", where, limits.giant_bytes));
     }

@@ -114,6 +114,7 @@ class stages {
   using stage = stage_clock::stage;
 
   work_item* read(tbb::flow_control& flow);
+  bool ends_run(const encoded_block& block) const;
   void encode(work_item& item);
   void commit(work_item* item);
   void commit_block(work_item& item);
@@ -129,6 +130,7 @@ class stages {
 
   block_source source_;
   tbb::enumerable_thread_specific<block_encoder> encoders_;
+  tbb::enumerable_thread_specific<row_text> rows_;
   item_pool pool_;
   std::atomic<std::int64_t> in_flight_ = 0;
   // The committer is full, so nothing more need be read. Set by the committer's stage only.
@@ -166,15 +168,32 @@ work_item* stages::read(tbb::flow_control& flow) {
   return nullptr;
 }
 
+// Whether a bad record in the block ends the run, so nothing after it matters.
+bool stages::ends_run(const encoded_block& block) const {
+  return encoding_.on_bad_record == bad_record_policy::fail && !block.faults.empty();
+}
+
 void stages::encode(work_item& item) {
   if (item.failure) return;
   try {
+    row_text& rows = rows_.local();
     {
       const auto timed = clock_.time(stage::read_spans);
-      read_span(item.block, limits_);
+      read_span(item.block, limits_, rows);
     }
-    const auto timed = clock_.time(stage::encode);
-    encoders_.local().encode(item.block, item.encoded);
+    block_encoder& encoder = encoders_.local();
+    {
+      const auto timed = clock_.time(stage::encode);
+      encoder.encode(item.block, item.encoded);
+    }
+    while (!ends_run(item.encoded)) {
+      {
+        const auto timed = clock_.time(stage::read_spans);
+        if (!read_more_rows(item.block, limits_, rows)) break;
+      }
+      const auto timed = clock_.time(stage::encode);
+      encoder.encode_more(item.block, item.encoded);
+    }
   } catch (...) {
     item.failure = std::current_exception();
   }

@@ -268,7 +268,8 @@ TEST_F(BlockSource, NoticesAFileThatChangesItsSizeWithinAGiantLine) {
     test::write_text(paths_[0], contents);
     try {
       block_source source(inputs, {.end = {1, 0}}, limits);
-      for (byte_block block; source.next(block) && !block.giant;) read_span(block, limits);
+      for (byte_block block; source.next(block) && !block.giant;)
+        test::read_whole_span(block, limits);
     } catch (const format_error& e) {
       return e.what();
     }
@@ -296,7 +297,7 @@ TEST_F(BlockSource, TellsWhereAGiantLineLies) {
       std::string all;
       int giants = 0;
       for (byte_block block; source.next(block);) {
-        read_span(block, limits);
+        test::read_whole_span(block, limits);
         all += block.text();
         if (!block.giant) continue;
         ++giants;

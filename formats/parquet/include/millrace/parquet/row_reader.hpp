@@ -39,6 +39,9 @@ class row_reader {
   row_reader(const selection& columns, std::size_t row_group, std::uint64_t first_row = 0);
   /// As above, but begins at a cut of `columns` in this row group, without passing over pages.
   row_reader(const selection& columns, std::size_t row_group, const row_cut& from);
+  /// Begins again elsewhere, as if newly made for the same columns, but keeps the memory.
+  void restart(std::size_t row_group, const row_cut& from);
+
   row_reader(row_reader&&) noexcept;
   row_reader& operator=(row_reader&&) noexcept;
   ~row_reader();
