@@ -78,7 +78,8 @@ def gigatoken(model, path, prefix, _, eod):
     import numpy
     tokenizer = package.Tokenizer(model)
     start = time.perf_counter()
-    encoded = tokenizer.encode_files(package.JsonlFileSource([path]), parallel=True).layout
+    source = package.ParquetFileSource if path.endswith(".parquet") else package.JsonlFileSource
+    encoded = tokenizer.encode_files(source([path]), parallel=True).layout
     encode = time.perf_counter() - start
     out = writer(prefix, tokenizer.vocab_size)
     offsets = numpy.asarray(encoded.offsets.data)

@@ -11,7 +11,7 @@ import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RIVALS = ROOT / "build/rivals"
-PACKAGES = ["gigatoken", "snaptokens", "quicktok-v1", "tiktoken", "tokenizers", "sentencepiece", "awkward", "numpy"]
+PACKAGES = ["gigatoken", "snaptokens", "quicktok-v1", "tiktoken", "tokenizers", "sentencepiece", "awkward", "numpy", "pyarrow"]
 LOADER_PACKAGES = ["mosaicml-streaming==0.13.0", "litdata==0.2.76", "lightning-utilities", "grain==0.2.18"]
 LOADER_NEEDS = ["absl-py", "array-record", "boto3", "brotli", "catalogue", "cloudpickle", "etils[epath,epy]", "filelock",
                 "numpy", "obstore", "packaging", "pillow", "portpicker", "protobuf", "python-snappy", "requests", "tifffile",

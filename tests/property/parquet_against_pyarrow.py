@@ -5,9 +5,9 @@
     parquet_against_pyarrow.py --driver build/bin/parquet_rows [--seed N] [--files N] [--first N]
 
 Schemas, values, encodings, codecs and sizes of pages are random. Each line must give the row of to_pylist, and reading
-in pieces must give the same lines. The files are not compared with what pyarrow reads, because pyarrow 26 finds no rows
-in some of its own files (data pages of version 2 that hold one empty list). Exits 1 at the first difference, keeps the file and prints the arguments that repeat
-it; exits 77 if pyarrow is not there.
+in pieces must give the same lines. The files are not compared with what pyarrow reads, because pyarrow 26 was seen to
+find no rows in one of its own files, for a reason that is not known. Exits 1 at the first difference, keeps the file and
+prints the arguments that repeat it; exits 77 if pyarrow is not there.
 """
 
 import argparse
