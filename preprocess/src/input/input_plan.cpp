@@ -134,23 +134,23 @@ class planner {
   void add_folder(const std::string& folder) {
     std::vector<std::string> paths = expand_folder(folder);
     const auto is_table = [](const std::string& path) { return path.ends_with(".parquet"); };
-    const auto others = std::ranges::stable_partition(paths, is_table);
-    if (others.begin() != paths.begin() && !others.empty()) {
-      const auto records = std::ranges::find_if(others, may_have_records);
-      if (records != others.end()) {
+    const auto others = std::stable_partition(paths.begin(), paths.end(), is_table);
+    if (others != paths.begin() && others != paths.end()) {
+      const auto records = std::find_if(others, paths.end(), may_have_records);
+      if (records != paths.end()) {
         throw config_error(
             fmt::format("--input {}: this folder has Parquet files and others with records, such "
                         "as {}; name the files to read, such as '{}/*.parquet'",
                         folder, *records, folder));
       }
-      const auto count = static_cast<std::int64_t>(others.size());
       if (options_.tell) {
-        options_.tell(fmt::format(
-            "--input {}: only the Parquet files of this folder are read, not "
-            "{}{}",
-            folder, *others.begin(), count == 1 ? "" : fmt::format(" and {} more", count - 1)));
+        const auto more = paths.end() - others - 1;
+        options_.tell(
+            fmt::format("--input {}: only the Parquet files of this folder are read, not "
+                        "{}{}",
+                        folder, *others, more == 0 ? "" : fmt::format(" and {} more", more)));
       }
-      paths.erase(others.begin(), others.end());
+      paths.erase(others, paths.end());
     }
     for (const std::string& path : paths) add_file(path);
   }

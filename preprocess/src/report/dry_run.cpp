@@ -190,7 +190,8 @@ class input_sampler {
         std::ranges::count_if(compressed, [](std::uint64_t size) { return size > 0; }));
     if (files == 0) return;
     notes_.emplace_back(
-        "Compressed files and JSON arrays were sampled only at their start; later parts may "
+        "Compressed files, Parquet files and JSON arrays were sampled only at their start; later "
+        "parts may "
         "differ.");
     if (files <= compressed_files) {
       for (std::size_t file = 0; file < compressed.size(); ++file) {
