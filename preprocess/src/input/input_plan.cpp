@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -152,7 +154,42 @@ class planner {
       }
       paths.erase(others, paths.end());
     }
+    tell_splits(folder, paths);
     for (const std::string& path : paths) add_file(path);
+  }
+
+  // Says so if a folder holds several splits of a data set, because one of them may be for tests.
+  void tell_splits(const std::string& folder, const std::vector<std::string>& paths) const {
+    std::map<std::string, std::string> splits;  // and the pattern of each
+    for (const std::string& path : paths) {
+      if (const std::string split = split_of(path); !split.empty()) {
+        const auto pattern = std::filesystem::path(path).replace_filename(split + "-*.parquet");
+        splits.emplace(split, pattern.string());
+      }
+    }
+    if (splits.size() < 2 || !options_.tell) return;
+    std::string names;
+    for (const auto& [name, pattern] : splits) names += (names.empty() ? "" : ", ") + name;
+    const auto train = splits.find("train");
+    const auto& example = train != splits.end() ? *train : *splits.begin();
+    options_.tell(
+        fmt::format("--input {}: all of its splits are read ({}); to read only {}, pass '{}'",
+                    folder, names, example.first, example.second));
+  }
+
+  // The part before the numbers in SPLIT-00000-of-00002.parquet, as Hugging Face names the files of
+  // a split. Empty for other names.
+  static std::string split_of(const std::string& path) {
+    constexpr std::string_view numbers = "-00000-of-00000.parquet";
+    const std::string name = std::filesystem::path(path).filename().string();
+    if (name.size() <= numbers.size()) return "";
+    const std::size_t begin = name.size() - numbers.size();
+    const auto is_same = [](char found, char wanted) {
+      return wanted == '0' ? found >= '0' && found <= '9' : found == wanted;
+    };
+    const bool fits = std::equal(name.begin() + static_cast<std::ptrdiff_t>(begin), name.end(),
+                                 numbers.begin(), numbers.end(), is_same);
+    return fits ? name.substr(0, begin) : "";
   }
 
   // Whether a file beside Parquet files may hold records too, by its name.

@@ -200,6 +200,27 @@ TEST_F(TableInput, RefusesAFileThatChanged) {
               ThrowsMessage<format_error>(HasSubstr("the file became longer")));
 }
 
+TEST_F(TableInput, TellsOfSeveralSplitsInAFolder) {
+  const auto name = [&](const std::string& file) { return folder_ / file; };
+  const std::string bytes = test::encode_parquet({table_keys, {{"a", "b"}}}, random_);
+  std::string told;
+  const plan_options options{.columns = both_columns.columns,
+                             .tell = [&](const std::string& note) { told += note; }};
+  const auto plan = [&] {
+    told.clear();
+    (void)plan_inputs(std::vector{folder_.path().string()}, options);
+    return told;
+  };
+  test::write_text(name("train-00000-of-00002.parquet"), bytes);
+  test::write_text(name("train-00001-of-00002.parquet"), bytes);
+  test::write_text(name("x-00000-of-1.parquet"), bytes);
+  EXPECT_EQ(plan(), "");
+  test::write_text(name("test-00000-of-00001.parquet"), bytes);
+  EXPECT_EQ(plan(), "--input " + folder_.path().string() +
+                        ": all of its splits are read (test, train); to read only train, pass '" +
+                        name("train-*.parquet").string() + "'");
+}
+
 TEST_F(TableInput, RefusesAFolderOfTablesAndLines) {
   write({table_keys, {{"a", "b"}}});
   test::write_text(folder_ / "README.md", "text");
