@@ -18,7 +18,6 @@
 #include <millrace/parquet/list_reader.hpp>
 #include <millrace/parquet/row_reader.hpp>
 #include <millrace/parquet/selection.hpp>
-#include <millrace/parquet/text_sink.hpp>
 
 namespace {
 
@@ -87,7 +86,6 @@ void check(const std::shared_ptr<const parquet::file>& file,
     const parquet::selection columns(file, paths);
     const std::size_t groups = std::min<std::size_t>(file->row_groups().size(), 3);
     for (std::size_t group = 0; group < groups; ++group) {
-      (void)columns.stored_bytes(group);
       (void)columns.text_bytes(group);
       (void)columns.file_offset(group);
       const auto whole = lines(columns, group, {}, UINT64_MAX);

@@ -24,7 +24,6 @@
 #include <millrace/parquet/list_reader.hpp>
 #include <millrace/parquet/row_reader.hpp>
 #include <millrace/parquet/selection.hpp>
-#include <millrace/parquet/text_sink.hpp>
 
 namespace {
 

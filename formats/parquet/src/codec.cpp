@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include <millrace/parquet/codecs.hpp>
+#include <millrace/parquet/file.hpp>
 
 namespace millrace::parquet {
 namespace detail {

@@ -22,7 +22,7 @@ class delta_decoder {
   void read(std::uint64_t* out, std::size_t count);
   std::uint64_t left() const noexcept { return left_; }
 
-  /// Passes over all numbers. @return the bytes behind them
+  /// Returns the bytes after the last number, without decoding the numbers.
   std::span<const char> rest() const;
 
  private:

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include <millrace/formats/detail/hex.hpp>
-#include <millrace/parquet/text_sink.hpp>
+#include <millrace/parquet/row_reader.hpp>
 
 #include "buffer.hpp"
 
@@ -53,7 +53,7 @@ class json_text {
   void unsigned_integer(std::uint64_t value) { number(value); }
   /// As Python writes a float.
   void floating(double value);
-  /// Writes a string. The bytes behind it must be readable, up to `padding_bytes`.
+  /// Writes a string. `padding_bytes` more bytes must be readable after `text`.
   void string(std::string_view text) {
     raw('"');
     // In parts, so that a long text does not need room for six times its length.

@@ -23,11 +23,7 @@ bool leaf_reader::next_page() {
       dictionary_.load(pages_, *header, *leaf_);
       continue;
     }
-    const auto entries = static_cast<std::uint64_t>(header->values);
-    if (entries > entries_left_) {
-      pages_.where().fail("the pages have more values than the footer states");
-    }
-    entries_left_ -= entries;
+    (void)take_entries(*header);
     open_page(*header);
     return true;
   }
@@ -36,6 +32,16 @@ bool leaf_reader::next_page() {
                         " of the values that the footer states are missing");
   }
   return false;
+}
+
+// Counts the entries of a page, and returns their number.
+std::uint64_t leaf_reader::take_entries(const page_header& header) {
+  const auto entries = static_cast<std::uint64_t>(header.values);
+  if (entries > entries_left_) {
+    pages_.where().fail("the pages have more values than the footer states");
+  }
+  entries_left_ -= entries;
+  return entries;
 }
 
 void leaf_reader::go_to(const row_cut& row) {
@@ -130,11 +136,7 @@ void leaf_reader::skip_pages(std::uint64_t& rows) {
       may_have_skipped_dictionary_ = true;
       continue;
     }
-    const auto entries = static_cast<std::uint64_t>(header->values);
-    if (entries > entries_left_) {
-      pages_.where().fail("the pages have more values than the footer states");
-    }
-    entries_left_ -= entries;
+    const std::uint64_t entries = take_entries(*header);
     if (entries > rows) {
       pages_.read_much();
       open_page(*header);

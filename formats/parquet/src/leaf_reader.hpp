@@ -66,6 +66,7 @@ class leaf_reader {
 
   bool load_entries();
   bool next_page();
+  std::uint64_t take_entries(const page_header& header);
   void open_page(const page_header& header);
   void load_skipped_dictionary();
   void read_levels(run_decoder& from, std::uint8_t most, std::array<std::uint8_t, batch>& to,

@@ -30,13 +30,8 @@ bool is_bool(type kind) {
 
 void parse_integer_type(thrift_reader& in, schema_element& to) {
   in.fields([&](std::int32_t field, type kind) {
-    if (field == 1 && kind == type::int8) {
-      to.integer_bits = in.int8();
-    } else if (field == 2 && is_bool(kind)) {
-      to.integer_is_signed = kind == type::yes;
-    } else {
-      return false;
-    }
+    if (field != 2 || !is_bool(kind)) return false;
+    to.integer_is_signed = kind == type::yes;
     return true;
   });
 }
@@ -177,86 +172,56 @@ row_group_metadata parse_row_group(thrift_reader& in) {
   return to;
 }
 
-void parse_data_page(thrift_reader& in, page_header& to) {
+/// The fields of a struct that have the type int32 and the numbers 1 to 6.
+struct small_fields {
+  std::array<std::int32_t, 7> values{};  // by number
   required_fields required;
-  in.fields([&](std::int32_t field, type kind) {
-    if (kind != type::int32 || field < 1 || field > 4) return false;
-    const std::int32_t value = in.int32();
+
+  /// Reads such a field. @return false if it is another one
+  bool take(thrift_reader& in, std::int32_t field, type kind) {
+    if (kind != type::int32 || field < 1 || field > 6) return false;
+    values[static_cast<std::size_t>(field)] = in.int32();
     required.seen(static_cast<unsigned>(field));
-    switch (field) {
-      case 1:
-        to.values = value;
-        break;
-      case 2:
-        to.values_encoding = static_cast<encoding>(value);
-        break;
-      case 3:
-        to.definition_encoding = static_cast<encoding>(value);
-        break;
-      default:
-        to.repetition_encoding = static_cast<encoding>(value);
-        break;
-    }
     return true;
-  });
-  required.check(in, 0x1E, "a page");
+  }
+};
+
+void parse_data_page(thrift_reader& in, page_header& to) {
+  small_fields found;
+  in.fields([&](std::int32_t field, type kind) { return found.take(in, field, kind); });
+  found.required.check(in, 0x1E, "a page");
+  to.values = found.values[1];
+  to.values_encoding = static_cast<encoding>(found.values[2]);
+  to.definition_encoding = static_cast<encoding>(found.values[3]);
+  to.repetition_encoding = static_cast<encoding>(found.values[4]);
 }
 
 void parse_dictionary_page(thrift_reader& in, page_header& to) {
-  required_fields required;
-  in.fields([&](std::int32_t field, type kind) {
-    if (kind != type::int32 || field < 1 || field > 2) return false;
-    const std::int32_t value = in.int32();
-    required.seen(static_cast<unsigned>(field));
-    if (field == 1) {
-      to.values = value;
-    } else {
-      to.values_encoding = static_cast<encoding>(value);
-    }
-    return true;
-  });
-  required.check(in, 6, "a page");
+  small_fields found;
+  in.fields([&](std::int32_t field, type kind) { return found.take(in, field, kind); });
+  found.required.check(in, 6, "a page");
+  to.values = found.values[1];
+  to.values_encoding = static_cast<encoding>(found.values[2]);
 }
 
 void parse_data_page_v2(thrift_reader& in, page_header& to) {
-  required_fields required;
+  small_fields found;
   in.fields([&](std::int32_t field, type kind) {
-    if (field == 7 && is_bool(kind)) {
-      to.is_compressed = kind == type::yes;
-      return true;
-    }
-    if (kind != type::int32 || field < 1 || field > 6) return false;
-    const std::int32_t value = in.int32();
-    required.seen(static_cast<unsigned>(field));
-    switch (field) {
-      case 1:
-        to.values = value;
-        break;
-      case 3:
-        to.rows = value;
-        break;
-      case 4:
-        to.values_encoding = static_cast<encoding>(value);
-        break;
-      case 5:
-        to.definition_bytes = value;
-        break;
-      case 6:
-        to.repetition_bytes = value;
-        break;
-      default:  // the number of nulls
-        break;
-    }
+    if (field != 7 || !is_bool(kind)) return found.take(in, field, kind);
+    to.is_compressed = kind == type::yes;
     return true;
   });
-  required.check(in, 0x7E, "a page");
+  found.required.check(in, 0x7E, "a page");
+  to.values = found.values[1];  // 2 and 3 are the numbers of nulls and of rows
+  to.values_encoding = static_cast<encoding>(found.values[4]);
+  to.definition_bytes = found.values[5];
+  to.repetition_bytes = found.values[6];
 }
 
 template <std::size_t Size>
 std::string name_or_number(const std::array<const char*, Size>& names, std::int32_t value) {
-  if (value >= 0 && static_cast<std::size_t>(value) < Size && *names[std::size_t(value)] != 0) {
-    return names[static_cast<std::size_t>(value)];
-  }
+  const auto index = static_cast<std::size_t>(value);  // below 0: too large
+  if (index < Size && *names[index] != '\0') return names[index];
   return "number " + std::to_string(value);
 }
 

@@ -59,8 +59,7 @@ struct schema_element {
   std::int32_t children = 0;
   std::optional<std::int32_t> converted;  // the old annotation
   std::int32_t logical = 0;               // the new annotation: a field of the union LogicalType
-  std::int32_t integer_bits = 0;          // of the logical type INTEGER
-  bool integer_is_signed = true;
+  bool integer_is_signed = true;          // of the logical type INTEGER
 };
 
 /// Where the pages of a column of a row group are.
@@ -99,7 +98,6 @@ struct page_header {
   encoding definition_encoding{};
   encoding repetition_encoding{};
   // Of data pages of version 2.
-  std::int32_t rows = 0;
   std::int32_t definition_bytes = 0;
   std::int32_t repetition_bytes = 0;
   bool is_compressed = true;

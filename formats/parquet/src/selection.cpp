@@ -244,8 +244,8 @@ std::uint64_t sum(const selected_columns& columns, std::size_t row_group, Of of)
 }  // namespace
 
 std::uint64_t detail::first_page(const column_chunk& chunk) noexcept {
-  // Some writers state an offset behind the data pages if there is no dictionary. Some state 0 for
-  // the data pages if there are none.
+  // If there is no dictionary, some writers give its page an offset after the data pages. If there
+  // are no data pages, some writers give them the offset 0.
   const bool has_dictionary =
       chunk.dictionary_page_offset > 0 &&
       (chunk.dictionary_page_offset < chunk.data_page_offset || chunk.data_page_offset == 0);
@@ -263,10 +263,6 @@ selection::selection(std::shared_ptr<const parquet::file> file,
 
 const parquet::file& selection::file() const noexcept {
   return *columns_->file;
-}
-
-std::uint64_t selection::stored_bytes(std::size_t row_group) const {
-  return sum(*columns_, row_group, [](const auto& chunk) { return chunk.stored_bytes; });
 }
 
 std::uint64_t selection::text_bytes(std::size_t row_group) const {

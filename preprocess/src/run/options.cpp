@@ -16,7 +16,7 @@
 
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
-#include <millrace/parquet/codecs.hpp>
+#include <millrace/parquet/file.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input/file_format.hpp"

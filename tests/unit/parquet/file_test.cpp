@@ -7,7 +7,7 @@
 #include <string>
 
 #include "support/paths.hpp"
-#include "unit/parquet/small_parquet.hpp"
+#include "support/small_parquet.hpp"
 
 namespace millrace::parquet {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "support/config_refusal.hpp"
 #include "support/paths.hpp"
-#include "unit/parquet/small_parquet.hpp"
+#include "support/small_parquet.hpp"
 
 namespace millrace::parquet {
 namespace {

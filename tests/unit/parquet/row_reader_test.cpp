@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <millrace/parquet/codecs.hpp>
+#include <millrace/parquet/file.hpp>
 
 #include "support/paths.hpp"
-#include "unit/parquet/small_parquet.hpp"
+#include "support/small_parquet.hpp"
 
 namespace millrace::parquet {
 namespace {

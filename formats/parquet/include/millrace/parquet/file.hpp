@@ -14,6 +14,9 @@ namespace detail {
 struct file_contents;
 }
 
+/// The optional codecs of this build, e.g. "snappy 1.1.9, lz4 1.9.4, without brotli".
+std::string optional_codecs();
+
 /// A key path such as {"meta", "text"}: names of nested struct fields, outermost first.
 using column_path = std::vector<std::string>;
 

@@ -38,9 +38,8 @@ class selection {
 
   const parquet::file& file() const noexcept;
 
-  /// Bytes that the selected columns of a row group take in the file.
-  std::uint64_t stored_bytes(std::size_t row_group) const;
-  /// The same before compression, as the footer states it. An estimate: nothing checks it.
+  /// Bytes of the pages of the selected columns of a row group before compression, as the footer
+  /// states them. An estimate: nothing checks it.
   std::uint64_t text_bytes(std::size_t row_group) const;
   /// Offset in the file at which the first page of the selected columns of a row group begins.
   std::uint64_t file_offset(std::size_t row_group) const;

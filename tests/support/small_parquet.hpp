@@ -18,7 +18,6 @@
 #include <millrace/parquet/file.hpp>
 #include <millrace/parquet/row_reader.hpp>
 #include <millrace/parquet/selection.hpp>
-#include <millrace/parquet/text_sink.hpp>
 
 #include "support/paths.hpp"
 
@@ -81,29 +80,35 @@ struct parquet_chunk {
   bool is_encrypted = false;
 };
 
-/// A file of one row group.
-struct small_parquet {
-  std::vector<parquet_element> schema;  // without the root
-  int root_children = 1;
+struct parquet_group {
   std::vector<parquet_chunk> chunks;
   std::int64_t rows = 0;
-  std::optional<std::int64_t> footer_rows{};  // other than those of the row group
+};
+
+/// A file. Its first row group is the base class.
+struct small_parquet : parquet_group {
+  std::vector<parquet_element> schema;  // without the root
+  int root_children = 1;
+  std::vector<parquet_group> later_groups{};
+  std::optional<std::int64_t> footer_rows{};  // other than those of the row groups
 
   std::string bytes() const {
     std::string file = "PAR1";
-    std::vector<std::pair<std::int64_t, std::int64_t>> places;  // offset and size of each chunk
-    for (const parquet_chunk& chunk : chunks) {
-      const std::size_t begin = file.size();
-      for (const parquet_page& page : chunk.pages) append(page, file);
-      places.emplace_back(begin, file.size() - begin);
+    formats::thrift_writer groups;
+    std::int64_t all_rows = rows;
+    put_row_group(*this, file, groups);
+    for (const parquet_group& group : later_groups) {
+      put_row_group(group, file, groups);
+      all_rows += group.rows;
     }
     formats::thrift_writer to;
     to.fields([&] {
       to.field_int32(1, 2);
       put_schema(to);
-      to.field_int64(3, footer_rows.value_or(rows));
-      to.field_list(4, formats::thrift_writer::element::structure, 1);
-      to.fields([&] { put_row_group(to, places); });
+      to.field_int64(3, footer_rows.value_or(all_rows));
+      to.field_list(4, formats::thrift_writer::element::structure,
+                    static_cast<std::uint32_t>(1 + later_groups.size()));
+      to.append(groups.bytes());
     });
     const std::string footer(reinterpret_cast<const char*>(to.bytes().data()), to.bytes().size());
     return file + footer + le(static_cast<std::uint32_t>(footer.size())) + "PAR1";
@@ -155,29 +160,34 @@ struct small_parquet {
     }
   }
 
-  void put_row_group(formats::thrift_writer& to,
-                     const std::vector<std::pair<std::int64_t, std::int64_t>>& places) const {
-    to.field_list(1, formats::thrift_writer::element::structure,
-                  static_cast<std::uint32_t>(chunks.size()));
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      const parquet_chunk& chunk = chunks[i];
-      to.fields([&] {
-        to.field_int64(2, 0);
-        to.field_struct(3, [&] {
-          to.field_int32(1, chunk.type);
-          to.field_list(2, formats::thrift_writer::element::int32, 0);
-          to.field_list(3, formats::thrift_writer::element{}, 0);  // some writers give it no type
-          to.field_int32(4, chunk.codec);
-          to.field_int64(5, chunk.values);
-          to.field_int64(6, places[i].second);
-          to.field_int64(7, places[i].second);
-          to.field_int64(9, places[i].first + chunk.offset_change);
+  /// Appends the pages to the file, and the metadata to `to`.
+  static void put_row_group(const parquet_group& group, std::string& file,
+                            formats::thrift_writer& to) {
+    to.fields([&] {
+      to.field_list(1, formats::thrift_writer::element::structure,
+                    static_cast<std::uint32_t>(group.chunks.size()));
+      for (const parquet_chunk& chunk : group.chunks) {
+        const auto begin = static_cast<std::int64_t>(file.size());
+        for (const parquet_page& page : chunk.pages) append(page, file);
+        const std::int64_t size = static_cast<std::int64_t>(file.size()) - begin;
+        to.fields([&] {
+          to.field_int64(2, 0);
+          to.field_struct(3, [&] {
+            to.field_int32(1, chunk.type);
+            to.field_list(2, formats::thrift_writer::element::int32, 0);
+            to.field_list(3, formats::thrift_writer::element{}, 0);  // some writers give it no type
+            to.field_int32(4, chunk.codec);
+            to.field_int64(5, chunk.values);
+            to.field_int64(6, size);
+            to.field_int64(7, size);
+            to.field_int64(9, begin + chunk.offset_change);
+          });
+          if (chunk.is_encrypted) to.field_struct(8, [] {});
         });
-        if (chunk.is_encrypted) to.field_struct(8, [] {});
-      });
-    }
-    to.field_int64(2, 0);
-    to.field_int64(3, rows);
+      }
+      to.field_int64(2, 0);
+      to.field_int64(3, group.rows);
+    });
   }
 };
 
