@@ -62,7 +62,7 @@ void block_source::open(std::size_t input) {
   if (seekable_) {
     if (seekable_->table()) {
       spans_.emplace(seekable_->table(), offset_, limits_.largest_part_bytes());
-    };
+    }
     if (input == range_.count_from.input) {
       skipped_bytes_ = seekable_->compressed_bytes(range_.count_from.offset);
     }

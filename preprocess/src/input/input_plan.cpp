@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -27,8 +28,9 @@ namespace {
 void check_name(const input_file& file) {
   const std::string suffix = file.path.extension().string();
   const compression expected = compression_of_suffix(suffix);
-  if (expected == compression::none || expected == file.compressed_with || file.size_bytes == 0)
-    return;
+  if (expected == compression::none || expected == file.compressed_with) return;
+  // An empty file is a text without lines, but no writer makes an empty Parquet file.
+  if (file.size_bytes == 0 && expected != compression::parquet) return;
   throw config_error(
       fmt::format("{}: the name ends in {}, but the first bytes are not those of such a file; "
                   "expected {}, or a file with another name",
@@ -160,21 +162,21 @@ class planner {
 
   // Says so if a folder holds several splits of a data set, because one of them may be for tests.
   void tell_splits(const std::string& folder, const std::vector<std::string>& paths) const {
-    std::map<std::string, std::string> splits;  // and the pattern of each
+    std::map<std::string, std::set<std::string>> splits;  // and the patterns of each
     for (const std::string& path : paths) {
       if (const std::string split = split_of(path); !split.empty()) {
         const auto pattern = std::filesystem::path(path).replace_filename(split + "-*.parquet");
-        splits.emplace(split, pattern.string());
+        splits[split].insert(pattern.string());
       }
     }
     if (splits.size() < 2 || !options_.tell) return;
     std::string names;
-    for (const auto& [name, pattern] : splits) names += (names.empty() ? "" : ", ") + name;
+    for (const auto& [name, patterns] : splits) names += (names.empty() ? "" : ", ") + name;
     const auto train = splits.find("train");
-    const auto& example = train != splits.end() ? *train : *splits.begin();
-    options_.tell(
-        fmt::format("--input {}: all of its splits are read ({}); to read only {}, pass '{}'",
-                    folder, names, example.first, example.second));
+    const auto& [name, patterns] = train != splits.end() ? *train : *splits.begin();
+    options_.tell(fmt::format(
+        "--input {}: all of its splits are read ({}); to read only {}, pass '{}'{}", folder, names,
+        name, *patterns.begin(), patterns.size() == 1 ? "" : " and the same in its other folders"));
   }
 
   // The part before the numbers in SPLIT-00000-of-00002.parquet, as Hugging Face names the files of

@@ -26,7 +26,7 @@ inline constexpr std::int64_t most_tasks = 99'999;
 
 /// The part of the inputs that one task reads: the lines that begin after `begin` and at or before
 /// `end`. Exception: if `begin` is the start of a file, the first line of that file belongs to this
-/// task, not to the previous task. Of a table, the rows from `begin` to the one before `end`.
+/// task, not to the previous task. A task reads the rows `begin` to `end` - 1 of a table.
 struct task_share {
   task_id id;
   text_place begin;

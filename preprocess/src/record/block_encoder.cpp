@@ -73,8 +73,7 @@ void block_encoder::encode_more(const byte_block& block, encoded_block& out) {
     encode_lines<std::int32_t>(block, out);
   }
   const auto text = std::span(block.buffer.data() + block.text_at, block.text_bytes);
-  out.crc32c = formats::crc32c_combine(out.crc32c, formats::crc32c(text),
-                                       static_cast<std::uint64_t>(text.size()));
+  out.crc32c = formats::crc32c(text, out.crc32c);
   out.text_bytes += text.size();
   out.end = block.has_rows ? block.end : block.begin + block.text_bytes;
   ids_.clear();

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/src.hpp>
 
 #include "input/block_readers.hpp"
 #include "input/block_source.hpp"
 #include "output/committer.hpp"
 #include "run/pipeline.hpp"
 #include "support/interrupted_runs.hpp"
+#include "support/naive_sample.hpp"
 #include "support/parquet_table.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
@@ -219,6 +221,43 @@ TEST_F(TableInput, TellsOfSeveralSplitsInAFolder) {
   EXPECT_EQ(plan(), "--input " + folder_.path().string() +
                         ": all of its splits are read (test, train); to read only train, pass '" +
                         name("train-*.parquet").string() + "'");
+  std::filesystem::create_directory(name("b"));
+  test::write_text(name("b/train-00000-of-00001.parquet"), bytes);
+  EXPECT_THAT(plan(), testing::EndsWith("train-*.parquet' and the same in its other folders"));
+}
+
+// It is what is left of a download that failed.
+TEST_F(TableInput, RefusesAnEmptyFile) {
+  test::write_text(path(), "");
+  EXPECT_THAT([&] { (void)plan_inputs(std::vector{path()}, both_columns); },
+              ThrowsMessage<config_error>(HasSubstr("the name ends in .parquet")));
+}
+
+// A sample takes the rows whose numbers formats/spec/meta.md defines.
+TEST_F(TableInput, SamplesByRow) {
+  const auto tokenizer = test::byte_tokenizer();
+  test::parquet_table table = test::random_table(random_, table_keys, 400, false);
+  table.rows.resize(300, {"a", "b"});
+  write(table);
+  run_options options;
+  options.keys = plain_keys({"title"});
+  options.output_prefix = folder_ / "sample";
+  options.inputs = plan_inputs(std::vector{path()}, {.columns = {.paths = {{"title"}}}});
+  options.sample = {.rate = 0.3, .seed = 5};
+  test::run_in_pieces(*tokenizer, options, random_, 2);
+  const std::string src = test::read_text(folder_ / "sample_title_document.src");
+  const auto places = formats::parse_src(std::as_bytes(std::span(src)));
+  std::vector<std::uint64_t> found;
+  for (std::uint64_t d = 0; d < places.document_count(); ++d) {
+    EXPECT_EQ(places.at(d).end, places.at(d).begin + 1);
+    found.push_back(places.at(d).begin);
+  }
+  std::vector<std::uint64_t> wanted;
+  for (std::uint64_t row = 0; row < 300; ++row) {
+    const auto number = static_cast<double>(test::sample_number(5, path(), row));
+    if (number < 0.3 * 0x1p53) wanted.push_back(row);
+  }
+  EXPECT_EQ(found, wanted);
 }
 
 TEST_F(TableInput, RefusesAFolderOfTablesAndLines) {
