@@ -81,6 +81,22 @@ TEST_F(VerifySources, NameTheDocumentThatLiesOutside) {
               HasSubstr("document 99 is listed at line 41, but the .meta says that 40 lines"));
 }
 
+TEST_F(VerifySources, ExpectOneRowOfADocument) {
+  names_[1].unit = formats::src_unit::rows;
+  EXPECT_THAT(fault_of(places_), HasSubstr("a document has the rows 0 to 19 of its input, expected "
+                                           "one row"));
+  EXPECT_FALSE(own_faults_only_);  // the .src alone shows it
+  for (std::size_t i = 60; i < 100; ++i) {
+    places_[i].begin = i - 60;
+    places_[i].end = i - 59;
+  }
+  EXPECT_EQ(fault_of(places_), "");
+  EXPECT_THAT(
+      fault_with(99, [](auto& place) { place.begin = 900, place.end = 901; }),
+      HasSubstr("document 99 is listed at rows 900 to 901, but the .meta says that rows 0 to "
+                "800 were read"));
+}
+
 TEST_F(VerifySources, NameTheDocumentThatIsOutOfOrder) {
   EXPECT_THAT(fault_with(70,
                          [](auto& place) {

@@ -106,6 +106,16 @@ TEST(ToJson, PutsTheShareOfATask) {
   }
 }
 
+TEST(ToJson, PutsTheUnitOfAnInputOfRows) {
+  dataset_meta meta = parse_meta(golden_meta("twice_1_of_3"));
+  meta.inputs.at(0).has_rows = true;
+  EXPECT_EQ(meta.inputs[0].end(), 86U + 15);  // 15 lines from the begin on
+  const std::string json = to_json(meta);
+  EXPECT_EQ(json,
+            turned(golden_meta("twice_1_of_3"), "\"begin\"", "\"unit\": \"rows\", \"begin\""));
+  EXPECT_EQ(parse_meta(json), meta);
+}
+
 TEST(ToJson, PutsTheFlagsOfATokenizer) {
   dataset_meta meta = parse_meta(golden_meta("preprocess_lines"));
   EXPECT_TRUE(meta.tokenizer.flags.empty());
@@ -220,6 +230,8 @@ TEST(ParseMeta, RefusesValuesOfAnotherKind) {
   refused("\"tasks\": null", "\"tasks\": []", "\"tasks\"", "\"tasks\" is not an object");
   refused("\"crc32c\": \"23e2", "\"crc32c\": \"23E2", "\"crc32c\"", "not 8 lowercase hexadecimal");
   refused("\"crc32c\": \"23e2", "\"crc32c\": \"3e2", "\"crc32c\"", "not 8 lowercase hexadecimal");
+  refused("\"text_bytes\": 741", "\"unit\": \"bytes\", \"text_bytes\": 741", "\"unit\"",
+          "\"unit\" of an input is not \"rows\"");
   refused("\"lines\": 18}", "\"lines\": 9223372036854775808}", "\"lines\"",
           "not an integer of 0..");
   refused("\"invalid_json\": 0", "\"invalid_json\": null", "\"invalid_json\"", "not an integer of");

@@ -247,6 +247,25 @@ TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
       parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but there is no earlier input");
 }
 
+TEST(Concatenate, JoinsTheRowsOfAnInput) {
+  auto parts = tasks(0, 2, 3);
+  parts.resize(2);
+  for (dataset_meta& part : parts) part.inputs.front().has_rows = true;
+  const std::int64_t rows = parts[0].inputs[0].lines;
+  parts[1].inputs[0].begin = static_cast<std::uint64_t>(rows);
+  parts[1].src_version = 2;
+  const dataset_meta whole = concatenate(parts);
+  EXPECT_EQ(whole.inputs.front().lines, rows + parts[1].inputs[0].lines);
+  EXPECT_EQ(whole.src_version, 2);
+  parts[1].inputs[0].begin += 1;
+  parts_refused(parts, "part 2 begins at row " + std::to_string(rows + 1) +
+                           " of preprocess_lines.jsonl, but the earlier parts end at row " +
+                           std::to_string(rows));
+  parts[1].inputs[0].begin -= 1;
+  parts[0].inputs[0].has_rows = false;
+  parts_refused(parts, "but the earlier parts end at byte 86 of preprocess_lines.jsonl");
+}
+
 // Parts of one input are joined even if one of them has an inexact name. In the .meta of an older
 // program, U+FFFD replaces each byte of a name that is not UTF-8.
 TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {

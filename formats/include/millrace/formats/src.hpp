@@ -169,6 +169,7 @@ class src_view {
   friend src_view parse_src(std::span<const std::byte> file);
   src_group group(std::uint64_t index) const;
   varint_reader open(std::uint64_t index, src_code& code) const;
+  void expect_one_row(const source_place& place, const varint_reader& from) const;
 
   src_header header_;
   std::span<const std::byte> payload_;
@@ -343,7 +344,15 @@ inline varint_reader src_view::open(std::uint64_t index, src_code& code) const {
   varint_reader from(payload_.subspan(entry.payload_offset, end - entry.payload_offset),
                      src_header_bytes + entry.payload_offset);
   code.take_first({entry.input, entry.line, entry.begin, 0}, from);
+  expect_one_row(code.place(), from);
   return from;
+}
+
+inline void src_view::expect_one_row(const source_place& place, const varint_reader& from) const {
+  if (input_unit(place.input) != src_unit::rows || place.end - place.begin == 1) return;
+  throw format_error(from.offset(), "a document has the rows " + std::to_string(place.begin) +
+                                        " to " + std::to_string(place.end) +
+                                        " of its input, expected one row");
 }
 
 inline source_place src_view::at(std::uint64_t document) const {
@@ -352,6 +361,7 @@ inline source_place src_view::at(std::uint64_t document) const {
   varint_reader from = open(document / src_group_documents, code);
   for (std::uint64_t i = document % src_group_documents; i != 0; --i) {
     code.take(from, names_.size());
+    expect_one_row(code.place(), from);
   }
   return code.place();
 }
@@ -366,6 +376,7 @@ inline std::size_t src_view::decode_group(std::uint64_t group,
   out[0] = code.place();
   for (std::size_t i = 1; i < count; ++i) {
     code.take(from, names_.size());
+    expect_one_row(code.place(), from);
     out[i] = code.place();
   }
   if (!from.at_end()) {
