@@ -6,6 +6,7 @@ In a checkout, the C++ sources are two folders above. A source distribution has 
 them there.
 """
 import contextlib
+import os
 import pathlib
 import shutil
 
@@ -19,6 +20,11 @@ STAGED = ("CMakeLists.txt", "LICENSE", "formats", "dataset", "loader", "preproce
           "scripts/presets", "scripts/millrace-config.cmake.in")
 # What the sources need of this folder.
 OF_PYTHON = ("CMakeLists.txt", "bindings")
+
+# scikit-build-core would take the compiler that Python was built with. CMake's own choice is that of the
+# other builds, and ccache serves no objects to a compiler of another name.
+if shutil.which("c++"):
+    os.environ.setdefault("CXX", "c++")
 
 
 def left_out(folder, names):
