@@ -84,7 +84,9 @@ std::string to_json(const preprocess::merge_options& options,
   json.key("documents").value(summary.documents).key("tokens").value(summary.tokens);
   json.key("inputs").open('[');
   for (const auto& prefix : summary.prefixes) json.value(prefix.string());
-  json.close(']').key("dropped").open('[');
+  json.close(']');
+  if (summary.stopped_before) json.key("stopped_before").value(*summary.stopped_before);
+  json.key("dropped").open('[');
   for (const auto& [which, why] : summary.dropped) {
     json.open('{').key("sidecar").value(suffix_of(which)).key("why").value(why).close('}');
   }
@@ -146,6 +148,7 @@ int merge_datasets(int argc, const char* const* argv) {
       "merged {}{}: {}, {} ({})\n", command::grouped(std::ssize(summary.prefixes), "dataset"),
       seed ? ", shuffled" : "", command::grouped(summary.documents, "document"),
       command::grouped(summary.tokens, "token"), name(summary.type)));
+  if (summary.stopped_before) command::tell(preprocess::budget_line(*summary.stopped_before));
   for (const auto& [which, why] : summary.dropped) {
     command::tell(fmt::format("{} was not written: {}\n", suffix_of(which), why));
   }

@@ -72,6 +72,34 @@ TEST_F(MpiJob, LargePartsAreSummedAsOneProcessSumsThem) {
   }
 }
 
+// No task knows how many tokens the earlier ones have, so the merge ends the whole.
+TEST_F(MpiJob, EndsAtABudgetAsOneProcessDoes) {
+  add_dirty_inputs(40);
+  int ended = 0;
+  int round = 0;
+  flags_.insert(flags_.end(), {"--max-tokens", ""});
+  for (const char* tokens : {"1", "300", "1500", "4000", "1000000"}) {
+    SCOPED_TRACE(tokens);
+    flags_.back() = tokens;
+    const file_set wanted = undisturbed();
+    const bool stops =
+        wanted.at("x_text_document.meta").find("stopped_before") != std::string::npos;
+    ended += stops ? 1 : 0;
+    for (const int tasks : {1, 3, 7}) {
+      empty_out();
+      // Half of the jobs are killed when they have the copy of the part in which the run ends.
+      if (round % 2 == 0) {
+        (void)run_job(3, tasks, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}, test::small_blocks(300));
+      }
+      const auto result = run_job(1 + round++ % 4, tasks, {"--resume"});
+      ASSERT_EQ(result.status, 0) << result.err;
+      EXPECT_EQ(result.err.find("--max-tokens was reached") != std::string::npos, stops);
+      expect_files(wanted);
+    }
+  }
+  EXPECT_EQ(ended, 4);
+}
+
 TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
   add_dirty_inputs(40);
   flags_.insert(flags_.end(), {"--no-checksums", "--no-provenance"});

@@ -31,7 +31,7 @@ using generator = std::mt19937_64;
 
 const std::vector<std::string> task_keys = {"text", "title"};
 const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum",
-                                           ".src", ".bad", ".mask"};
+                                           ".src", ".bad", ".mask", ".cuts"};
 
 std::string random_line(generator& random, bool large) {
   const auto text = [&] {
@@ -117,6 +117,8 @@ std::string random_task_input(generator& random) {
   }
 }
 
+int ended_early = 0;  // number of wholes that --max-tokens ended
+
 /// Runs the whole and the tasks, and compares the merged parts with the whole.
 /// @return number of stops
 int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_options& options,
@@ -125,6 +127,10 @@ int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_optio
   std::vector<std::string> keys;
   for (const text_key& key : options.keys) keys.push_back(key.name);
   test::run_in_pieces(tokenizer, options, random, 0);
+  if (options.most_tokens) {
+    const auto meta = test::read_text(folder / ("whole_" + keys.front() + "_document.meta"));
+    ended_early += meta.find("stopped_before") != std::string::npos ? 1 : 0;
+  }
   for (const std::int64_t of : {1, 2, 3, 7, 16}) {
     SCOPED_TRACE(of);
     for (const std::string& key : keys) fs::create_directories(folder / key);
@@ -171,6 +177,10 @@ run_options options_for(const std::vector<std::string>& inputs, const test::temp
   if (random() % 3 == 0) options.limits.giant_bytes = 20 + random() % 100;
   options.limits.spool_folder = folder.path();
   if (random() % 3 == 0) options.sample = {.rate = 0.7, .seed = random()};
+  if (random() % 2 == 0) {
+    // From no document to more than all.
+    options.most_tokens = static_cast<std::int64_t>(1 + random() % (1ULL << (random() % 20)));
+  }
   return options;
 }
 

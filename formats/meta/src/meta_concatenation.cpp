@@ -41,16 +41,26 @@ using named_option = std::pair<std::string, std::string>;
 //
 // A sample: samples with equal options, one after another, are a sample of all their inputs.
 constexpr std::array<std::string_view, 2> choices = {"--sample-rate", "--sample-seed"};
+// The tokens that a run may have, and the place at which it ended because of them. True of a
+// concatenation of tasks, of which only the last may have such a place.
+constexpr std::string_view budget = "--max-tokens";
+constexpr std::string_view budget_end = "stopped_before";
 // The rest: even where they are equal, they are not true of a concatenation.
-constexpr std::array<std::string_view, 6> orders = {"--max-tokens",  "stopped_before",
-                                                    "--partitions",  "shuffle_documents",
-                                                    "filtered_from", "filter"};
+constexpr std::array<std::string_view, 6> orders = {
+    budget, budget_end, "--partitions", "shuffle_documents", "filtered_from", "filter"};
 
 bool is_order(const named_option& given) {
   return std::ranges::find(orders, given.first) != orders.end();
 }
 bool is_choice(const named_option& given) {
   return std::ranges::find(choices, given.first) != choices.end();
+}
+
+bool is_budget(const named_option& given) {
+  return given.first == budget;
+}
+bool is_budget_end(const named_option& given) {
+  return given.first == budget_end;
 }
 
 bool has(const std::vector<named_option>& options, std::string_view name) {
@@ -85,7 +95,7 @@ class concatenation {
     append_counts(part, number);
     if (whole_.tokenizer.flags != part.tokenizer.flags) whole_.tokenizer.flags.clear();
     if (whole_.on_bad_record != part.on_bad_record) whole_.on_bad_record = "mixed";
-    append_order(part);
+    append_order(part, number);
     whole_.bin_bytes = sum(whole_.bin_bytes, part.bin_bytes, "bytes");
     whole_.sum_version = whole_.sum_version && part.sum_version
                              ? std::max(whole_.sum_version, part.sum_version)
@@ -115,7 +125,7 @@ class concatenation {
   void append_inputs(const dataset_meta& part, std::size_t number);
   void join(const input_extent& next, std::size_t number);
   void append_counts(const dataset_meta& part, std::size_t number);
-  void append_order(const dataset_meta& part);
+  void append_order(const dataset_meta& part, std::size_t number);
 
   dataset_meta whole_;
   std::vector<part_shift> shifts_;
@@ -154,7 +164,7 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
   const auto differ = [&](bool (*matters)(const named_option&)) {
     return only(whole_.options, matters) != only(part.options, matters);
   };
-  if (differ(is_of_contents) || (of_tasks && differ(is_choice))) {
+  if (differ(is_of_contents) || (of_tasks && (differ(is_choice) || differ(is_budget)))) {
     throw config_error(
         command::one_line(fmt::format("the options of part {} are {}, but {} in the earlier parts",
                                       number, listed(part), listed(whole_))));
@@ -276,8 +286,13 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
 }
 
 // Each part keeps its order of documents, but no option describes the order of the concatenation.
-void concatenation::append_order(const dataset_meta& part) {
+void concatenation::append_order(const dataset_meta& part, std::size_t number) {
   const std::vector<named_option> before = whole_.options;
+  const bool of_tasks = part.tasks.has_value();
+  if (of_tasks && has(before, budget_end)) {
+    throw config_error(fmt::format(
+        "part {} follows a task that ended at {}, so it is not part of the run", number, budget));
+  }
   whole_.options = only(before, is_of_contents);
   if (only(before, is_choice) == only(part.options, is_choice)) {
     const auto same = only(before, is_choice);
@@ -285,7 +300,13 @@ void concatenation::append_order(const dataset_meta& part) {
   } else {
     for (const std::string_view name : choices) whole_.options.emplace_back(name, "mixed");
   }
+  if (of_tasks) {  // the budgets are equal
+    for (const auto& kept : {only(before, is_budget), only(part.options, is_budget_end)}) {
+      whole_.options.insert(whole_.options.end(), kept.begin(), kept.end());
+    }
+  }
   for (const std::string_view name : orders) {
+    if (of_tasks && (name == budget || name == budget_end)) continue;
     if (has(before, name) || has(part.options, name)) whole_.options.emplace_back(name, "mixed");
   }
 }

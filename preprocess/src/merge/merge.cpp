@@ -29,35 +29,46 @@ stop_flag stop_flag_of(const merge_options& options) {
           "the new files were removed, and the files that existed before are unchanged"};
 }
 
-merge_summary merge(const merge_options& options) {
-  const stop_flag stop = stop_flag_of(options);
-  merge_summary summary;
-  summary.prefixes = datasets_in(options.input);
+parts_to_merge::parts_to_merge(const merge_options& options, const stop_flag& stop)
+    : all_(datasets_in(options.input)) {
   expect_folder(options.output_prefix);
   expect_another_folder(options.output_prefix, options.input);
-  const merge_input first(summary.prefixes.front());
+  used_.prefixes = all_;
+  if (!have_budget(all_)) return;
+  if (!options.overwrite) refuse_existing(options.output_prefix);
+  folder_.emplace(io::parent_folder(options.output_prefix), ".millrace-merge-");
+  used_ = within_budget(all_, folder_->path(), stop);
+}
+
+merge_summary merge(const merge_options& options) {
+  const stop_flag stop = stop_flag_of(options);
+  const parts_to_merge parts(options, stop);
+  const std::vector<std::filesystem::path>& prefixes = parts.used();
+  merge_summary summary;
+  summary.prefixes = parts.all();
+  summary.stopped_before = parts.stopped_before();
+  const merge_input first(prefixes.front());
   summary.type = first.view().type;
-  const merged_sidecars sidecars = plan_sidecars(summary.prefixes);
+  const merged_sidecars sidecars = plan_sidecars(prefixes);
   summary.dropped = sidecars.dropped;
   // Compare all headers before the first byte is copied, because copying may take hours.
   merged_layout layout{.type = summary.type, .multimodal = options.multimodal, .total = {}};
   std::vector<dataset_extent> extents;
-  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
     stop.check();
-    const merge_input input(summary.prefixes[i]);
+    const merge_input input(prefixes[i]);
     expect_fits(input, first, options.multimodal);
     if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
     extents.push_back(extent_of(input.view()));
     layout.total += extents.back();
   }
 
-  merged_dataset whole(options.output_prefix, layout, summary.prefixes, sidecars, merge_room_advice,
-                       stop);
+  merged_dataset whole(options.output_prefix, layout, prefixes, sidecars, merge_room_advice, stop);
   if (!options.overwrite) refuse_existing(options.output_prefix);
   merge_target target(whole.paths(), layout, sidecars.sum.has_value());
   dataset_extent before;
-  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
-    const merge_input input = reopen(summary.prefixes[i], extents[i]);
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const merge_input input = reopen(prefixes[i], extents[i]);
     expect_fits(input, first, options.multimodal);  // again: the input may have been replaced
     place_part(input, before, target, stop);
     before += extents[i];
@@ -65,7 +76,7 @@ merge_summary merge(const merge_options& options) {
   target.write_frame();
   if (sidecars.sum) target.put_joined(target.bin().pieces, target.idx().pieces);
   target.sync(stop);
-  whole.append_sidecars(summary.prefixes, stop);
+  whole.append_sidecars(prefixes, stop);
   whole.finish(stop);
   stop.check();
   publish_dataset(whole.paths(), whole.sidecars());

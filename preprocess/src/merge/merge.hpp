@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <millrace/formats/dtype.hpp>
+#include <millrace/io/detail/temporary_folder.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
 #include "merge/merge_sidecars.hpp"
+#include "merge/token_budget.hpp"
 #include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
@@ -32,8 +35,9 @@ struct merge_summary {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   formats::dtype type{};
-  std::optional<formats::task_range> tasks;  ///< set if the output has only some tasks of a run
-  std::vector<dropped_sidecar> dropped;      ///< sidecars that inputs have, but the output lacks
+  std::optional<formats::task_range> tasks;   ///< set if the output has only some tasks of a run
+  std::optional<std::string> stopped_before;  ///< as budgeted_parts::stopped_before
+  std::vector<dropped_sidecar> dropped;       ///< sidecars that inputs have, but the output lacks
 };
 
 /// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory.
@@ -43,7 +47,8 @@ struct merge_summary {
 /// A sidecar (an optional file of a dataset, such as P.sum) is merged if all datasets have it. To
 /// merge .src or .bad files, all datasets must also have .meta files. The summary lists the
 /// sidecars that were dropped. If all tasks of a run are merged, the output equals the output of a
-/// single process, byte for byte. Datasets with checksums are verified.
+/// single process, byte for byte, also where `--max-tokens` ended that process. Datasets with
+/// checksums are verified.
 ///
 /// @throws config_error  the folder has no dataset, or has a file that belongs to no dataset;
 ///                       dtypes differ; `multimodal` is set and a dataset has no modes; the output
@@ -55,6 +60,26 @@ struct merge_summary {
 /// @throws stopped       `options.stop` was set before the first file got its final name. The new
 ///                       files are removed, and an old output is unchanged.
 merge_summary merge(const merge_options& options);
+
+/// The datasets of a merge.
+class parts_to_merge {
+ public:
+  /// Finds the datasets of the folder. If they are tasks with `--max-tokens`, decides which of
+  /// them, and how much of the last one, the output gets: see within_budget().
+  ///
+  /// @throws  as merge()
+  parts_to_merge(const merge_options& options, const stop_flag& stop);
+
+  const std::vector<std::filesystem::path>& all() const noexcept { return all_; }
+  /// Prefixes of what is to be merged. Valid as long as this object lives.
+  const std::vector<std::filesystem::path>& used() const noexcept { return used_.prefixes; }
+  const std::optional<std::string>& stopped_before() const noexcept { return used_.stopped_before; }
+
+ private:
+  std::vector<std::filesystem::path> all_;
+  std::optional<io::temporary_folder> folder_;
+  budgeted_parts used_;
+};
 
 /// The stop flag of a merge. Its message says what happened to the files.
 stop_flag stop_flag_of(const merge_options& options);

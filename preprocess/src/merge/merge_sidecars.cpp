@@ -55,7 +55,7 @@ void expect_good_records(const formats::dataset_meta& whole,
     bad += count;
     if (count != 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
   }
-  if (bad == 0) return;
+  if (bad == 0 || stop_of(whole) != nullptr) return;
   throw config_error(
       fmt::format("every record of all tasks is bad ({}), so there is nothing to merge; check the "
                   "keys and the inputs",
@@ -154,16 +154,21 @@ std::uint32_t version_of_sums(std::span<const std::filesystem::path> prefixes) {
 
 }  // namespace
 
+formats::dataset_meta concatenated(std::span<const std::filesystem::path> prefixes,
+                                   std::span<const formats::dataset_meta> metas) {
+  try {
+    return formats::concatenate(metas);
+  } catch (const config_error& e) {
+    refuse(prefixes, metas, e.what());
+  }
+}
+
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
   merged_sidecars plan;
   const bool have_metas = !part_review(prefixes, {}).lack(sidecar::meta);
   if (have_metas) {
     plan.parts = read_metas(prefixes);
-    try {
-      plan.meta = formats::concatenate(plan.parts);
-    } catch (const config_error& e) {
-      refuse(prefixes, plan.parts, e.what());
-    }
+    plan.meta = concatenated(prefixes, plan.parts);
     expect_good_records(*plan.meta, plan.parts);
     plan.changes = changes_of(*plan.meta, plan.parts);
   }

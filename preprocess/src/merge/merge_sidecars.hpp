@@ -51,6 +51,14 @@ struct merged_sidecars {
   std::vector<dropped_sidecar> dropped;  ///< in the order of all_sidecars
 };
 
+/// Returns the meta of the whole, as formats::concatenate() does.
+///
+/// @param metas  one per prefix
+/// @throws config_error  the parts are not compatible; the message names the first P.meta that does
+///                       not fit.
+formats::dataset_meta concatenated(std::span<const std::filesystem::path> prefixes,
+                                   std::span<const formats::dataset_meta> metas);
+
 /// Checks the metas of all parts and decides which sidecars the whole gets.
 ///
 /// @throws config_error            the parts are not compatible: see formats::concatenate(); or

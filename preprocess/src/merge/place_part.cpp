@@ -35,58 +35,18 @@ void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&&
 // to verify them against the part's checksums.
 void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target,
                   const stop_flag& stop) {
-  const std::uint64_t size = part.view().bin_size_bytes;
   const auto& path = part.paths().bin;
   placed_writer writer(target, target.bin(), before.bin_bytes);
   if (!target.has_checksums()) {
-    in_runs(size, copied_chunk_bytes, stop, [&](auto first, auto count) {
+    in_runs(part.view().bin_size_bytes, copied_chunk_bytes, stop, [&](auto first, auto count) {
       writer.append_copy(part.bin(), path, first, count, {}, part.pages());
     });
     return;
   }
-  const auto sum_path = part.paths().of(sidecar::sum);
-  const io::file_mapping file(sum_path);
-  formats::sum_view sum;
-  try {
-    sum = formats::parse_sum(file.bytes());
-    if (sum.bin_bytes != size || sum.idx_bytes != part.idx_bytes()) {
-      throw format_error(16,
-                         fmt::format("it describes a .bin of {} bytes and an .idx of {} bytes, but "
-                                     "they have {} and {}; it belongs to another dataset",
-                                     sum.bin_bytes, sum.idx_bytes, size, part.idx_bytes()));
-    }
-  } catch (const format_error& e) {
-    throw e.in(sum_path);
-  }
-  std::vector<std::byte> chunk(checked_chunk_bytes);
-  // Calls `work`. An error about a block contains the block's offset, but no path, so add the path.
-  const auto held = [](const std::filesystem::path& of, auto&& work) {
-    try {
-      work();
-    } catch (const format_error& e) {
-      throw e.path().empty() ? e.in(of) : e;
-    }
-  };
-  held(path, [&] {
-    formats::sum_check check(sum.bin_blocks, size);
-    in_runs(size, chunk.size(), stop, [&](auto first, auto count) {
-      const auto bytes = std::span(chunk).first(count);
-      part.read_tokens(first, bytes);
-      check.add(bytes);
-      writer.append_copy(part.bin(), path, first, count, bytes, part.pages());
-    });
-    check.finish();
+  read_verified(part, stop, [&](std::uint64_t first, std::span<const std::byte> bytes) {
+    writer.append_copy(part.bin(), path, first, bytes.size(), bytes, part.pages());
   });
   writer.finish();
-  held(part.paths().idx, [&] {
-    formats::sum_check check(sum.idx_blocks, part.idx_bytes());
-    in_runs(part.idx_bytes(), chunk.size(), stop, [&](auto first, auto count) {
-      const auto bytes = std::span(chunk).first(count);
-      part.read_index(0, first, bytes);
-      check.add(bytes);
-    });
-    check.finish();
-  });
 }
 
 void place_documents(const merge_input& part, const dataset_extent& before, merge_target& target,
@@ -178,6 +138,54 @@ merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& ex
     throw io_error(part.paths().idx, "open (it was replaced by another process)", ESTALE);
   }
   return part;
+}
+
+void read_verified(
+    const merge_input& part, const stop_flag& stop,
+    const std::function<void(std::uint64_t, std::span<const std::byte>)>& take_tokens) {
+  const std::uint64_t size = part.view().bin_size_bytes;
+  const auto sum_path = part.paths().of(sidecar::sum);
+  const io::file_mapping file(sum_path);
+  formats::sum_view sum;
+  try {
+    sum = formats::parse_sum(file.bytes());
+    if (sum.bin_bytes != size || sum.idx_bytes != part.idx_bytes()) {
+      throw format_error(16,
+                         fmt::format("it describes a .bin of {} bytes and an .idx of {} bytes, but "
+                                     "they have {} and {}; it belongs to another dataset",
+                                     sum.bin_bytes, sum.idx_bytes, size, part.idx_bytes()));
+    }
+  } catch (const format_error& e) {
+    throw e.in(sum_path);
+  }
+  std::vector<std::byte> chunk(checked_chunk_bytes);
+  // Calls `work`. An error about a block contains the block's offset, but no path, so add the path.
+  const auto held = [](const std::filesystem::path& of, auto&& work) {
+    try {
+      work();
+    } catch (const format_error& e) {
+      throw e.path().empty() ? e.in(of) : e;
+    }
+  };
+  held(part.paths().bin, [&] {
+    formats::sum_check check(sum.bin_blocks, size);
+    in_runs(size, chunk.size(), stop, [&](auto first, auto count) {
+      const auto bytes = std::span(chunk).first(count);
+      part.read_tokens(first, bytes);
+      check.add(bytes);
+      take_tokens(first, bytes);
+    });
+    check.finish();
+  });
+  held(part.paths().idx, [&] {
+    formats::sum_check check(sum.idx_blocks, part.idx_bytes());
+    in_runs(part.idx_bytes(), chunk.size(), stop, [&](auto first, auto count) {
+      const auto bytes = std::span(chunk).first(count);
+      part.read_index(0, first, bytes);
+      check.add(bytes);
+    });
+    check.finish();
+  });
 }
 
 void place_part(const merge_input& part, const dataset_extent& before, merge_target& target,

@@ -374,12 +374,14 @@ void note_seed(formats::dataset_meta& meta, std::uint64_t seed) {
 
 merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   const stop_flag stop = stop_flag_of(options);
+  const parts_to_merge parts(options, stop);
+  const std::vector<std::filesystem::path>& prefixes = parts.used();
   merge_summary summary;
-  summary.prefixes = datasets_in(options.input);
-  expect_folder(options.output_prefix);
-  const merge_input first(summary.prefixes.front());
+  summary.prefixes = parts.all();
+  summary.stopped_before = parts.stopped_before();
+  const merge_input first(prefixes.front());
   summary.type = first.view().type;
-  merged_sidecars sidecars = plan_sidecars(summary.prefixes);
+  merged_sidecars sidecars = plan_sidecars(prefixes);
   if (sidecars.meta && sidecars.meta->tasks) {
     throw config_error(
         fmt::format("--shuffle-documents: {} holds only some tasks of a run, expected all of them; "
@@ -388,9 +390,9 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   }
   dataset_extent whole;
   std::vector<dataset_extent> extents;
-  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
     stop.check();
-    const merge_input input(summary.prefixes[i]);
+    const merge_input input(prefixes[i]);
     check_fits(input, first, options);
     if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
     extents.push_back(extent_of(input.view()));
@@ -411,8 +413,8 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   const turns order(whole.documents, seed);
   const std::uint64_t turns_of_part =
       shuffle_spill::turns_of_part(whole.documents, whole.bin_bytes);
-  const shuffle_sizes sizes = measure(options, sidecars, summary.prefixes, extents, whole.documents,
-                                      order, turns_of_part, stop);
+  const shuffle_sizes sizes =
+      measure(options, sidecars, prefixes, extents, whole.documents, order, turns_of_part, stop);
   shuffle_spill spill(output.paths().with(".shuffle"), turns_of_part, sizes.parts, stop);
   if (sidecars.meta) note_seed(*sidecars.meta, seed);
   auto claims =
@@ -425,8 +427,8 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   spill.begin();
   std::vector<formats::src_input> inputs;
   std::uint64_t number = 0;
-  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
-    const merge_input input = reopen(summary.prefixes[i], extents[i]);
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const merge_input input = reopen(prefixes[i], extents[i]);
     check_fits(input, first, options);  // again, because the input may have been replaced
     token_reader tokens(input, sidecars.sum.has_value(), stop);
     std::optional<place_reader> places;

@@ -6,6 +6,7 @@
 #include "merge/merge_input.hpp"
 #include "merge/place_part.hpp"
 #include "process/fault_point.hpp"
+#include "run/output_names.hpp"
 #include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
@@ -23,6 +24,7 @@ std::span<const std::filesystem::path> own(const rank_group& ranks,
 }  // namespace
 
 void parallel_merge::run() {
+  end_at_budget();
   ranks_.together([&] { measure_own_parts(); });
   dataset_extent mine;
   for (const dataset_extent& extent : extents_) mine += extent;
@@ -38,6 +40,25 @@ void parallel_merge::run() {
     if (plan_.checksums) target_->put_joined(bin, idx);
     finish();
   });
+}
+
+void parallel_merge::end_at_budget() {
+  const std::filesystem::path folder = cut_folder(prefix_);
+  struct {
+    std::uint64_t parts = 0;
+    bool has_copy = false;
+  } kept;
+  ranks_.together([&] {
+    if (!ranks_.is_first() || !have_budget(parts_)) return;
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    const auto used = within_budget(parts_, folder, stop_).prefixes;
+    kept = {.parts = used.size(), .has_copy = used.back() != parts_[used.size() - 1]};
+  });
+  ranks_.share(kept);
+  if (kept.parts == 0) return;
+  parts_.resize(kept.parts);
+  if (kept.has_copy) parts_.back() = folder / parts_.back().filename();
 }
 
 void parallel_merge::measure_own_parts() {

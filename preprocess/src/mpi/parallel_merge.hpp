@@ -9,6 +9,7 @@
 #include "merge/merge_sidecars.hpp"
 #include "merge/merge_target.hpp"
 #include "merge/merged_dataset.hpp"
+#include "merge/token_budget.hpp"
 #include "mpi/rank_group.hpp"
 
 namespace millrace::preprocess {
@@ -16,7 +17,8 @@ namespace millrace::preprocess {
 /// Merges parts to one dataset (the whole) on all ranks. Each rank takes an equal share of
 /// consecutive parts. A prefix sum over the ranks gives the offsets of these parts in the whole,
 /// and the rank writes the tokens and the index of the parts there. Rank 0 also writes P.meta,
-/// P.src and P.bad, which together have about a thousandth of the total size.
+/// P.src and P.bad, which together have about a thousandth of the total size, and before all that
+/// the copy of the part in which the run ends at `--max-tokens`: see within_budget().
 ///
 /// Every rank creates one object and calls run(). No file has its final name before
 /// publish_dataset(). The destructor removes all files, unless keep() was called.
@@ -49,6 +51,7 @@ class parallel_merge {
     bool checksums = false;
   };
 
+  void end_at_budget();
   void measure_own_parts();
   void plan_whole();
   void place_own_parts();

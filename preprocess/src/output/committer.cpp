@@ -113,6 +113,7 @@ std::vector<std::string> committer::commit_whole(const encoded_block& block) {
     notes.push_back(describe(block, fault));
   }
   append_places(block);
+  append_cuts(block);
   append_bad(block);
   outputs_.append(block, state_.counts.lines);
   for (std::size_t key = 0; key < tokens_.size(); ++key) {
@@ -178,6 +179,9 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
       outputs_.go_back_line(number, state_.outputs);
       block.faults.push_back({*std::move(fault), {}});
     } else if (ids.fits()) {
+      if (options_.dataset.cut_keys != 0) {
+        outputs_.append_cut(point_before(input, block.text_offset));
+      }
       tokens_ = ids.tokens();
       append_document(input, line);
     } else {
@@ -259,6 +263,54 @@ void committer::append_places(const encoded_block& block) {
     places_.push_back({number_of(block.input), line + place.line, begin, begin + place.size});
   }
   outputs_.append_places(block, state_.counts.lines, places_);
+}
+
+// Returns what the run has read and written so far.
+//
+// @param begin  place of the next record in `input`
+cut_point committer::point_before(std::size_t input, std::uint64_t begin) const {
+  const input_total& total = state_.inputs.back();
+  return {.counts = state_.counts,
+          .input = number_of(input),
+          .begin = begin,
+          .input_bytes = total.text_bytes,
+          .input_lines = static_cast<std::uint64_t>(total.lines),
+          .input_crc32c = total.crc32c,
+          .tokens = tokens_};
+}
+
+void committer::append_cuts(const encoded_block& block) {
+  if (options_.dataset.cut_keys == 0) return;
+  const cut_point before = point_before(block.input, 0);
+  cut_point point = before;
+  std::vector<std::size_t> sequences(tokens_.size());
+  for (std::size_t document = 0; document < block.places.size(); ++document) {
+    const document_mark& mark = block.marks[document];
+    const record_range& place = block.places[document];
+    point.counts = before.counts;
+    point.counts += mark.counts;
+    point.begin = block.text_offset + place.begin;
+    point.input_lines = before.input_lines + static_cast<std::uint64_t>(mark.counts.lines);
+    // As cut_before(): a byte order mark alone is not read.
+    const bool has_lines = place.begin != 0;
+    point.input_bytes = before.input_bytes + (has_lines ? mark.text_bytes : 0);
+    point.input_crc32c =
+        has_lines ? formats::crc32c_combine(before.input_crc32c, mark.crc32c, mark.text_bytes)
+                  : before.input_crc32c;
+    outputs_.append_cut(point);
+    for (std::size_t key = 0; key < tokens_.size(); ++key) {
+      const encoded_column& column = block.columns[key];
+      for (std::size_t& at = sequences[key]; std::cmp_less(at, column.document_ends[document]);
+           ++at) {
+        point.tokens[key] += column.lengths[at];
+      }
+    }
+  }
+}
+
+void committer::end_cuts() {
+  if (options_.dataset.cut_keys == 0) return;
+  outputs_.append_cut(point_before(state_.next.input, state_.next.offset));
 }
 
 // Returns the number by which P.src refers to `input`. P.src lists every input whose start is in

@@ -120,6 +120,10 @@ class committer {
   std::list<dataset_writer>& writers() noexcept { return outputs_.wholes(); }
   dataset_outputs& outputs() noexcept { return outputs_; }
 
+  /// Appends the last point of P.cuts. Call this after everything was committed, before the
+  /// datasets are finished. Does nothing if there is no P.cuts.
+  void end_cuts();
+
   /// Joins the partitions: see dataset_outputs::join(). Call this after everything was committed.
   /// `go_on` may save state(), so that a later run can resume from that state.
   bool join_partitions(std::span<const formats::src_input> inputs, std::size_t chunk_bytes,
@@ -134,6 +138,8 @@ class committer {
   std::uint32_t number_of(std::size_t input) const;
   void limit(std::vector<std::string>& notes);
   void append_places(const encoded_block& block);
+  cut_point point_before(std::size_t input, std::uint64_t begin) const;
+  void append_cuts(const encoded_block& block);
   void append_bad(const encoded_block& block, std::uint64_t giant_bytes = 0);
   void append_document(std::size_t input, const giant_line& line);
   void advance(std::uint64_t end, std::uint64_t bytes, std::uint32_t crc32c,

@@ -30,8 +30,11 @@ dataset_outputs::dataset_outputs(std::span<const std::filesystem::path> prefixes
   // Checksums and bad records are written only for the whole datasets, not for partitions.
   dataset_options of_part = options;
   of_part.checksums = of_part.quarantine = false;
+  assert(partitions == 1 || options.cut_keys == 0);
+  dataset_options of_whole = options;
   for (const auto& prefix : prefixes) {
-    open(wholes_, prefix, options, from != nullptr ? &from->wholes : nullptr);
+    open(wholes_, prefix, of_whole, from != nullptr ? &from->wholes : nullptr);
+    ++of_whole.cut_key;
     for (std::size_t i = 0; partitions > 1 && i < partitions; ++i) {
       open(parts_, part_prefix(prefix, i), of_part, from != nullptr ? &from->parts : nullptr);
       part_of_.push_back(&parts_.back());
@@ -99,6 +102,10 @@ void dataset_outputs::append_places(const encoded_block& block, std::int64_t lin
     }
     slices_[i].places.clear();
   }
+}
+
+void dataset_outputs::append_cut(const cut_point& point) {
+  for (dataset_writer& writer : wholes_) writer.append_cut(point);
 }
 
 void dataset_outputs::append_bad(std::string_view line) {

@@ -44,6 +44,8 @@ class dataset_outputs {
   /// Appends the source places of the block's documents, in the order of the documents.
   void append_places(const encoded_block& block, std::int64_t lines_before,
                      std::span<const formats::source_place> places);
+  /// Appends a point to each dataset's P.cuts.
+  void append_cut(const cut_point& point);
   /// Appends a line to each dataset's P.bad.
   void append_bad(std::string_view line);
 

@@ -57,6 +57,9 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
   // Write a placeholder: the counts are not known yet. finish() overwrites it with the real header.
   idx_.append(formats::encode_mmidx_header(options.type, 0, 0));
   if (options.mask) mask_.emplace(io::atomic_file(paths_.of(sidecar::mask)));
+  if (options.cut_keys != 0) {
+    cuts_.emplace(paths_.of(sidecar::cuts), options.cut_keys, options.cut_key);
+  }
 }
 
 dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
@@ -70,6 +73,9 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
     io::atomic_file file(paths_.of(sidecar::mask), io::atomic_file::start::go_on);
     cut_back(file, from.mask.file_bytes());
     mask_.emplace(std::move(file), from.mask);
+  }
+  if (options.cut_keys != 0) {
+    cuts_.emplace(paths_.of(sidecar::cuts), options.cut_keys, options.cut_key, from.documents);
   }
   sequences_ = from.sequences;
   documents_ = from.documents;
@@ -104,6 +110,7 @@ void dataset_writer::for_each_file(Work&& work) {
     work(provenance_->directory());
   }
   if (mask_) work(mask_->file());
+  if (cuts_) work(cuts_->file());
 }
 
 void dataset_writer::append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
@@ -133,6 +140,10 @@ void dataset_writer::append_places(std::span<const formats::source_place> places
 void dataset_writer::append_mask(const formats::bit_span& bits, std::uint64_t first,
                                  std::uint64_t last) {
   if (mask_) mask_->append(bits, first, last);
+}
+
+void dataset_writer::append_cut(const cut_point& point) {
+  if (cuts_) cuts_->append(point);
 }
 
 void dataset_writer::append_bad(std::string_view line) {
@@ -188,6 +199,9 @@ void dataset_writer::claim(const dataset_state& grown, role as, std::uint64_t na
                                             directory + names_bytes});
   }
   if (mask_) to.push_back({&mask_->file(), formats::mask_bytes(grown.mask.tokens)});
+  if (cuts_) {
+    to.push_back({&cuts_->file(), usual_cuts_bytes(static_cast<std::uint64_t>(grown.documents))});
+  }
 }
 
 void dataset_writer::sync() {
@@ -221,6 +235,7 @@ dataset_roots dataset_writer::finish(std::span<const formats::src_input> inputs)
   assert(!mask_ || mask_->save().tokens == static_cast<std::uint64_t>(token_count()));
   dataset_roots roots;
   if (mask_) roots.mask = mask_->finish();
+  if (cuts_) cuts_->finish();
   // Frees the reserved space after the end of a file.
   const auto trim = [](io::atomic_file& file) { file.resize(file.size_bytes()); };
   trim(bin_);
@@ -240,8 +255,9 @@ void dataset_writer::finish_meta(std::string_view json) {
 }
 
 sidecar_set dataset_writer::sidecars() const noexcept {
-  return {meta_.has_value(), checksums_.has_value(), provenance_.has_value(),
-          bad_ && bad_->size_bytes() != 0, mask_.has_value()};
+  return {meta_.has_value(),       checksums_.has_value(),
+          provenance_.has_value(), bad_ && bad_->size_bytes() != 0,
+          mask_.has_value(),       cuts_.has_value()};
 }
 
 // Appends the pointer of each sequence: the total size in bytes of all earlier sequences. Reads the

@@ -18,6 +18,7 @@
 #include <millrace/io/detail/mask_writer.hpp>
 
 #include "output/checksum_writer.hpp"
+#include "output/cut_points.hpp"
 #include "output/dataset_paths.hpp"
 #include "output/disk_room.hpp"
 #include "output/provenance_writer.hpp"
@@ -31,6 +32,9 @@ struct dataset_options {
   bool provenance = false;  ///< write P.src
   bool quarantine = false;  ///< write P.bad, if there are bad records
   bool mask = false;        ///< write P.mask
+  /// Number of keys of the run, if P.cuts is to be written; otherwise 0.
+  std::size_t cut_keys = 0;
+  std::size_t cut_key = 0;  ///< the key of this dataset, for P.cuts
 };
 
 /// The progress of a dataset_writer. A later writer can resume from this state and the partial
@@ -101,6 +105,10 @@ class dataset_writer {
   /// Appends the bits [first, last): those of the next tokens. Does nothing without P.mask.
   /// finish() expects as many bits as tokens.
   void append_mask(const formats::bit_span& bits, std::uint64_t first, std::uint64_t last);
+
+  /// Appends what the run has read and written before the next document, or, before finish(), in
+  /// all. Does nothing without P.cuts.
+  void append_cut(const cut_point& point);
 
   /// Appends a complete line to P.bad. Has no effect if the dataset has no P.bad.
   void append_bad(std::string_view line);
@@ -188,6 +196,7 @@ class dataset_writer {
   std::optional<checksum_writer> checksums_;
   std::optional<provenance_writer> provenance_;
   std::optional<io::mask_writer> mask_;
+  std::optional<cut_writer> cuts_;
   std::optional<io::atomic_file> bad_;
   std::optional<io::atomic_file> meta_;
   std::int64_t sequences_ = 0;

@@ -31,6 +31,7 @@ struct record_counts {
   std::int64_t bad_record_total() const noexcept {
     return std::accumulate(bad_records.begin(), bad_records.end(), std::int64_t{0});
   }
+  bool operator==(const record_counts&) const = default;
   record_counts& operator+=(const record_counts& other) noexcept {
     lines += other.lines;
     blank_lines += other.blank_lines;

@@ -61,6 +61,11 @@ std::string data_path_line(const std::vector<std::string>& arguments) {
   return line + '\n';
 }
 
+std::string budget_line(std::string_view place) {
+  return fmt::format("--max-tokens was reached: the rest, from {}, was left out\n",
+                     command::one_line(place));
+}
+
 std::string wrote_line(const output_summary& output) {
   return fmt::format("wrote {}\n", command::one_line(listed_files(output)));
 }
@@ -133,10 +138,7 @@ std::string describe(const run_summary& s) {
   const auto add = [&](std::int64_t count, std::string_view noun, std::string_view rest) {
     if (count != 0) text += fmt::format("{}{}\n", grouped(count, noun), rest);
   };
-  if (s.stopped_before) {
-    text += fmt::format("--max-tokens was reached: the rest, from {}, was left out\n",
-                        command::one_line(*s.stopped_before));
-  }
+  if (s.stopped_before) text += budget_line(*s.stopped_before);
   add(s.counts.blank_lines, "blank line", " skipped");
   add(s.counts.not_sampled, "record", " left out by --sample-rate");
   add(s.empty_documents(), "empty document", "");

@@ -83,6 +83,9 @@ void measure_process(run_summary& summary);
 /// tokens. The result is empty if no output has tokens.
 std::vector<std::string> data_path(const run_summary& summary);
 
+/// Returns the line that says where a run ended at `--max-tokens`.
+std::string budget_line(std::string_view place);
+
 /// Returns a line such as "wrote out/web_text_document.bin (1,234 bytes), .idx, .meta and .src".
 std::string wrote_line(const output_summary& output);
 

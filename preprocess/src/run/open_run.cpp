@@ -33,7 +33,8 @@ commit_options commit_options_of(const run_context& run) {
                       .checksums = run.options.checksums,
                       .provenance = run.options.provenance,
                       .quarantine = run.options.on_bad_record == bad_record_policy::quarantine,
-                      .mask = run.encoding.conversations != nullptr},
+                      .mask = run.encoding.conversations != nullptr,
+                      .cut_keys = run.options.needs_cuts() ? run.prefixes.size() : 0},
           .partitions = static_cast<std::size_t>(run.options.partitions),
           .on_bad_record = run.options.on_bad_record,
           .most_bad_records = run.options.most_bad_records,
@@ -226,6 +227,7 @@ std::vector<sidecar_set> open_run::finish_files() {
   const std::vector<formats::src_input> inputs = inputs_of(state);
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;
+  committer_.end_cuts();
   for (dataset_writer& writer : committer_.writers()) {
     const dataset_roots roots = writer.finish(inputs);
     const auto meta = meta_of(run_.tokenizer, run_.encoding, run_.options, state, key++, roots);

@@ -117,10 +117,13 @@ po::options_description choice_group(program which) {
       "the seed, the name of the input and the place in it, so workers, tasks and --resume do not "
       "change it. A higher rate takes all that a lower one takes, and more");
   add("sample-seed", value<std::string>("N"), "with --sample-rate: another choice (default: 0)");
-  if (which == program::together) return group;
   add("max-tokens", value<std::int64_t>("N"),
-      "end before the first document, in input order, with which a dataset would have more than N "
-      "tokens; the summary and PREFIX_KEY_document.meta say where that is");
+      which == program::alone
+          ? "end before the first document, in input order, with which a dataset would have more "
+            "than N tokens; the summary and PREFIX_KEY_document.meta say where that is. With "
+            "--task, merge_datasets ends the whole there"
+          : "end before the first document, in input order, with which a dataset would have more "
+            "than N tokens; the summary and PREFIX_KEY_document.meta say where that is");
   return group;
 }
 
@@ -396,11 +399,6 @@ void take_most_tokens(const po::variables_map& given, run_options& run) {
   std::int64_t most = 0;
   if (!take<std::int64_t>(given, "max-tokens", most)) return;
   if (most < 1) throw usage_error(fmt::format("--max-tokens {}: expected 1 or more", most));
-  if (given.count("task") != 0) {
-    throw usage_error(
-        "--max-tokens depends on all earlier records, and a task does not know how many tokens "
-        "those before its share have; omit --task");
-  }
   run.most_tokens = most;
 }
 

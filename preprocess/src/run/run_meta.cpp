@@ -21,24 +21,18 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr const char* max_tokens = "--max-tokens";
-constexpr const char* stopped_before = "stopped_before";
 
-std::string stop_text(bool has_rows, std::uint64_t offset, const std::string& path) {
-  return fmt::format("{} {} of {}", has_rows ? "row" : "byte", offset, path);
+// Returns the value of an option, or null.
+const std::string* option_of(const formats::dataset_meta& meta, std::string_view name) {
+  const auto at =
+      std::ranges::find(meta.options, name, [](const auto& each) { return each.first; });
+  return at == meta.options.end() ? nullptr : &at->second;
 }
 
 std::optional<std::string> stop_text_of(const run_progress& state, const run_options& options) {
   if (!state.stopped_before) return std::nullopt;
   const input_file& file = options.inputs[state.stopped_before->input];
   return stop_text(file.has_rows(), state.stopped_before->offset, display_path(file).string());
-}
-
-// Returns the value of the option that says where a run ended at --max-tokens, or null.
-const std::string* stop_of(const formats::dataset_meta& meta) {
-  for (const auto& [name, value] : meta.options) {
-    if (name == stopped_before) return &value;
-  }
-  return nullptr;
 }
 
 // Returns the bounds of a task's share and a checksum of the input names.
@@ -104,7 +98,7 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
 // the share. The version of P.src depends on which inputs a task has.
 bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
-  std::erase_if(found.options, [](const auto& option) { return option.first == stopped_before; });
+  drop_stop(found);
   if (found.src_version && told.src_version) found.src_version = told.src_version;
   found.inputs = told.inputs;
   found.counts = told.counts;
@@ -158,6 +152,22 @@ const char* name_of(bad_record_policy policy) {
       break;
   }
   return "fail";
+}
+
+std::string stop_text(bool has_rows, std::uint64_t offset, const std::string& path) {
+  return fmt::format("{} {} of {}", has_rows ? "row" : "byte", offset, path);
+}
+
+const std::string* stop_of(const formats::dataset_meta& meta) {
+  return option_of(meta, stopped_before);
+}
+
+void drop_stop(formats::dataset_meta& meta) {
+  std::erase_if(meta.options, [](const auto& option) { return option.first == stopped_before; });
+}
+
+const std::string* most_tokens_of(const formats::dataset_meta& meta) {
+  return option_of(meta, max_tokens);
 }
 
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,

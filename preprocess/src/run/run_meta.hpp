@@ -52,6 +52,18 @@ struct input_part {
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
 
+/// The option of P.meta that says where a run ended because of `--max-tokens`.
+inline constexpr const char* stopped_before = "stopped_before";
+/// The place of a record, as P.meta says where a run ended: "byte 7 of a.jsonl" or "row 7 of
+/// a.parquet".
+std::string stop_text(bool has_rows, std::uint64_t offset, const std::string& path);
+/// The place of the first record that `--max-tokens` left out, or null. Belongs to `meta`.
+const std::string* stop_of(const formats::dataset_meta& meta);
+/// Removes that place.
+void drop_stop(formats::dataset_meta& meta);
+/// The value of `--max-tokens`, or null. Belongs to `meta`.
+const std::string* most_tokens_of(const formats::dataset_meta& meta);
+
 /// Whether the run that wrote `meta` ended within one of its inputs, because of `--max-tokens`.
 bool was_cut_within(const formats::dataset_meta& meta, const formats::input_extent& input);
 

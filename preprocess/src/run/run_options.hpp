@@ -66,7 +66,8 @@ struct run_options {
 
   std::optional<sample_options> sample = std::nullopt;  ///< `--sample-rate`, `--sample-seed`
   /// `--max-tokens`: the run ends before the first document with which one of its datasets would
-  /// have more tokens. Not for a task.
+  /// have more tokens. A task ends there only because of its own tokens. The merge counts those of
+  /// the earlier tasks as well.
   std::optional<std::int64_t> most_tokens = std::nullopt;
 
   read_limits limits = {};
@@ -78,6 +79,9 @@ struct run_options {
 
   /// The share of the inputs that this run reads.
   task_share share() const { return task ? *task : whole_share(inputs); }
+
+  /// Whether the datasets get a P.cuts, with which the merge decides where the run ends.
+  bool needs_cuts() const noexcept { return most_tokens && task && task->id.of > 1; }
 
   /// Maximum number of blocks in flight.
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }

@@ -138,6 +138,38 @@ TEST(Concatenate, CallsBudgetsMixed) {
   EXPECT_EQ(concatenate(std::vector{part, part}).options, wanted);
 }
 
+// Of tasks, all have one budget, which is then that of the whole. Only the last may have ended at
+// it.
+TEST(Concatenate, KeepsTheBudgetOfTasks) {
+  std::vector<dataset_meta> parts = tasks(0, 2, 3);
+  const auto plain = parts.front().options;
+  for (dataset_meta& part : parts) part.options.emplace_back("--max-tokens", "100");
+  auto wanted = plain;
+  wanted.emplace_back("--max-tokens", "100");
+  EXPECT_EQ(concatenate(parts).options, wanted);
+  parts.back().options.emplace_back("stopped_before", "byte 7 of a");
+  wanted.emplace_back("stopped_before", "byte 7 of a");
+  EXPECT_EQ(concatenate(parts).options, wanted);
+
+  const auto refusal = [](const std::vector<dataset_meta>& refused) {
+    try {
+      (void)concatenate(refused);
+    } catch (const config_error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  auto early = parts;
+  early.front().options = parts.back().options;
+  EXPECT_EQ(refusal(early),
+            "part 2 follows a task that ended at --max-tokens, so it is not part of the run");
+  auto other = parts;
+  other[1].options.back().second = "101";
+  EXPECT_THAT(refusal(other), testing::HasSubstr("the options of part 2 are"));
+  other[1].options.pop_back();
+  EXPECT_THAT(refusal(other), testing::HasSubstr("the options of part 2 are"));
+}
+
 TEST(Concatenate, CallsShuffledPartsMixed) {
   const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;

@@ -11,13 +11,14 @@ namespace millrace::formats {
 /// A sidecar is an optional file next to PREFIX.bin and PREFIX.idx. Its name is the prefix and one
 /// suffix. Megatron's merge_datasets ignores extra files only if their names have this form. Each
 /// kind of sidecar has a page in formats/spec.
-enum class sidecar : std::uint8_t { meta, sum, src, bad, mask };
+enum class sidecar : std::uint8_t { meta, sum, src, bad, mask, cuts };
 
-inline constexpr std::array<sidecar, 5> all_sidecars = {sidecar::meta, sidecar::sum, sidecar::src,
-                                                        sidecar::bad, sidecar::mask};
+inline constexpr std::array<sidecar, 6> all_sidecars = {
+    sidecar::meta, sidecar::sum, sidecar::src, sidecar::bad, sidecar::mask, sidecar::cuts};
 
 constexpr std::string_view suffix_of(sidecar which) noexcept {
-  constexpr std::array<std::string_view, 5> suffixes = {".meta", ".sum", ".src", ".bad", ".mask"};
+  constexpr std::array<std::string_view, 6> suffixes = {".meta", ".sum",  ".src",
+                                                        ".bad",  ".mask", ".cuts"};
   return suffixes[static_cast<std::size_t>(which)];
 }
 

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge/token_budget.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/src.hpp>
+#include <millrace/formats/sum.hpp>
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/meta/dataset_meta.hpp>
+
+#include "merge/merge_input.hpp"
+#include "merge/merge_sidecars.hpp"
+#include "merge/place_part.hpp"
+#include "output/cut_points.hpp"
+#include "output/dataset_paths.hpp"
+#include "output/dataset_writer.hpp"
+#include "output/disk_room.hpp"
+#include "run/run_meta.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::size_t index_entries = std::size_t{64} << 10;
+constexpr std::size_t token_chunk_bytes = std::size_t{1} << 20;
+
+/// The end of a run: within a part, before one of its documents or after its last one.
+struct run_end {
+  std::size_t part = 0;
+  cut_point point;         ///< `documents` of its counts is the number of documents that stay
+  bool after_all = false;  ///< the whole part stays; `point` is then its last one
+  std::string place;       ///< of the first record that is left out
+};
+
+/// The text of a place, as in P.meta.
+std::string text_of_place(const formats::input_extent& input, std::uint64_t begin) {
+  return stop_text(input.has_rows, begin, input.path);
+}
+
+/// Finds where one process would have ended.
+class budget_search {
+ public:
+  budget_search(std::span<const std::filesystem::path> parts,
+                std::span<const formats::dataset_meta> metas, std::int64_t budget)
+      : parts_(parts), metas_(metas), budget_(budget) {}
+
+  std::optional<run_end> find() {
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      const cut_reader cuts(dataset_paths(parts_[part]).of(sidecar::cuts));
+      expect_cuts_of(cuts, part);
+      if (!fits(cuts.last())) return before_excess(cuts, part);
+      if (const std::string* stop = stop_of(metas_[part])) {
+        return run_end{.part = part, .point = cuts.last(), .after_all = true, .place = *stop};
+      }
+      for (std::size_t key = 0; key < before_.size(); ++key) {
+        before_[key] += cuts.last().tokens[key];
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool fits(const cut_point& point) const {
+    for (std::size_t key = 0; key < before_.size(); ++key) {
+      if (point.tokens[key] > budget_ - before_[key]) return false;
+    }
+    return true;
+  }
+
+  // Returns the last point of a part that fits: it is before the first document that does not.
+  run_end before_excess(const cut_reader& cuts, std::size_t part) const {
+    cut_point last;
+    (void)cuts.find([&](std::int64_t, const cut_point& point) {
+      if (!fits(point)) return true;
+      last = point;
+      return false;
+    });
+    return {.part = part,
+            .point = last,
+            .place = text_of_place(metas_[part].inputs.at(last.input), last.begin)};
+  }
+
+  static bool is_end_of(const cut_point& point, const std::vector<formats::input_extent>& inputs) {
+    if (point.input >= inputs.size()) return false;
+    const formats::input_extent& input = inputs[point.input];
+    return point.begin == input.end() && point.input_bytes == input.text_bytes &&
+           std::cmp_equal(point.input_lines, input.lines) && point.input_crc32c == input.crc32c;
+  }
+
+  void expect_cuts_of(const cut_reader& cuts, std::size_t part) {
+    const formats::dataset_meta& meta = metas_[part];
+    const auto path = dataset_paths(parts_[part]).of(sidecar::cuts);
+    if (part == 0) {
+      before_.resize(cuts.keys());
+      key_ = cuts.key();
+    }
+    if (cuts.keys() != before_.size() || cuts.key() != key_) {
+      throw format_error(
+          path, 12,
+          fmt::format("it has key {} of {}, but that of the first part has key {} of {}",
+                      cuts.key(), cuts.keys(), key_, before_.size()));
+    }
+    const record_counts& found = cuts.last().counts;
+    const formats::meta_counts& said = meta.counts;
+    bool same = found.documents == said.documents && found.lines == said.lines &&
+                found.text_bytes == said.text_bytes && cuts.last().tokens[key_] == said.tokens &&
+                said.bad_records.size() <= found.bad_records.size();
+    for (std::size_t i = 0; same && i < said.bad_records.size(); ++i) {
+      same = found.bad_records[i] == said.bad_records[i].second;
+    }
+    if (cuts.last().input_bytes != 0) {
+      same = same && is_end_of(cuts.last(), meta.inputs);
+    }
+    (void)cuts.find([&](std::int64_t number, const cut_point& point) {
+      same = same && (number == cuts.documents() || point.input < meta.inputs.size());
+      return !same;
+    });
+    if (same) return;
+    throw format_error(path, 0,
+                       "its counts are not those of the .meta beside it; the two belong to "
+                       "different datasets");
+  }
+
+  std::span<const std::filesystem::path> parts_;
+  std::span<const formats::dataset_meta> metas_;
+  std::int64_t budget_;
+  std::vector<std::int64_t> before_;  // tokens of each key in the parts so far
+  std::size_t key_ = 0;
+};
+
+// Checks all parts, also those that will be left out: with a task missing, or with other inputs,
+// the run would end at another document.
+void expect_tasks_of_one_run(std::span<const std::filesystem::path> parts,
+                             std::vector<formats::dataset_meta> metas) {
+  for (formats::dataset_meta& meta : metas) {
+    // A task that ended early has only a part of its last input, and then the next one does not
+    // continue it.
+    meta.inputs.clear();
+    drop_stop(meta);
+  }
+  (void)concatenated(parts, metas);
+  const formats::task_range& first = metas.front().tasks.value();
+  const formats::task_range& last = metas.back().tasks.value();
+  if (first.first == 0 && last.last == last.of - 1) return;
+  throw config_error(fmt::format(
+      "{}: with --max-tokens, all tasks are merged at once, because all earlier ones decide where "
+      "the run ends: expected tasks 0 to {}, found {} to {}",
+      dataset_paths(parts.front()).of(sidecar::meta).string(), last.of - 1, first.first,
+      last.last));
+}
+
+/// Cuts the inputs of a part at the end of the run, as one process would list them: an input of
+/// which it read nothing is listed only if it is the first of all, or if a later one was read.
+void cut_inputs(formats::dataset_meta& meta, const run_end& end, bool may_be_none) {
+  auto& inputs = meta.inputs;
+  if (!end.after_all) {
+    inputs.resize(end.point.input + 1);
+    formats::input_extent& last = inputs.back();
+    last.text_bytes = end.point.input_bytes;
+    last.lines = static_cast<std::int64_t>(end.point.input_lines);
+    last.crc32c = end.point.input_crc32c;
+  }
+  while (!inputs.empty() && inputs.back().text_bytes == 0 && (may_be_none || inputs.size() > 1)) {
+    inputs.pop_back();
+  }
+}
+
+/// Copies the first documents of a part to a new dataset.
+class part_copy {
+ public:
+  /// @param meta  that of the new dataset: its inputs are cut already
+  part_copy(const std::filesystem::path& from, formats::dataset_meta meta, const cut_point& point,
+            const std::filesystem::path& to, const stop_flag& stop)
+      : input_(from),
+        meta_(std::move(meta)),
+        point_(point),
+        stop_(stop),
+        key_(cut_reader(input_.paths().of(sidecar::cuts)).key()),
+        writer_(to, {.type = input_.view().type,
+                     .checksums = meta_.sum_version.has_value(),
+                     .provenance = meta_.src_version.has_value(),
+                     .quarantine = is_file(input_.paths().of(sidecar::bad)),
+                     .mask = meta_.mask.has_value()}) {}
+
+  void write() {
+    measure();
+    reserve();
+    copy_index();
+    copy_tokens();
+    copy_places();
+    copy_bad_lines();
+    if (meta_.mask) copy_mask();
+    finish();
+  }
+
+ private:
+  template <class T, class Take>
+  void read_array(std::uint64_t array, std::uint64_t first, std::uint64_t count, Take&& take) {
+    std::vector<T> chunk(std::min<std::uint64_t>(index_entries, count));
+    for (std::uint64_t done = 0; done < count; done += chunk.size()) {
+      stop_.check();
+      chunk.resize(std::min<std::uint64_t>(chunk.size(), count - done));
+      input_.read_index(array, first + done, std::span(chunk));
+      take(std::span<const T>(chunk));
+    }
+  }
+
+  void measure() {
+    documents_ = static_cast<std::uint64_t>(point_.counts.documents);
+    const formats::mmidx_view& idx = input_.view();
+    expect_meta_of(input_, read_metas(std::span(&input_.paths().prefix, 1)).front());
+    std::int64_t sequences = 0;
+    if (documents_ != 0) {
+      input_.read_index(idx.document_index_offset(), documents_, std::span(&sequences, 1));
+    }
+    if (sequences < 0 || sequences > idx.sequence_count()) {
+      throw format_error(input_.paths().idx, idx.document_index_offset() + 8 * documents_,
+                         fmt::format("a document ends before sequence {}, expected 0 to {}",
+                                     sequences, idx.sequence_count()));
+    }
+    sequences_ = static_cast<std::uint64_t>(sequences);
+    tokens_ = static_cast<std::uint64_t>(point_.tokens[key_]);
+    bytes_ = tokens_ * formats::size_bytes(idx.type);
+    if (bytes_ > idx.bin_size_bytes) {
+      throw format_error(input_.paths().of(sidecar::cuts), 0,
+                         fmt::format("it says that the first {} documents have {} bytes of tokens, "
+                                     "but the .bin has {}",
+                                     documents_, bytes_, idx.bin_size_bytes));
+    }
+  }
+
+  void reserve() {
+    dataset_state size;
+    size.bin_bytes = bytes_;
+    size.sequences = static_cast<std::int64_t>(sequences_);
+    size.documents = point_.counts.documents;
+    size.provenance.documents = documents_;
+    if (const auto src = io::status_if_there(input_.paths().of(sidecar::src))) {
+      size.provenance.payload_bytes = static_cast<std::uint64_t>(src->st_size);
+    }
+    size.mask.tokens = tokens_;
+    std::vector<room_claim> claims;
+    writer_.claim(size, dataset_writer::role::whole, 0, claims);
+    reserve_all(claims, writer_.paths().prefix, "the part in which the run ends",
+                "nothing was merged yet; free disk space, then start again", stop_);
+  }
+
+  void copy_index() {
+    const formats::mmidx_view& idx = input_.view();
+    std::int64_t last = 0;
+    const auto end = static_cast<std::int64_t>(sequences_);
+    read_array<std::int64_t>(
+        idx.document_index_offset(), 1, documents_, [&](std::span<const std::int64_t> ends) {
+          for (const std::int64_t each : ends) {
+            if (each < last || each > end) {
+              throw format_error(
+                  input_.paths().idx, idx.document_index_offset(),
+                  fmt::format("a document ends before sequence {}, expected {} to {}", each, last,
+                              end));
+            }
+            last = each;
+          }
+          writer_.append({}, {}, ends);
+        });
+    std::uint64_t tokens = 0;
+    read_array<std::int32_t>(idx.lengths_offset(), 0, sequences_,
+                             [&](std::span<const std::int32_t> lengths) {
+                               for (const std::int32_t length : lengths) {
+                                 tokens += static_cast<std::uint32_t>(length);
+                               }
+                               writer_.append({}, lengths, {});
+                             });
+    if (tokens == tokens_) return;
+    throw format_error(
+        input_.paths().of(sidecar::cuts), 0,
+        fmt::format("it says that the first {} documents have {} tokens, but the .idx says {}",
+                    documents_, tokens_, tokens));
+  }
+
+  void copy_tokens() {
+    const auto append = [&](std::uint64_t first, std::span<const std::byte> bytes) {
+      if (first >= bytes_) return;
+      writer_.append(bytes.first(std::min<std::uint64_t>(bytes.size(), bytes_ - first)), {}, {});
+    };
+    if (meta_.sum_version) return read_verified(input_, stop_, append);
+    std::vector<std::byte> chunk(token_chunk_bytes);
+    for (std::uint64_t at = 0; at < bytes_; at += chunk.size()) {
+      stop_.check();
+      const auto part = std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), bytes_ - at));
+      input_.read_tokens(at, part);
+      append(at, part);
+    }
+  }
+
+  void copy_places() {
+    if (!meta_.src_version) return;
+    const auto path = input_.paths().of(sidecar::src);
+    const io::file_mapping file(path);
+    try {
+      const formats::src_view view = formats::parse_src(file.bytes());
+      if (view.document_count() < documents_ || view.input_count() < meta_.inputs.size()) {
+        throw format_error(16, "it has too few documents or inputs; it belongs to another dataset");
+      }
+      inputs_ = view.inputs();
+      inputs_.resize(meta_.inputs.size());
+      formats::src_cursor cursor(view);
+      for (std::uint64_t left = documents_; left != 0;) {
+        stop_.check();
+        auto places = cursor.next();
+        places = places.first(std::min<std::uint64_t>(places.size(), left));
+        left -= places.size();
+        writer_.append_places(places);
+      }
+    } catch (const format_error& e) {
+      throw e.path().empty() ? e.in(path) : e;
+    }
+  }
+
+  void copy_bad_lines() {
+    const auto path = input_.paths().of(sidecar::bad);
+    if (!is_file(path)) return;
+    const io::file_mapping file(path);
+    const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                                file.bytes().size());
+    std::size_t end = 0;
+    for (std::int64_t left = point_.counts.bad_record_total(); left > 0; --left) {
+      const std::size_t line_end = text.find('\n', end);
+      if (line_end == text.npos) {
+        throw format_error(
+            path, text.size(),
+            fmt::format("expected {} more bad records, found the end of the file", left));
+      }
+      end = line_end + 1;
+    }
+    writer_.append_bad(text.substr(0, end));
+  }
+
+  void copy_mask() {
+    const part_mask mask(input_.paths().of(sidecar::mask),
+                         input_.view().bin_size_bytes / formats::size_bytes(input_.view().type));
+    writer_.append_mask(mask.bits(), 0, tokens_);
+  }
+
+  void finish() {
+    const dataset_roots roots = writer_.finish(inputs_);
+    const dataset_state written = writer_.state();
+    const record_counts& found = point_.counts;
+    formats::meta_counts& counts = meta_.counts;
+    counts.documents = found.documents;
+    counts.empty_documents = written.empty_documents;
+    counts.sequences = written.sequences;
+    counts.tokens = static_cast<std::int64_t>(tokens_);
+    counts.lines = found.lines;
+    counts.blank_lines = found.blank_lines;
+    counts.lone_surrogates = found.lone_surrogates;
+    counts.special_tokens = found.special_tokens;
+    counts.text_bytes = found.text_bytes;
+    counts.not_sampled = found.not_sampled;
+    counts.overlong = found.overlong;
+    counts.truncated = found.truncated;
+    for (std::size_t kind = 0; kind < counts.bad_records.size(); ++kind) {
+      counts.bad_records[kind].second = found.bad_records[kind];
+    }
+    meta_.bin_bytes = bytes_;
+    if (meta_.sum_version) meta_.sum_root = roots.sum;
+    if (meta_.mask) {
+      meta_.mask->trained = static_cast<std::int64_t>(written.mask.trained);
+      meta_.mask->root = roots.mask;
+    }
+    writer_.finish_meta(to_json(meta_));
+    publish_dataset(writer_.paths(), writer_.sidecars());
+  }
+
+  merge_input input_;
+  formats::dataset_meta meta_;
+  const cut_point& point_;
+  const stop_flag& stop_;
+  std::size_t key_;
+  dataset_writer writer_;
+  std::vector<formats::src_input> inputs_;
+  std::uint64_t documents_ = 0;
+  std::uint64_t sequences_ = 0;
+  std::uint64_t tokens_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+std::int64_t budget_of(const formats::dataset_meta& meta) {
+  const std::string& text = *most_tokens_of(meta);
+  std::int64_t budget = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), budget);
+  return budget;
+}
+
+std::vector<std::filesystem::path> with_meta(std::span<const std::filesystem::path> parts) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& part : parts) {
+    if (is_file(dataset_paths(part).of(sidecar::meta))) found.push_back(part);
+  }
+  return found;
+}
+
+}  // namespace
+
+bool have_budget(std::span<const std::filesystem::path> parts) {
+  return std::ranges::any_of(read_metas(with_meta(parts)), [](const formats::dataset_meta& meta) {
+    return meta.tasks && most_tokens_of(meta) != nullptr;
+  });
+}
+
+budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
+                             const std::filesystem::path& folder, const stop_flag& stop) {
+  budgeted_parts kept{.prefixes = {parts.begin(), parts.end()}};
+  if (!have_budget(parts)) return kept;
+  for (const auto& part : parts) {
+    for (const sidecar which : {sidecar::meta, sidecar::cuts}) {
+      const auto path = dataset_paths(part).of(which);
+      if (is_file(path)) continue;
+      throw config_error(
+          fmt::format("there is no {}; the parts of tasks with --max-tokens are merged with their "
+                      ".meta and .cuts, which say where the run ends",
+                      path.string()));
+    }
+  }
+  const std::vector<formats::dataset_meta> metas = read_metas(parts);
+  expect_tasks_of_one_run(parts, metas);
+  stop.check();
+  std::optional<run_end> end = budget_search(parts, metas, budget_of(metas.front())).find();
+  if (!end) return kept;
+  kept.stopped_before = end->place;
+
+  formats::dataset_meta meta;
+  for (;;) {
+    meta = metas[end->part];
+    const bool earlier_has_inputs =
+        std::ranges::any_of(std::span(metas).first(end->part),
+                            [](const formats::dataset_meta& each) { return !each.inputs.empty(); });
+    cut_inputs(meta, *end, earlier_has_inputs);
+    if (!meta.inputs.empty() || end->part == 0) break;
+    // Nothing of this part was read, so the run ends in an earlier one.
+    --end->part;
+    end->after_all = true;
+    end->point = cut_reader(dataset_paths(parts[end->part]).of(sidecar::cuts)).last();
+  }
+  if (meta.src_version) {
+    const bool rows = std::ranges::any_of(meta.inputs, &formats::input_extent::has_rows);
+    meta.src_version = rows ? formats::src_version_of_rows : formats::src_version;
+  }
+  // What is unknown about a part is not known of its copy.
+  if (meta.sum_version != formats::sum_version) {
+    meta.sum_version.reset();
+    meta.sum_root.reset();
+  }
+  meta.tasks->last = meta.tasks->of - 1;
+  auto& share = meta.tasks->share;
+  const auto& last_share = metas.back().tasks->share;
+  if (share && last_share) {
+    share->end = last_share->end;
+  } else {
+    share.reset();
+  }
+  if (meta.tasks->first == 0) meta.tasks.reset();
+  drop_stop(meta);
+  meta.options.emplace_back(stopped_before, end->place);
+  const auto copy = folder / parts[end->part].filename();
+  part_copy(parts[end->part], meta, end->point, copy, stop).write();
+  kept.prefixes.resize(end->part);
+  kept.prefixes.push_back(copy);
+  return kept;
+}
+
+}  // namespace millrace::preprocess
