@@ -265,6 +265,10 @@ const parquet::file& selection::file() const noexcept {
   return *columns_->file;
 }
 
+std::uint64_t selection::value_count(std::size_t row_group) const {
+  return sum(*columns_, row_group, [](const auto& chunk) { return chunk.values; });
+}
+
 std::uint64_t selection::text_bytes(std::size_t row_group) const {
   return sum(*columns_, row_group, [](const auto& chunk) { return chunk.uncompressed_bytes; });
 }

@@ -8,6 +8,8 @@
 two_rows.idx.parquet  the example of the specification: one row group with one page per column
 groups.idx.parquet    five rows in row groups of two rows, with pages of at least 40 bytes
 empty.idx.parquet     no rows
+
+errors/ has files that break the rules for rows in one place each. Their names say where.
 """
 import pathlib
 import struct
@@ -19,6 +21,13 @@ TWO_ROWS = [([5, 6, 7, 2], [0, 1, 1, 0], [0]), ([300, 2, 8, 9, 2], [1, 0, 0, 1, 
 GROUPS = [([1], [1], [0]), ([2**31 - 1, 0, 70000], [1, 0, 1], [0, 0, 2]),
           (list(range(100)), [i % 3 % 2 for i in range(100)], list(range(0, 100, 7))), ([4, 4], [0, 0], [0]),
           ([9, 8, 7, 6, 5, 4, 3, 2], [1] * 8, [0, 7])]
+GOOD = ([5, 6, 7], [1, 1, 0], [0, 2])
+# A list that is None is null.
+BAD_ROWS = {"mask_is_short": ([5, 6, 7], [1, 1], [0, 2]), "mask_is_long": ([5, 6, 7], [1, 1, 0, 1], [0, 2]),
+            "starts_at_one": ([5, 6, 7], [1, 1, 0], [1, 2]), "starts_fall": ([5, 6, 7], [1, 1, 0], [0, 2, 1]),
+            "starts_after_the_end": ([5, 6, 7], [1, 1, 0], [0, 3]), "negative_id": ([5, -6, 7], [1, 1, 0], [0, 2]),
+            "null_ids": (None, [1, 1, 0], [0, 2]), "null_mask": ([5, 6, 7], None, [0, 2]),
+            "null_starts": ([5, 6, 7], [1, 1, 0], None)}
 
 
 def varint(value):
@@ -82,10 +91,16 @@ class Column:
         self.elements = self.data_at = 0
 
     def runs(self):
-        return b"".join(run(1, 0) + (run(len(one) - 1, 1) if len(one) > 1 else b"") for one in self.lists)
+        return b"".join(run(1, 0) + (run(len(one) - 1, 1) if one and len(one) > 1 else b"") for one in self.lists)
+
+    def definitions(self):
+        """One run, unless a list is null."""
+        if None not in self.lists:
+            return run(sum(map(len, self.lists)), 3)
+        return b"".join(run(1, 0) if one is None else run(len(one), 3) for one in self.lists)
 
     def values(self):
-        flat = [value for one in self.lists for value in one]
+        flat = [value for one in self.lists for value in one or []]
         if not self.is_mask:
             return struct.pack(f"<{len(flat)}i", *flat)
         bits = sum(bit << i for i, bit in enumerate(flat))
@@ -104,8 +119,8 @@ class Column:
         if self.is_mask and not self.pages:
             self.put(2, "f7", thrift_struct(f1=i32(2), f2=i32(0)), struct.pack("<2i", 0, 1))
             self.data_at = len(self.pages[0])
-        count = sum(map(len, self.lists))
-        body, values = sized(self.runs()) + sized(run(count, 3)), self.values()
+        count = sum(1 if one is None else len(one) for one in self.lists)
+        body, values = sized(self.runs()) + sized(self.definitions()), self.values()
         body += b"\x01" + varint(2 * len(values) + 1) + values if self.is_mask else values
         header = thrift_struct(f1=i32(count), f2=i32(8 if self.is_mask else 0), f3=i32(3), f4=i32(3))
         self.put(0, "f5", header, body)
@@ -130,11 +145,32 @@ class Column:
                 thrift_struct(f1=i32(1), f3=i32(1), f4=text("element"), **element)]
 
 
-def new_columns():
+class FlatColumn(Column):
+    """One required integer per row."""
+
+    def end_page(self):
+        self.put(0, "f5", thrift_struct(f1=i32(len(self.lists)), f2=i32(0), f3=i32(3), f4=i32(3)),
+                 struct.pack(f"<{len(self.lists)}i", *self.lists))
+        self.elements = len(self.lists)
+
+    def is_full(self, page_bytes):
+        return False
+
+    def chunk(self, begin):
+        size = len(self.pages[0])
+        return thrift_struct(f2=i64(0), f3=thrift_struct(
+            f1=i32(1), f2=thrift_list(5, [i32(0)]), f3=thrift_list(8, [text(self.name)]), f4=i32(0), f5=i64(self.elements),
+            f6=i64(size), f7=i64(size), f9=i64(begin)))
+
+    def schema(self):
+        return [thrift_struct(f1=i32(1), f3=i32(0), f4=text(self.name))]
+
+
+def packed_columns():
     return [Column("input_ids", False), Column("loss_mask", True), Column("seq_start_id", False)]
 
 
-def encode(rows, row_group_rows=500, page_bytes=1 << 20):
+def encode(rows, row_group_rows=500, page_bytes=1 << 20, new_columns=packed_columns):
     out, groups = b"PAR1", []
     for first in range(0, len(rows), row_group_rows):
         group, columns, begin = rows[first:first + row_group_rows], new_columns(), len(out)
@@ -150,7 +186,7 @@ def encode(rows, row_group_rows=500, page_bytes=1 << 20):
             out += b"".join(column.pages)
         groups.append(thrift_struct(f1=thrift_list(12, chunks), f2=i64(len(out) - begin), f3=i64(len(group)),
                                     f5=i64(begin), f6=i64(len(out) - begin)))
-    schema = [thrift_struct(f4=text("schema"), f5=i32(3))]
+    schema = [thrift_struct(f4=text("schema"), f5=i32(len(new_columns())))]
     for column in new_columns():
         schema += column.schema()
     footer = thrift_struct(f1=i32(2), f2=thrift_list(12, schema), f3=i64(len(rows)), f4=thrift_list(12, groups),
@@ -158,8 +194,21 @@ def encode(rows, row_group_rows=500, page_bytes=1 << 20):
     return out + footer + struct.pack("<I", len(footer)) + b"PAR1"
 
 
+def bad_files():
+    for name, row in BAD_ROWS.items():
+        yield name, encode([GOOD, row])
+    for i, column in enumerate(packed_columns()):
+        others = [k for k in range(3) if k != i]
+        yield f"no_{column.name}", encode([[GOOD[k] for k in others]],
+                                          new_columns=lambda: [packed_columns()[k] for k in others])
+    yield "ids_are_no_lists", encode([(5, [1], [0])],
+                                     new_columns=lambda: [FlatColumn("input_ids", False), *packed_columns()[1:]])
+    yield "more_columns", encode([(*GOOD, 8)], new_columns=lambda: [*packed_columns(), FlatColumn("source", False)])
+
+
 def main():
     files = {"two_rows": encode(TWO_ROWS), "groups": encode(GROUPS, 2, 40), "empty": encode([])}
+    files |= {f"errors/{name}": data for name, data in bad_files()}
     wrong = []
     for name, data in files.items():
         path = HERE / f"{name}.idx.parquet"

@@ -28,6 +28,12 @@ inline constexpr std::int64_t packed_parquet_most_page_bytes = std::int64_t{1} <
 /// Arrow refuses longer lists in the metadata of a file.
 inline constexpr std::int64_t packed_parquet_most_groups = 1'000'000;
 
+/// What is wrong with a row, as the end of a sentence; empty if it has the form that the
+/// specification demands. Parameters as in `packed_parquet_encoder::add_row`.
+template <class Mask>
+std::string packed_row_fault(std::span<const std::int32_t> ids, std::span<const Mask> loss_mask,
+                             std::span<const std::int32_t> starts);
+
 struct packed_parquet_options {
   /// Rows of a row group. Bridge reads whole row groups: it keeps one in memory.
   std::int64_t row_group_rows = 500;
@@ -112,40 +118,45 @@ inline packed_parquet_encoder::packed_parquet_encoder(packed_parquet_options opt
   check(options_.most_row_groups, " row groups per file", packed_parquet_most_groups);
 }
 
-inline void packed_parquet_encoder::check_row(std::span<const std::int32_t> ids,
-                                              std::span<const std::uint8_t> loss_mask,
-                                              std::span<const std::int32_t> starts) const {
-  const auto refuse = [&](const std::string& problem) {
-    throw error("row " + std::to_string(rows_) + ": " + problem);
-  };
-  if (ids.empty()) refuse("there are no ids, expected 1 or more");
+template <class Mask>
+std::string packed_row_fault(std::span<const std::int32_t> ids, std::span<const Mask> loss_mask,
+                             std::span<const std::int32_t> starts) {
+  if (ids.empty()) return "there are no ids, expected 1 or more";
   if (std::max(ids.size(), starts.size()) > packed_parquet_most_elements) {
-    refuse("there are " + std::to_string(ids.size()) + " ids and " + std::to_string(starts.size()) +
-           " starts of sequences, expected at most " +
-           std::to_string(packed_parquet_most_elements));
+    return "there are " + std::to_string(ids.size()) + " ids and " + std::to_string(starts.size()) +
+           " starts of sequences, expected at most " + std::to_string(packed_parquet_most_elements);
   }
   if (loss_mask.size() != ids.size()) {
-    refuse("the loss mask has " + std::to_string(loss_mask.size()) + " entries, expected " +
-           std::to_string(ids.size()) + ", one per id");
+    return "the loss mask has " + std::to_string(loss_mask.size()) + " entries, expected " +
+           std::to_string(ids.size()) + ", one per id";
   }
-  const auto strange = std::ranges::find_if(loss_mask, [](std::uint8_t each) { return each > 1; });
+  const auto is_strange = [](Mask each) { return each != 0 && each != 1; };
+  const auto strange = std::ranges::find_if(loss_mask, is_strange);
   if (strange != loss_mask.end()) {
-    refuse("entry " + std::to_string(strange - loss_mask.begin()) + " of the loss mask is " +
-           std::to_string(*strange) + ", expected 0 or 1");
+    return "entry " + std::to_string(strange - loss_mask.begin()) + " of the loss mask is " +
+           std::to_string(*strange) + ", expected 0 or 1";
   }
   if (starts.empty() || starts[0] != 0) {
-    refuse("the first sequence starts at " +
-           (starts.empty() ? "no position" : std::to_string(starts[0])) + ", expected 0");
+    return "the first sequence starts at " +
+           (starts.empty() ? "no position" : std::to_string(starts[0])) + ", expected 0";
   }
   const auto falls = std::ranges::adjacent_find(starts, std::ranges::greater());
   if (falls != starts.end()) {
-    refuse("a sequence starts at " + std::to_string(falls[1]) + ", after one that starts at " +
-           std::to_string(falls[0]));
+    return "a sequence starts at " + std::to_string(falls[1]) + ", after one that starts at " +
+           std::to_string(falls[0]);
   }
   if (static_cast<std::size_t>(starts.back()) >= ids.size()) {
-    refuse("a sequence starts at " + std::to_string(starts.back()) + ", expected at most " +
-           std::to_string(ids.size() - 1) + ", the last of " + std::to_string(ids.size()) + " ids");
+    return "a sequence starts at " + std::to_string(starts.back()) + ", expected at most " +
+           std::to_string(ids.size() - 1) + ", the last of " + std::to_string(ids.size()) + " ids";
   }
+  return {};
+}
+
+inline void packed_parquet_encoder::check_row(std::span<const std::int32_t> ids,
+                                              std::span<const std::uint8_t> loss_mask,
+                                              std::span<const std::int32_t> starts) const {
+  const std::string fault = packed_row_fault(ids, loss_mask, starts);
+  if (!fault.empty()) throw error("row " + std::to_string(rows_) + ": " + fault);
 }
 
 inline void packed_parquet_encoder::begin_file(std::vector<std::byte>& out) {

@@ -41,6 +41,9 @@ class selection {
   /// Bytes of the pages of the selected columns of a row group before compression, as the footer
   /// states them. An estimate: nothing checks it.
   std::uint64_t text_bytes(std::size_t row_group) const;
+  /// Values of the selected columns of a row group, as the footer states them: elements of lists,
+  /// and one for each null and empty list. An estimate, as above.
+  std::uint64_t value_count(std::size_t row_group) const;
   /// Offset in the file at which the first page of the selected columns of a row group begins.
   std::uint64_t file_offset(std::size_t row_group) const;
 
