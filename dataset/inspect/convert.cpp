@@ -33,6 +33,7 @@
 #include "dataset_tokenizer.hpp"
 #include "inspect.hpp"
 #include "meta.hpp"
+#include "packed_rows.hpp"
 #include "progress_line.hpp"
 #include "run_flags.hpp"
 
@@ -53,7 +54,7 @@ Converts datasets from and to the token files of other programs. No token is
 changed, added or left out. Exit codes: 0 done, 1 failed, 2 wrong flags.
 
   FROM...          a dataset, or files in one format, joined in this order; may
-                   be quoted patterns
+                   be quoted patterns, or a folder of packed Parquet files
   --output-prefix OUT   path of the new files, without their endings
   --to FORMAT      megatron (default): OUT.bin, OUT.idx; nanoset: OUT.ds and its
                    .index and .metadata; olmo: OUT.npy, OUT.csv.gz; llm.c or
@@ -71,10 +72,15 @@ changed, added or left out. Exit codes: 0 done, 1 failed, 2 wrong flags.
   --overwrite      replace files that exist
   --json           print one JSON object: from, to, files, dtype, documents
                    (null if unknown), empty_documents, sequences, tokens, lost,
-                   sum_root; for bridge also rows, left_out, padding_share
+                   sum_root; from or to bridge also rows; to bridge also left_out,
+                   padding_share
 
-bridge writes packed rows for Megatron-Bridge: OUT.idx.parquet, with the mask,
-and OUT.packing.json, its packing metadata. Only from one dataset.
+Packed rows of Megatron-Bridge (NAME.parquet, NAME.pq) become a dataset: each
+sequence of a row becomes a document, and loss_mask becomes OUT.mask. Padding
+inside of a sequence stays; its mask is 0.
+
+--to bridge writes packed rows for Megatron-Bridge: OUT.idx.parquet, with the
+mask, and OUT.packing.json, its packing metadata. Only from one dataset.
   --seq-length L   positions of a row (packed_sequence_size); a document of n
                    tokens takes n - 1
   --packing ALGORITHM   first_fit_shuffle (default), first_fit_decreasing,
@@ -88,6 +94,7 @@ and OUT.packing.json, its packing metadata. Only from one dataset.
   inspect_dataset convert 'web_*.bin' --bod-id 50256 --output-prefix web
   inspect_dataset convert chat --to bridge --seq-length 4096 --lossy \
       --output-prefix packed
+  inspect_dataset convert packed.idx.parquet --lossy --output-prefix chat
 )";
 
 /// @throws usage_error  `text` is not the name of a format
@@ -144,14 +151,19 @@ std::vector<std::filesystem::path> files_of(const std::vector<std::string>& word
   std::vector<std::filesystem::path> files;
   for (const std::string& word : words) {
     std::error_code ignored;
-    const bool is_there =
-        std::filesystem::exists(word, ignored) || std::filesystem::exists(word + ".idx", ignored);
+    const bool is_prefix = std::filesystem::exists(word + ".idx", ignored);
+    const bool is_there = is_prefix || std::filesystem::exists(word, ignored);
     if (!is_there && word.find_first_of("*?[") != std::string::npos) {
       ::glob_t found{};
       const int code = ::glob(word.c_str(), 0, nullptr, &found);  // sorted
       const std::unique_ptr<::glob_t, decltype(&::globfree)> owned(&found, ::globfree);
       if (code != 0) throw config_error(word + ": no file has a name like this");
       files.insert(files.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+      continue;
+    }
+    if (!is_prefix && std::filesystem::is_directory(word, ignored)) {
+      const auto found = packed_rows_in(word);
+      files.insert(files.end(), found.begin(), found.end());
       continue;
     }
     if (!is_there) suggest_dataset(word);
@@ -297,6 +309,7 @@ void print(const dataset::conversion& done, bool is_known, std::int64_t seq_len,
       json.key("rows").value(done.rows).key("left_out").value(done.left_out);
       json.key("padding_share").value(done.padding_share(seq_len));
     }
+    if (done.from == dataset::token_format::bridge) json.key("rows").value(done.rows);
     command::answer(json.close('}').text() + '\n');
     return;
   }
@@ -360,6 +373,7 @@ int convert(const arguments& args) {
   options.open_text = [](const std::filesystem::path& path) -> std::unique_ptr<std::istream> {
     return std::make_unique<text_stream>(path);
   };
+  options.open_packed_rows = open_packed_rows;
   options.gzip = [stream = std::make_shared<gzip_stream>()](std::string_view text, bool is_last,
                                                             std::string& out) {
     stream->append(text, is_last, out);

@@ -25,6 +25,8 @@
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "convert_ids.hpp"
+#include "packed_rows_source.hpp"
 #include "token_source.hpp"
 #include "token_target.hpp"
 
@@ -33,23 +35,6 @@ namespace millrace::dataset {
 namespace detail {
 
 inline constexpr std::size_t chunk_bytes = std::size_t{1} << 18;  // stays in the L2 cache
-
-/// Converts tokens, which must be ids: 0 to the largest number that both types hold.
-/// @return true if all of them are
-template <class From, class To>
-bool convert_ids(const From* __restrict from, To* __restrict to, std::size_t count) noexcept {
-  using unsigned_from = std::make_unsigned_t<From>;
-  // All limits are powers of two less 1, so that the bits of all tokens tell whether one exceeds
-  // it.
-  constexpr auto limit = static_cast<std::uint64_t>(
-      std::min<std::uint64_t>(std::numeric_limits<To>::max(), std::numeric_limits<From>::max()));
-  unsigned_from bits = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    bits = static_cast<unsigned_from>(bits | static_cast<unsigned_from>(from[i]));
-    to[i] = static_cast<To>(from[i]);
-  }
-  return bits <= limit;
-}
 
 /// True if no token needs to be looked at: the bytes are the same, and every value is an id.
 MILLRACE_INLINE bool is_plain_copy(formats::dtype from, formats::dtype to, bool keeps_numbers) {
@@ -230,10 +215,7 @@ MILLRACE_INLINE void copy_file(const token_source& source, std::size_t index, bo
             auto* const result = reinterpret_cast<To*>(out.data());
             const bool all_fit = convert_ids(from, result, count);
             if (!all_fit && !(keeps_numbers && holds_every<To, From>)) {
-              const auto bad = std::find_if(from, from + count, [](From value) {
-                return value < 0 || static_cast<std::uint64_t>(value) >
-                                        static_cast<std::uint64_t>(std::numeric_limits<To>::max());
-              });
+              const From* const bad = first_bad_id<To>(from, count);
               throw_not_an_id(source, file, first + (bad - from), static_cast<std::int64_t>(*bad),
                               static_cast<std::uint64_t>(std::numeric_limits<To>::max()));
             }
@@ -394,7 +376,8 @@ MILLRACE_INLINE conversion convert(std::span<const std::filesystem::path> inputs
   const bool to_dataset = options.to == token_format::megatron;
   const bool has_place_for_ends =
       to_dataset || options.to == token_format::nanoset || options.to == token_format::olmo;
-  if (has_place_for_ends && !source.open_ends && !options.eod && !options.bod) {
+  const bool from_rows = source.format == token_format::bridge;
+  if (has_place_for_ends && !from_rows && !source.open_ends && !options.eod && !options.bod) {
     throw config_error(
         inputs.front().string() +
         " does not say where documents end; pass --eod-id N, the id that ends each document, "
@@ -412,6 +395,12 @@ MILLRACE_INLINE conversion convert(std::span<const std::filesystem::path> inputs
     return done;
   }
   detail::refuse_losses(done.lost, options);
+  if (from_rows) {
+    detail::token_target target(output_prefix, source, done.type, options);
+    detail::copy_packed_rows(source, options, target, done);
+    target.publish(options, {}, done);
+    return done;
+  }
   if (!from_dataset && to_dataset) {
     for (const auto& file : source.files) {
       done.inputs.push_back({.path = file.path.string(),

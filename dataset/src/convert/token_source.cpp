@@ -24,10 +24,12 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
+#include <millrace/formats/detail/packed_parquet.hpp>
 #include <millrace/formats/detail/token_arrays.hpp>
 #include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "packed_rows_source.hpp"
 #include "token_source.hpp"
 
 namespace millrace::dataset {
@@ -469,7 +471,8 @@ MILLRACE_INLINE token_source open_source(std::span<const std::filesystem::path> 
   }
   switch (source.format) {
     case token_format::bridge:
-      throw config_error("packed rows of Megatron-Bridge can be written, but not read");
+      open_packed_rows(inputs, options, source);
+      break;
     case token_format::megatron:
       open_dataset(inputs, options, source);
       break;
@@ -510,7 +513,12 @@ MILLRACE_INLINE std::optional<token_format> recognize(const std::filesystem::pat
     return token_format::megatron;
   }
   if (path.extension() == ".ds") return token_format::nanoset;
-  if (formats::begins_as_llm_c(detail::read_head(path, 4).bytes)) return token_format::llm_c;
+  if (path.extension() == ".parquet" || path.extension() == ".pq") return token_format::bridge;
+  const auto head = detail::read_head(path, 4).bytes;
+  if (formats::begins_as_llm_c(head)) return token_format::llm_c;
+  if (std::ranges::equal(head, std::as_bytes(std::span(formats::parquet_magic)))) {
+    return token_format::bridge;
+  }
   return std::nullopt;
 }
 

@@ -23,7 +23,7 @@ namespace millrace::dataset::detail {
 struct token_file {
   std::filesystem::path path;
   std::uint64_t begin = 0;  ///< bytes before the first token
-  std::int64_t tokens = 0;
+  std::int64_t tokens = 0;  ///< of packed rows, only about as many
 };
 
 /// Returns the end of the next document, in tokens from the start of the source; nullopt after the
@@ -35,7 +35,7 @@ struct token_source {
   token_format format = token_format::megatron;
   formats::dtype type = formats::dtype::uint16;
   std::vector<token_file> files;
-  std::int64_t tokens = 0;
+  std::int64_t tokens = 0;                 ///< the sum of those of the files
   std::function<next_end()> open_ends;     ///< empty if the source does not say where documents end
   std::shared_ptr<indexed_dataset> data;   ///< only of a dataset
   std::optional<document_sources> places;  ///< of a dataset with a PREFIX.src
@@ -49,7 +49,9 @@ struct token_source {
   std::int64_t documents = 0;
   std::int64_t empty_documents = 0;
 
-  bool has_mask() const noexcept { return mask || !mask_files.empty(); }
+  bool has_mask() const noexcept {
+    return mask || !mask_files.empty() || format == token_format::bridge;
+  }
 };
 
 /// The path of the mask of an array `.ds` or `.npy`.
@@ -58,7 +60,7 @@ std::filesystem::path mask_path(const std::filesystem::path& array, token_format
 /// Calls take(bits) for the mask of all tokens, in pieces.
 ///
 /// @throws format_error  a byte is neither 0 nor 1
-/// @pre source.has_mask()
+/// @pre source.has_mask(), and it is not of packed rows
 void for_each_mask_piece(const token_source& source,
                          const std::function<void(const formats::bit_span& bits)>& take);
 

@@ -25,7 +25,7 @@
 //     std::cout << done.documents << " documents\n";
 
 /// Converts datasets from and to the token files of other programs. Every token is kept, in order.
-/// Specification of the formats: formats/spec/token_arrays.md.
+/// Specification of the formats: formats/spec/token_arrays.md, packed_parquet.md.
 namespace millrace::dataset {
 
 /// How a program stores the tokens of many documents.
@@ -35,7 +35,7 @@ enum class token_format : std::uint8_t {
   olmo,      ///< OLMo and dolma: NAME.npy, in spite of its name without a header, and NAME.csv.gz
   llm_c,     ///< llm.c: a header and tokens; documents are not marked
   nanogpt,   ///< nanoGPT: only tokens; documents are not marked
-  bridge,    ///< Megatron-Bridge: NAME.idx.parquet, packed rows; can only be written
+  bridge,    ///< Megatron-Bridge: NAME.idx.parquet, packed rows; from and to a dataset
 };
 
 /// "megatron", "nanoset", "olmo", "llm.c", "nanogpt" or "bridge".
@@ -92,6 +92,23 @@ struct bridge_packing {
   std::function<void(std::span<const std::byte> page, std::vector<std::byte>& out)> zstd = {};
 };
 
+/// A packed row of Megatron-Bridge. Specification: formats/spec/packed_parquet.md.
+struct packed_row {
+  std::vector<std::int32_t> ids;        ///< of all sequences, one after the other
+  std::vector<std::int32_t> loss_mask;  ///< for each id: 1 if the loss of its label counts, else 0
+  std::vector<std::int32_t> starts;     ///< at which id each sequence starts
+  std::uint64_t offset = 0;             ///< byte of the file to name if the row is damaged
+};
+
+/// An open file of packed rows. Both functions return false after the last row. `convert` calls
+/// only one of them, and checks what a row has.
+struct packed_rows_file {
+  std::uint64_t tokens = 0;  ///< about as many, to show progress and to check the disk
+  std::vector<std::string> other_columns = {};  ///< which have no place in a dataset
+  std::function<bool(std::vector<std::int32_t>& starts)> next_starts = {};
+  std::function<bool(packed_row& row)> next_row = {};
+};
+
 struct convert_options {
   std::optional<token_format> from;  ///< empty: recognized, as `recognize` says
   token_format to = token_format::megatron;
@@ -112,6 +129,8 @@ struct convert_options {
   bridge_packing packing = {};    ///< only for `token_format::bridge`
   /// Opens a text file, decompressed. Empty: compressed files are refused.
   std::function<std::unique_ptr<std::istream>(const std::filesystem::path& path)> open_text = {};
+  /// Opens a file of packed rows; required to read `token_format::bridge`. Empty: it is refused.
+  std::function<packed_rows_file(const std::filesystem::path& path)> open_packed_rows = {};
   /// Appends the next part of a gzip stream to `out`; required for OLMo's `.csv.gz`.
   std::function<void(std::string_view text, bool is_last, std::string& out)> gzip = {};
   /// Returns the contents of PREFIX.meta for a new dataset; empty: it gets none.
@@ -121,20 +140,22 @@ struct convert_options {
 };
 
 /// Recognizes the format of a file or prefix: PREFIX with a PREFIX.idx, or the path of either;
-/// NAME.ds; a file that begins with a magic of llm.c. Returns nullopt for all else.
+/// NAME.ds; NAME.parquet and NAME.pq; a file that begins with a magic of llm.c or of Parquet.
+/// Returns nullopt for all else.
 ///
 /// @throws io_error  a file cannot be read
 MILLRACE_EXPORT std::optional<token_format> recognize(const std::filesystem::path& path);
 
 /// Converts `inputs`, in this order, into one dataset or array at `output_prefix`. Files get their
-/// final names after all of them are complete. Needs constant memory; for `token_format::bridge`,
-/// that of a `row_plan`: 12 bytes per document and 24 per row.
+/// final names after all of them are complete. Needs constant memory; to write packed rows, that of
+/// a `row_plan`: 12 bytes per document and 24 per row; to read them, that of the longest row.
 ///
 /// The new files are OUTPUT_PREFIX.bin, .idx and .sum (and .meta, .src); .ds, .ds.index and
 /// .ds.metadata; .npy and .csv.gz; .idx.parquet and .packing.json (Bridge's packing metadata), from
 /// one dataset; or .bin. With `shard_tokens`, they are OUTPUT_PREFIX_000000.bin and so on. A
 /// dataset that is made from a dataset keeps its sequences, modes and PREFIX.src. PREFIX.mask,
-/// NAME.ds.loss and OLMo's mask of labels become each other.
+/// NAME.ds.loss and OLMo's mask of labels become each other. Packed rows become a dataset: each
+/// sequence a document, and their masks PREFIX.mask.
 ///
 /// @throws config_error  the format is unknown, an option is missing or wrong, a file exists, or
 ///                       something would be lost and `lossy` is false; nothing was written

@@ -638,7 +638,8 @@ def convert(inputs: "Path | Sequence[Path]", output_prefix: Path, *, to: str = "
     """Converts datasets from and to the token files of other programs. Keeps all tokens.
 
     Args:
-      inputs: the prefix of a dataset; or files in one format, which are joined in this order.
+      inputs: the prefix of a dataset; or files in one format, which are joined in this order; or a folder of
+        packed Parquet files of Megatron-Bridge.
       output_prefix: path of the new files, without their endings.
       to: "megatron", "nanoset", "olmo", "llm.c", "nanogpt" or "bridge", packed rows for Megatron-Bridge.
       format: the format of the inputs, required for "olmo" and "nanogpt".
