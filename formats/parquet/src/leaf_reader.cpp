@@ -105,6 +105,7 @@ bool leaf_reader::load_entries() {
   next_value_ = end_value_ = 0;
   values_to_load_ = static_cast<std::size_t>(
       std::count(definition_.data(), definition_.data() + count, leaf_->most_definition));
+  all_have_values_ = values_to_load_ == count;
   return true;
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include <millrace/parquet/selection.hpp>
@@ -51,6 +53,30 @@ class leaf_reader {
     return numbers_[next_value_++];
   }
 
+  /// Takes the values of the entry and of those after it that continue the same list and have a
+  /// value, as far as they are decoded, and advances behind them. The values are valid until the
+  /// next call. @pre has_value(), and the column has numbers
+  std::span<const std::uint64_t> take_numbers() {
+    if (next_value_ == end_value_) load_values();  // all that the decoded entries have
+    std::size_t end = at_ + 1;
+    if (end != end_) {
+      const void* row = std::memchr(repetition_.data() + end, 0, end_ - end);
+      const std::size_t most =
+          row == nullptr ? end_
+                         : static_cast<std::size_t>(static_cast<const std::uint8_t*>(row) -
+                                                    repetition_.data());
+      if (all_have_values_) {
+        end = most;
+      } else {
+        while (end != most && definition_[end] == leaf_->most_definition) ++end;
+      }
+    }
+    const std::size_t count = end - at_;
+    at_ = end;
+    next_value_ += count;
+    return {numbers_.data() + next_value_ - count, count};
+  }
+
   /// Passes over rows; over whole pages without decoding them where that is possible.
   ///
   /// @throws format_error  there are fewer rows.
@@ -92,6 +118,7 @@ class leaf_reader {
   // The entries [at_, end_) that are decoded.
   std::size_t at_ = 0;
   std::size_t end_ = 0;
+  bool all_have_values_ = false;
   std::array<std::uint8_t, batch> repetition_{};
   std::array<std::uint8_t, batch> definition_{};
   // The values [next_value_, end_value_) that are decoded, and how many more the entries have.

@@ -74,19 +74,25 @@ class list_reader::implementation {
     return columns;
   }
 
+  /// Takes the next elements of the list: at least one, and as many as are decoded.
   void take(std::vector<std::int32_t>& out) {
     if (leaf_.definition() < list_.element_level) fail("continues a list that has no elements");
     if (!leaf_.has_value()) fail("has a null in its list, and only integers are expected");
-    const std::uint64_t bits = leaf_.take_number();
-    const auto value = static_cast<std::int64_t>(bits);
-    const bool is_unsigned = leaf_.leaf().kind == value_kind::unsigned_integer;
-    if (value < std::numeric_limits<std::int32_t>::min() + 0LL ||
-        value > std::numeric_limits<std::int32_t>::max() || (is_unsigned && value < 0)) {
-      fail("has an integer that does not fit in 32 bits with a sign");
+    const auto values = leaf_.take_numbers();
+    if (values.size() > most_elements - out.size()) {
+      fail("has more than 2^28 integers, which are too many");
     }
-    if (out.size() == most_elements) fail("has more than 2^28 integers, which are too many");
-    out.push_back(static_cast<std::int32_t>(value));
-    leaf_.advance();
+    const bool is_unsigned = leaf_.leaf().kind == value_kind::unsigned_integer;
+    const std::int64_t least = is_unsigned ? 0 : std::numeric_limits<std::int32_t>::min();
+    const std::size_t begin = out.size();
+    out.resize(begin + values.size());
+    bool all_fit = true;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto value = static_cast<std::int64_t>(values[i]);
+      all_fit &= value >= least && value <= std::numeric_limits<std::int32_t>::max();
+      out[begin + i] = static_cast<std::int32_t>(value);
+    }
+    if (!all_fit) fail("has an integer that does not fit in 32 bits with a sign");
   }
 
   [[noreturn]] void fail(const std::string& problem) const {
