@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,6 +32,25 @@ MILLRACE_INLINE std::uint64_t numpy_random::interval(std::uint64_t max) noexcept
     while (drawn > max);
   }
   return drawn;
+}
+
+MILLRACE_INLINE double numpy_random::uniform() noexcept {
+  const std::uint32_t high = twister_() >> 5;
+  const std::uint32_t low = twister_() >> 6;
+  return (high * 0x1p26 + low) * 0x1p-53;
+}
+
+// numpy's inversion method for any number of trials, with one trial. Each step is rounded as there.
+MILLRACE_INLINE bool numpy_random::binomial(double p) noexcept {
+  const bool inverted = !(p <= 0.5);
+  const double rare = inverted ? 1 - p : p;
+  const double none = std::exp(std::log(1 - rare));  // the probability of no success
+  const double one = rare * none / (1 - rare);
+  for (;;) {
+    const double drawn = uniform();
+    if (!(drawn > none)) return inverted;
+    if (!(drawn - none > one)) return !inverted;
+  }
 }
 
 MILLRACE_INLINE void numpy_random::intervals(std::uint32_t last,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/detail/megatron/numpy_random.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -124,6 +125,48 @@ TEST(NumpyRandom, DrawsManyIntervalsAtOnce) {
     }
     EXPECT_EQ(ours.interval(9), naive.interval(9)) << last;
   }
+}
+
+// A hash of 60,000 numbers of numpy 2.4.6, as Python draws them:
+//
+//   random, out = numpy.random.RandomState([3, 4]), []
+//   for i in range(20000):
+//       out.append(random.binomial(1, rates[i % 10]))
+//       out += list(random.randint(0, most[i % 7] + 1, 2))
+//   hashlib.sha256(numpy.array(out, dtype=numpy.int64).tobytes()).hexdigest()
+TEST(NumpyRandom, TriesAsNumpyDoes) {
+  constexpr std::array rates = {0.0, 1.0, 0.5, 1e-300, 1e-9, 0.1, 0.3, 0.9, 1 - 1e-9, 0.7};
+  constexpr std::array<std::uint64_t, 7> most = {0, 1, 2, 9, 255, 1000, 65536};
+  constexpr std::array<std::uint32_t, 2> key = {3, 4};
+  numpy_random random{key};
+  std::vector<std::int64_t> drawn;
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    drawn.push_back(random.binomial(rates[i % rates.size()]) ? 1 : 0);
+    for (int twice = 0; twice < 2; ++twice) {
+      drawn.push_back(static_cast<std::int64_t>(random.interval(most[i % most.size()])));
+    }
+  }
+  EXPECT_EQ(formats::sha256_hex(std::as_bytes(std::span(drawn))),
+            "e1788e8a1c3a8f02f314222c76bd6bd5056f9fc330242c9ae7da0566735c1840");
+}
+
+// `RandomState([3, 4]).binomial(1, p)` 40 times, then `random_sample()`.
+TEST(NumpyRandom, TakesTwoDrawsPerTrialForAnyProbability) {
+  const auto tried = [](double p) {
+    constexpr std::array<std::uint32_t, 2> key = {3, 4};
+    numpy_random random{key};
+    std::string found;
+    for (int i = 0; i < 40; ++i) found += random.binomial(p) ? '1' : '0';
+    EXPECT_EQ(random.uniform(), 0.8661142844606925) << p;
+    return found;
+  };
+  EXPECT_EQ(tried(0), std::string(40, '0'));
+  EXPECT_EQ(tried(1), std::string(40, '1'));
+  EXPECT_EQ(tried(1e-9), std::string(40, '0'));
+  EXPECT_EQ(tried(1 - 1e-9), std::string(40, '1'));
+  EXPECT_EQ(tried(0.1), "0000000000000100010100000000000000000000");
+  EXPECT_EQ(tried(0.5), "0001011100110111010111001001110100001110");
+  EXPECT_EQ(tried(0.7), "1111100011011000101000111111001111111111");
 }
 
 }  // namespace

@@ -12,13 +12,18 @@ namespace millrace::dataset {
 /// MT19937 (Matsumoto and Nishimura, 1998), seeded like `init_genrand`. Produces the same draws as
 /// numpy.random.RandomState(seed), torch.Generator().manual_seed(seed) and std::mt19937(seed).
 ///
+/// A key of several numbers seeds it like `init_by_array`, as numpy.random.RandomState([a, b])
+/// does.
+///
 /// Makes 624 draws at a time, in loops that compilers vectorize, and buffers them for `ready()`. A
 /// value type of 5 KB; use from one thread.
 class mersenne_twister {
  public:
   using result_type = std::uint32_t;
 
-  explicit mersenne_twister(std::uint32_t seed) noexcept;
+  explicit mersenne_twister(std::uint32_t seed) noexcept : state_(state_of(seed)) {}
+  /// @pre key has 1 to 624 numbers
+  explicit mersenne_twister(std::span<const std::uint32_t> key) noexcept;
 
   static constexpr std::uint32_t min() noexcept { return 0; }
   static constexpr std::uint32_t max() noexcept { return 0xFFFFFFFF; }
@@ -51,6 +56,7 @@ class mersenne_twister {
   static constexpr std::size_t size = 624;
   static constexpr std::size_t middle = 397;
 
+  static constexpr std::array<std::uint32_t, size> state_of(std::uint32_t seed) noexcept;
   void refill() noexcept;
 
   std::array<std::uint32_t, size> state_;
@@ -60,11 +66,39 @@ class mersenne_twister {
 
 // ---------------------------------------------------------------------------------------------
 
-inline mersenne_twister::mersenne_twister(std::uint32_t seed) noexcept {
-  state_[0] = seed;
+constexpr std::array<std::uint32_t, mersenne_twister::size> mersenne_twister::state_of(
+    std::uint32_t seed) noexcept {
+  std::array<std::uint32_t, size> state{};
+  state[0] = seed;
   for (std::uint32_t i = 1; i < size; ++i) {
-    state_[i] = 1812433253U * (state_[i - 1] ^ state_[i - 1] >> 30) + i;
+    state[i] = 1812433253U * (state[i - 1] ^ state[i - 1] >> 30) + i;
   }
+  return state;
+}
+
+inline mersenne_twister::mersenne_twister(std::span<const std::uint32_t> key) noexcept {
+  assert(!key.empty() && key.size() <= size);
+  static constexpr std::array<std::uint32_t, size> start = state_of(19650218);
+  state_ = start;
+  std::uint32_t last = state_[0];
+  std::uint32_t i = 1;
+  const auto next = [&] {
+    if (++i < size) return;
+    state_[0] = last;
+    i = 1;
+  };
+  for (std::uint32_t count = 0, j = 0; count < size; ++count) {
+    last = (state_[i] ^ (last ^ last >> 30) * 1664525U) + key[j] + j;
+    state_[i] = last;
+    next();
+    if (++j == key.size()) j = 0;
+  }
+  for (std::uint32_t count = 1; count < size; ++count) {
+    last = (state_[i] ^ (last ^ last >> 30) * 1566083941U) - i;
+    state_[i] = last;
+    next();
+  }
+  state_[0] = 0x80000000U;
 }
 
 inline void mersenne_twister::refill() noexcept {

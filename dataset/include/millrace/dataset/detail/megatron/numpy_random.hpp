@@ -13,8 +13,8 @@
 
 namespace millrace::dataset {
 
-/// The part of numpy.random.RandomState(seed) that Megatron's indices need: bounded integers and
-/// shuffles. Makes the same draws as numpy, which promises never to change them (NEP 19).
+/// The part of numpy.random.RandomState that Megatron's datasets need: bounded integers, shuffles
+/// and single trials. Makes the same draws as numpy, which promises never to change them (NEP 19).
 ///
 /// The number of draws for a bounded integer depends on the values drawn, so a shuffle is
 /// sequential. For speed, draws are made in bulk, and the memory of the next swaps is prefetched.
@@ -22,11 +22,22 @@ namespace millrace::dataset {
 class MILLRACE_EXPORT numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
+  /// RandomState of a list of 1 to 624 numbers.
+  explicit numpy_random(std::span<const std::uint32_t> key) noexcept : twister_(key) {}
 
   /// Returns a number from 0 to `max`, inclusive. Takes the lowest b bits of a draw, where b is the
   /// bit width of `max`. While the result is larger than `max`, draws again. If `max` is 0, takes
   /// no draw. If `max` is above 2^32 - 1, takes two draws at a time.
   std::uint64_t interval(std::uint64_t max) noexcept;
+
+  /// RandomState.random_sample(): a number from 0 up to, but not including, 1. Takes two draws.
+  double uniform() noexcept;
+
+  /// RandomState.binomial(1, p) == 1: true with the probability `p`. Takes two draws, also if `p`
+  /// is 0 or 1; two more in the rare case (once in 2^50) that rounding errors make numpy try again.
+  ///
+  /// @pre 0 <= p <= 1
+  bool binomial(double p) noexcept;
 
   /// Fills `out` with `interval(last)`, `interval(last - 1)`, ...: the swap targets of a shuffle.
   ///
