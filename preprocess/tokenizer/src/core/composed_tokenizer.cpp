@@ -39,10 +39,10 @@ class composed_encoder final : public encoder {
   std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) override {
     limit_ = growth_limit(part.text.size(), &interrupt_check_);
     ids_before_ = ids.size();
-    if (part.is_first) ids.append(parts_->ids_before);
+    if (part.is_first && part.with_template) ids.append(parts_->ids_before);
     auto fault = split(parts_->raw_tokens, {part.text, part.is_first, !part.is_first}, ids,
                        [&](section raw, id_buffer& out) { return encode_section(raw, out); });
-    if (!fault && part.is_last) ids.append(parts_->ids_behind);
+    if (!fault && part.is_last && part.with_template) ids.append(parts_->ids_behind);
     return fault;
   }
 
@@ -226,22 +226,26 @@ class tokenizer_with_note final : public wrapped_tokenizer {
 };
 
 // Decodes every id, because vocabularies have no look-up by text. This takes a few milliseconds.
-std::int32_t id_of(const tokenizer& vocabulary, std::string_view content) {
-  std::optional<std::int64_t> found;
+std::vector<std::int32_t> ids_with_text(const tokenizer& vocabulary, std::string_view text) {
+  std::vector<std::int32_t> found;
   for (std::int64_t id = 0; id < vocabulary.vocab_size(); ++id) {
-    if (vocabulary.decode({&id, 1}) != content) continue;
-    if (found) {
-      throw config_error("--eod-token " + formats::in_quotes(content) +
-                         " is the text of two tokens, " + std::to_string(*found) + " and " +
-                         std::to_string(id));
-    }
-    found = id;
+    if (vocabulary.decode({&id, 1}) == text) found.push_back(static_cast<std::int32_t>(id));
   }
-  if (!found) {
+  return found;
+}
+
+std::int32_t id_of(const tokenizer& vocabulary, std::string_view content) {
+  const std::vector<std::int32_t> found = ids_with_text(vocabulary, content);
+  if (found.empty()) {
     throw config_error("--eod-token " + formats::in_quotes(content) +
                        " is not the text of any token");
   }
-  return static_cast<std::int32_t>(*found);
+  if (found.size() > 1) {
+    throw config_error("--eod-token " + formats::in_quotes(content) +
+                       " is the text of two tokens, " + std::to_string(found[0]) + " and " +
+                       std::to_string(found[1]));
+  }
+  return found.front();
 }
 
 }  // namespace
@@ -288,6 +292,27 @@ std::vector<std::int32_t> special_ids(const tokenizer& of) {
     }
   }
   return {ids.begin(), ids.end()};
+}
+
+std::vector<std::int32_t> ids_of_token(const tokenizer& of, std::string_view token) {
+  std::set<std::int32_t> ids;
+  if (const auto* composed = detail::composed_of(of)) {
+    const detail::tokenizer_parts& parts = composed->parts();
+    for (const auto* finder : {&parts.raw_tokens, &parts.normalized_tokens}) {
+      for (const detail::added_token& each : finder->tokens()) {
+        if (each.content == token) ids.insert(each.id);
+      }
+    }
+  }
+  if (!ids.empty()) return {ids.begin(), ids.end()};
+  constexpr std::string_view space = "\u2581";
+  std::string text(token);
+  for (std::size_t at = 0; (at = text.find(space, at)) != text.npos;) {
+    text.replace(at, space.size(), " ");
+  }
+  // The decoder drops the space at the start of a text.
+  if (text.size() != token.size() && text.starts_with(' ')) text.erase(0, 1);
+  return detail::ids_with_text(of, text);
 }
 
 }  // namespace millrace::tokenizer

@@ -38,7 +38,10 @@ std::optional<encode_fault> offset_encoder::encode(const text_part& part) {
   if (!parts_->offsets_fault.empty()) return encode_fault{0, parts_->offsets_fault};
   text_ = part.text;
   begins_text_ = part.is_first;
-  if (part.is_first) put_template(parts_->ids_before);
+  if (part.is_first && part.with_template) {
+    put_template(parts_->ids_before);
+    template_ids_ = parts_->ids_before.size();
+  }
   auto fault = split(
       parts_->raw_tokens, {part.text, part.is_first, !part.is_first},
       [&](section raw, std::size_t begin) {
@@ -49,7 +52,7 @@ std::optional<encode_fault> offset_encoder::encode(const text_part& part) {
         }
       },
       [](byte_span span) { return span; });
-  if (!fault && part.is_last) put_template(parts_->ids_behind);
+  if (!fault && part.is_last && part.with_template) put_template(parts_->ids_behind);
   return fault;
 }
 
@@ -147,7 +150,7 @@ std::optional<encode_fault> offset_encoder::split(const added_token_finder& find
 void offset_encoder::trim(byte_span& span, spaces_at_ends spaces, std::size_t index) const {
   for (const offset_trim& each : parts_->trims) {
     std::size_t left = spaces.left;
-    const std::size_t before = each.follows_template ? 0 : parts_->ids_before.size();
+    const std::size_t before = each.follows_template ? 0 : template_ids_;
     const bool is_first = begins_text_ && (index == first_id_ + before || span.begin == 0);
     if (left == 1 && is_first && each.add_prefix_space) left = 0;
     for (; left > 0 && span.begin < span.end; --left) {

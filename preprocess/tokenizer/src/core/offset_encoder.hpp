@@ -50,6 +50,7 @@ class offset_encoder {
   std::size_t first_id_;
   std::string_view text_;
   bool begins_text_ = true;
+  std::size_t template_ids_ = 0;  // ids of the template before those of the text
   std::int64_t special_tokens_ = 0;
 };
 

@@ -73,6 +73,23 @@ TEST_F(HuggingFaceTokenizer, PutsTheTemplateAroundTexts) {
   EXPECT_EQ(encode(*make(json, {.include_special_tokens = false}), "b"), ids_list{2});
 }
 
+TEST_F(HuggingFaceTokenizer, LeavesTheTemplateOutOfPartsWithoutIt) {
+  const auto t = make(
+      json_of(word_level,
+              std::string(white_space) +
+                  R"("post_processor":{"type":"BertProcessing","cls":["c",1],"sep":["s",2]},)"));
+  const auto encoder = t->make_encoder();
+  id_buffer ids;
+  std::vector<byte_span> spans;
+  EXPECT_FALSE(encoder->encode_part({.text = "b", .with_template = false}, ids));
+  EXPECT_FALSE(encoder->encode_part({.text = "", .with_template = false}, ids));
+  EXPECT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), ids_list{2});
+  EXPECT_FALSE(
+      encoder->encode_part_with_offsets({.text = "a", .with_template = false}, ids, spans));
+  EXPECT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), (ids_list{2, 1}));
+  EXPECT_EQ(spans, (std::vector<byte_span>{{0, 1}}));
+}
+
 TEST_F(HuggingFaceTokenizer, TruncatesAndPadsNothing) {
   const auto t = make(json_of(
       word_level, std::string(white_space) +

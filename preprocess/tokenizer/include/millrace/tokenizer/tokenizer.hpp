@@ -48,6 +48,8 @@ struct text_part {
   std::string_view text;
   bool is_first = true;  ///< the text begins with this part
   bool is_last = true;   ///< the text ends with this part
+  /// Add the ids that a template puts before and after a text, e.g. a beginning-of-sequence id.
+  bool with_template = true;
 };
 
 /// Bytes of a text: those from `begin` up to, but not including, `end`.
