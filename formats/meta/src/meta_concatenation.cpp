@@ -36,8 +36,15 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
 
 using named_option = std::pair<std::string, std::string>;
 
-// The names of options in a .meta that affect only which documents there are and their order, not
-// their contents.
+// The names of options in a .meta that parts may differ in.
+//
+// Fill in the middle: each part says how its documents were permuted. Variants of the same
+// documents differ in the seed.
+constexpr std::array<std::string_view, 9> permutations = {
+    "--fim-rate",         "--fim-spm-rate",      "--fim-seed",
+    "--fim-prefix-token", "--fim-middle-token",  "--fim-suffix-token",
+    "--fim-split-sample", "--fim-fragment-rate", "--fim-no-prefix"};
+// The others affect only which documents there are and their order, not their contents.
 //
 // A sample: samples with equal options, one after another, are a sample of all their inputs.
 constexpr std::array<std::string_view, 2> choices = {"--sample-rate", "--sample-seed"};
@@ -54,6 +61,9 @@ bool is_order(const named_option& given) {
 }
 bool is_choice(const named_option& given) {
   return std::ranges::find(choices, given.first) != choices.end();
+}
+bool is_permutation(const named_option& given) {
+  return std::ranges::find(permutations, given.first) != permutations.end();
 }
 
 bool is_budget(const named_option& given) {
@@ -73,7 +83,7 @@ std::vector<named_option> only(std::vector<named_option> options,
   return options;
 }
 bool is_of_contents(const named_option& given) {
-  return !is_order(given) && !is_choice(given);
+  return !is_order(given) && !is_choice(given) && !is_permutation(given);
 }
 
 /// Appends parts, one after another, to a whole.
@@ -164,7 +174,10 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
   const auto differ = [&](bool (*matters)(const named_option&)) {
     return only(whole_.options, matters) != only(part.options, matters);
   };
-  if (differ(is_of_contents) || (of_tasks && (differ(is_choice) || differ(is_budget)))) {
+  const auto matters_to_tasks = [](const named_option& given) {
+    return is_choice(given) || is_permutation(given) || is_budget(given);
+  };
+  if (differ(is_of_contents) || (of_tasks && differ(matters_to_tasks))) {
     throw config_error(
         command::one_line(fmt::format("the options of part {} are {}, but {} in the earlier parts",
                                       number, listed(part), listed(whole_))));
@@ -294,6 +307,13 @@ void concatenation::append_order(const dataset_meta& part, std::size_t number) {
         "part {} follows a task that ended at {}, so it is not part of the run", number, budget));
   }
   whole_.options = only(before, is_of_contents);
+  for (const std::string_view name : permutations) {
+    const auto mine = std::ranges::find(before, name, &named_option::first);
+    const auto theirs = std::ranges::find(part.options, name, &named_option::first);
+    if (mine == before.end() && theirs == part.options.end()) continue;
+    const bool same = mine != before.end() && theirs != part.options.end() && *mine == *theirs;
+    whole_.options.emplace_back(name, same ? mine->second : "mixed");
+  }
   if (only(before, is_choice) == only(part.options, is_choice)) {
     const auto same = only(before, is_choice);
     whole_.options.insert(whole_.options.end(), same.begin(), same.end());

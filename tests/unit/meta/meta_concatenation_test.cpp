@@ -125,6 +125,44 @@ TEST(Concatenate, CallsDifferentSamplesMixed) {
   EXPECT_EQ(options({first, second}), tenth.options);
 }
 
+// Variants of the same documents differ in their seed, and may be mixed with documents that are not
+// permuted. Tasks of one run must have the same options.
+TEST(Concatenate, CallsDifferentPermutationsMixed) {
+  const dataset_meta all = read_golden("preprocess_lines");
+  const auto variant = [&](const char* rate, const char* seed, bool sampled = false) {
+    dataset_meta meta = all;
+    meta.options.emplace_back("--fim-rate", rate);
+    meta.options.emplace_back("--fim-spm-rate", "0.5");
+    meta.options.emplace_back("--fim-seed", seed);
+    if (sampled) meta.options.emplace_back("--sample-rate", "0.1");
+    if (sampled) meta.options.emplace_back("--sample-seed", "0");
+    return meta;
+  };
+  const auto options = [](const std::vector<dataset_meta>& parts) {
+    return concatenate(parts).options;
+  };
+  const dataset_meta first = variant("0.9", "0");
+  EXPECT_EQ(options({first, first, first}), first.options);
+  EXPECT_EQ(options({first, variant("0.9", "1"), first}), variant("0.9", "mixed").options);
+  EXPECT_EQ(options({first, variant("0.5", "0")}), variant("mixed", "0").options);
+  const dataset_meta sampled = variant("0.9", "0", true);
+  EXPECT_EQ(options({sampled, sampled}), sampled.options);
+  EXPECT_EQ(options({sampled, variant("0.9", "1", true)}), variant("0.9", "mixed", true).options);
+  auto mixed = all.options;
+  for (const char* name : {"--fim-rate", "--fim-spm-rate", "--fim-seed"}) {
+    mixed.emplace_back(name, "mixed");
+  }
+  EXPECT_EQ(options({all, first}), mixed);
+  EXPECT_EQ(options({first, all}), mixed);
+  dataset_meta one = first;
+  one.tasks = task_range{.first = 0, .last = 0, .of = 2, .share = {}};
+  dataset_meta two = variant("0.9", "1");
+  two.tasks = task_range{.first = 1, .last = 1, .of = 2, .share = {}};
+  parts_refused({one, two}, "the options of part 2 are");
+  two.options = one.options;
+  EXPECT_EQ(options({one, two}), first.options);
+}
+
 // A dataset that ends at a number of tokens, followed by another one, is not what a run would
 // write.
 TEST(Concatenate, CallsBudgetsMixed) {
