@@ -47,6 +47,7 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
        .sidecar_bytes_per_document = line.run.provenance ? usual_source_bytes : 0,
        .sidecar_bytes_per_token = encoding.conversations ? mask_bytes : 0,
        .most_tokens = line.run.most_tokens,
+       .permutes = line.run.fim.has_value(),
        .record_rate = line.run.sample ? line.run.sample->rate : 1},
       preprocess::make_sample_encoder(tokenizer, encoding));
   report.tokenizer = preprocess::choice_of(line.tokenizer);

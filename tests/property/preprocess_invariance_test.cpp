@@ -18,6 +18,7 @@
 #include "output/committer.hpp"
 #include "record/record_parser.hpp"
 #include "support/compressed.hpp"
+#include "support/naive_fim.hpp"
 #include "support/naive_lines.hpp"
 #include "support/naive_sample.hpp"
 #include "support/paths.hpp"
@@ -150,9 +151,11 @@ struct model_result {
   record_counts counts;
 };
 
-void add_document(model_column& to, std::span<const std::string_view> texts, bool append_eod) {
+void add_document(model_column& to, std::span<const std::string_view> texts, bool append_eod,
+                  std::optional<test::naive_fim> fim) {
   bool empty = true;
-  for (const std::string_view text : texts) {
+  for (const std::string_view given : texts) {
+    const std::string text = fim ? fim->permuted(std::string(given)) : std::string(given);
     if (text.empty()) continue;
     empty = false;
     for (const char c : text) to.ids.push_back(static_cast<unsigned char>(c));
@@ -166,7 +169,7 @@ void add_document(model_column& to, std::span<const std::string_view> texts, boo
 }
 
 void add_file(model_result& to, const std::string& path, std::string_view file, bool append_eod,
-              const std::optional<sample_options>& sample) {
+              const std::optional<sample_options>& sample, const std::optional<fim_options>& fim) {
   const std::size_t mark = file.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   std::int64_t number = 0;
   for (const test::naive_line& line : test::naive_lines_at(file.substr(mark))) {
@@ -193,7 +196,9 @@ void add_file(model_result& to, const std::string& path, std::string_view file, 
     for (std::size_t key = 0; key < record_keys.size(); ++key) {
       model_column& column = to.columns[key];
       const std::size_t before = column.lengths.size();
-      add_document(column, parser.texts(key), append_eod);
+      std::optional<test::naive_fim> permuting;
+      if (fim) permuting.emplace(*fim, path, mark + line.offset);
+      add_document(column, parser.texts(key), append_eod, std::move(permuting));
       column.empty_documents += column.lengths.size() == before ? 1 : 0;
       for (const std::string_view text : parser.texts(key)) {
         to.counts.text_bytes += static_cast<std::int64_t>(text.size());
@@ -246,13 +251,15 @@ class PreprocessInvariance : public testing::Test {
     if (random_() % 2 == 0) {
       sample_ = {.rate = 0.01 * static_cast<double>(1 + random_() % 100), .seed = random_()};
     }
+    fim_.reset();
+    if (random_() % 2 == 0) fim_ = test::random_fim(random_);
     for (std::size_t files = 1 + random_() % 3; files > 0; --files) {
       const std::string file = random_file(random_, with_bad);
       const auto path =
           folder_ / ("in" + std::to_string(paths_.size()) + "." + how.compressed_with);
       test::write_text(path, compressed(file, how.compressed_with));
       paths_.push_back(path.string());
-      add_file(model_, path.string(), file, append_eod_, sample_);
+      add_file(model_, path.string(), file, append_eod_, sample_, fim_);
     }
   }
 
@@ -262,6 +269,7 @@ class PreprocessInvariance : public testing::Test {
     options.keys = plain_keys(record_keys);
     options.append_eod = append_eod_;
     options.sample = sample_;
+    options.fim = fim_;
     options.workers = how.workers;
     options.overwrite = !resume_;
     options.resume = resume_;
@@ -297,6 +305,7 @@ class PreprocessInvariance : public testing::Test {
   std::unique_ptr<tokenizer::tokenizer> tokenizer_ = test::byte_tokenizer();
   std::vector<std::string> paths_;
   std::optional<sample_options> sample_;
+  std::optional<fim_options> fim_;
   bool append_eod_ = false;
   bool resume_ = false;
   model_result model_;

@@ -14,6 +14,7 @@
 #include "support/compressed.hpp"
 #include "support/conversations.hpp"
 #include "support/interrupted_runs.hpp"
+#include "support/naive_fim.hpp"
 #include "support/parquet_table.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
@@ -209,6 +210,10 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
     test::write_text(inputs.back(), good_records(R"({"text": "a", "title": "b"})"));
     run_options options = options_for(inputs, folder, random);
     options.keys = plain_keys(task_keys);
+    if (random() % 2 == 0) {
+      options.fim = test::random_fim(random);
+      options.limits.giant_bytes += 20;  // larger records are bad, but not the good ones
+    }
     stopped_times += expect_parts_to_merge(*tokenizer, options, folder, random);
     ASSERT_FALSE(HasFailure());
   }

@@ -22,6 +22,7 @@
 #include "support/compressed.hpp"
 #include "support/conversations.hpp"
 #include "support/interrupted_runs.hpp"
+#include "support/naive_fim.hpp"
 #include "support/parquet_table.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
@@ -118,6 +119,10 @@ class TokenBudget : public testing::Test {
     options_.limits.spool_folder = folder_.path();
     if (random_() % 3 == 0) options_.limits.giant_bytes = 20 + random_() % 100;
     if (random_() % 3 == 0) options_.sample = {.rate = 0.7, .seed = random_()};
+    if (!conversations && random_() % 3 == 0) {
+      options_.fim = test::random_fim(random_);
+      options_.on_bad_record = bad_record_policy::quarantine;  // records may be too large
+    }
     inputs_ = {};
     for (std::size_t n = 1 + random_() % 5; n > 0; --n) {
       inputs_.paths.push_back((folder_ / ("in" + std::to_string(n))).string());

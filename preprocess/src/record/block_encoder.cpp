@@ -12,6 +12,7 @@
 
 #include "input/line_ends.hpp"
 #include "process/stop_flag.hpp"
+#include "record/fim_encoder.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -42,7 +43,10 @@ block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encode
     splitter_.emplace(options.sentences->language, options.sentences->keep_newlines);
   }
   if (options.conversations) conversations_.emplace(*options_.conversations);
+  if (options.fim) fim_ = std::make_unique<fim_encoder>(*options_.fim, *encoder_);
 }
+
+block_encoder::~block_encoder() = default;
 
 void block_encoder::encode(const byte_block& block, encoded_block& out) {
   out.input = block.input;
@@ -98,7 +102,8 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
       place.begin = static_cast<std::uint64_t>(place.line);
       place.size = 1;
     }
-    if (options_.sampler && !options_.sampler->takes(out.input, out.text_offset + place.begin)) {
+    const std::uint64_t offset = out.text_offset + place.begin;
+    if (options_.sampler && !options_.sampler->takes(out.input, offset)) {
       ++out.counts.not_sampled;
       continue;
     }
@@ -111,7 +116,8 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
           {block.buffer.data() + block.text_at + (before - out.text_bytes), at - before},
           mark.crc32c);
     }
-    auto fault = conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, out);
+    auto fault =
+        conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, offset, out);
     if (!fault) {
       if (out.counts.documents == documents) continue;
       out.places.push_back(place);
@@ -126,13 +132,17 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
 }
 
 template <class Id>
-std::optional<record_fault> block_encoder::encode_record(std::string_view line,
+std::optional<record_fault> block_encoder::encode_record(std::string_view line, std::uint64_t place,
                                                          encoded_block& out) {
+  if (fim_ && line.size() >= options_.giant_bytes) {
+    return too_large_for_fim(line.size(), options_.giant_bytes);
+  }
   if (auto fault = parser_.parse(line)) return fault;
   const record_counts before = out.counts;
-  const std::int64_t special_tokens_before = encoder_->special_tokens_found();
+  const std::int64_t special_tokens_before = special_tokens_found();
   for (std::size_t key = 0; key < out.columns.size(); ++key) {
     encoded_column& column = out.columns[key];
+    if (fim_) fim_->begin(options_.fim->seed_of(out.input, place));
     if (auto fault = encode_document<Id>(key, column, out.counts)) {
       out.counts = before;
       drop_record(out);
@@ -141,8 +151,12 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   }
   ++out.counts.documents;
   out.counts.lone_surrogates += parser_.lone_surrogates();
-  out.counts.special_tokens += encoder_->special_tokens_found() - special_tokens_before;
+  out.counts.special_tokens += special_tokens_found() - special_tokens_before;
   return std::nullopt;
+}
+
+std::int64_t block_encoder::special_tokens_found() const noexcept {
+  return encoder_->special_tokens_found() + (fim_ ? fim_->split_tokens_found() : 0);
 }
 
 // Appends nothing unless the conversation becomes a document. Special tokens are not counted: most
@@ -256,7 +270,7 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
                                                            std::string_view sequence,
                                                            encoded_column& column) {
   ids_.clear();
-  if (auto fault = encoder_->encode(sequence, ids_)) {
+  if (auto fault = fim_ ? fim_->encode(sequence, ids_) : encoder_->encode(sequence, ids_)) {
     fault->offset_bytes += static_cast<std::size_t>(sequence.data() - text.data());
     return record_fault{fault_kind::not_encodable, 0,
                         "text of key \"" + options_.keys[key].name +

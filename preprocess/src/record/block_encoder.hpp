@@ -25,6 +25,9 @@
 
 namespace millrace::preprocess {
 
+class fim_encoder;
+class fim_plan;
+
 /// Largest number of tokens in one sequence, including the end-of-document token. The index stores
 /// the length of a sequence as an int32 (megatron-core, indexed_dataset.py).
 inline constexpr std::int64_t most_sequence_tokens = std::numeric_limits<std::int32_t>::max();
@@ -47,6 +50,14 @@ inline record_fault too_large_conversation(std::uint64_t bytes, std::size_t gian
   return {fault_kind::not_encodable, 0,
           "the conversation has " + std::to_string(bytes) + " bytes of JSON, expected less than " +
               std::to_string(giant_bytes)};
+}
+
+/// Returns the fault that describes a record that is too large for `--fim-rate`, which needs its
+/// texts in memory. Parameters as above.
+inline record_fault too_large_for_fim(std::uint64_t bytes, std::size_t giant_bytes) {
+  return {fault_kind::not_encodable, 0,
+          "the record has " + std::to_string(bytes) + " bytes of JSON, expected less than " +
+              std::to_string(giant_bytes) + " with --fim-rate"};
 }
 
 /// What a run does with a bad record.
@@ -72,9 +83,11 @@ struct encoder_options {
   std::shared_ptr<const conversation_options> conversations = nullptr;
   /// `--sample-rate`: the records that are taken. Null: all.
   std::shared_ptr<const record_sampler> sampler = nullptr;
+  /// `--fim-rate`: permute some documents. Null: none. Not for conversations or sentences.
+  std::shared_ptr<const fim_plan> fim = nullptr;
   bool marks = false;  ///< make encoded_block::marks, so that blocks can be cut
-  /// Conversations of at least this many bytes of JSON are refused. Blocks do not contain longer
-  /// lines, so the size of blocks does not matter.
+  /// Conversations of at least this many bytes of JSON are refused, and records with `fim`. Blocks
+  /// do not contain longer lines, so the size of blocks does not matter.
   std::size_t giant_bytes = std::size_t{16} << 20;
   /// Size in bytes of the encoder's cache of pretokens (word-like pieces of text) and their ids.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
@@ -92,6 +105,7 @@ class block_encoder {
  public:
   /// @param tokenizer  must outlive this object
   block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options);
+  ~block_encoder();
 
   /// Encodes a block to `out`. Overwrites `out`, but reuses its buffers. Stops at the first bad
   /// record if the policy is `fail`.
@@ -108,7 +122,8 @@ class block_encoder {
   template <class Id>
   void encode_lines(const byte_block& block, encoded_block& out);
   template <class Id>
-  std::optional<record_fault> encode_record(std::string_view line, encoded_block& out);
+  std::optional<record_fault> encode_record(std::string_view line, std::uint64_t place,
+                                            encoded_block& out);
   template <class Id>
   std::optional<record_fault> encode_conversation(std::string_view line, encoded_block& out);
   template <class Id>
@@ -118,6 +133,7 @@ class block_encoder {
   std::optional<record_fault> encode_sequence(std::size_t key, std::string_view text,
                                               std::string_view sequence, encoded_column& column);
   std::span<const std::string_view> sequences_of(const std::string_view& text);
+  std::int64_t special_tokens_found() const noexcept;
   void drop_record(encoded_block& out) const;
 
   const encoder_options options_;
@@ -126,6 +142,7 @@ class block_encoder {
   tokenizer::id_buffer ids_;  // token ids of one sequence
   std::optional<sentence_splitter> splitter_;
   std::vector<std::string_view> sentences_;  // sentences of one text
+  std::unique_ptr<fim_encoder> fim_;         // null without encoder_options::fim
   std::optional<conversation_reader> conversations_;
   std::vector<tokenizer::byte_span> spans_;  // of the tokens of one conversation
 };

@@ -298,6 +298,12 @@ class input_sampler {
           "Documents and tokens are those of all records times --sample-rate. Their errors do not "
           "include chance.");
     }
+    if (options_.permutes) {
+      out.exact = false;
+      out.notes.emplace_back(
+          "The run permutes other documents than this estimate (--fim-rate), so the number of "
+          "tokens differs a little.");
+    }
     const auto keys = static_cast<double>(options_.keys);
     double part = 1;  // of all records, those before the end at `most_tokens`
     const double largest = largest_key_tokens() * options_.record_rate;

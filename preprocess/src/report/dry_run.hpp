@@ -50,6 +50,7 @@ struct dry_run_options {
   double sidecar_bytes_per_document = 0;
   double sidecar_bytes_per_token = 0;
   std::optional<std::int64_t> most_tokens = std::nullopt;  ///< per key; then the run ends
+  bool permutes = false;    ///< `--fim-rate`: the run permutes other documents than the encoder
   double record_rate = 1;   ///< the part of the records that the run takes
   double most_seconds = 4;  ///< time limit per sampling method
   /// Inputs with a total of up to this many bytes on disk are encoded completely, if time allows.

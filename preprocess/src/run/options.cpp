@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <initializer_list>
 #include <set>
 #include <sstream>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,7 +23,9 @@
 #include "output/part_joiner.hpp"
 #include "record/sentence_splitter.hpp"
 #include "record/text_key.hpp"
+#include "run/fim_flags.hpp"
 #include "run/output_names.hpp"
+#include "run/parse_number.hpp"
 #include "run/usable_resources.hpp"
 
 namespace millrace::preprocess {
@@ -76,7 +76,7 @@ constexpr const char* example_of_many =
 
 constexpr const char* last_lines =
     "\nMore flags: --help files, --help choice, --help work, --help tokenizer, --help chat,\n"
-    "--help sentences, --help all\n"
+    "--help sentences, --help fim, --help all\n"
     "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps the finished work. A signal that\n"
     "was ignored when the program started (nohup) stays ignored.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume continues).\n";
@@ -199,10 +199,11 @@ po::options_description all_groups(program which) {
       .add(work_group(which))
       .add(tokenizer::tokenizer_flags());
   all.add(conversation_group(which == program::alone));
+  all.add(fim_group());
   auto add = all.add_options();
   add("help,h", value<std::vector<std::string>>("GROUP")->multitoken()->zero_tokens(),
-      "show one screen, or all flags of a group: files, choice, work, tokenizer, chat, sentences "
-      "or all");
+      "show one screen, or all flags of a group: files, choice, work, tokenizer, chat, sentences, "
+      "fim or all");
   add("version", "show the version");
   return all;
 }
@@ -212,14 +213,6 @@ bool take(const po::variables_map& given, const char* name, To& to) {
   if (given.count(name) == 0) return false;
   to = given[name].as<T>();
   return true;
-}
-
-// Reads a whole text as one number. Returns false if it is something else.
-template <class T>
-bool parse_all(const std::string& text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  return problem == std::errc() && stop == end;
 }
 
 // Returns the result of `read()`. If `read()` throws a config_error, throws a usage_error with the
@@ -381,14 +374,14 @@ void take_sample(const po::variables_map& given, run_options& run) {
   std::string text;
   const bool seeded = take<std::string>(given, "sample-seed", text);
   sample_options sample;
-  if (seeded && !parse_all(text, sample.seed)) {
+  if (seeded && !parse_number(text, sample.seed)) {
     throw usage_error(fmt::format("--sample-seed {}: expected 0 to 2^64 - 1", text));
   }
   if (!take<std::string>(given, "sample-rate", text)) {
     if (seeded) throw usage_error("--sample-seed requires --sample-rate");
     return;
   }
-  if (!parse_all(text, sample.rate) || !(sample.rate > 0 && sample.rate <= 1)) {
+  if (!parse_number(text, sample.rate) || !(sample.rate > 0 && sample.rate <= 1)) {
     throw usage_error(
         fmt::format("--sample-rate {}: expected a number above 0, at most 1, e.g. 0.01", text));
   }
@@ -417,6 +410,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   take_sentences(given, run);
   (void)or_misuse([&] { return output_prefixes(run); });
   take_partitions(given, run);
+  run.fim = fim_options_of(given);
   take_sample(given, run);
   take_most_tokens(given, run);
   run.append_eod = given.count("append-eod") != 0;
@@ -468,12 +462,12 @@ std::string help_group_of(const po::variables_map& given) {
   const auto words = given["help"].as<std::vector<std::string>>();
   if (words.empty()) return "";
   constexpr std::array groups = {"files", "choice",    "work", "tokenizer",
-                                 "chat",  "sentences", "all"};
+                                 "chat",  "sentences", "fim",  "all"};
   if (words.size() == 1 && std::ranges::find(groups, words.front()) != groups.end()) {
     return words.front();
   }
   throw usage_error(fmt::format(
-      "--help {}: expected files, choice, work, tokenizer, chat, sentences, all or no value",
+      "--help {}: expected files, choice, work, tokenizer, chat, sentences, fim, all or no value",
       words.front()));
 }
 
@@ -575,6 +569,8 @@ std::string help_text(program which, const std::string& group) {
   if (all || group == "tokenizer") text << tokenizer::tokenizer_flags();
   if (all) text << '\n';
   if (all || group == "chat") text << conversation_group(which == program::alone);
+  if (all) text << '\n';
+  if (all || group == "fim") text << fim_group();
   if (all) text << "\nOthers:\n  --help [GROUP]\n  --version\n\n";
   if (all || group == "sentences") text << sentence_splitter_words();
   if (all) text << last_lines;

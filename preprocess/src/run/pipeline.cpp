@@ -16,6 +16,7 @@
 
 #include "output/output_check.hpp"
 #include "output/part_joiner.hpp"
+#include "record/fim_encoder.hpp"
 #include "run/journal.hpp"
 #include "run/open_run.hpp"
 #include "run/output_names.hpp"
@@ -207,6 +208,9 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                       .giant_bytes = options.limits.giant_bytes,
                       .tokenizer_bytes = options.tokenizer_bytes};
   out.marks = options.most_tokens.has_value();
+  if (options.fim) {
+    out.fim = std::make_shared<fim_plan>(*options.fim, tokenizer, options.inputs);
+  }
   if (options.sample) {
     out.sampler = std::make_shared<record_sampler>(*options.sample, options.inputs);
   }

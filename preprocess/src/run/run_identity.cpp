@@ -20,6 +20,7 @@
 #include "input/line_ends.hpp"
 #include "input/seekable_input.hpp"
 #include "output/dataset_paths.hpp"
+#include "record/fim_options.hpp"
 #include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
@@ -184,6 +185,9 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
   add("--on-bad-record", policy_of(options));
   add("checksums", options.checksums ? "on" : "off");
   add("provenance", options.provenance ? "on" : "off");
+  if (options.fim) {
+    for (const auto& [name, value] : settings_of(*options.fim)) add(name, value);
+  }
   if (options.sample) {
     add("--sample-rate", fmt::format("{}", options.sample->rate));
     add("--sample-seed", std::to_string(options.sample->seed));

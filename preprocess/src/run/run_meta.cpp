@@ -2,6 +2,7 @@
 #include "run/run_meta.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "input/line_ends.hpp"
+#include "record/fim_options.hpp"
 #include "record/record_parser.hpp"
 #include "record/sentence_splitter.hpp"
 
@@ -66,6 +68,9 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
   if (options.conversations) {
     meta.options = options.conversations->settings;
     meta.mask.emplace();
+  }
+  if (options.fim) {
+    for (auto& setting : settings_of(*options.fim)) meta.options.push_back(std::move(setting));
   }
   if (options.sample) {
     meta.options.emplace_back("--sample-rate", fmt::format("{}", options.sample->rate));

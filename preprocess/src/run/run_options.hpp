@@ -18,6 +18,7 @@
 #include "process/stop_flag.hpp"
 #include "record/block_encoder.hpp"
 #include "record/conversation_reader.hpp"
+#include "record/fim_options.hpp"
 #include "record/record_sampler.hpp"
 #include "record/text_key.hpp"
 
@@ -64,6 +65,8 @@ struct run_options {
   /// does not know how many lines precede its first line.
   int partitions = 1;
 
+  /// `--fim-rate` and its companions. Not for conversations or sentences.
+  std::optional<fim_options> fim = std::nullopt;
   std::optional<sample_options> sample = std::nullopt;  ///< `--sample-rate`, `--sample-seed`
   /// `--max-tokens`: the run ends before the first document with which one of its datasets would
   /// have more tokens. A task ends there only because of its own tokens. The merge counts those of

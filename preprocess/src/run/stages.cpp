@@ -239,6 +239,12 @@ std::vector<std::string> stages::commit_giant(const work_item& item) {
       return too_large_conversation(line.end - line.begin, encoding_.giant_bytes);
     });
   }
+  if (encoding_.fim) {
+    return committer_.commit(item.block.input, line, [&](id_sink&, record_counts& counts) {
+      ++counts.bad_records[static_cast<std::size_t>(fault_kind::not_encodable)];
+      return too_large_for_fim(line.end - line.begin, encoding_.giant_bytes);
+    });
+  }
   const giant_options giant{.keys = encoding_.keys,
                             .append_eod = encoding_.append_eod,
                             .sentences = encoding_.sentences,

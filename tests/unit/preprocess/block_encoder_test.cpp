@@ -15,6 +15,8 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "process/stop_flag.hpp"
+#include "record/fim_encoder.hpp"
+#include "support/naive_fim.hpp"
 #include "support/naive_sample.hpp"
 #include "support/paths.hpp"
 #include "support/tokenizers.hpp"
@@ -153,6 +155,51 @@ TEST_F(BlockEncoder, TakesALineOfOtherSpacesForABadRecord) {
 
 // Records that are left out are not parsed, so bad ones among them are not found. The place of a
 // record counts from the start of the input.
+// Each key of a record begins with the same draws. The end-of-document token comes last, as always.
+TEST_F(BlockEncoder, PermutesTheTextsOfARecord) {
+  const auto bytes = test::byte_tokenizer();
+  std::vector<input_file> inputs(4);
+  inputs[3].path = "in.jsonl";
+  const fim_options fim{.rate = 0.7,
+                        .split_token = "|",
+                        .fragment_rate = 0.5,
+                        .prefix_token = "P",
+                        .middle_token = "M",
+                        .suffix_token = "S"};
+  encoder_options permuting = options();
+  permuting.keys = plain_keys({"text", "title"});
+  permuting.append_eod = '!';
+  permuting.fim = std::make_shared<fim_plan>(fim, *bytes, inputs);
+  permuting.on_bad_record = bad_record_policy::skip;
+  permuting.giant_bytes = 70;
+  block_encoder encoder(*bytes, permuting);
+  std::string text;
+  std::string wanted;
+  std::int64_t split_tokens = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::string value = "ab|c" + std::to_string(i);
+    test::naive_fim naive(fim, "in.jsonl", 1000 + text.size());
+    const std::string permuted = naive.permuted(value);
+    if (permuted != value) ++split_tokens;  // else only perhaps
+    wanted += permuted + naive.permuted("xyz") + "!";
+    text +=
+        "{\"text\": [\"" + value + "\", \"\", \"xyz\"], \"title\": [\"" + value + "\", \"xyz\"]}\n";
+    if (i % 10 == 0) text += "{\"text\": \"\", \"title\": \"" + std::string(60, 'x') + "\"}\n";
+  }
+  encoded_block out;
+  encoder.encode(block_of(text), out);
+  for (const encoded_column& column : out.columns) {
+    std::string found;
+    for (const std::int64_t id : ids(column)) found += static_cast<char>(id);
+    EXPECT_EQ(found, wanted);
+    EXPECT_EQ(column.lengths.size(), 600U);
+  }
+  EXPECT_GE(out.counts.special_tokens, 2 * split_tokens);
+  ASSERT_EQ(out.faults.size(), 30U);
+  EXPECT_EQ(out.faults[7].fault.what,
+            "the record has 85 bytes of JSON, expected less than 70 with --fim-rate");
+}
+
 TEST_F(BlockEncoder, LeavesOutTheRecordsThatASampleDoesNotTake) {
   std::vector<input_file> inputs(4);
   inputs[3].path = "in.jsonl";

@@ -108,6 +108,19 @@ TEST_F(DryRun, OfASampleIsThatPartOfAllRecords) {
   EXPECT_THAT(report.notes, testing::ElementsAre(HasSubstr("times --sample-rate")));
 }
 
+TEST_F(DryRun, SaysThatPermutationsDiffer) {
+  const corpus part = make_corpus(300'000, 1);
+  add(part.lines);
+  const dry_run_report report =
+      dry_run({.inputs = inputs_, .permutes = true, .whole_bytes = 1 << 20},
+              make_sample_encoder(*tokenizer_, {.keys = plain_keys({"text"}),
+                                                .append_eod = std::nullopt,
+                                                .dtype = formats::dtype::uint16}));
+  EXPECT_FALSE(report.exact);
+  EXPECT_EQ(report.tokens.value, static_cast<double>(part.tokens));
+  EXPECT_THAT(report.notes, testing::ElementsAre(HasSubstr("permutes other documents")));
+}
+
 TEST_F(DryRun, EndsAtTheNumberOfTokens) {
   const corpus part = make_corpus(300'000, 1);
   add(part.lines);
