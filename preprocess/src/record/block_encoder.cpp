@@ -2,6 +2,7 @@
 #include "record/block_encoder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <numeric>
 #include <utility>
@@ -116,8 +117,13 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
           {block.buffer.data() + block.text_at + (before - out.text_bytes), at - before},
           mark.crc32c);
     }
-    auto fault =
-        conversations_ ? encode_conversation<Id>(line, out) : encode_record<Id>(line, offset, out);
+    std::uint64_t fim_seed = 0;
+    if (fim_) {
+      fim_seed = options_.fim->seed_of(out.input, offset);
+      if (!fim_->is_prepared(fim_seed)) prepare_fim(fim_seed, lines, block, out);
+    }
+    auto fault = conversations_ ? encode_conversation<Id>(line, out)
+                                : encode_record<Id>(line, fim_seed, out);
     if (!fault) {
       if (out.counts.documents == documents) continue;
       out.places.push_back(place);
@@ -131,8 +137,31 @@ void block_encoder::encode_lines(const byte_block& block, encoded_block& out) {
   }
 }
 
+// Seeds the generators of a record and of those after it in the block.
+//
+// @param first  the seed of the record
+// @param rest   the lines after the record
+// @param out    counts the lines before the record
+void block_encoder::prepare_fim(std::uint64_t first, line_splitter rest, const byte_block& block,
+                                const encoded_block& out) {
+  const char* const text = block.text().data();
+  std::array<std::uint64_t, fim_encoder::most_seeds> seeds = {first};
+  std::size_t count = 1;
+  auto row = static_cast<std::uint64_t>(out.counts.lines);
+  for (std::string_view line; count < seeds.size() && rest.next(line);) {
+    ++row;
+    if (is_blank(line)) continue;
+    const std::uint64_t offset =
+        out.text_offset + (block.has_rows ? row : static_cast<std::uint64_t>(line.data() - text));
+    if (options_.sampler && !options_.sampler->takes(out.input, offset)) continue;
+    seeds[count++] = options_.fim->seed_of(out.input, offset);
+  }
+  fim_->prepare(std::span(seeds).first(count));
+}
+
 template <class Id>
-std::optional<record_fault> block_encoder::encode_record(std::string_view line, std::uint64_t place,
+std::optional<record_fault> block_encoder::encode_record(std::string_view line,
+                                                         std::uint64_t fim_seed,
                                                          encoded_block& out) {
   if (fim_ && line.size() >= options_.giant_bytes) {
     return too_large_for_fim(line.size(), options_.giant_bytes);
@@ -142,7 +171,7 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line, 
   const std::int64_t special_tokens_before = special_tokens_found();
   for (std::size_t key = 0; key < out.columns.size(); ++key) {
     encoded_column& column = out.columns[key];
-    if (fim_) fim_->begin(options_.fim->seed_of(out.input, place));
+    if (fim_) fim_->begin(fim_seed);
     if (auto fault = encode_document<Id>(key, column, out.counts)) {
       out.counts = before;
       drop_record(out);

@@ -16,6 +16,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "input/byte_block.hpp"
+#include "input/line_ends.hpp"
 #include "record/conversation_reader.hpp"
 #include "record/encoded_block.hpp"
 #include "record/record_parser.hpp"
@@ -122,8 +123,10 @@ class block_encoder {
   template <class Id>
   void encode_lines(const byte_block& block, encoded_block& out);
   template <class Id>
-  std::optional<record_fault> encode_record(std::string_view line, std::uint64_t place,
+  std::optional<record_fault> encode_record(std::string_view line, std::uint64_t fim_seed,
                                             encoded_block& out);
+  void prepare_fim(std::uint64_t first, line_splitter rest, const byte_block& block,
+                   const encoded_block& out);
   template <class Id>
   std::optional<record_fault> encode_conversation(std::string_view line, encoded_block& out);
   template <class Id>

@@ -86,7 +86,10 @@ std::uint64_t fim_plan::seed_of(std::size_t input, std::uint64_t begin) const no
 }
 
 fim_encoder::fim_encoder(const fim_plan& plan, tokenizer::encoder& encoder)
-    : plan_(plan), encoder_(encoder) {
+    : plan_(plan),
+      encoder_(encoder),
+      prepared_{dataset::numpy_random(0), dataset::numpy_random(0), dataset::numpy_random(0),
+                dataset::numpy_random(0)} {
   const auto ids_of = [&](const tokenizer::text_part& part) {
     id_buffer ids;
     (void)encoder_.encode_part(part, ids);
@@ -96,20 +99,36 @@ fim_encoder::fim_encoder(const fim_plan& plan, tokenizer::encoder& encoder)
   ids_after_ = ids_of({.text = "", .is_first = false, .is_last = true});
 }
 
+void fim_encoder::prepare(std::span<const std::uint64_t> seeds) {
+  assert(!seeds.empty() && seeds.size() <= most_seeds);
+  seeds_.assign(seeds.begin(), seeds.end());
+  std::array<std::array<std::uint32_t, 2>, most_seeds> halves{};
+  std::array<std::span<const std::uint32_t>, most_seeds> keys;
+  for (std::size_t i = 0; i < most_seeds; ++i) {
+    const std::uint64_t seed = seeds[std::min(i, seeds.size() - 1)];
+    halves[i] = {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+    keys[i] = halves[i];
+  }
+  dataset::numpy_random::seed(prepared_, keys);
+}
+
+bool fim_encoder::is_prepared(std::uint64_t seed) const noexcept {
+  return std::ranges::find(seeds_, seed) != seeds_.end();
+}
+
 void fim_encoder::begin(std::uint64_t seed) {
-  const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(seed),
-                                            static_cast<std::uint32_t>(seed >> 32)};
-  random_.emplace(std::span<const std::uint32_t>(key));
+  if (!is_prepared(seed)) prepare({&seed, 1});
+  const auto at = std::ranges::find(seeds_, seed) - seeds_.begin();
+  random_ = prepared_[static_cast<std::size_t>(at)];
 }
 
 std::optional<encode_fault> fim_encoder::encode(std::string_view text, id_buffer& ids) {
-  assert(random_);
   if (text.empty()) return encoder_.encode(text, ids);
   const fim_options& options = plan_.options();
   const bool is_split = !options.split_token.empty() && text.find(options.split_token) != text.npos;
   std::optional<cut> at;
   if (is_split) {
-    if (!random_->binomial(options.rate)) return encoder_.encode(text, ids);
+    if (!random_.binomial(options.rate)) return encoder_.encode(text, ids);
   } else {
     at = draw_cut(text, options.rate);
     if (!at) return encoder_.encode(text, ids);
@@ -125,14 +144,14 @@ std::optional<encode_fault> fim_encoder::encode(std::string_view text, id_buffer
 // The draws are those of megatron-core, in the same order.
 std::optional<fim_encoder::cut> fim_encoder::draw_cut(std::string_view text, double rate) {
   const fim_options& options = plan_.options();
-  if (!random_->binomial(rate)) return std::nullopt;
+  if (!random_.binomial(rate)) return std::nullopt;
   if (!options.no_prefix.empty() && text.starts_with(options.no_prefix)) return std::nullopt;
   const std::size_t characters = character_count(text);
-  const std::size_t first = random_->interval(characters);
-  const std::size_t second = random_->interval(characters);
+  const std::size_t first = random_.interval(characters);
+  const std::size_t second = random_.interval(characters);
   return cut{.middle = byte_of_character(text, characters, std::min(first, second)),
              .suffix = byte_of_character(text, characters, std::max(first, second)),
-             .is_spm = random_->binomial(options.spm_rate)};
+             .is_spm = random_.binomial(options.spm_rate)};
 }
 
 // An empty fragment vanishes with the split token after it, as in megatron-core. Only the last

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,7 +56,16 @@ class fim_encoder {
   /// @param plan, encoder  must outlive this object
   fim_encoder(const fim_plan& plan, tokenizer::encoder& encoder);
 
-  /// Begins the texts of one key of a record: their draws start anew.
+  /// Number of generators that prepare() seeds in about the time of one.
+  static constexpr std::size_t most_seeds = 4;
+
+  /// Seeds the generators of the next records, so that begin() need not do it.
+  ///
+  /// @param seeds  1 to most_seeds
+  void prepare(std::span<const std::uint64_t> seeds);
+  bool is_prepared(std::uint64_t seed) const noexcept;
+
+  /// Begins the texts of one key of a record: their draws are the first ones of the record.
   ///
   /// @param seed  the seed_of() the record
   void begin(std::uint64_t seed);
@@ -93,7 +103,9 @@ class fim_encoder {
   tokenizer::encoder& encoder_;
   std::vector<std::int32_t> ids_before_;  // of the tokenizer's template, before a text
   std::vector<std::int32_t> ids_after_;   // of the template, after a text
-  std::optional<dataset::numpy_random> random_;
+  std::vector<std::uint64_t> seeds_;      // of `prepared_`
+  std::array<dataset::numpy_random, most_seeds> prepared_;
+  dataset::numpy_random random_{0};  // of the current record, after the draws so far
   std::int64_t split_tokens_ = 0;
 };
 

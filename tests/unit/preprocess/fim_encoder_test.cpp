@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -43,7 +45,11 @@ class FimEncoder : public testing::Test {
     const fim_plan plan(options, *tokenizer_, inputs);
     const auto encoder = tokenizer_->make_encoder();
     fim_encoder fim(plan, *encoder);
-    fim.begin(plan.seed_of(0, begin));
+    // Other records beside it must not change its draws.
+    const std::array<std::uint64_t, 3> seeds = {plan.seed_of(0, begin + 1), plan.seed_of(0, begin),
+                                                plan.seed_of(0, begin + 2)};
+    if (begin % 2 == 0) fim.prepare(seeds);
+    for (int key = 0; key < 2; ++key) fim.begin(seeds[1]);
     std::string all;
     for (const std::string& text : texts) {
       tokenizer::id_buffer ids;
@@ -188,6 +194,40 @@ TEST_F(FimEncoder, RefusesWhatIsNoToken) {
   refusal([](auto& o) { o.suffix_token = "M"; }, "must be different tokens");
   refusal([](auto& o) { o.split_token = "P"; }, "must be different tokens");
   refusal([](auto& o) { o.prefix_token = "\uFFFD"; }, "is the text of two tokens, 256 and 257");
+}
+
+// The ids of a template are once around a text, permuted or not.
+TEST_F(FimEncoder, PutsTheTemplateAroundWholeTexts) {
+  const test::temp_folder folder;
+  test::write_text(folder / "tokenizer.json",
+                   R"({"post_processor":{"type":"BertProcessing","cls":["^",7],"sep":["$",8]},
+                       "model":{"type":"BPE","vocab":{"a":0,"b":1,"|":2,"P":3,"M":4,"S":5,"^":7,"$":8,"?":6},
+                                "merges":[]}})");
+  tokenizer::tokenizer_options files;
+  files.type = "HuggingFaceTokenizer";
+  files.model = folder / "tokenizer.json";
+  const auto made = tokenizer::make_tokenizer(files);
+  fim_options options = of_bytes(0.5);
+  const std::vector<input_file> inputs = {{.path = "a.jsonl"}};
+  int permuted_texts = 0;
+  for (std::uint64_t begin = 0; begin < 100; ++begin) {
+    options.split_token = begin % 2 == 0 ? "|" : "";
+    options.fragment_rate = 0.5;
+    const fim_plan plan(options, *made, inputs);
+    const auto encoder = made->make_encoder();
+    fim_encoder fim(plan, *encoder);
+    fim.begin(plan.seed_of(0, begin));
+    tokenizer::id_buffer ids;
+    ASSERT_FALSE(fim.encode("ab|ba", ids));
+    const std::vector<std::int32_t> found(ids.ids().begin(), ids.ids().end());
+    ASSERT_EQ(found.front(), 7);
+    ASSERT_EQ(found.back(), 8);
+    ASSERT_EQ(std::ranges::count(found, 7), 1);
+    ASSERT_EQ(std::ranges::count(found, 8), 1);
+    permuted_texts += found.size() > 7 ? 1 : 0;
+  }
+  EXPECT_GT(permuted_texts, 20);
+  EXPECT_LT(permuted_texts, 80);
 }
 
 TEST(FimCharacters, AreCodePoints) {

@@ -150,6 +150,17 @@ TEST(NumpyRandom, TriesAsNumpyDoes) {
             "e1788e8a1c3a8f02f314222c76bd6bd5056f9fc330242c9ae7da0566735c1840");
 }
 
+TEST(NumpyRandom, SeedsSeveralAtOnce) {
+  const std::array<std::array<std::uint32_t, 2>, 3> keys = {{{1, 2}, {0, 0xFFFFFFFF}, {3, 4}}};
+  std::array<numpy_random, 3> together = {numpy_random(1), numpy_random(2), numpy_random(3)};
+  for (numpy_random& used : together) (void)used.interval(9);
+  numpy_random::seed<3>(together, {keys[0], keys[1], keys[2]});
+  for (std::size_t n = 0; n < keys.size(); ++n) {
+    numpy_random alone{std::span<const std::uint32_t>(keys[n])};
+    for (int i = 0; i < 2000; ++i) ASSERT_EQ(together[n].uniform(), alone.uniform()) << n;
+  }
+}
+
 // `RandomState([3, 4]).binomial(1, p)` 40 times, then `random_sample()`.
 TEST(NumpyRandom, TakesTwoDrawsPerTrialForAnyProbability) {
   const auto tried = [](double p) {

@@ -23,7 +23,14 @@ class mersenne_twister {
 
   explicit mersenne_twister(std::uint32_t seed) noexcept : state_(state_of(seed)) {}
   /// @pre key has 1 to 624 numbers
-  explicit mersenne_twister(std::span<const std::uint32_t> key) noexcept;
+  explicit mersenne_twister(std::span<const std::uint32_t> key) noexcept { seed<1>({this}, {key}); }
+  /// Makes each of `all` what its key would make of a new one. Each step of seeding waits for the
+  /// step before, so seeding four together takes about as long as seeding one.
+  ///
+  /// @pre all keys have the same size, from 1 to 624
+  template <std::size_t N>
+  static void seed(const std::array<mersenne_twister*, N>& all,
+                   const std::array<std::span<const std::uint32_t>, N>& keys) noexcept;
 
   static constexpr std::uint32_t min() noexcept { return 0; }
   static constexpr std::uint32_t max() noexcept { return 0xFFFFFFFF; }
@@ -76,29 +83,41 @@ constexpr std::array<std::uint32_t, mersenne_twister::size> mersenne_twister::st
   return state;
 }
 
-inline mersenne_twister::mersenne_twister(std::span<const std::uint32_t> key) noexcept {
-  assert(!key.empty() && key.size() <= size);
+template <std::size_t N>
+void mersenne_twister::seed(const std::array<mersenne_twister*, N>& all,
+                            const std::array<std::span<const std::uint32_t>, N>& keys) noexcept {
   static constexpr std::array<std::uint32_t, size> start = state_of(19650218);
-  state_ = start;
-  std::uint32_t last = state_[0];
+  const std::size_t key_size = keys[0].size();
+  assert(key_size != 0 && key_size <= size);
+  std::array<std::uint32_t, N> last{};
+  for (std::size_t n = 0; n < N; ++n) {
+    assert(keys[n].size() == key_size);
+    all[n]->state_ = start;
+    all[n]->used_ = size;
+    last[n] = start[0];
+  }
   std::uint32_t i = 1;
   const auto next = [&] {
     if (++i < size) return;
-    state_[0] = last;
+    for (std::size_t n = 0; n < N; ++n) all[n]->state_[0] = last[n];
     i = 1;
   };
   for (std::uint32_t count = 0, j = 0; count < size; ++count) {
-    last = (state_[i] ^ (last ^ last >> 30) * 1664525U) + key[j] + j;
-    state_[i] = last;
+    for (std::size_t n = 0; n < N; ++n) {
+      std::uint32_t& word = all[n]->state_[i];
+      word = last[n] = (word ^ (last[n] ^ last[n] >> 30) * 1664525U) + (keys[n][j] + j);
+    }
     next();
-    if (++j == key.size()) j = 0;
+    if (++j == key_size) j = 0;
   }
   for (std::uint32_t count = 1; count < size; ++count) {
-    last = (state_[i] ^ (last ^ last >> 30) * 1566083941U) - i;
-    state_[i] = last;
+    for (std::size_t n = 0; n < N; ++n) {
+      std::uint32_t& word = all[n]->state_[i];
+      word = last[n] = (word ^ (last[n] ^ last[n] >> 30) * 1566083941U) - i;
+    }
     next();
   }
-  state_[0] = 0x80000000U;
+  for (std::size_t n = 0; n < N; ++n) all[n]->state_[0] = 0x80000000U;
 }
 
 inline void mersenne_twister::refill() noexcept {

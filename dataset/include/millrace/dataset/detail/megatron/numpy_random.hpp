@@ -24,6 +24,14 @@ class MILLRACE_EXPORT numpy_random {
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
   /// RandomState of a list of 1 to 624 numbers.
   explicit numpy_random(std::span<const std::uint32_t> key) noexcept : twister_(key) {}
+  /// Seeds several generators with lists, as mersenne_twister::seed().
+  template <std::size_t N>
+  static void seed(std::array<numpy_random, N>& all,
+                   const std::array<std::span<const std::uint32_t>, N>& keys) noexcept {
+    std::array<mersenne_twister*, N> twisters{};
+    for (std::size_t n = 0; n < N; ++n) twisters[n] = &all[n].twister_;
+    mersenne_twister::seed(twisters, keys);
+  }
 
   /// Returns a number from 0 to `max`, inclusive. Takes the lowest b bits of a draw, where b is the
   /// bit width of `max`. While the result is larger than `max`, draws again. If `max` is 0, takes
