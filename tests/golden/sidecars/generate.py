@@ -7,6 +7,7 @@
 
 idx_uint16_3docs.sum   for Megatron's files of that name
 idx_uint16_3docs.mask  for the tokens 1, 2, 4, 6 and 7 of these files
+two_documents.cuts     for a task that read an input of three lines, the second of which is blank
 blocks.sum             for a .bin of 2 MiB + 5 bytes and an .idx of 1 MiB. Byte i is the low byte of
                        i * i + i / 251, where i continues from the .bin to the .idx
 idx_uint16_3docs.rows-4        for Megatron's files of that name, with the .sum above
@@ -30,7 +31,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from sidecar_formats import encode_mask, encode_meta, encode_rows, encode_src, encode_sum, extent  # noqa: E402
+from sidecar_formats import crc32c, encode_cuts, encode_mask, encode_meta, encode_rows, encode_src, encode_sum, extent  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEGATRON = HERE.parent / "megatron"
@@ -55,6 +56,15 @@ def places_of_lines(text):
         if match.group(0) or match.start() < len(text):
             places.append((0, len(places) + 1, match.start(1), match.end(1)))
     return [place for place in places if place[2] < len(text)]
+
+
+def cuts_of_two_documents():
+    """The bytes of the texts are the tokens."""
+    text = b'{"text": "abc"}\n\n{"text": "de"}\n'
+    points = []
+    for end, begin, lines, blank, tokens in [(0, 0, 0, 0, 0), (17, 17, 2, 1, 3), (32, 32, 3, 1, 5)]:
+        points.append([lines, tokens, end, lines, crc32c(text[:end]), begin, 0, blank] + 14 * [0] + [tokens])
+    return encode_cuts(points, 1, 0)
 
 
 def counts_of(records):
@@ -177,6 +187,7 @@ def files():
     yield "idx_uint16_3docs.sum", encode_sum(read("idx_uint16_3docs.bin"),
                                              read("idx_uint16_3docs.idx"))
     yield "idx_uint16_3docs.mask", encode_mask([token in (1, 2, 4, 6, 7) for token in range(8)])
+    yield "two_documents.cuts", cuts_of_two_documents()
     pair = read("idx_uint16_3docs.bin"), read("idx_uint16_3docs.idx")
     yield "idx_uint16_3docs.rows-4", encode_rows(*pair, 4, 1, 0, 3, encode_sum(*pair))
     pair = read("preprocess_lines.bin"), read("preprocess_lines.idx")

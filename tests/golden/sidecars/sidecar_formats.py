@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes the sidecars of a dataset in slow, simple code, as formats/spec/sum.md, mask.md, src.md, meta.md
-and rows.md specify them.
+"""Encodes the sidecars of a dataset in slow, simple code, as formats/spec/sum.md, mask.md, src.md, cuts.md,
+meta.md and rows.md specify them.
 
 Only these pages were used to write this code, so that the project's own code can be compared with it.
 """
@@ -134,6 +134,21 @@ def encode_src(places, names):
     header = b"MILLSRC\0" + struct.pack("<IIQQQQ", 1 + any(units), GROUP, len(places), len(payload), len(names),
                                         len(table))
     return header + bytes(payload) + bytes(directory) + table
+
+
+def encode_cuts(points, keys, key):
+    """Returns the `.cuts` of points. Each has 22 numbers, and then the tokens of each key."""
+    out = b"MILLCUT\0" + struct.pack("<III", 1, keys, key)
+    before = [0] * (22 + keys)
+    for point in points:
+        assert len(point) == len(before)
+        changed = [i for i in range(22) if point[i] != before[i]]
+        out += varint(sum(1 << i for i in changed))
+        for i in changed + list(range(22, len(point))):
+            out += varint(zigzag(point[i] - before[i]))
+        before = point
+    out += struct.pack("<Q", len(points))
+    return out + struct.pack("<I", crc32c(out))
 
 
 def json_text(value):

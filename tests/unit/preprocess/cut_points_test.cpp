@@ -5,14 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <random>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "support/paths.hpp"
 #include "support/seed.hpp"
@@ -100,6 +103,34 @@ TEST_F(CutPoints, AreReadAsTheyWereWritten) {
       EXPECT_EQ(calls, documents / 2 + 1);
     }
   }
+}
+
+TEST_F(CutPoints, AreThoseOfTheGoldenFile) {
+  const std::string text = "{\"text\": \"abc\"}\n\n{\"text\": \"de\"}\n";
+  const auto crc32c = [&](std::size_t size) {
+    return formats::crc32c(std::as_bytes(std::span(text)).first(size));
+  };
+  std::vector<cut_point> points(3);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].counts.documents = static_cast<std::int64_t>(i);
+    points[i].tokens = {0};
+  }
+  points[1].counts.lines = 2;
+  points[1].counts.blank_lines = points[2].counts.blank_lines = 1;
+  points[1].counts.text_bytes = points[1].tokens[0] = 3;
+  points[1].input_bytes = points[1].begin = 17;
+  points[1].input_lines = 2;
+  points[1].input_crc32c = crc32c(17);
+  points[2].counts.lines = 3;
+  points[2].counts.text_bytes = points[2].tokens[0] = 5;
+  points[2].input_bytes = points[2].begin = text.size();
+  points[2].input_lines = 3;
+  points[2].input_crc32c = crc32c(text.size());
+  write(points, 1, 0);
+  const std::string golden = test::read_text(test::golden("sidecars/two_documents.cuts"));
+  EXPECT_TRUE(test::read_text(path_) == golden);
+  test::write_text(path_, golden);
+  EXPECT_EQ(read(), points);
 }
 
 // A resumed run goes on after the documents of the last saved state, and drops what follows.
