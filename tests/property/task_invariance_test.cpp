@@ -178,6 +178,8 @@ run_options options_for(const std::vector<std::string>& inputs, const test::temp
   if (random() % 3 == 0) options.limits.giant_bytes = 20 + random() % 100;
   options.limits.spool_folder = folder.path();
   if (random() % 3 == 0) options.sample = {.rate = 0.7, .seed = random()};
+  if (random() % 5 == 0) options.checksums = false;
+  if (random() % 5 == 0) options.provenance = false;
   if (random() % 2 == 0) {
     // From no document to more than all.
     options.most_tokens = static_cast<std::int64_t>(1 + random() % (1ULL << (random() % 20)));

@@ -36,7 +36,7 @@ parts_to_merge::parts_to_merge(const merge_options& options, const stop_flag& st
   used_.prefixes = all_;
   if (!have_budget(all_)) return;
   if (!options.overwrite) refuse_existing(options.output_prefix);
-  folder_.emplace(io::parent_folder(options.output_prefix), ".millrace-merge-");
+  folder_.emplace(io::parent_folder(options.output_prefix), merge_folder(options.output_prefix));
   used_ = within_budget(all_, folder_->path(), stop);
 }
 

@@ -5,14 +5,18 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/src.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
 #include "merge/merge_input.hpp"
@@ -33,6 +37,7 @@ constexpr std::size_t token_chunk_bytes = std::size_t{1} << 20;
 /// The end of a run: within a part, before one of its documents or after its last one.
 struct run_end {
   std::size_t part = 0;
+  std::size_t key = 0;     ///< that of the datasets in `point`
   cut_point point;         ///< `documents` of its counts is the number of documents that stay
   bool after_all = false;  ///< the whole part stays; `point` is then its last one
   std::string place;       ///< of the first record that is left out
@@ -47,16 +52,19 @@ std::string text_of_place(const formats::input_extent& input, std::uint64_t begi
 class budget_search {
  public:
   budget_search(std::span<const std::filesystem::path> parts,
-                std::span<const formats::dataset_meta> metas, std::int64_t budget)
-      : parts_(parts), metas_(metas), budget_(budget) {}
+                std::span<const formats::dataset_meta> metas, std::int64_t budget,
+                const stop_flag& stop)
+      : parts_(parts), metas_(metas), budget_(budget), stop_(stop) {}
 
   std::optional<run_end> find() {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
+      stop_.check();
       const cut_reader cuts(dataset_paths(parts_[part]).of(sidecar::cuts));
       expect_cuts_of(cuts, part);
       if (!fits(cuts.last())) return before_excess(cuts, part);
       if (const std::string* stop = stop_of(metas_[part])) {
-        return run_end{.part = part, .point = cuts.last(), .after_all = true, .place = *stop};
+        return run_end{
+            .part = part, .key = key_, .point = cuts.last(), .after_all = true, .place = *stop};
       }
       for (std::size_t key = 0; key < before_.size(); ++key) {
         before_[key] += cuts.last().tokens[key];
@@ -82,6 +90,7 @@ class budget_search {
       return false;
     });
     return {.part = part,
+            .key = key_,
             .point = last,
             .place = text_of_place(metas_[part].inputs.at(last.input), last.begin)};
   }
@@ -91,6 +100,31 @@ class budget_search {
     const formats::input_extent& input = inputs[point.input];
     return point.begin == input.end() && point.input_bytes == input.text_bytes &&
            std::cmp_equal(point.input_lines, input.lines) && point.input_crc32c == input.crc32c;
+  }
+
+  // Whether a point may come after another one: nothing that was read or written gets less.
+  static bool may_follow(const cut_point& before, const cut_point& point) {
+    const record_counts& a = before.counts;
+    const record_counts& b = point.counts;
+    return a.lines <= b.lines && a.text_bytes <= b.text_bytes && a.blank_lines <= b.blank_lines &&
+           a.not_sampled <= b.not_sampled && a.lone_surrogates <= b.lone_surrogates &&
+           a.special_tokens <= b.special_tokens && a.overlong <= b.overlong &&
+           a.truncated <= b.truncated && before.input <= point.input &&
+           std::ranges::equal(a.bad_records, b.bad_records, std::ranges::less_equal()) &&
+           std::ranges::equal(before.tokens, point.tokens, std::ranges::less_equal());
+  }
+
+  static bool has_counts(const cut_point& point, const formats::meta_counts& said) {
+    const record_counts& found = point.counts;
+    if (said.bad_records.size() > found.bad_records.size()) return false;
+    for (std::size_t i = 0; i < said.bad_records.size(); ++i) {
+      if (found.bad_records[i] != said.bad_records[i].second) return false;
+    }
+    return found.documents == said.documents && found.lines == said.lines &&
+           found.text_bytes == said.text_bytes && found.blank_lines == said.blank_lines &&
+           found.not_sampled == said.not_sampled && found.lone_surrogates == said.lone_surrogates &&
+           found.special_tokens == said.special_tokens && found.overlong == said.overlong &&
+           found.truncated == said.truncated;
   }
 
   void expect_cuts_of(const cut_reader& cuts, std::size_t part) {
@@ -106,19 +140,28 @@ class budget_search {
           fmt::format("it has key {} of {}, but that of the first part has key {} of {}",
                       cuts.key(), cuts.keys(), key_, before_.size()));
     }
-    const record_counts& found = cuts.last().counts;
-    const formats::meta_counts& said = meta.counts;
-    bool same = found.documents == said.documents && found.lines == said.lines &&
-                found.text_bytes == said.text_bytes && cuts.last().tokens[key_] == said.tokens &&
-                said.bad_records.size() <= found.bad_records.size();
-    for (std::size_t i = 0; same && i < said.bad_records.size(); ++i) {
-      same = found.bad_records[i] == said.bad_records[i].second;
+    bool same = has_counts(cuts.last(), meta.counts) &&
+                cuts.last().tokens[key_] == meta.counts.tokens &&
+                (cuts.last().input_bytes == 0 || is_end_of(cuts.last(), meta.inputs));
+    std::vector<std::int64_t> lines_before;  // of each input
+    std::int64_t lines = 0;
+    for (const formats::input_extent& input : meta.inputs) {
+      lines_before.push_back(std::exchange(lines, lines + input.lines));
     }
-    if (cuts.last().input_bytes != 0) {
-      same = same && is_end_of(cuts.last(), meta.inputs);
-    }
+    cut_point before;
+    before.tokens.resize(cuts.keys());
     (void)cuts.find([&](std::int64_t number, const cut_point& point) {
-      same = same && (number == cuts.documents() || point.input < meta.inputs.size());
+      same = same && may_follow(before, point);
+      if (number == 0) {
+        same = same && std::ranges::all_of(point.tokens, [](std::int64_t n) { return n == 0; });
+      }
+      if (same && number != cuts.documents()) {
+        same = point.input < meta.inputs.size() &&
+               point.input_bytes <= meta.inputs[point.input].text_bytes &&
+               std::cmp_equal(point.input_lines, point.counts.lines - lines_before[point.input]) &&
+               std::cmp_less_equal(point.input_lines, meta.inputs[point.input].lines);
+      }
+      before = point;
       return !same;
     });
     if (same) return;
@@ -130,6 +173,7 @@ class budget_search {
   std::span<const std::filesystem::path> parts_;
   std::span<const formats::dataset_meta> metas_;
   std::int64_t budget_;
+  const stop_flag& stop_;
   std::vector<std::int64_t> before_;  // tokens of each key in the parts so far
   std::size_t key_ = 0;
 };
@@ -138,13 +182,16 @@ class budget_search {
 // the run would end at another document.
 void expect_tasks_of_one_run(std::span<const std::filesystem::path> parts,
                              std::vector<formats::dataset_meta> metas) {
+  bool ended = false;
   for (formats::dataset_meta& meta : metas) {
-    // A task that ended early has only a part of its last input, and then the next one does not
-    // continue it.
-    meta.inputs.clear();
+    // A task that ended early has only a part of its last input, so the next task does not continue
+    // that.
+    if (ended) meta.inputs.clear();
+    ended = ended || stop_of(meta) != nullptr;
     drop_stop(meta);
   }
   (void)concatenated(parts, metas);
+  if (!metas.front().tasks) return;
   const formats::task_range& first = metas.front().tasks.value();
   const formats::task_range& last = metas.back().tasks.value();
   if (first.first == 0 && last.last == last.of - 1) return;
@@ -175,13 +222,14 @@ void cut_inputs(formats::dataset_meta& meta, const run_end& end, bool may_be_non
 class part_copy {
  public:
   /// @param meta  that of the new dataset: its inputs are cut already
+  /// @param key   that of the dataset in `point`
   part_copy(const std::filesystem::path& from, formats::dataset_meta meta, const cut_point& point,
-            const std::filesystem::path& to, const stop_flag& stop)
+            std::size_t key, const std::filesystem::path& to, const stop_flag& stop)
       : input_(from),
         meta_(std::move(meta)),
         point_(point),
         stop_(stop),
-        key_(cut_reader(input_.paths().of(sidecar::cuts)).key()),
+        key_(key),
         writer_(to, {.type = input_.view().type,
                      .checksums = meta_.sum_version.has_value(),
                      .provenance = meta_.src_version.has_value(),
@@ -248,7 +296,7 @@ class part_copy {
     std::vector<room_claim> claims;
     writer_.claim(size, dataset_writer::role::whole, 0, claims);
     reserve_all(claims, writer_.paths().prefix, "the part in which the run ends",
-                "nothing was merged yet; free disk space, then start again", stop_);
+                "nothing was merged yet; free disk space, then run the same command again", stop_);
   }
 
   void copy_index() {
@@ -390,11 +438,14 @@ class part_copy {
   std::uint64_t bytes_ = 0;
 };
 
-std::int64_t budget_of(const formats::dataset_meta& meta) {
+std::int64_t budget_of(const std::filesystem::path& part, const formats::dataset_meta& meta) {
   const std::string& text = *most_tokens_of(meta);
   std::int64_t budget = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), budget);
-  return budget;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), budget);
+  if (problem == std::errc() && end == text.data() + text.size() && budget >= 1) return budget;
+  throw format_error(
+      dataset_paths(part).of(sidecar::meta), 0,
+      fmt::format("\"--max-tokens\" is {}, expected 1 to 2^63 - 1", formats::in_quotes(text)));
 }
 
 std::vector<std::filesystem::path> with_meta(std::span<const std::filesystem::path> parts) {
@@ -407,30 +458,63 @@ std::vector<std::filesystem::path> with_meta(std::span<const std::filesystem::pa
 
 }  // namespace
 
+std::string merge_folder(const std::filesystem::path& output_prefix) {
+  return fmt::format(".millrace-merge-{}-", output_prefix.filename().string());
+}
+
+void remove_merge_folders(const std::filesystem::path& output_prefix) {
+  const std::string start = merge_folder(output_prefix);
+  const auto parent = io::parent_folder(output_prefix);
+  std::vector<std::filesystem::path> found;
+  std::error_code problem;
+  std::filesystem::directory_iterator entries(parent, problem);
+  for (; !problem && entries != std::filesystem::directory_iterator(); entries.increment(problem)) {
+    const std::string name = entries->path().filename().string();
+    if (name.starts_with(start) && name.size() == start.size() + 6) {
+      found.push_back(entries->path());
+    }
+  }
+  if (problem) throw io_error(parent, "readdir", problem.value());
+  for (const auto& folder : found) {
+    std::filesystem::remove_all(folder, problem);
+    if (problem) throw io_error(folder, "remove", problem.value());
+  }
+}
+
 bool have_budget(std::span<const std::filesystem::path> parts) {
-  return std::ranges::any_of(read_metas(with_meta(parts)), [](const formats::dataset_meta& meta) {
+  const auto has_cuts = [](const std::filesystem::path& part) {
+    return is_file(dataset_paths(part).of(sidecar::cuts));
+  };
+  const auto is_limited = [](const formats::dataset_meta& meta) {
     return meta.tasks && most_tokens_of(meta) != nullptr;
-  });
+  };
+  return std::ranges::any_of(parts, has_cuts) ||
+         std::ranges::any_of(read_metas(with_meta(parts)), is_limited);
 }
 
 budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
                              const std::filesystem::path& folder, const stop_flag& stop) {
   budgeted_parts kept{.prefixes = {parts.begin(), parts.end()}};
   if (!have_budget(parts)) return kept;
-  for (const auto& part : parts) {
-    for (const sidecar which : {sidecar::meta, sidecar::cuts}) {
+  const auto expect_files = [&](sidecar which) {
+    for (const auto& part : parts) {
       const auto path = dataset_paths(part).of(which);
       if (is_file(path)) continue;
-      throw config_error(
-          fmt::format("there is no {}; the parts of tasks with --max-tokens are merged with their "
-                      ".meta and .cuts, which say where the run ends",
-                      path.string()));
+      throw config_error(fmt::format(
+          "there is no {}; the parts of tasks with --max-tokens are merged with their .meta and "
+          ".cuts, which say where the run ends: move it here, or run that task again with "
+          "--overwrite",
+          path.string()));
     }
-  }
+  };
+  expect_files(sidecar::meta);
   const std::vector<formats::dataset_meta> metas = read_metas(parts);
   expect_tasks_of_one_run(parts, metas);
+  if (!metas.front().tasks || most_tokens_of(metas.front()) == nullptr) return kept;
+  expect_files(sidecar::cuts);
   stop.check();
-  std::optional<run_end> end = budget_search(parts, metas, budget_of(metas.front())).find();
+  std::optional<run_end> end =
+      budget_search(parts, metas, budget_of(parts.front(), metas.front()), stop).find();
   if (!end) return kept;
   kept.stopped_before = end->place;
 
@@ -468,7 +552,7 @@ budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
   drop_stop(meta);
   meta.options.emplace_back(stopped_before, end->place);
   const auto copy = folder / parts[end->part].filename();
-  part_copy(parts[end->part], meta, end->point, copy, stop).write();
+  part_copy(parts[end->part], meta, end->point, end->key, copy, stop).write();
   kept.prefixes.resize(end->part);
   kept.prefixes.push_back(copy);
   return kept;

@@ -18,6 +18,16 @@ struct budgeted_parts {
   std::optional<std::string> stopped_before = std::nullopt;
 };
 
+/// Start of the name of the folder, beside the merged dataset, that within_budget() gets. Six
+/// random characters follow. A kill leaves the folder.
+std::string merge_folder(const std::filesystem::path& output_prefix);
+
+/// Removes such folders of killed merges.
+///
+/// @pre no other process merges this dataset
+/// @throws io_error  the folder of the dataset cannot be read, or a folder cannot be removed.
+void remove_merge_folders(const std::filesystem::path& output_prefix);
+
 /// Leaves out what one process would not have written because of `--max-tokens`: each task knows
 /// its own tokens alone. Parts without that limit, and whole datasets, stay as they are. Otherwise,
 /// finds the first document with which a key would have too many tokens, in the P.cuts of the
@@ -35,8 +45,8 @@ struct budgeted_parts {
 budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
                              const std::filesystem::path& folder, const stop_flag& stop);
 
-/// Whether within_budget() may need a folder: the P.meta of some part says that it comes from a
-/// task with `--max-tokens`.
+/// Whether within_budget() may need a folder: some part has a P.cuts, or its P.meta says that it
+/// comes from a task with `--max-tokens`.
 bool have_budget(std::span<const std::filesystem::path> parts);
 
 }  // namespace millrace::preprocess

@@ -18,6 +18,7 @@
 #include <millrace/formats/detail/sha256.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "merge/token_budget.hpp"
 #include "mpi/parallel_merge.hpp"
 #include "mpi/part_policy.hpp"
 #include "mpi/task_phase.hpp"
@@ -354,6 +355,7 @@ void mpi_job::put_together() {
 void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
+    remove_merge_folders(prefixes_[key]);
   }
   remove_task_parts(options_.output_prefix, identity_);
   journal_->remove_finished();

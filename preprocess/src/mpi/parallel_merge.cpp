@@ -2,11 +2,12 @@
 #include "mpi/parallel_merge.hpp"
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "merge/merge_input.hpp"
 #include "merge/place_part.hpp"
 #include "process/fault_point.hpp"
-#include "run/output_names.hpp"
 #include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
@@ -43,22 +44,21 @@ void parallel_merge::run() {
 }
 
 void parallel_merge::end_at_budget() {
-  const std::filesystem::path folder = cut_folder(prefix_);
-  struct {
-    std::uint64_t parts = 0;
-    bool has_copy = false;
-  } kept;
+  std::uint64_t kept = parts_.size();
+  std::vector<char> last;  // the path of the last part
   ranks_.together([&] {
     if (!ranks_.is_first() || !have_budget(parts_)) return;
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directory(folder);
-    const auto used = within_budget(parts_, folder, stop_).prefixes;
-    kept = {.parts = used.size(), .has_copy = used.back() != parts_[used.size() - 1]};
+    remove_merge_folders(prefix_);
+    folder_.emplace(io::parent_folder(prefix_), merge_folder(prefix_));
+    const auto used = within_budget(parts_, folder_->path(), stop_).prefixes;
+    kept = used.size();
+    const std::string path = used.back().string();
+    last.assign(path.begin(), path.end());
   });
   ranks_.share(kept);
-  if (kept.parts == 0) return;
-  parts_.resize(kept.parts);
-  if (kept.has_copy) parts_.back() = folder / parts_.back().filename();
+  ranks_.share(last);
+  parts_.resize(kept);
+  if (!last.empty()) parts_.back() = std::string(last.begin(), last.end());
 }
 
 void parallel_merge::measure_own_parts() {

@@ -4,7 +4,10 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
+
+#include <millrace/io/detail/temporary_folder.hpp>
 
 #include "merge/merge_sidecars.hpp"
 #include "merge/merge_target.hpp"
@@ -61,8 +64,9 @@ class parallel_merge {
   std::filesystem::path prefix_;
   std::vector<std::filesystem::path> parts_;
   stop_flag stop_;
-  std::vector<dataset_extent> extents_;  // sizes of the parts that this rank merges
-  dataset_extent before_;                // total size of the parts of lower ranks
+  std::optional<io::temporary_folder> folder_;  // of the copy; only on rank 0
+  std::vector<dataset_extent> extents_;         // sizes of the parts that this rank merges
+  dataset_extent before_;                       // total size of the parts of lower ranks
   shared_plan plan_;
   merged_sidecars sidecars_;               // only on rank 0
   std::unique_ptr<merged_dataset> whole_;  // only on rank 0

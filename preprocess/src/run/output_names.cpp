@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -128,10 +127,6 @@ bool any_is_there(std::span<const std::filesystem::path> files) {
 
 }  // namespace
 
-std::filesystem::path cut_folder(const std::filesystem::path& prefix) {
-  return dataset_paths(prefix).with(".cut");
-}
-
 void remove_task_parts(const std::filesystem::path& output_prefix, const run_identity& run) {
   const std::int64_t tasks = tasks_of(run);
   for (std::int64_t task = 0; task < tasks; ++task) {
@@ -147,11 +142,6 @@ void remove_task_parts(const std::filesystem::path& output_prefix, const run_ide
       if (path != part.path()) io::remove_if_exists(path);
     }
     part.remove();
-  }
-  for (const auto& prefix : output_prefixes(output_prefix, run)) {
-    std::error_code problem;
-    std::filesystem::remove_all(cut_folder(prefix), problem);
-    if (problem) throw io_error(cut_folder(prefix), "remove", problem.value());
   }
 }
 

@@ -60,11 +60,7 @@ void refuse_datasets_of_others(const run_options& options,
 /// tasks.
 inline constexpr const char* tasks_entry = "tasks";
 
-/// The folder of the part of a dataset in which a run of preprocess_data_mpi ends at
-/// `--max-tokens`.
-std::filesystem::path cut_folder(const std::filesystem::path& prefix);
-
-/// Removes the parts of all tasks, complete or not, and the folders of cut_folder(). Does nothing
+/// Removes the parts of all tasks, complete or not. Does nothing
 /// if a single process did the run. Call this while PREFIX.journal still describes the run. Then,
 /// if the process is killed, the next call can still find the remaining parts.
 ///

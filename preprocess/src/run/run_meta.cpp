@@ -127,9 +127,10 @@ void expect_share(const formats::dataset_meta& found, const formats::dataset_met
                   prefix.string()));
 }
 
-bool is_there(const std::filesystem::path& prefix) {
+bool is_there(const std::filesystem::path& prefix, bool with_cuts) {
   const dataset_paths paths(prefix);
-  return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta));
+  return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta)) &&
+         (!with_cuts || is_file(paths.of(sidecar::cuts)));
 }
 
 // Returns whether `meta` describes the dataset at `paths`. Compares only the sizes of the .bin and
@@ -277,7 +278,9 @@ std::vector<std::size_t> listed_inputs(const run_options& options, const run_pro
 std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options) {
-  if (!std::ranges::all_of(prefixes, is_there)) return std::nullopt;
+  const bool with_cuts = options.needs_cuts();
+  const auto exists = [&](const auto& prefix) { return is_there(prefix, with_cuts); };
+  if (!std::ranges::all_of(prefixes, exists)) return std::nullopt;
   std::vector<formats::dataset_meta> metas;
   try {
     metas = read_metas(prefixes);

@@ -41,6 +41,30 @@ cp text/*0-of-*.cuts some/part_00001-of-00003_text_document.cuts
 merge_datasets --input some --output-prefix m || echo "status $?"
 head -c 60 text/part_00001-of-00003_text_document.cuts > some/part_00001-of-00003_text_document.cuts
 merge_datasets --input some --output-prefix m || echo "status $?"
+cp text/*.cuts some
+rm some/*.meta
+merge_datasets --input some --output-prefix m || echo "status $?"
+cp text/*.meta some
+sed -i 's/"--max-tokens": "100"/"--max-tokens": "x100"/' some/*.meta
+merge_datasets --input some --output-prefix m || echo "status $?"
+# Without its .cuts, a task is not complete.
+rm -r some/*
+alone() {
+  preprocess_data --input a.jsonl b.jsonl --tokenizer-type ByteLevelTokenizer --output-prefix some/part --max-tokens 100 --task 1/3 "$@"
+}
+alone 2> /dev/null
+rm some/*.cuts
+alone --resume || echo "status $?"
+# A task had the same input with other lines.
+rm -r some/*
+for i in 1 2 3 4; do echo '{"text": "abcdefghij"}'; done > c.jsonl
+part() {
+  preprocess_data --input c.jsonl --tokenizer-type ByteLevelTokenizer --output-prefix some/c --max-tokens "$@" 2> /dev/null
+}
+part 30 --task 0/2
+{ echo '{"text": "abcdefghi"}'; echo '{"text": "abcdefghij"}'; echo '{"text": "abcdefghij"}'; echo '{"text": "abcdefghijk"}'; } > c.jsonl
+part 30 --task 1/2
+merge_datasets --input some --output-prefix m || echo "status $?"
 for task in 0 1 2; do run --output-prefix other/p --max-tokens $((9 + task)) --task $task/3 > /dev/null; done
 rm other/*_title_*
 merge_datasets --input other --output-prefix m || echo "status $?"
