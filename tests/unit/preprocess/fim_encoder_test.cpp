@@ -24,7 +24,6 @@
 namespace millrace::preprocess {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
