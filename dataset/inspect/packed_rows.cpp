@@ -15,7 +15,7 @@
 #include <millrace/dataset/convert.hpp>
 #include <millrace/error.hpp>
 #include <millrace/parquet/file.hpp>
-#include <millrace/parquet/list_column.hpp>
+#include <millrace/parquet/list_reader.hpp>
 
 namespace millrace::inspect {
 

@@ -53,9 +53,9 @@ class leaf_reader {
     return numbers_[next_value_++];
   }
 
-  /// Takes the values of the entry and of those after it that continue the same list and have a
-  /// value, as far as they are decoded, and advances behind them. The values are valid until the
-  /// next call. @pre has_value(), and the column has numbers
+  /// Takes the value of the current entry, and the values of the entries after it while these are
+  /// decoded, belong to the same list and have a value. Moves to the next entry. The result is
+  /// valid until the next call. @pre has_value(), and the column has numbers
   std::span<const std::uint64_t> take_numbers() {
     if (next_value_ == end_value_) load_values();  // all that the decoded entries have
     std::size_t end = at_ + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/parquet/list_column.hpp>
+#include <millrace/parquet/list_reader.hpp>
 
 #include <cstddef>
 #include <cstdint>
